@@ -1,0 +1,250 @@
+"""What the sidecar can refuse or fail at: one tree, and each class's docstring is the message a caller reads.
+
+Nothing here knows gRPC; `sidecar/rpc/status.py` holds the one table from these classes to statuses. Facts that help a
+caller (a field, a delay) are attributes; secrets and a caller's own long texts never are.
+
+    SidecarError
+    ├── InvalidArgument            a request field, what is wrong with it, what to send instead
+    ├── Unauthenticated            nobody we know is calling
+    │   ├── CredentialsMissing
+    │   ├── TokenMalformed
+    │   ├── TokenUntrusted
+    │   ├── TokenExpired
+    │   ├── TokenNotYetValid
+    │   ├── TokenRevoked
+    │   ├── KeyUnknown
+    │   └── CertificateUnknown
+    ├── PermissionDenied           a known caller outside its rights
+    │   ├── ScopeForbidden
+    │   └── AdminRequired
+    ├── NotFound
+    │   └── ReceiptDropped
+    ├── FailedPrecondition         the request is well formed, the state forbids it
+    │   ├── PoolTooSmall
+    │   └── ReceiptTextsExpired
+    ├── RequestIdReused
+    ├── Overloaded
+    ├── DeadlinePassed
+    ├── Unavailable                worth trying again
+    │   ├── KeysUnavailable
+    │   └── RequiredSourceFailed
+    └── StartRefused               the process or a command stops before it serves; never sent to a caller
+        ├── SettingInvalid
+        ├── PlainTextRefused
+        ├── SocketDirectoryUnsafe
+        ├── KeyFileInvalid
+        ├── DevKeyUnsafe
+        ├── DevTokensOff
+        └── ServiceIncomplete
+"""
+
+from __future__ import annotations
+
+import inspect
+
+
+class SidecarError(Exception):
+    """The sidecar could not do this."""
+
+    def __str__(self) -> str:
+        """Return the text this instance was given, else its class's docstring on one line."""
+        return super().__str__() or " ".join(inspect.cleandoc(type(self).__doc__ or type(self).__name__).split())
+
+
+class InvalidArgument(SidecarError):
+    """A field of the request cannot be used as it is; the error names it and says what to send instead."""
+
+    def __init__(self, field: str, problem: str, fix: str) -> None:
+        super().__init__(f"{field}: {problem}; {fix}.")
+        self.field = field
+        self.problem = problem
+        self.fix = fix
+
+
+class Unauthenticated(SidecarError):
+    """The caller is not known; send a valid token or a registered client certificate."""
+
+
+class CredentialsMissing(Unauthenticated):
+    """The call carries no identity; send `authorization: Bearer TOKEN` once, or a registered client certificate."""
+
+
+class TokenMalformed(Unauthenticated):
+    """The token cannot be read; send one signed JWT with the claims this service asks for."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"The token cannot be used: {problem}.")
+        self.problem = problem
+
+
+class TokenUntrusted(Unauthenticated):
+    """The token does not come from an issuer trusted here, for this service; get one for this audience."""
+
+    def __init__(self, check: str) -> None:
+        super().__init__(f"The token is not trusted here: its {check} is not accepted.")
+        self.check = check
+
+
+class TokenExpired(Unauthenticated):
+    """The token has expired; get a fresh one."""
+
+
+class TokenNotYetValid(Unauthenticated):
+    """The token is not valid yet; check the issuer's clock."""
+
+
+class TokenRevoked(Unauthenticated):
+    """The token was issued before the tenant's tokens were revoked; get a fresh one."""
+
+
+class KeyUnknown(Unauthenticated):
+    """The token names a signing key that is not in the trusted set; sign with a published key."""
+
+
+class CertificateUnknown(Unauthenticated):
+    """The client certificate's names are not registered for one caller; register a URI or DNS name, or send a token."""
+
+
+class PermissionDenied(SidecarError):
+    """This identity may not do that."""
+
+
+class ScopeForbidden(PermissionDenied):
+    """This identity may not act for the named tenant or owner; leave the fields empty or name its own."""
+
+
+class AdminRequired(PermissionDenied):
+    """This call needs the role admin; use an admin's token."""
+
+
+class NotFound(SidecarError):
+    """There is no such thing in this scope; check the id and the owner."""
+
+    def __init__(self, kind: str = "") -> None:
+        super().__init__(f"There is no such {kind} in this scope; check its id and the owner." if kind else "")
+        self.kind = kind
+
+
+class ReceiptDropped(NotFound):
+    """The receipt was dropped because its writer fell behind; the response itself carried the decisions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind = "receipt"
+
+
+class FailedPrecondition(SidecarError):
+    """The state does not allow this yet; the error names what has to change first."""
+
+    def __init__(self, subject: str, problem: str = "") -> None:
+        super().__init__(f"{subject}: {problem}." if problem else "")
+        self.subject = subject
+        self.problem = problem
+
+
+class PoolTooSmall(FailedPrecondition):
+    """Too few tokens are left for context; make the largest named term smaller or choose a larger window."""
+
+    def __init__(self, pool_tokens: int, largest_term: str, largest_tokens: int) -> None:
+        problem = f"takes {largest_tokens} tokens and leaves {pool_tokens} for context; make it smaller"
+        super().__init__(largest_term, problem)
+        self.pool_tokens = pool_tokens
+        self.largest_tokens = largest_tokens
+
+
+class ReceiptTextsExpired(FailedPrecondition):
+    """The receipt's texts are past their retention, so it can be explained but no longer replayed."""
+
+    def __init__(self) -> None:
+        super().__init__("receipt")
+
+
+class RequestIdReused(SidecarError):
+    """This request id was used before with another request; use a new id for a new request."""
+
+
+class Overloaded(SidecarError):
+    """The service is busy with as many calls as it takes; try again after the named delay."""
+
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__()
+        self.retry_after_s = retry_after_s
+
+
+class DeadlinePassed(SidecarError):
+    """The call's deadline had passed before it began; send it with more time."""
+
+
+class Unavailable(SidecarError):
+    """Something this call needs does not answer now; try again."""
+
+
+class KeysUnavailable(Unavailable):
+    """The token signing keys could not be fetched yet; try again in a minute."""
+
+
+class RequiredSourceFailed(Unavailable):
+    """A source that the profile marks required did not answer; try again, or make it optional."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(f"The required source {source} did not answer; try again, or make it optional in the profile.")
+        self.source = source
+
+
+class StartRefused(SidecarError):
+    """The sidecar does not start like this; the error names the setting and the fix."""
+
+
+class SettingInvalid(StartRefused):
+    """A setting cannot be used as it is; the error names it and says what to set instead."""
+
+    def __init__(self, setting: str, problem: str, fix: str) -> None:
+        super().__init__(f"{setting}: {problem}; {fix}.")
+        self.setting = setting
+
+
+class PlainTextRefused(StartRefused):
+    """Plain text is served on loopback addresses and unix sockets only; set up TLS or listen on 127.0.0.1."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(
+            f"{address!r} would serve plain text to the network; set a TLS certificate and key, "
+            "or listen on 127.0.0.1, [::1] or a unix socket."
+        )
+        self.address = address
+
+
+class SocketDirectoryUnsafe(StartRefused):
+    """The unix socket's directory must be this user's alone (mode 0700); fix it or name another."""
+
+    def __init__(self, directory: str, problem: str) -> None:
+        super().__init__(f"The socket directory {directory} {problem}; give a directory of your own with mode 0700.")
+        self.directory = directory
+
+
+class KeyFileInvalid(StartRefused):
+    """A file of token signing keys cannot be used; give public keys as PEM or one JWKS."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"The key file {path} {problem}.")
+        self.path = path
+
+
+class DevKeyUnsafe(StartRefused):
+    """The local dev key must be readable by its owner only; remove it to have a new one made."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"The dev key {path} {problem}; run chmod 600 on it, or remove it to have a new one made.")
+        self.path = path
+
+
+class DevTokensOff(StartRefused):
+    """Dev tokens are off where real signing keys are configured; get a token from the issuer of those keys."""
+
+
+class ServiceIncomplete(StartRefused):
+    """A service's methods and their implementations do not match; implement each method of the descriptor once."""
+
+    def __init__(self, service: str, methods: str) -> None:
+        super().__init__(f"{service} does not match its implementation: {methods}.")
+        self.service = service

@@ -1,0 +1,118 @@
+"""A document as every reader leaves it and the chunker takes it: blocks in order, each knowing its headings.
+
+Pure values. Offsets count characters of `Document.text`, so a block, a chunk and a citation speak of the same place.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from sidecar.ingest.errors import InvalidLimits
+from sidecar.ingest.text import clean, one_line
+
+Kind = Literal["heading", "paragraph", "list", "table", "code", "metadata"]
+
+GAP = "\n\n"
+_TITLE_CHARS = 300
+_PATH_CHARS = 120
+
+
+class Content(StrEnum):
+    """What a document turned out to hold."""
+
+    TEXT = "TEXT"
+    EMPTY = "EMPTY"
+    NO_TEXT_LAYER = "NO_TEXT_LAYER"  # a scanned PDF: pages, but pictures of text
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """How much of one document is read before it is refused."""
+
+    document_bytes: int = 64 << 20
+    text_chars: int = 32_000_000
+    blocks: int = 500_000
+    pages: int = 5_000
+
+    def __post_init__(self) -> None:
+        for field in ("document_bytes", "text_chars", "blocks", "pages"):
+            if getattr(self, field) < 1:
+                raise InvalidLimits("ReadLimits", f"{field} is {getattr(self, field)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A piece of text as a reader meets it; `level` is a heading's depth, 1 the outermost, and 0 for all else."""
+
+    kind: Kind
+    text: str
+    level: int = 0
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A part in its place: text without outer whitespace, never empty; a heading's path ends in itself."""
+
+    kind: Kind
+    text: str
+    heading_path: tuple[str, ...]
+    page: int | None
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file's content; `text` is what the offsets count in."""
+
+    title: str
+    media_type: str
+    blocks: tuple[Block, ...]
+
+    @property
+    def text(self) -> str:
+        """Return the blocks' texts, one blank line between them."""
+        return GAP.join(block.text for block in self.blocks)
+
+    @property
+    def content(self) -> Content:
+        """Return whether there is anything to chunk, and if not, why."""
+        if self.blocks:
+            return Content.TEXT
+        return Content.NO_TEXT_LAYER if self.media_type == "application/pdf" else Content.EMPTY
+
+
+def lay_out(title: str, media_type: str, parts: Iterable[Part]) -> Document:
+    """Return the document the parts make: texts cleaned, empty ones left out, headings and offsets worked out."""
+    open_headings: list[tuple[int, str]] = []
+    blocks: list[Block] = []
+    start = 0
+    path: tuple[str, ...] = ()
+    for part in parts:
+        text = _trimmed(part)
+        if not text:
+            continue
+        if part.kind == "heading":
+            while open_headings and open_headings[-1][0] >= part.level:
+                open_headings.pop()
+            open_headings.append((part.level, one_line(text, _PATH_CHARS)))
+            path = tuple(heading for _, heading in open_headings)
+        blocks.append(Block(part.kind, text, path, part.page, start, start + len(text)))
+        start += len(text) + len(GAP)
+    return Document(one_line(clean(title), _TITLE_CHARS), media_type, tuple(blocks))
+
+
+def _trimmed(part: Part) -> str:
+    text = clean(part.text)
+    if part.kind != "code":
+        return text.strip()
+    first_line = text[: len(text) - len(text.lstrip())].rfind("\n") + 1  # its indentation carries meaning
+    return text[first_line:].rstrip()
+
+
+def content_hash(data: bytes) -> str:
+    """Return the SHA-256 of the bytes in hex: the same file again is the same document."""
+    return hashlib.sha256(data).hexdigest()

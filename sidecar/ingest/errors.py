@@ -1,0 +1,47 @@
+"""What can be wrong with a file that somebody wants in. Only errors that end the whole file live here.
+
+IngestError
+├── UnsupportedFormat    no reader for this kind of file
+├── UnreadableDocument   a reader exists, the content defeats it
+├── UnreadableExport     not an export, or a broken one
+├── TooLarge             above a limit
+├── UnreadablePath       no such file or directory, or not ours to read
+└── InvalidLimits        limits that contradict one another
+
+One broken line or message inside a good file is no error but a `Skipped` (`conversation.py`).
+"""
+
+from sidecar.ingest.text import clean
+
+
+class IngestError(Exception):
+    """The file was not taken in."""
+
+    def __init__(self, name: str, detail: str) -> None:
+        self.name = clean(name)
+        self.detail = clean(detail)
+        super().__init__(f"{self.name}: {self.detail}. {self.__doc__ or ''}".rstrip())
+
+
+class UnsupportedFormat(IngestError):
+    """Supported are Markdown (.md), plain text (.txt), HTML (.html) and PDF (.pdf); convert the file to one of them."""
+
+
+class UnreadableDocument(IngestError):
+    """The text can't be read; decrypt, repair or convert the file and ingest it again."""
+
+
+class UnreadableExport(IngestError):
+    """Supported are JSONL of OpenAI-style messages and exports of ChatGPT, Claude and Slack; export the file again."""
+
+
+class TooLarge(IngestError):
+    """The file is above a limit; split it or raise the limit."""
+
+
+class UnreadablePath(IngestError):
+    """Name a file or a directory that exists and that this user may read."""
+
+
+class InvalidLimits(IngestError):
+    """Limits are whole numbers above zero, with min_tokens <= target_tokens <= max_tokens."""

@@ -1,0 +1,57 @@
+"""Bytes to text, and text to text that every store accepts.
+
+Encodings are never guessed: UTF-8 (with or without a mark), or UTF-16 and UTF-32 with one. A wrong guess would put
+unreadable words in a knowledge base without anybody being told.
+"""
+
+import codecs
+import re
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16: its mark begins with the same two bytes
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_SNIFFED_BYTES = 8192
+
+
+class NotText(ValueError):
+    """The bytes are not text in a known encoding."""
+
+
+def decode(data: bytes, declared: str | None = None) -> str:
+    """Return the text of the bytes, newlines as \\n, nothing in it that a store refuses.
+
+    A byte order mark wins over the declared encoding, which wins over UTF-8. Raises NotText naming the first bad byte.
+    """
+    encoding, mark_bytes = encoding_of(data, declared)
+    body = data[mark_bytes:]
+    if not encoding.startswith(("utf-16", "utf-32")) and b"\x00" in body[:_SNIFFED_BYTES]:
+        raise NotText("it holds NUL bytes, so it looks like a binary file")
+    try:
+        return clean(body.decode(encoding)).replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        at = error.start + mark_bytes
+        raise NotText(f"byte {at} is not valid {encoding}; save the file as UTF-8") from None
+
+
+def encoding_of(data: bytes, declared: str | None = None) -> tuple[str, int]:
+    """Return the encoding to read the bytes with, and the length in bytes of the mark to leave out."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return encoding, len(mark)
+    return declared or "utf-8", 0
+
+
+def clean(text: str) -> str:
+    """Return the text with NUL and lone surrogates, which neither UTF-8 nor Postgres can hold, as U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def one_line(text: str, limit_chars: int) -> str:
+    """Return the text with its whitespace collapsed, cut to the limit with an ellipsis."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit_chars else line[: limit_chars - 1].rstrip() + "…"

@@ -1,0 +1,137 @@
+"""Who is calling, and for whom they may act: pure values and the rules between them.
+
+A grant is what a token or a registered certificate says, in the operator's own words; an identity is a checked grant
+with its ids folded. How a caller proves a grant stands elsewhere (tokens, authentication).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from uuid import UUID
+
+from sidecar.errors import AdminRequired, InvalidArgument, ScopeForbidden
+from store.scope import MAX_EXTERNAL_ID_CHARS, InvalidExternalId, Scope, owner_uuid, tenant_uuid
+
+MAX_OWNERS = 100
+
+_ID_FIX = f"send 1 to {MAX_EXTERNAL_ID_CHARS} printable characters"
+_NO_NAMES: Mapping[UUID, str] = MappingProxyType({})
+
+
+class Role(StrEnum):
+    """What kind of caller: an agent acts for its owners, an admin for any owner of its tenant."""
+
+    AGENT = "agent"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a caller was given: one tenant, its owners (an agent has at least one, an admin none), its agent name."""
+
+    tenant: str
+    owners: tuple[str, ...] = ()
+    agent: str = ""
+    role: Role = Role.AGENT
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A verified caller. `owner_ids` is None for an admin, who names the owner in each request."""
+
+    tenant_id: UUID
+    owner_ids: frozenset[UUID] | None
+    agent_id: str
+    role: Role
+    subject: str
+    token_id: str = ""
+    expires_at: datetime | None = None
+    names: Mapping[UUID, str] = field(default=_NO_NAMES, compare=False, repr=False)
+
+    @property
+    def lane(self) -> Hashable:
+        """Return whose burst this caller's calls count as, inside its tenant: its only owner, else itself."""
+        if self.owner_ids is not None and len(self.owner_ids) == 1:
+            return next(iter(self.owner_ids))
+        return self.subject
+
+
+def identity_of(
+    grant: Grant, *, subject: str = "", token_id: str = "", expires_at: datetime | None = None
+) -> Identity:
+    """Return the grant as an identity; `names` keeps each id as it was given.
+
+    Raises InvalidArgument naming tenant, owners, agent or sub.
+    """
+    tenant_id = _folded("tenant", grant.tenant, tenant_uuid)
+    owners = _owners(grant)
+    if grant.role is Role.AGENT or grant.agent:
+        _check_name("agent", grant.agent)
+    if subject:
+        _check_name("sub", subject)
+    return Identity(
+        tenant_id=tenant_id,
+        owner_ids=None if grant.role is Role.ADMIN else frozenset(owners),
+        agent_id=grant.agent,
+        role=grant.role,
+        subject=subject or grant.agent or "admin",
+        token_id=token_id,
+        expires_at=expires_at,
+        names=MappingProxyType({**owners, tenant_id: grant.tenant}),
+    )
+
+
+def resolve_scope(identity: Identity, requested_tenant: str, requested_owner: str) -> Scope:
+    """Return the scope a request works in: always inside the identity, whatever the request says.
+
+    An agent may leave both fields empty or repeat its own; an admin names the owner. Raises InvalidArgument for
+    tenant_id or owner_id, and ScopeForbidden, which is the same whether the named tenant or owner exists or not.
+    """
+    if requested_tenant and _folded("tenant_id", requested_tenant, tenant_uuid) != identity.tenant_id:
+        raise ScopeForbidden
+    if requested_owner:
+        return Scope(identity.tenant_id, _allowed_owner(identity, requested_owner))
+    if identity.owner_ids is None:
+        raise InvalidArgument("owner_id", "is empty and an admin has no owner of its own", "name the owner")
+    if len(identity.owner_ids) > 1:
+        raise InvalidArgument("owner_id", "is empty and this identity has several owners", "name one of them")
+    return Scope(identity.tenant_id, next(iter(identity.owner_ids)))
+
+
+def require_admin(identity: Identity) -> None:
+    """Raise AdminRequired unless the caller is an admin (of its own tenant)."""
+    if identity.role is not Role.ADMIN:
+        raise AdminRequired
+
+
+def _allowed_owner(identity: Identity, requested_owner: str) -> UUID:
+    owner_id = _folded("owner_id", requested_owner, owner_uuid)
+    if identity.owner_ids is not None and owner_id not in identity.owner_ids:
+        raise ScopeForbidden
+    return owner_id
+
+
+def _owners(grant: Grant) -> dict[UUID, str]:
+    if grant.role is Role.ADMIN:
+        if grant.owners:
+            raise InvalidArgument("owners", "are given to an admin, who acts for any owner", "leave them out")
+        return {}
+    if not 1 <= len(grant.owners) <= MAX_OWNERS:
+        raise InvalidArgument("owners", f"are {len(grant.owners)}", f"give an agent 1 to {MAX_OWNERS} owners")
+    return {_folded("owners", name, owner_uuid): name for name in grant.owners}
+
+
+def _folded(field_name: str, external_id: str, fold: Callable[[str], UUID]) -> UUID:
+    try:
+        return fold(external_id)
+    except InvalidExternalId as error:
+        raise InvalidArgument(field_name, "is not a usable id", _ID_FIX) from error
+
+
+def _check_name(field_name: str, name: str) -> None:
+    if not name.strip() or len(name) > MAX_EXTERNAL_ID_CHARS or not name.isprintable():
+        raise InvalidArgument(field_name, "is not a usable name", _ID_FIX)

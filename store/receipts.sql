@@ -1,0 +1,71 @@
+-- name: insert_receipts!
+-- Writes receipts, given column by column. A receipt that is there already stays.
+INSERT INTO receipts (tenant_id, owner_id, receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, details, created_at)
+SELECT :tenant_id, :owner_id, r.receipt_id, r.agent_id, r.thread_id, r.model_id, r.is_degraded, r.duration_ms, r.details, r.created_at
+FROM unnest(:receipt_ids::uuid[], :agent_ids::text[], :thread_ids::text[], :model_ids::text[], :degraded::boolean[],
+    :durations_ms::real[], :details::jsonb[], :created_at::timestamptz[])
+    AS r (receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, details, created_at)
+ON CONFLICT (tenant_id, receipt_id) DO NOTHING;
+
+-- name: keep_texts!
+-- Keeps texts until a day; one that is kept already is kept at least as long. Given in hash order, so that writers never deadlock.
+INSERT INTO receipt_texts AS t (tenant_id, text_hash, text, kept_until)
+SELECT :tenant_id, r.text_hash, r.text, :kept_until FROM unnest(:text_hashes::bytea[], :texts::text[]) AS r (text_hash, text)
+ON CONFLICT (tenant_id, text_hash) DO UPDATE SET kept_until = excluded.kept_until
+WHERE t.kept_until < excluded.kept_until - interval '1 hour';
+
+-- name: get_receipt^
+-- One receipt with what was reported about it.
+SELECT r.receipt_id, r.agent_id, r.thread_id, r.model_id, r.is_degraded, r.duration_ms, r.details, r.created_at,
+    u.input_tokens, u.output_tokens, u.cache_read_tokens, u.cache_write_tokens, u.used_item_ids
+FROM receipts r LEFT JOIN usage_reports u ON u.tenant_id = r.tenant_id AND u.receipt_id = r.receipt_id
+WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND r.receipt_id = :receipt_id;
+
+-- name: get_texts
+-- The texts that are still kept, by hash.
+SELECT text_hash, text FROM receipt_texts
+WHERE tenant_id = :tenant_id AND text_hash = ANY(:text_hashes::bytea[]) AND kept_until > :now;
+
+-- name: list_receipts
+-- A page of an owner's receipts, newest first.
+SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, details, created_at FROM receipts
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (created_at, receipt_id) < (:before::timestamptz, :before_id::uuid)
+ORDER BY created_at DESC, receipt_id DESC LIMIT :limit;
+
+-- name: list_receipts_of_thread
+-- A page of a thread's receipts, newest first.
+SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, details, created_at FROM receipts
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
+    AND (created_at, receipt_id) < (:before::timestamptz, :before_id::uuid)
+ORDER BY created_at DESC, receipt_id DESC LIMIT :limit;
+
+-- name: report_usage!
+-- Keeps what was reported about a receipt; a later report replaces an earlier one.
+INSERT INTO usage_reports (tenant_id, owner_id, receipt_id, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
+    used_item_ids, reported_at)
+VALUES (:tenant_id, :owner_id, :receipt_id, :input_tokens, :output_tokens, :cache_read_tokens, :cache_write_tokens,
+    :used_item_ids::text[], :now)
+ON CONFLICT (tenant_id, receipt_id) DO UPDATE SET input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
+    cache_read_tokens = excluded.cache_read_tokens, cache_write_tokens = excluded.cache_write_tokens,
+    used_item_ids = excluded.used_item_ids, reported_at = excluded.reported_at;
+
+-- name: lock_calibration^
+-- A model's calibration, locked until the transaction ends.
+SELECT calibration FROM model_calibrations WHERE tenant_id = :tenant_id AND model_id = :model_id FOR UPDATE;
+
+-- name: put_calibration!
+-- Keeps a model's calibration.
+INSERT INTO model_calibrations (tenant_id, model_id, calibration, updated_at) VALUES (:tenant_id, :model_id, :calibration, :now)
+ON CONFLICT (tenant_id, model_id) DO UPDATE SET calibration = excluded.calibration, updated_at = excluded.updated_at;
+
+-- name: list_calibrations
+-- Every calibration of a tenant.
+SELECT model_id, calibration FROM model_calibrations WHERE tenant_id = :tenant_id;
+
+-- name: tenants_with_expired_texts
+-- Tenants that hold receipt texts past their day.
+SELECT tenant_id FROM tenants_with_expired_texts(:now, :limit);
+
+-- name: delete_expired_texts!
+-- Deletes a tenant's receipt texts that are past their day.
+DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND kept_until < :now;

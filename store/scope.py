@@ -1,0 +1,52 @@
+"""Whose rows: the pure values that every query takes.
+
+A scope is built from a verified identity and passed by hand down to the query; nothing here reads a request, a clock or a
+setting. Ids that callers bring (account names, "auth0|42") are folded to UUIDs here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID, uuid5
+
+MAX_EXTERNAL_ID_CHARS = 200
+
+_TENANTS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a01")
+_OWNERS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a02")
+
+
+class InvalidExternalId(ValueError):
+    """An id must be a non-empty text of at most 200 characters without control characters; send another id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One owner inside one tenant: what a query may see."""
+
+    tenant_id: UUID
+    owner_id: UUID
+
+
+def tenant_uuid(external_id: str) -> UUID:
+    """Return the tenant's UUID: the text itself when it is one, else the version-5 UUID (RFC 9562) of it.
+
+    Raises InvalidExternalId.
+    """
+    return _fold(_TENANTS, external_id)
+
+
+def owner_uuid(external_id: str) -> UUID:
+    """Return the owner's UUID, by the same rule as `tenant_uuid` in a namespace of its own.
+
+    Raises InvalidExternalId.
+    """
+    return _fold(_OWNERS, external_id)
+
+
+def _fold(namespace: UUID, external_id: str) -> UUID:
+    if not external_id.strip() or len(external_id) > MAX_EXTERNAL_ID_CHARS or not external_id.isprintable():
+        raise InvalidExternalId
+    try:
+        return UUID(external_id)
+    except ValueError:
+        return uuid5(namespace, external_id)

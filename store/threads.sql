@@ -1,0 +1,83 @@
+-- name: open_thread^
+-- Makes or locks a thread until the transaction ends; returns where its next turn goes.
+INSERT INTO threads AS t (tenant_id, owner_id, thread_id, title, turn_count, token_count, fence_key_id, last_turn_at, created_at)
+VALUES (:tenant_id, :owner_id, :thread_id, :title, 0, 0, :fence_key_id, :now, :now)
+ON CONFLICT (tenant_id, owner_id, thread_id) DO UPDATE SET title = CASE WHEN :title = '' THEN t.title ELSE :title END
+RETURNING turn_count, token_count;
+
+-- name: known_turns
+-- The turns of a thread that bear one of these client turn ids.
+SELECT client_turn_id, turn_id FROM turns
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND client_turn_id = ANY(:client_turn_ids::text[]);
+
+-- name: insert_turns!
+-- Writes turns, given column by column.
+INSERT INTO turns (tenant_id, owner_id, thread_id, position, turn_id, client_turn_id, role, speaker, text, parts, said_at,
+    o200k_tokens, cl100k_tokens, tokens_through, signature, word_count, search_tsv)
+SELECT :tenant_id, :owner_id, :thread_id, r.position, r.turn_id, r.client_turn_id, r.role, r.speaker, r.text, r.parts, r.said_at,
+    r.o200k_tokens, r.cl100k_tokens, r.tokens_through, r.signature, r.word_count, search_vector(r.words)
+FROM unnest(:positions::int[], :turn_ids::uuid[], :client_turn_ids::text[], :roles::text[], :speakers::text[], :texts::text[],
+    :parts::jsonb[], :said_at::timestamptz[], :o200k_tokens::int[], :cl100k_tokens::int[], :tokens_through::bigint[],
+    :signatures::bytea[], :word_counts::int[], :words::text[])
+    AS r (position, turn_id, client_turn_id, role, speaker, text, parts, said_at, o200k_tokens, cl100k_tokens, tokens_through,
+    signature, word_count, words);
+
+-- name: advance_thread!
+-- Records that turns were appended.
+UPDATE threads SET turn_count = turn_count + :turns, token_count = token_count + :tokens::bigint,
+    last_turn_at = greatest(last_turn_at, :last_turn_at)
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id;
+
+-- name: history
+-- The newest turns within a window of tokens and a number of turns, and never less than the last user turn and all after it.
+WITH thread AS (
+    SELECT token_count, turn_count FROM threads
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
+), last_user AS (  -- the current message may be stored already: it opens no exchange
+    SELECT position FROM turns
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND role = 'user'
+        AND client_turn_id <> :client_turn_id
+    ORDER BY position DESC LIMIT 1
+), in_window AS (
+    SELECT position FROM turns
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
+        AND tokens_through > (SELECT token_count FROM thread) - :window_tokens::bigint
+    ORDER BY tokens_through LIMIT 1
+), start AS (
+    SELECT least(coalesce((SELECT position FROM last_user), 2147483647),
+        greatest((SELECT position FROM in_window), (SELECT turn_count FROM thread) - :window_turns::int + 1)) AS position
+)
+SELECT turn_id, client_turn_id, position, role, speaker, text, parts, said_at, o200k_tokens, cl100k_tokens
+FROM turns
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position >= (SELECT position FROM start)
+    AND client_turn_id <> :client_turn_id
+ORDER BY position;
+
+-- name: thread_summary^
+-- The rolling summary of a thread's older turns.
+SELECT through_position, text, turn_ids FROM thread_summaries
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id;
+
+-- name: search_turns
+-- The turns of a thread that match a question best, with score and coverage.
+SELECT f.score, f.coverage, t.turn_id, t.client_turn_id, t.position, t.role, t.speaker, t.text, t.said_at, t.signature
+FROM search_turns(:tenant_id, :owner_id, :thread_id, :words::text[], :limit::int) f
+JOIN turns t ON t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.thread_id = :thread_id AND t.position = f.turn_position
+ORDER BY f.score DESC, t.position DESC;
+
+-- name: list_threads
+-- A page of an owner's threads, the one with the newest turn first.
+SELECT thread_id, title, turn_count, last_turn_at FROM threads
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+    AND (last_turn_at, thread_id) < (:before::timestamptz, :before_id::text)
+ORDER BY last_turn_at DESC, thread_id DESC LIMIT :limit;
+
+-- name: list_turns
+-- A page of a thread's turns, oldest first.
+SELECT turn_id, client_turn_id, position, role, speaker, text, parts, said_at, o200k_tokens FROM turns
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position > :after
+ORDER BY position LIMIT :limit;
+
+-- name: fence_key_of_thread$
+-- The key id that a thread's fence was made with.
+SELECT fence_key_id FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id;
