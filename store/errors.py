@@ -6,6 +6,7 @@ StoreError
 ├── DatabaseRefused             wrong user, password or database name
 ├── QueryTimeout                a statement ran past its deadline and was cancelled
 ├── TransactionConflict         a concurrent transaction won; the work can be repeated
+├── VersionConflict             another version is the newest; `.newest_version` says which
 ├── TransactionAborted          an earlier failure was swallowed inside the transaction
 ├── ConstraintViolated          a rule of the schema said no; `.constraint` names it
 │   ├── AlreadyExists
@@ -68,6 +69,14 @@ class QueryTimeout(StoreError):
 
 class TransactionConflict(StoreError):
     """A concurrent transaction got there first and nothing was written; repeat the whole transaction."""
+
+
+class VersionConflict(StoreError):
+    """Another version has been written since the one you have seen; read the newest, then write again."""
+
+    def __init__(self, *, newest_version: int) -> None:
+        super().__init__(f"the newest is version {newest_version}")
+        self.newest_version = newest_version
 
 
 class TransactionAborted(StoreError):
@@ -185,12 +194,22 @@ _BY_SQLSTATE: dict[str, type[StoreError]] = {
 }
 
 
+# What the driver raises while a connection stands. Not every OSError: a missing file is no business of the database's.
+DRIVER_ERRORS = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    ConnectionError,
+    TimeoutError,
+)
+
+
 @contextmanager
 def driver_errors() -> Iterator[None]:
-    """Let out StoreErrors where the driver raised its own; OSError and TimeoutError count as the driver's here."""
+    """Let out a StoreError where the driver raises its own; its body calls the driver and does nothing else."""
     try:
         yield
-    except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError) as error:
+    except (*DRIVER_ERRORS, OSError) as error:
         raise from_driver(error) from error
 
 
@@ -205,6 +224,8 @@ def from_driver(error: Exception) -> StoreError:
             return QueryTimeout()
         case OSError():
             return DatabaseUnavailable(type(error).__name__)
+        case asyncpg.ClientConfigurationError():
+            return DatabaseRefused("the DSN cannot be read")
         case asyncpg.InterfaceError() if re.search(r"\bclos(ed|ing)\b", str(error)):
             return DatabaseUnavailable("the connection is closed")
         case asyncpg.OutdatedSchemaCacheError():

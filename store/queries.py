@@ -1,27 +1,27 @@
 """Loads the .sql twins of the store's modules: SQL lives in files, and a Python method bears each query's name.
 
-aiosql reads the files; the calls go straight to the driver, because its own adapter costs more than a round trip's worth
-of Python. No SQL stands here.
+aiosql reads the files; the calls go straight to the driver, because aiosql's own adapter costs too much. No SQL here.
 
-    -- name: read_page(tenant_id, page_id)^
+    -- name: read_page^
     -- The page, or no row.
 
-The sign after the parameters says what comes back: none, a list of rows; `^`, one row or None; `$`, one value or None;
-`!`, how many rows were touched; `<!`, the RETURNING row, or its value when it has one column; `*!`, nothing, run once per
-row of values; `#`, nothing, a script without parameters.
+The sign after the name says what comes back. None: a list of rows. `^`: one row or None. `$`: one value or None.
+`!`: how many rows were touched. `<!`: the RETURNING row, or its value when it has one column. `*!`: nothing, run once
+per row of values. `#`: nothing, a script without parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import aiosql
 from aiosql.adapters.asyncpg import AsyncPGAdapter
+from aiosql.query_loader import QueryLoader
+from aiosql.types import QueryDatum
 from aiosql.types import SQLOperationType as Operation
-from aiosql.utils import SQLLoadException, SQLParseException
+from aiosql.utils import SQLParseException
 
 from store import statements
 from store.errors import QueryFileInvalid
@@ -55,7 +55,8 @@ class Queries:
         try:
             call = self._calls[name]
         except KeyError:
-            raise AttributeError(f"no query is named {name!r}; the twin has: {', '.join(sorted(self._calls))}") from None
+            known = ", ".join(sorted(self._calls))
+            raise AttributeError(f"no query is named {name!r}; the twin has: {known}") from None
         setattr(self, name, call)
         return call
 
@@ -72,23 +73,29 @@ def all_queries() -> tuple[Query, ...]:
 
 
 def read(twin: Path) -> tuple[Query, ...]:
-    """Return the queries of one file. Raises QueryFileInvalid, which names the file and the place."""
-    adapter = AsyncPGAdapter()  # one per file: it keeps parameter names by query name
+    """Return the queries of one file, in order. Raises QueryFileInvalid, which names the file and the place."""
     try:
         text = statements.without_inline_comments(twin.read_text(encoding="utf-8"))
-        found = aiosql.from_str(text, lambda: adapter, attribute=None)
-    except (OSError, UnicodeDecodeError, statements.Unterminated, SQLParseException, SQLLoadException) as error:
+        found = _parse(text, twin)
+    except (OSError, UnicodeDecodeError, statements.Unterminated, SQLParseException) as error:
         raise QueryFileInvalid(f"{twin.name}: {error}") from error
-    names = [name for name in found.available_queries if not name.endswith("_cursor")]
-    return tuple(_query(twin, getattr(found, name), adapter.var_sorted) for name in names)
+    names = [query.name for query in found]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise QueryFileInvalid(f"{twin.name}: defined twice: {', '.join(sorted(twice))}")
+    return found
 
 
-def _query(twin: Path, function: Any, parameters: Mapping[str, list[str]]) -> Query:
-    name = function.__name__
-    order = tuple(parameters.get(name, ()))
-    if any(parameter.isdigit() for parameter in order):
-        raise QueryFileInvalid(f"{twin.name}: {name} has a slice read as a parameter; put spaces around its colon")
-    return Query(name, twin, function.sql, order, function.operation)
+def _parse(text: str, twin: Path) -> tuple[Query, ...]:
+    adapter = AsyncPGAdapter()  # type: ignore[no-untyped-call]  # aiosql annotates no constructor
+    loader = QueryLoader(adapter, None, attribute=None, mandatory_parameters=False)
+    data = loader.load_query_data_from_sql(text, [], twin)
+    return tuple(_query(twin, datum, adapter.var_sorted[datum.query_name]) for datum in data)
+
+
+def _query(twin: Path, datum: QueryDatum, parameters: Sequence[str]) -> Query:
+    if any(parameter.isdigit() for parameter in parameters):
+        raise QueryFileInvalid(f"{twin.name}: {datum.query_name} has a slice read as a parameter; space out its colon")
+    return Query(datum.query_name, twin, datum.sql, tuple(parameters), datum.operation_type)
 
 
 def _ordered(query: Query) -> Callable[[Mapping[str, object]], list[object]]:

@@ -1,6 +1,6 @@
 """What can be wrong with a file that somebody wants in. Only errors that end the whole file live here.
 
-IngestError
+IngestError              a branch of SidecarError
 ├── UnsupportedFormat    no reader for this kind of file
 ├── UnreadableDocument   a reader exists, the content defeats it
 ├── UnreadableExport     not an export, or a broken one
@@ -11,16 +11,19 @@ IngestError
 One broken line or message inside a good file is no error but a `Skipped` (`conversation.py`).
 """
 
+import inspect
+
+from sidecar.errors import SidecarError
 from sidecar.ingest.text import clean
 
 
-class IngestError(Exception):
+class IngestError(SidecarError):
     """The file was not taken in."""
 
     def __init__(self, name: str, detail: str) -> None:
         self.name = clean(name)
         self.detail = clean(detail)
-        super().__init__(f"{self.name}: {self.detail}. {self.__doc__ or ''}".rstrip())
+        super().__init__(f"{self.name}: {self.detail}. {inspect.cleandoc(type(self).__doc__ or '')}")
 
 
 class UnsupportedFormat(IngestError):

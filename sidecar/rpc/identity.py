@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from types import MappingProxyType
 from uuid import UUID
 
@@ -19,7 +20,6 @@ from store.scope import MAX_EXTERNAL_ID_CHARS, InvalidExternalId, Scope, owner_u
 MAX_OWNERS = 100
 
 _ID_FIX = f"send 1 to {MAX_EXTERNAL_ID_CHARS} printable characters"
-_NO_NAMES: Mapping[UUID, str] = MappingProxyType({})
 
 
 class Role(StrEnum):
@@ -50,7 +50,7 @@ class Identity:
     subject: str
     token_id: str = ""
     expires_at: datetime | None = None
-    names: Mapping[UUID, str] = field(default=_NO_NAMES, compare=False, repr=False)
+    names: Mapping[UUID, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def lane(self) -> Hashable:
@@ -60,9 +60,28 @@ class Identity:
         return self.subject
 
 
-def identity_of(
-    grant: Grant, *, subject: str = "", token_id: str = "", expires_at: datetime | None = None
-) -> Identity:
+@dataclass(frozen=True, slots=True)
+class IdentitySettings:
+    """How callers prove who they are: one source of signing keys (files or a URL, else the local dev key in `data_dir`)
+    with the issuers they sign for, and the certificate names (`uri:…` or `dns:…`) that stand for a caller.
+    """
+
+    data_dir: Path
+    audience: str = "context-sidecar"
+    issuers: frozenset[str] = frozenset()
+    key_files: tuple[Path, ...] = ()
+    jwks_url: str = ""
+    is_http_jwks_allowed: bool = False
+    certificates: Mapping[str, Grant] = field(default_factory=dict)
+    requires_client_certificates: bool = False
+
+    @property
+    def has_signing_keys(self) -> bool:
+        """Return whether real signing keys are configured, so that the local dev key is not trusted."""
+        return bool(self.key_files or self.jwks_url)
+
+
+def identity_of(grant: Grant, *, subject: str = "", token_id: str = "", expires_at: datetime | None = None) -> Identity:
     """Return the grant as an identity; `names` keeps each id as it was given.
 
     Raises InvalidArgument naming tenant, owners, agent or sub.

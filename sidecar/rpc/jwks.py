@@ -62,7 +62,7 @@ async def fetch(url: str, *, timeout_s: float = FETCH_TIMEOUT_S) -> bytes:
             return await _bounded(response.aiter_raw())
     except TimeoutError as error:
         raise KeysUnavailable(f"there was no whole answer within {timeout_s:g} s") from error
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise KeysUnavailable(f"it could not be reached ({type(error).__name__})") from error
 
 

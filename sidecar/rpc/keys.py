@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-from sidecar.errors import KeyFileInvalid
+from sidecar.errors import KeyFileInvalid, StartRefused
 
 ALGORITHMS = frozenset({"EdDSA", "ES256", "RS256", "PS256"})
 MIN_RSA_BITS = 2048
@@ -50,6 +50,9 @@ class KeySource(Protocol):
 
     async def find(self, kid: str) -> PublicKey | None:
         """Return the trusted key of that id, or None. Raises KeysUnavailable while there is no set at all."""
+
+    async def stop(self) -> None:
+        """End what runs behind the look-ups."""
 
 
 def public_key(kid: str, material: object, algorithm: str | None = None) -> PublicKey:
@@ -164,6 +167,9 @@ class FileKeys:
             self._reload()
         return self._keys.get(kid)
 
+    async def stop(self) -> None:
+        """Nothing runs behind files."""
+
     def _reload(self) -> None:
         fingerprint = self._fingerprint()
         if fingerprint == self._seen:
@@ -171,7 +177,7 @@ class FileKeys:
         self._seen = fingerprint
         try:
             self._keys = self._load()
-        except KeyFileInvalid as error:
+        except StartRefused as error:
             _log.error("key_files_kept", extra={"problem": str(error)})
         else:
             _log.info("key_files_read", extra={"keys": len(self._keys)})

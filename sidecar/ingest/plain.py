@@ -1,0 +1,17 @@
+"""Plain text: paragraphs are what blank lines part. No other structure is guessed."""
+
+import re
+from collections.abc import Iterator
+
+from sidecar.ingest.document import Part
+
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
+
+
+def parts(text: str) -> Iterator[Part]:
+    """Yield the text's paragraphs in order, their line breaks kept."""
+    start = 0
+    for blank in _BLANK_LINE.finditer(text):
+        yield Part("paragraph", text[start : blank.start()])
+        start = blank.end()
+    yield Part("paragraph", text[start:])

@@ -1,0 +1,85 @@
+"""The door for documents: a name and bytes in, a `Document` out. Picks the reader; knows no format's inside.
+
+The kind follows the content where that is certain (PDF), else the name's extension, else what the text looks like.
+"""
+
+from pathlib import PurePosixPath
+
+from sidecar.ingest import markdown, pdf, plain, webpage
+from sidecar.ingest.document import Document, Part, ReadLimits, lay_out
+from sidecar.ingest.errors import TooLarge, UnreadableDocument, UnsupportedFormat
+from sidecar.ingest.text import NotText, decode
+
+PDF = "application/pdf"
+HTML = "text/html"
+MARKDOWN = "text/markdown"
+PLAIN = "text/plain"
+
+_MEDIA_TYPES = {
+    ".md": MARKDOWN, ".markdown": MARKDOWN, ".mdown": MARKDOWN, ".mkd": MARKDOWN,
+    ".html": HTML, ".htm": HTML, ".xhtml": HTML,
+    ".pdf": PDF,
+    ".txt": PLAIN, ".text": PLAIN, ".log": PLAIN, ".rst": PLAIN, ".adoc": PLAIN, ".org": PLAIN,
+    ".csv": PLAIN, ".tsv": PLAIN,
+}  # fmt: skip
+_SNIFFED_BYTES = 1024
+
+
+def read(name: str, data: bytes, limits: ReadLimits | None = None) -> Document:
+    """Return the document in the bytes; `name` is a file name or path. Its `content` says when there is no text in it.
+
+    Raises UnsupportedFormat, UnreadableDocument or TooLarge. CPU-bound: run it off the event loop.
+    """
+    limits = limits or ReadLimits()
+    if len(data) > limits.document_bytes:
+        raise TooLarge(name, f"it has {len(data)} bytes, the limit is {limits.document_bytes}")
+    media_type = media_type_of(name, data)
+    title, parts = _parts(name, data, media_type, limits)
+    if len(parts) > limits.blocks:
+        raise TooLarge(name, f"it has {len(parts)} paragraphs, the limit is {limits.blocks}")
+    return lay_out(title.strip() or _stem(name), media_type, parts)
+
+
+def media_type_of(name: str, data: bytes) -> str:
+    """Return the media type of the content. Raises UnsupportedFormat when no reader is known for it."""
+    head = data[:_SNIFFED_BYTES]
+    if head.lstrip().startswith(b"%PDF-"):
+        return PDF
+    extension = _path(name).suffix.lower()
+    if extension in _MEDIA_TYPES:
+        return _MEDIA_TYPES[extension]
+    if extension:
+        raise UnsupportedFormat(name, f"no reader for {extension} files")
+    if head.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html")):
+        return HTML
+    try:
+        decode(data)
+    except NotText:
+        raise UnsupportedFormat(name, "the name has no extension and the content is not text") from None
+    return PLAIN
+
+
+def _parts(name: str, data: bytes, media_type: str, limits: ReadLimits) -> tuple[str, list[Part]]:
+    if media_type == PDF:
+        return pdf.parts(name, data, limits)
+    text = _decoded(name, data, media_type)
+    if len(text) > limits.text_chars:
+        raise TooLarge(name, f"it holds {len(text)} characters, the limit is {limits.text_chars}")
+    if media_type == HTML:
+        return webpage.parts(text)
+    return markdown.parts(text) if media_type == MARKDOWN else ("", list(plain.parts(text)))
+
+
+def _decoded(name: str, data: bytes, media_type: str) -> str:
+    try:
+        return decode(data, webpage.declared_encoding(data) if media_type == HTML else None)
+    except NotText as error:
+        raise UnreadableDocument(name, str(error)) from None
+
+
+def _path(name: str) -> PurePosixPath:
+    return PurePosixPath(name.replace("\\", "/"))
+
+
+def _stem(name: str) -> str:
+    return _path(name).stem or "untitled"

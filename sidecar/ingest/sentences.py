@@ -1,0 +1,71 @@
+"""Where sentences end, in any script, by rule alone.
+
+Pure. A boundary too few only makes a longer sentence, one too many parts a fact from its subject, so every doubtful
+case (abbreviation, initial, ordinal, a small letter after the stop) counts as no boundary.
+"""
+
+from collections.abc import Iterator
+
+import regex
+
+# Scripts that write no space after their full stop end a sentence by the sign alone; . ! ? … need the space.
+_STOP = regex.compile(
+    r"""(?: (?P<spaced> [.!?…]++ )
+          | (?: [[\p{Sentence_Terminal}]--[.!?．]] | ．(?!\d) ) [.!?…\p{Sentence_Terminal}]*+ )
+        ["'“”’\p{Pe}\p{Pf}]*+ (?P<space>\s*+)""",
+    regex.VERBOSE | regex.VERSION1,
+)
+_EXTENDER = regex.compile(r"[\p{M}\p{Grapheme_Extend}\u200d]")
+_WORD_BEFORE = regex.compile(r"[\p{L}\p{M}\p{N}.]++$")
+_DOTTED = regex.compile(r"(?:\p{L}{1,2}\.)+\p{L}{1,2}")  # e.g, U.S, z.B
+_LONGEST_ABBREVIATION = 16
+
+_ABBREVIATIONS = frozenset({  # English; German, French, Spanish, Portuguese, Italian, Dutch; Russian
+    "mr", "mrs", "ms", "dr", "prof", "sr", "jr", "st", "rev", "hon", "gen", "col", "maj", "capt", "lt", "sgt",
+    "gov", "sen", "vs", "etc", "al", "approx", "est", "fig", "figs", "eq", "eqs", "sec", "ch", "vol", "dept",
+    "univ", "inc", "ltd", "co", "corp", "ave", "blvd", "rd", "jan", "feb", "mar", "apr", "jun", "jul", "aug",
+    "sep", "sept", "oct", "nov", "dec", "cf", "ca",
+    "nr", "str", "bzw", "usw", "evtl", "ggf", "inkl", "zzgl", "bd", "hr", "fr", "mme", "mlle", "mgr", "sra",
+    "srta", "dña", "ud", "uds", "pág", "págs", "núm", "sig", "dott", "ing", "avv", "dhr", "mevr", "blz",
+    "г", "гг", "ул", "им", "стр", "рис", "тыс", "млн", "млрд", "руб", "см", "др", "проф", "акад",
+})
+_BEFORE_NUMBERS = frozenset({"no", "nos", "art", "abs", "ed", "p", "pp", "nr", "vol", "ch", "sec"})
+_SHORTEST_CHARS = 20
+
+
+def sentence_spans(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the (start, end) of each sentence of text[start:end], spaces between left out, in order.
+
+    Sentences under 20 characters stay with the next one ("No. Yes.").
+    """
+    begin = start
+    for stop in _STOP.finditer(text, start, end):
+        at = stop.end()
+        if at - begin >= _SHORTEST_CHARS and at < end and _ends_sentence(text, stop):
+            yield begin, stop.start("space")
+            begin = at
+    if begin < end:
+        yield begin, end
+
+
+def _ends_sentence(text: str, stop: regex.Match[str]) -> bool:
+    following = text[stop.end()]
+    if _EXTENDER.match(following):  # an accent belongs to the character before it
+        return False
+    if stop["spaced"] is None:
+        return True
+    if not stop["space"] or following.islower():
+        return False
+    return stop["spaced"] != "." or not _is_abbreviation(text, stop.start(), following)
+
+
+def _is_abbreviation(text: str, stop_at: int, following: str) -> bool:
+    before = _WORD_BEFORE.search(text[max(0, stop_at - _LONGEST_ABBREVIATION) : stop_at])
+    if before is None:
+        return False
+    word = before[0].lower()
+    if word.isdigit():
+        return len(word) <= 2  # 3. Mai
+    if len(word) == 1 or word in _ABBREVIATIONS:  # J. Smith
+        return True
+    return _DOTTED.fullmatch(word) is not None or (word in _BEFORE_NUMBERS and following.isdigit())

@@ -1,0 +1,112 @@
+"""Every setting, read once from the environment into one frozen value. No other module reads the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from sidecar.errors import SettingInvalid
+from store.embedded import default_data_dir
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The sidecar's settings. Each field is the variable of its name in capitals with the prefix SIDECAR_."""
+
+    data_dir: Path
+    database_url: str = ""
+    database_direct_url: str = ""
+    pg_bin: str = ""
+    statement_cache_size: int = 256
+    turn_pool_size: int = 16
+    background_pool_size: int = 6
+    listen: tuple[str, ...] = ("127.0.0.1:7433",)
+    http_listen: str = "127.0.0.1:7434"
+    tls_cert: str = ""
+    tls_key: str = ""
+    tls_client_ca: str = ""
+    client_names: str = ""
+    production: bool = False
+    token_audience: str = "context-sidecar"
+    token_issuers: tuple[str, ...] = ()
+    token_keys: tuple[str, ...] = ()
+    jwks_url: str = ""
+    deadline_s: float = 3.0
+    max_deadline_s: float = 60.0
+    max_in_flight: int = 64
+    max_in_flight_per_tenant: int = 32
+    max_waiting: int = 64
+    max_wait_s: float = 0.05
+    max_message_bytes: int = 48 * 1024 * 1024
+    drain_grace_s: float = 10.0
+    workspace_root: Path | None = None
+    receipt_text_days: int = 7
+    receipt_queue: int = 2000
+    models: str = ""
+    log_level: str = "INFO"
+
+
+def read(environ: Mapping[str, str]) -> Settings:
+    """Return the settings that the environment asks for, defaults elsewhere.
+
+    Raises SettingInvalid for a value that cannot be used, and for a variable with our prefix that we do not know.
+    """
+    known = {f"SIDECAR_{field.name.upper()}": field.name for field in fields(Settings)}
+    given = {name: value for name, value in environ.items() if name.startswith("SIDECAR_") and name not in _ELSEWHERE}
+    if unknown := sorted(given.keys() - known.keys()):
+        raise SettingInvalid(unknown[0], "no such setting", f"use one of {', '.join(sorted(known))}")
+    values: dict[str, Any] = {"data_dir": default_data_dir(environ)}
+    for variable, text in given.items():
+        if text:
+            values[known[variable]] = _parsed(variable, known[variable], text)
+    return Settings(**values)
+
+
+_ELSEWHERE = frozenset({"SIDECAR_TOKEN", "SIDECAR_ADDRESS"})  # the client's, read by the command line
+
+
+def _parsed(variable: str, name: str, text: str) -> Any:
+    kind = next(field.type for field in fields(Settings) if field.name == name)
+    parse, wanted = _KINDS[str(kind)]
+    try:
+        return parse(text)
+    except ValueError:
+        raise SettingInvalid(variable, f"{text!r} is not {wanted}", f"set {wanted}") from None
+
+
+def _number(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < 1e9:
+        raise ValueError
+    return value
+
+
+def _flag(text: str) -> bool:
+    answers = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+    if text.lower() not in answers:
+        raise ValueError
+    return answers[text.lower()]
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+_KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
+    "str": (str, "a text"),
+    "int": (_number, "a whole number of zero or more"),
+    "float": (_seconds, "a number of seconds"),
+    "bool": (_flag, "true or false"),
+    "Path": (Path, "a directory"),
+    "Path | None": (Path, "a directory"),
+    "tuple[str, ...]": (_names, "a list with commas"),
+}

@@ -1,0 +1,42 @@
+"""Knowledge: chunks of the documents in the bases assigned to the template, the agent or the space."""
+
+from __future__ import annotations
+
+from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.turn.items import Item, Ref, Source
+from store import documents
+from store.postgres import Pool, tenant_scoped
+from store.scope import Scope
+
+
+class KnowledgeSource:
+    """Searches the assigned bases of the built-in store. No base assigned means nothing asked, never all."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return up to `top_k` chunks, best first. Raises Skipped when no base is assigned."""
+        assignees = documents.Assignees(query.template_id, query.agent_id, query.space_id)
+        async with tenant_scoped(self._pool, scope.tenant_id, read_only=True) as connection:
+            bases = await documents.assigned_bases(connection, scope.tenant_id, assignees)
+            if not bases:
+                raise Skipped("no knowledge base is assigned to this template, agent or space")
+            found = await documents.search(connection, scope.tenant_id, bases, query.words, limit=limits.top_k)
+        return Answer(tuple(_item(one, rank) for rank, one in enumerate(found)))
+
+
+def _item(found: documents.FoundChunk, rank: int) -> Item:
+    section = f" › {found.heading}" if found.heading else ""
+    page = f", page {found.page}" if found.page is not None else ""
+    return Item(
+        id=f"chunk:{found.chunk_id}",
+        source=Source.KNOWLEDGE,
+        text=found.text,
+        rank=rank,
+        relevance=found.coverage,
+        header=f"{found.title}{section}{page}",
+        provenance=(Ref("document", str(found.document_id), found.path), Ref("chunk", str(found.chunk_id), str(found.position))),
+        at=found.updated_at,
+        signature=found.signature,
+    )

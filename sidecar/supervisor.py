@@ -1,0 +1,45 @@
+"""Keeps long-lived tasks alive: restarts one that fails, with growing pauses, and counts how often.
+
+This is one of the house's three broad catches: whatever ends a long-lived task is logged and the task starts again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+log = logging.getLogger(__name__)
+
+_LONGEST_PAUSE_S = 30.0
+
+
+class Supervisor:
+    """Runs named coroutines until they are stopped."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.restarts: Counter[str] = Counter()
+
+    def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Run `work` again and again until `stop`; it is meant never to return."""
+        self._tasks[name] = asyncio.create_task(self._keep(name, work), name=name)
+
+    async def stop(self) -> None:
+        """Cancel every task and wait until all have ended."""
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        self._tasks.clear()
+
+    async def _keep(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        pause_s = 0.1
+        while True:
+            try:
+                await work()
+            except Exception as error:  # the third of three: long-lived tasks are restarted and counted
+                log.error("task_failed", extra={"task": name, "error": type(error).__name__}, exc_info=error)  # noqa: TRY400
+            self.restarts[name] += 1
+            await asyncio.sleep(pause_s)
+            pause_s = min(_LONGEST_PAUSE_S, pause_s * 2)

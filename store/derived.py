@@ -1,0 +1,38 @@
+"""What a row holds beside its text: the hash, the packed signature, the words it is searched by.
+
+Computed in bulk from `store/texts.py`, off the event loop, since a large write takes long enough to hold up a turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from store.texts import search_words, signatures, text_hash
+
+MAX_SEARCHED_CHARS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What is written beside one text. `words` go through the database's `search_vector`; `word_count` is at least 1."""
+
+    text_hash: bytes
+    signature: bytes
+    words: str
+    word_count: int
+
+
+async def derive(texts: Sequence[str], searched: Sequence[str]) -> list[Derived]:
+    """Return what to write beside each text; `searched` says what it is found by, of which the first 100,000 characters count."""
+    return await asyncio.to_thread(_derive, texts, searched)
+
+
+def _derive(texts: Sequence[str], searched: Sequence[str]) -> list[Derived]:
+    words = [search_words(one[:MAX_SEARCHED_CHARS]) for one in searched]
+    packed = [signature.pack() for signature in signatures(texts)]
+    return [
+        Derived(text_hash(text), signature, found, max(1, len(found.split())))
+        for text, signature, found in zip(texts, packed, words, strict=True)
+    ]

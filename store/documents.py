@@ -1,0 +1,263 @@
+"""Knowledge bases: whom they are assigned to, their documents, the chunks these were cut into, and search among chunks.
+
+Every function takes a connection inside a tenant's transaction. Bases are a tenant's, never an owner's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID, uuid5
+
+from store import queries
+from store.derived import Derived, derive
+from store.queries import Connection
+from store.texts import Signature
+
+_sql = queries.load(__file__)
+_CHUNKS_AT_ONCE = 500
+
+
+class Outcome(StrEnum):
+    """What became of a document that was put."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A knowledge base."""
+
+    base_id: UUID
+    name: str
+    description: str
+    document_count: int
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Whom a base is assigned to: `level` is template, agent or space, `ref` says which one."""
+
+    level: str
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """A piece of a document: the headings above it and, in paged formats, its page from 1."""
+
+    text: str
+    heading: str = ""
+    page: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewDocument:
+    """A document to put, with its chunks in order. `content_hash` is the SHA-256 of its bytes."""
+
+    path: str
+    title: str
+    media_type: str
+    content_hash: bytes
+    chunks: tuple[NewChunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDocument:
+    """A document to put with what is written beside each of its chunks, in their order."""
+
+    document: NewDocument
+    derived: tuple[Derived, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A stored document without its chunks."""
+
+    document_id: UUID
+    path: str
+    title: str
+    media_type: str
+    content_hash: bytes
+    chunk_count: int
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChunk:
+    """A chunk that a question found. `coverage` (0 to 1) is the share of the question's word weights that it matches.
+
+    `position` is its place in the document, from 0, of `chunk_count`.
+    """
+
+    chunk_id: UUID
+    base_id: UUID
+    document_id: UUID
+    title: str
+    path: str
+    heading: str
+    page: int | None
+    position: int
+    chunk_count: int
+    text: str
+    signature: Signature
+    score: float
+    coverage: float
+
+
+async def ensure_base(
+    connection: Connection, tenant_id: UUID, name: str, *, description: str = "", now: datetime
+) -> Base:
+    """Return the base of this name, made now unless it is there; one that is there keeps its description."""
+    base_id = uuid5(tenant_id, f"base\n{name}")
+    await _sql.put_base(
+        connection, tenant_id=tenant_id, base_id=base_id, name=name, description=description, now=now
+    )
+    return _base(await _sql.get_base(connection, tenant_id=tenant_id, name=name))
+
+
+async def get_base(connection: Connection, tenant_id: UUID, name: str) -> Base | None:
+    """Return the base of this name, or None."""
+    row = await _sql.get_base(connection, tenant_id=tenant_id, name=name)
+    return row and _base(row)
+
+
+async def list_bases(connection: Connection, tenant_id: UUID, *, limit: int, after: str = "") -> list[Base]:
+    """Return a page of the tenant's bases by name, from after a name."""
+    rows = await _sql.list_bases(connection, tenant_id=tenant_id, after=after, limit=limit)
+    return [_base(row) for row in rows]
+
+
+async def assign(connection: Connection, tenant_id: UUID, base_id: UUID, to: Assignment) -> None:
+    """Assign the base; once is enough."""
+    await _sql.assign_base(connection, tenant_id=tenant_id, base_id=base_id, level=to.level, ref=to.ref)
+
+
+async def unassign(connection: Connection, tenant_id: UUID, base_id: UUID, to: Assignment) -> None:
+    """Take the assignment back, if there is one."""
+    await _sql.unassign_base(connection, tenant_id=tenant_id, base_id=base_id, level=to.level, ref=to.ref)
+
+
+async def assigned_bases(
+    connection: Connection, tenant_id: UUID, *, template_id: str, agent_id: str, space_id: str = ""
+) -> tuple[UUID, ...]:
+    """Return the bases a turn asks: those assigned to its template, agent or space. None assigned are none."""
+    rows = await _sql.assigned_bases(
+        connection, tenant_id=tenant_id, template_id=template_id, agent_id=agent_id, space_id=space_id
+    )
+    return tuple(row["base_id"] for row in rows)
+
+
+async def prepare(document: NewDocument) -> PreparedDocument:
+    """Return the document ready to be put. Takes seconds for a large one, and no connection."""
+    searched = [_searched(document, chunk) for chunk in document.chunks]
+    return PreparedDocument(document, tuple(await derive([chunk.text for chunk in document.chunks], searched)))
+
+
+async def put(
+    connection: Connection, tenant_id: UUID, base_id: UUID, prepared: PreparedDocument, *, now: datetime
+) -> tuple[Document, Outcome]:
+    """Write the document and its chunks in place of the ones at its path; the same content is left untouched."""
+    document = prepared.document
+    key = {"tenant_id": tenant_id, "base_id": base_id}
+    document_id = uuid5(base_id, document.path)
+    written = await _sql.put_document(
+        connection,
+        **key,
+        document_id=document_id,
+        path=document.path,
+        title=document.title,
+        media_type=document.media_type,
+        content_hash=document.content_hash,
+        chunk_count=len(document.chunks),
+        now=now,
+    )
+    if written is not None:
+        await _sql.delete_chunks(connection, tenant_id=tenant_id, document_id=document_id)
+        await _insert(connection, {**key, "document_id": document_id}, prepared)
+    stored = _document(await _sql.get_document(connection, **key, path=document.path))
+    outcome = Outcome.UNCHANGED if written is None else Outcome.CREATED if written["is_new"] else Outcome.UPDATED
+    return stored, outcome
+
+
+async def get(connection: Connection, tenant_id: UUID, base_id: UUID, path: str) -> Document | None:
+    """Return the document at the path, or None."""
+    row = await _sql.get_document(connection, tenant_id=tenant_id, base_id=base_id, path=path)
+    return row and _document(row)
+
+
+async def page(
+    connection: Connection, tenant_id: UUID, base_id: UUID, *, limit: int, after: str = ""
+) -> list[Document]:
+    """Return a page of the base's documents by path, from after a path."""
+    rows = await _sql.list_documents(connection, tenant_id=tenant_id, base_id=base_id, after=after, limit=limit)
+    return [_document(row) for row in rows]
+
+
+async def delete(connection: Connection, tenant_id: UUID, base_id: UUID, path: str) -> bool:
+    """Remove the document at the path with its chunks, and return whether it was there."""
+    return bool(await _sql.delete_document(connection, tenant_id=tenant_id, base_id=base_id, path=path))
+
+
+async def search(
+    connection: Connection, tenant_id: UUID, base_ids: Sequence[UUID], words: Sequence[str], *, limit: int
+) -> list[FoundChunk]:
+    """Return the chunks of the bases that match the words best, best first.
+
+    No words or no bases find nothing, without a round trip.
+    """
+    if not words or not base_ids:
+        return []
+    rows = await _sql.search_chunks(
+        connection, tenant_id=tenant_id, base_ids=list(base_ids), words=list(words), limit=limit
+    )
+    return [FoundChunk(**{**row, "signature": Signature.unpack(row["signature"])}) for row in rows]
+
+
+async def _insert(connection: Connection, key: dict[str, UUID], prepared: PreparedDocument) -> None:
+    """Write the chunks in bounded statements, so that one large document stays within a statement's deadline."""
+    ids = _chunk_ids(key["document_id"], prepared.derived)
+    for start in range(0, len(ids), _CHUNKS_AT_ONCE):
+        some = slice(start, start + _CHUNKS_AT_ONCE)
+        chunks, derived = prepared.document.chunks[some], prepared.derived[some]
+        await _sql.insert_chunks(
+            connection,
+            **key,
+            chunk_ids=ids[some],
+            positions=[start + place for place in range(len(chunks))],
+            headings=[one.heading for one in chunks],
+            pages=[one.page for one in chunks],
+            texts=[one.text for one in chunks],
+            signatures=[one.signature for one in derived],
+            word_counts=[one.word_count for one in derived],
+            words=[one.words for one in derived],
+        )
+
+
+def _chunk_ids(document_id: UUID, derived: Sequence[Derived]) -> list[UUID]:
+    """Return an id for each chunk by its text, not its place: a chunk that only moved is still known to callers."""
+    seen: Counter[bytes] = Counter()
+    ids = []
+    for one in derived:
+        ids.append(uuid5(document_id, f"{one.text_hash.hex()} {seen[one.text_hash]}"))
+        seen[one.text_hash] += 1
+    return ids
+
+
+def _searched(document: NewDocument, chunk: NewChunk) -> str:
+    return "\n".join((document.title, chunk.heading, chunk.text))
+
+
+def _base(row: Any) -> Base:
+    return Base(**row)
+
+
+def _document(row: Any) -> Document:
+    return Document(**row)

@@ -1,0 +1,83 @@
+-- name: put_base!
+-- Makes a base, unless one of this name is there.
+INSERT INTO knowledge_bases (tenant_id, base_id, name, description, created_at)
+VALUES (:tenant_id, :base_id, :name, :description, :now)
+ON CONFLICT (tenant_id, name) DO NOTHING;
+
+-- name: get_base^
+-- The base of this name, or no row.
+SELECT b.base_id, b.name, b.description, b.created_at,
+    (SELECT count(*) FROM documents d WHERE d.tenant_id = b.tenant_id AND d.base_id = b.base_id) AS document_count
+FROM knowledge_bases b WHERE b.tenant_id = :tenant_id AND b.name = :name;
+
+-- name: list_bases
+-- A page of a tenant's bases, by name.
+SELECT b.base_id, b.name, b.description, b.created_at,
+    (SELECT count(*) FROM documents d WHERE d.tenant_id = b.tenant_id AND d.base_id = b.base_id) AS document_count
+FROM knowledge_bases b WHERE b.tenant_id = :tenant_id AND b.name > :after
+ORDER BY b.name LIMIT :limit;
+
+-- name: assign_base!
+-- Assigns a base to a template, agent or space.
+INSERT INTO knowledge_assignments (tenant_id, level, ref, base_id) VALUES (:tenant_id, :level, :ref, :base_id)
+ON CONFLICT (tenant_id, level, ref, base_id) DO NOTHING;
+
+-- name: unassign_base!
+-- Takes an assignment back.
+DELETE FROM knowledge_assignments
+WHERE tenant_id = :tenant_id AND level = :level AND ref = :ref AND base_id = :base_id;
+
+-- name: assigned_bases
+-- The bases assigned to any of a turn's template, agent and space.
+SELECT DISTINCT a.base_id
+FROM (VALUES ('template', :template_id::text), ('agent', :agent_id::text), ('space', :space_id::text)) AS wanted (level, ref)
+CROSS JOIN LATERAL (
+    SELECT base_id FROM knowledge_assignments
+    WHERE tenant_id = :tenant_id AND level = wanted.level AND ref = wanted.ref OFFSET 0) a
+ORDER BY a.base_id;
+
+-- name: put_document^
+-- Makes a document or gives it another content; no row when the content is the same. A concurrent write of it is waited for,
+-- which is why xmax, and not a look beforehand, says whether the row is new.
+INSERT INTO documents AS d (tenant_id, base_id, document_id, path, title, media_type, content_hash, chunk_count, updated_at)
+VALUES (:tenant_id, :base_id, :document_id, :path, :title, :media_type, :content_hash, :chunk_count, :now)
+ON CONFLICT (tenant_id, base_id, path) DO UPDATE SET title = excluded.title, media_type = excluded.media_type,
+    content_hash = excluded.content_hash, chunk_count = excluded.chunk_count, updated_at = excluded.updated_at
+WHERE d.content_hash <> excluded.content_hash
+RETURNING d.xmax = 0 AS is_new;
+
+-- name: get_document^
+-- The document at a path, or no row.
+SELECT document_id, path, title, media_type, content_hash, chunk_count, updated_at FROM documents
+WHERE tenant_id = :tenant_id AND base_id = :base_id AND path = :path;
+
+-- name: list_documents
+-- A page of a base's documents, by path.
+SELECT document_id, path, title, media_type, content_hash, chunk_count, updated_at FROM documents
+WHERE tenant_id = :tenant_id AND base_id = :base_id AND path > :after
+ORDER BY path LIMIT :limit;
+
+-- name: delete_document!
+-- Removes a document and, through its key, its chunks.
+DELETE FROM documents WHERE tenant_id = :tenant_id AND base_id = :base_id AND path = :path;
+
+-- name: delete_chunks!
+-- Removes a document's chunks.
+DELETE FROM chunks WHERE tenant_id = :tenant_id AND document_id = :document_id;
+
+-- name: insert_chunks!
+-- Writes chunks of a document, given column by column.
+INSERT INTO chunks (tenant_id, base_id, document_id, chunk_id, position, heading, page, text, signature, word_count, search_tsv)
+SELECT :tenant_id, :base_id, :document_id, r.chunk_id, r.position, r.heading, r.page, r.text, r.signature, r.word_count,
+    search_vector(r.words)
+FROM unnest(:chunk_ids::uuid[], :positions::int[], :headings::text[], :pages::int[], :texts::text[], :signatures::bytea[],
+    :word_counts::int[], :words::text[]) AS r (chunk_id, position, heading, page, text, signature, word_count, words);
+
+-- name: search_chunks
+-- The chunks of some bases that match a question best, with their documents, score and coverage.
+SELECT f.score, f.coverage, c.chunk_id, c.position, c.heading, c.page, c.text, c.signature, c.document_id, d.title, d.path,
+    c.base_id, d.chunk_count
+FROM search_chunks(:tenant_id, :base_ids::uuid[], :words::text[], :limit::int) f
+CROSS JOIN LATERAL (SELECT * FROM chunks WHERE tenant_id = :tenant_id AND chunk_id = f.found_id LIMIT 1) c
+CROSS JOIN LATERAL (SELECT * FROM documents WHERE tenant_id = :tenant_id AND document_id = c.document_id LIMIT 1) d
+ORDER BY f.score DESC, c.chunk_id;

@@ -1,0 +1,166 @@
+"""The built-in memories: writing them with their change feed, pages, search, forgetting.
+
+Every function takes a connection inside a scoped transaction; row security sees the same scope that is passed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+from store import queries
+from store.derived import Derived, derive
+from store.queries import Connection
+from store.scope import Scope
+from store.texts import Signature
+
+_sql = queries.load(__file__)
+_MEMORIES = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a04")
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """A memory to write. An empty id is made from the text; an absent instant means now, or leaves a known one."""
+
+    text: str
+    memory_id: str = ""
+    occurred_at: datetime | None = None
+    document_id: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    turn_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A stored memory. `occurred_at` is when it happened or was said."""
+
+    memory_id: str
+    text: str
+    occurred_at: datetime
+    document_id: str
+    metadata: dict[str, Any]
+    turn_ids: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemory:
+    """A memory that a question found. `coverage` (0 to 1) is the share of the question's word weights that it matches."""
+
+    memory: Memory
+    signature: Signature
+    score: float
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """The ids of all memories asked for, in order, how many of them were new and how many had changed."""
+
+    memory_ids: tuple[str, ...]
+    created_count: int
+    updated_count: int
+
+
+async def retain(
+    connection: Connection, scope: Scope, memories: Sequence[NewMemory], *, now: datetime
+) -> Retained:
+    """Write the memories. One that is there already with the same content is left untouched; of two with one id the later counts.
+
+    Each write takes the next number of the owner's feed, whose row is locked until the transaction ends: numbers have no
+    gap, and whoever has read up to n has seen everything up to n.
+    """
+    ids = tuple(memory.memory_id or memory_id(scope, memory.text) for memory in memories)
+    last = dict(zip(ids, memories, strict=True))
+    if not last:
+        return Retained((), 0, 0)
+    derived = await derive([one.text for one in last.values()], [_searched(one) for one in last.values()])
+    change_seq = await _sql.open_feed(connection, **_key(scope))
+    counts = await _sql.write_memories(
+        connection, **_key(scope), **_columns(last, derived), change_seq=change_seq, now=now
+    )
+    changed = counts["created_count"] + counts["updated_count"]
+    if changed:
+        await _sql.advance_feed(connection, **_key(scope), count=changed)
+    return Retained(ids, counts["created_count"], counts["updated_count"])
+
+
+async def get(connection: Connection, scope: Scope, memory_id: str) -> Memory | None:
+    """Return one memory of the owner, or None."""
+    row = await _sql.get_memory(connection, **_key(scope), memory_id=memory_id)
+    return row and _memory(row)
+
+
+async def page(
+    connection: Connection, scope: Scope, *, limit: int, after: tuple[datetime, str] = (_END_OF_TIME, "")
+) -> list[Memory]:
+    """Return a page of the owner's memories, newest first, from after the memory with this instant and id."""
+    rows = await _sql.list_memories(connection, **_key(scope), before=after[0], after_id=after[1], limit=limit)
+    return [_memory(row) for row in rows]
+
+
+async def forget(connection: Connection, scope: Scope, memory_id: str) -> bool:
+    """Delete a memory, and return whether it was there. Once the transaction commits its text is gone."""
+    return bool(await _sql.delete_memory(connection, **_key(scope), memory_id=memory_id))
+
+
+async def search(connection: Connection, scope: Scope, words: Sequence[str], *, limit: int) -> list[FoundMemory]:
+    """Return the memories that match the words best, best first. No words find nothing, without a round trip."""
+    if not words:
+        return []
+    rows = await _sql.search_memories(connection, **_key(scope), words=list(words), limit=limit)
+    return [
+        FoundMemory(_memory(row), Signature.unpack(row["signature"]), row["score"], row["coverage"]) for row in rows
+    ]
+
+
+def memory_id(scope: Scope, text: str) -> str:
+    """Return the id of a memory that came without one: the same for the same scope and text."""
+    return str(uuid5(_MEMORIES, "\n".join((str(scope.tenant_id), str(scope.owner_id), text))))
+
+
+def _key(scope: Scope) -> dict[str, object]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+
+
+def _columns(memories: Mapping[str, NewMemory], derived: Sequence[Derived]) -> dict[str, object]:
+    new = list(memories.values())
+    return {
+        "memory_ids": list(memories),
+        "document_ids": [one.document_id for one in new],
+        "texts": [one.text for one in new],
+        "metadata": [dict(one.metadata) for one in new],
+        "turn_ids": [list(one.turn_ids) for one in new],
+        "occurred_at": [one.occurred_at for one in new],
+        "text_hashes": [one.text_hash for one in derived],
+        "signatures": [one.signature for one in derived],
+        "word_counts": [one.word_count for one in derived],
+        "words": [one.words for one in derived],
+    }
+
+
+def _searched(memory: NewMemory) -> str:
+    """Return what the memory is found by: its text and what its metadata says, such as a place's name."""
+    return " ".join((memory.text, *_strings(memory.metadata)))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for inner in value.values():
+                yield from _strings(inner)
+        case list() | tuple():
+            for inner in value:
+                yield from _strings(inner)
+
+
+def _memory(row: Any) -> Memory:
+    names = ("memory_id", "text", "occurred_at", "document_id", "metadata", "created_at", "updated_at")
+    return Memory(**{name: row[name] for name in names}, turn_ids=tuple(row["turn_ids"]))

@@ -1,0 +1,3 @@
+-- name: still_there$
+-- Answers when the connection still stands.
+SELECT 1;

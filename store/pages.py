@@ -1,0 +1,223 @@
+"""The wiki's pages: writing one whole, and search among pages and their sections.
+
+Every function takes a connection inside a scoped transaction. What stands on a page is decided before it comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+from store import queries
+from store.derived import Derived, derive
+from store.errors import ReferenceMissing
+from store.queries import Connection
+from store.scope import Scope
+from store.texts import Signature, fold
+
+_sql = queries.load(__file__)
+_PAGES = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a05")
+
+
+@dataclass(frozen=True, slots=True)
+class NewSection:
+    """A section to write; `memory_ids` are the memories it was written from."""
+
+    slug: str
+    heading: str
+    body_md: str
+    memory_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewPage:
+    """A page to write, whole: `type` is entity, topic or decision, `aliases` are names as people write them.
+
+    Without a `page_id` a new page's id is made from its scope, type and slug.
+    """
+
+    type: str
+    slug: str
+    title: str
+    summary: str
+    sections: tuple[NewSection, ...] = ()
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    page_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PageHead:
+    """A page without its sections."""
+
+    page_id: UUID
+    type: str
+    slug: str
+    title: str
+    summary: str
+    last_compiled_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FoundSection:
+    """A section that a question found, on its page, with the memories it cites.
+
+    `coverage` (0 to 1) is the share of the question's word weights that it matches.
+    """
+
+    page: PageHead
+    section_id: UUID
+    slug: str
+    heading: str
+    body_md: str
+    position: int
+    memory_ids: tuple[str, ...]
+    signature: Signature
+    score: float
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPage:
+    """A page that a question found by its title, aliases, summary or body; `signature` and `memory_ids` are its summary's."""
+
+    page: PageHead
+    memory_ids: tuple[str, ...]
+    signature: Signature
+    score: float
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class FoundInWiki:
+    """What a question found, each kind in its own order. Scores of the two kinds are not comparable."""
+
+    sections: tuple[FoundSection, ...] = ()
+    pages: tuple[FoundPage, ...] = ()
+
+
+async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: datetime) -> UUID:
+    """Write the page with its sections, aliases and sources in place of what is there, and return its id.
+
+    Sections and sources that stay keep their ids and first sight. Raises ReferenceMissing when a section cites a memory
+    that the owner does not have.
+    """
+    own, *of_sections = await derive(
+        [page.summary, *(section.body_md for section in page.sections)],
+        [_page_words(page), *(_section_words(page, section) for section in page.sections)],
+    )
+    page_id: UUID = await _sql.put_page(
+        connection,
+        **_scope_key(scope),
+        page_id=page.page_id or page_uuid(scope, page.type, page.slug),
+        type=page.type,
+        slug=page.slug,
+        title=page.title,
+        summary=page.summary,
+        tags=list(page.tags),
+        now=now,
+        signature=own.signature,
+        word_count=own.word_count,
+        words=own.words,
+    )
+    key = {**_scope_key(scope), "page_id": page_id}
+    await _put_sections(connection, key, page.sections, of_sections)
+    await _put_aliases(connection, key, page.aliases, now)
+    await _put_sources(connection, key, page.sections, now)
+    return page_id
+
+
+async def search(connection: Connection, scope: Scope, words: Sequence[str], *, limit: int) -> FoundInWiki:
+    """Return the sections and the pages that match the words best, at most `limit` of each, in one round trip.
+
+    Archived pages are never found. No words find nothing, without a round trip.
+    """
+    if not words:
+        return FoundInWiki()
+    rows = await _sql.search_wiki(connection, **_scope_key(scope), words=list(words), limit=limit)
+    return FoundInWiki(
+        tuple(_found_section(row) for row in rows if row["kind"] == "section"),
+        tuple(_found_page(row) for row in rows if row["kind"] == "page"),
+    )
+
+
+def page_uuid(scope: Scope, page_type: str, slug: str) -> UUID:
+    """Return the id of a page that came without one: the same for the same scope, type and slug."""
+    return uuid5(_PAGES, "\n".join((str(scope.tenant_id), str(scope.owner_id), page_type, slug)))
+
+
+async def _put_sections(
+    connection: Connection, key: dict[str, UUID], sections: Sequence[NewSection], derived: Sequence[Derived]
+) -> None:
+    slugs = [section.slug for section in sections]
+    await _sql.delete_other_sections(connection, tenant_id=key["tenant_id"], page_id=key["page_id"], section_slugs=slugs)
+    await _sql.put_sections(
+        connection,
+        **key,
+        section_ids=[uuid5(key["page_id"], slug) for slug in slugs],
+        section_slugs=slugs,
+        headings=[section.heading for section in sections],
+        bodies=[section.body_md for section in sections],
+        positions=list(range(len(sections))),
+        signatures=[one.signature for one in derived],
+        word_counts=[one.word_count for one in derived],
+        words=[one.words for one in derived],
+    )
+
+
+async def _put_aliases(connection: Connection, key: dict[str, UUID], names: Sequence[str], now: datetime) -> None:
+    by_alias = {fold(name): name for name in names}
+    aliases = list(by_alias)
+    await _sql.delete_other_aliases(connection, tenant_id=key["tenant_id"], page_id=key["page_id"], aliases=aliases)
+    await _sql.put_aliases(connection, **key, aliases=aliases, displays=list(by_alias.values()), now=now)
+
+
+async def _put_sources(
+    connection: Connection, key: dict[str, UUID], sections: Sequence[NewSection], now: datetime
+) -> None:
+    cited = sorted({(section.slug, memory_id) for section in sections for memory_id in section.memory_ids})
+    pairs = {"section_slugs": [slug for slug, _ in cited], "memory_ids": [memory_id for _, memory_id in cited]}
+    await _sql.delete_other_sources(connection, tenant_id=key["tenant_id"], page_id=key["page_id"], **pairs)
+    if await _sql.put_sources(connection, **key, **pairs, now=now) != len(cited):
+        raise ReferenceMissing("a cited memory")
+
+
+def _page_words(page: NewPage) -> str:
+    bodies = (text for section in page.sections for text in (section.heading, section.body_md))
+    return "\n".join((page.title, *page.aliases, page.summary, *bodies))
+
+
+def _section_words(page: NewPage, section: NewSection) -> str:
+    return "\n".join((page.title, *page.aliases, section.heading, section.body_md))
+
+
+def _scope_key(scope: Scope) -> dict[str, UUID]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+
+
+def _head(row: Any) -> PageHead:
+    names = ("page_id", "type", "slug", "title", "summary", "last_compiled_at")
+    return PageHead(*(row[name] for name in names))
+
+
+def _found_section(row: Any) -> FoundSection:
+    return FoundSection(
+        page=_head(row),
+        section_id=row["section_id"],
+        slug=row["section_slug"],
+        heading=row["heading"],
+        body_md=row["body_md"],
+        position=row["position"],
+        memory_ids=tuple(row["memory_ids"]),
+        signature=Signature.unpack(row["signature"]),
+        score=row["score"],
+        coverage=row["coverage"],
+    )
+
+
+def _found_page(row: Any) -> FoundPage:
+    signature = Signature.unpack(row["signature"])
+    return FoundPage(_head(row), tuple(row["memory_ids"]), signature, row["score"], row["coverage"])

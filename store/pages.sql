@@ -1,0 +1,86 @@
+-- name: put_page<!
+-- Makes a page or writes it anew, and returns its id: of a page that is there the id stays. Its row is locked until the end.
+INSERT INTO wiki_pages AS p (tenant_id, owner_id, page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags,
+    last_compiled_at, created_at, updated_at, signature, word_count, search_tsv)
+VALUES (:tenant_id, :owner_id, :page_id, :type, :slug, :title, :summary, 'active', NULL, 0, :tags::text[], :now, :now, :now,
+    :signature, :word_count, search_vector(:words))
+ON CONFLICT (tenant_id, owner_id, type, slug) DO UPDATE SET title = excluded.title, summary = excluded.summary, status = 'active',
+    tags = excluded.tags, last_compiled_at = excluded.last_compiled_at, updated_at = excluded.updated_at,
+    signature = excluded.signature, word_count = excluded.word_count, search_tsv = excluded.search_tsv
+RETURNING page_id;
+
+-- name: delete_other_sections!
+-- Removes the sections of a page but the named ones.
+DELETE FROM wiki_page_sections
+WHERE tenant_id = :tenant_id AND page_id = :page_id AND section_slug <> ALL(:section_slugs::text[]);
+
+-- name: put_sections!
+-- Writes sections of a page, given column by column. Of a section that is there the id stays.
+INSERT INTO wiki_page_sections AS s (tenant_id, owner_id, page_id, section_id, section_slug, heading, body_md, position, signature,
+    word_count, search_tsv)
+SELECT :tenant_id, :owner_id, :page_id, r.section_id, r.section_slug, r.heading, r.body_md, r.position, r.signature, r.word_count,
+    search_vector(r.words)
+FROM unnest(:section_ids::uuid[], :section_slugs::text[], :headings::text[], :bodies::text[], :positions::int[],
+    :signatures::bytea[], :word_counts::int[], :words::text[])
+    AS r (section_id, section_slug, heading, body_md, position, signature, word_count, words)
+ON CONFLICT (tenant_id, page_id, section_slug) DO UPDATE SET heading = excluded.heading, body_md = excluded.body_md,
+    position = excluded.position, signature = excluded.signature, word_count = excluded.word_count,
+    search_tsv = excluded.search_tsv;
+
+-- name: delete_other_aliases!
+-- Removes the aliases of a page but the named ones.
+DELETE FROM wiki_page_aliases
+WHERE tenant_id = :tenant_id AND page_id = :page_id AND alias <> ALL(:aliases::text[]);
+
+-- name: put_aliases!
+-- Writes aliases of a page: the folded keys beside the names as they were written.
+INSERT INTO wiki_page_aliases AS a (tenant_id, owner_id, page_id, alias, display, source, created_at)
+SELECT :tenant_id, :owner_id, :page_id, r.alias, r.display, 'import', :now
+FROM unnest(:aliases::text[], :displays::text[]) AS r (alias, display)
+ON CONFLICT (tenant_id, page_id, alias) DO UPDATE SET display = excluded.display;
+
+-- name: delete_other_sources!
+-- Removes what the sections of a page cite but the given pairs of section and memory.
+DELETE FROM wiki_section_sources w
+WHERE w.tenant_id = :tenant_id AND w.page_id = :page_id AND w.subject = 'section' AND NOT EXISTS (
+    SELECT 1 FROM unnest(:section_slugs::text[], :memory_ids::text[]) AS r (section_slug, memory_id)
+    WHERE r.section_slug = w.subject_ref AND r.memory_id = w.source_ref);
+
+-- name: put_sources!
+-- Writes which memories the sections of a page cite, and returns how many pairs were written: those of a known memory.
+INSERT INTO wiki_section_sources AS w (tenant_id, owner_id, page_id, subject, subject_ref, section_id, source_kind, source_ref,
+    text_hash, first_seen_at)
+SELECT :tenant_id, :owner_id, :page_id, 'section', r.section_slug, s.section_id, 'memory', r.memory_id, m.text_hash, :now
+FROM unnest(:section_slugs::text[], :memory_ids::text[]) AS r (section_slug, memory_id)
+CROSS JOIN LATERAL (
+    SELECT section_id FROM wiki_page_sections
+    WHERE tenant_id = :tenant_id AND page_id = :page_id AND section_slug = r.section_slug LIMIT 1) s
+CROSS JOIN LATERAL (
+    SELECT text_hash FROM memories
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = r.memory_id LIMIT 1) m
+ON CONFLICT (tenant_id, page_id, subject, subject_ref, source_kind, source_ref) DO UPDATE SET text_hash = excluded.text_hash;
+
+-- name: search_wiki
+-- The sections and the pages that match a question best, each kind in its own order, with the memories they cite.
+SELECT 'section' AS kind, f.place, f.score, f.coverage, p.page_id, p.type, p.slug, p.title, p.summary, p.last_compiled_at,
+    s.signature, s.section_id, s.section_slug, s.heading, s.body_md, s.position,
+    ARRAY(SELECT w.source_ref FROM wiki_section_sources w
+        WHERE w.tenant_id = :tenant_id AND w.section_id = s.section_id AND w.source_kind = 'memory'
+        ORDER BY w.source_ref) AS memory_ids
+FROM search_sections(:tenant_id, :owner_id, :words::text[], :limit::int)
+    WITH ORDINALITY AS f (found_id, score, coverage, place)
+CROSS JOIN LATERAL (
+    SELECT * FROM wiki_page_sections WHERE tenant_id = :tenant_id AND section_id = f.found_id LIMIT 1) s
+CROSS JOIN LATERAL (
+    SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = s.page_id AND status = 'active' LIMIT 1) p
+UNION ALL
+SELECT 'page', f.place, f.score, f.coverage, p.page_id, p.type, p.slug, p.title, p.summary, p.last_compiled_at,
+    p.signature, NULL, '', '', '', 0,
+    ARRAY(SELECT w.source_ref FROM wiki_section_sources w
+        WHERE w.tenant_id = :tenant_id AND w.page_id = p.page_id AND w.subject = 'summary' AND w.source_kind = 'memory'
+        ORDER BY w.source_ref)
+FROM search_pages(:tenant_id, :owner_id, :words::text[], :limit::int)
+    WITH ORDINALITY AS f (found_id, score, coverage, place)
+CROSS JOIN LATERAL (
+    SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = f.found_id LIMIT 1) p
+ORDER BY kind, place;

@@ -1,0 +1,181 @@
+"""Receipts: what every assembly left, the texts they name by hash, what callers reported, and what was learned from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from store import queries
+from store.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+_LAST_ID = UUID(int=2**128 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class NewReceipt:
+    """A receipt to write. `details` is JSON; it names texts by the hexadecimal SHA-256 under which `texts` holds them."""
+
+    scope: Scope
+    receipt_id: UUID
+    agent_id: str
+    thread_id: str
+    model_id: str
+    is_degraded: bool
+    duration_ms: float
+    details: dict[str, Any]
+    texts: Mapping[bytes, str]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a caller reported about an assembly, in tokens as the provider counted them."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    used_item_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReceipt:
+    """A receipt as it was written, with what was reported about it since."""
+
+    receipt_id: UUID
+    agent_id: str
+    thread_id: str
+    model_id: str
+    is_degraded: bool
+    duration_ms: float
+    details: dict[str, Any]
+    created_at: datetime
+    usage: Usage | None = None
+
+
+async def insert(connection: Connection, receipts: Sequence[NewReceipt]) -> None:
+    """Write receipts of one scope. One that is there already stays as it is."""
+    scope = receipts[0].scope
+    await _sql.insert_receipts(
+        connection,
+        tenant_id=scope.tenant_id,
+        owner_id=scope.owner_id,
+        receipt_ids=[receipt.receipt_id for receipt in receipts],
+        agent_ids=[receipt.agent_id for receipt in receipts],
+        thread_ids=[receipt.thread_id for receipt in receipts],
+        model_ids=[receipt.model_id for receipt in receipts],
+        degraded=[receipt.is_degraded for receipt in receipts],
+        durations_ms=[receipt.duration_ms for receipt in receipts],
+        details=[receipt.details for receipt in receipts],
+        created_at=[receipt.created_at for receipt in receipts],
+    )
+
+
+async def keep_texts(connection: Connection, tenant_id: UUID, texts: Mapping[bytes, str], *, until: datetime) -> None:
+    """Keep texts by their hash until a day at least."""
+    hashes = sorted(texts)
+    await _sql.keep_texts(
+        connection,
+        tenant_id=tenant_id,
+        text_hashes=hashes,
+        texts=[texts[one] for one in hashes],
+        kept_until=until,
+    )
+
+
+async def get(connection: Connection, scope: Scope, receipt_id: UUID) -> StoredReceipt | None:
+    """Return one receipt of the scope with its usage, or None."""
+    row = await _sql.get_receipt(
+        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_id=receipt_id
+    )
+    return row and _receipt(row, _usage(row))
+
+
+async def texts(connection: Connection, tenant_id: UUID, hashes: Sequence[bytes], *, now: datetime) -> dict[bytes, str]:
+    """Return the texts that are still kept, by hash."""
+    rows = await _sql.get_texts(connection, tenant_id=tenant_id, text_hashes=list(hashes), now=now)
+    return {row["text_hash"]: row["text"] for row in rows}
+
+
+async def page(
+    connection: Connection,
+    scope: Scope,
+    *,
+    thread_id: str = "",
+    limit: int,
+    before: tuple[datetime, UUID] = (_END_OF_TIME, _LAST_ID),
+) -> list[StoredReceipt]:
+    """Return a page of the owner's receipts, newest first; only one thread's when it is named."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    place = {"before": before[0], "before_id": before[1], "limit": limit}
+    if thread_id:
+        rows = await _sql.list_receipts_of_thread(connection, **key, **place, thread_id=thread_id)
+    else:
+        rows = await _sql.list_receipts(connection, **key, **place)
+    return [_receipt(row, None) for row in rows]
+
+
+async def report_usage(
+    connection: Connection, scope: Scope, receipt_id: UUID, usage: Usage, *, now: datetime
+) -> None:
+    """Keep what a caller reported about a receipt of its own; a later report replaces an earlier one."""
+    await _sql.report_usage(
+        connection,
+        tenant_id=scope.tenant_id,
+        owner_id=scope.owner_id,
+        receipt_id=receipt_id,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        used_item_ids=list(usage.used_item_ids),
+        now=now,
+    )
+
+
+async def lock_calibration(connection: Connection, tenant_id: UUID, model_id: str) -> dict[str, Any] | None:
+    """Return a model's calibration, locked until the transaction ends, or None."""
+    row = await _sql.lock_calibration(connection, tenant_id=tenant_id, model_id=model_id)
+    return row and row["calibration"]
+
+
+async def put_calibration(
+    connection: Connection, tenant_id: UUID, model_id: str, calibration: dict[str, Any], *, now: datetime
+) -> None:
+    """Keep a model's calibration."""
+    await _sql.put_calibration(connection, tenant_id=tenant_id, model_id=model_id, calibration=calibration, now=now)
+
+
+async def calibrations(connection: Connection, tenant_id: UUID) -> dict[str, dict[str, Any]]:
+    """Return a tenant's calibrations by model id."""
+    rows = await _sql.list_calibrations(connection, tenant_id=tenant_id)
+    return {row["model_id"]: row["calibration"] for row in rows}
+
+
+async def tenants_with_expired_texts(connection: Connection, *, now: datetime, limit: int) -> list[UUID]:
+    """Return tenants that hold receipt texts past their day."""
+    rows = await _sql.tenants_with_expired_texts(connection, now=now, limit=limit)
+    return [row["tenant_id"] for row in rows]
+
+
+async def delete_expired_texts(connection: Connection, tenant_id: UUID, *, now: datetime) -> int:
+    """Delete the tenant's receipt texts that are past their day, and return how many."""
+    return int(await _sql.delete_expired_texts(connection, tenant_id=tenant_id, now=now))
+
+
+def _receipt(row: Any, usage: Usage | None) -> StoredReceipt:
+    names = ("receipt_id", "agent_id", "thread_id", "model_id", "is_degraded", "duration_ms", "details", "created_at")
+    return StoredReceipt(**{name: row[name] for name in names}, usage=usage)
+
+
+def _usage(row: Any) -> Usage | None:
+    if row["input_tokens"] is None:
+        return None
+    counts = (row[name] for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"))
+    return Usage(*counts, used_item_ids=tuple(row["used_item_ids"]))

@@ -1,0 +1,49 @@
+-- name: ensure_tenant!
+-- Makes a tenant, unless it is there.
+INSERT INTO tenants (tenant_id, created_at) VALUES (:tenant_id, :now) ON CONFLICT (tenant_id) DO NOTHING;
+
+-- name: get_tenant^
+-- The tenant, or no row.
+SELECT tenant_id, created_at, tokens_not_before, wiki_compile_enabled FROM tenants WHERE tenant_id = :tenant_id;
+
+-- name: revoke_tokens<!
+-- Moves the instant before which the tenant's tokens are refused, never back, and returns the one in force.
+UPDATE tenants SET tokens_not_before = greatest(tokens_not_before, :not_before::timestamptz) WHERE tenant_id = :tenant_id
+RETURNING tokens_not_before;
+
+-- name: put_agent!
+-- Makes an agent or gives it another template.
+INSERT INTO agents AS a (tenant_id, agent_id, template_id, created_at) VALUES (:tenant_id, :agent_id, :template_id, :now)
+ON CONFLICT (tenant_id, agent_id) DO UPDATE SET template_id = excluded.template_id
+WHERE a.template_id <> excluded.template_id;
+
+-- name: template_of_agent$
+-- The template of an agent, or no row.
+SELECT template_id FROM agents WHERE tenant_id = :tenant_id AND agent_id = :agent_id;
+
+-- name: put_space!
+-- Makes a space or gives it another name.
+INSERT INTO spaces AS s (tenant_id, space_id, name, created_at) VALUES (:tenant_id, :space_id, :name, :now)
+ON CONFLICT (tenant_id, space_id) DO UPDATE SET name = excluded.name WHERE s.name <> excluded.name;
+
+-- name: space_name$
+-- The name of a space, or no row.
+SELECT name FROM spaces WHERE tenant_id = :tenant_id AND space_id = :space_id;
+
+-- name: put_workspace!
+-- Says where a workspace's files are.
+INSERT INTO workspaces (tenant_id, level, ref, location) VALUES (:tenant_id, :level, :ref, :location)
+ON CONFLICT (tenant_id, level, ref) DO UPDATE SET location = excluded.location;
+
+-- name: remove_workspace!
+-- Takes a workspace away.
+DELETE FROM workspaces WHERE tenant_id = :tenant_id AND level = :level AND ref = :ref;
+
+-- name: workspaces_of_agent
+-- The workspaces an agent sees, the nearer one first: its own, its template's, the tenant's.
+SELECT w.level, w.ref, w.location
+FROM (VALUES (1, 'agent', :agent_id::text), (2, 'template', :template_id::text), (3, 'tenant', '')) AS wanted (distance, level, ref)
+CROSS JOIN LATERAL (
+    SELECT level, ref, location FROM workspaces
+    WHERE tenant_id = :tenant_id AND level = wanted.level AND ref = wanted.ref LIMIT 1) w
+ORDER BY wanted.distance;

@@ -1,0 +1,235 @@
+"""Threads and their turns: appending, the history window, search among older turns, pages.
+
+Every function takes a connection inside a scoped transaction; row security sees the same scope that is passed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+from store import queries
+from store.derived import derive
+from store.queries import Connection
+from store.scope import Scope
+from store.texts import Signature
+
+_sql = queries.load(__file__)
+_TURNS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a03")
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+_LAST_TEXT = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    """A turn to append. `o200k_tokens` and `cl100k_tokens` are its cost as a message in these encodings."""
+
+    client_turn_id: str
+    role: str
+    text: str
+    said_at: datetime
+    o200k_tokens: int
+    cl100k_tokens: int
+    speaker: str = ""
+    parts: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """A turn of the record. `position` counts from 1 inside its thread."""
+
+    turn_id: UUID
+    client_turn_id: str
+    position: int
+    role: str
+    speaker: str
+    text: str
+    said_at: datetime
+    parts: tuple[dict[str, Any], ...] = ()
+    o200k_tokens: int = 0
+    cl100k_tokens: int = 0
+    signature: Signature | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTurn:
+    """A turn that a question found. `coverage` (0 to 1) is the share of the question's word weights that it matches."""
+
+    turn: StoredTurn
+    score: float
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How much history is wanted: tokens (o200k_base), turns, and the client turn id to leave out (or an empty text)."""
+
+    tokens: int
+    turns: int
+    except_client_turn_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSummary:
+    """The rolling summary of the turns through `through_position`, naming them."""
+
+    text: str
+    through_position: int
+    turn_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The ids of all turns that were asked for, in order, and how many of them were new."""
+
+    turn_ids: tuple[UUID, ...]
+    new_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadHead:
+    """A thread without its turns."""
+
+    thread_id: str
+    title: str
+    turn_count: int
+    last_turn_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadToOpen:
+    """A thread to append to: its id, a title (empty leaves it), and the fence key it pins when it is new."""
+
+    thread_id: str
+    title: str
+    fence_key_id: str
+
+
+async def append(
+    connection: Connection, scope: Scope, thread: ThreadToOpen, turns: Sequence[NewTurn], *, now: datetime
+) -> Appended:
+    """Append the turns that the thread does not have yet, in order, and return the ids of all.
+
+    The thread's row is locked until the transaction ends, so positions have no gap and no twin.
+    """
+    key = _key(scope, thread.thread_id)
+    head = await _sql.open_thread(connection, **key, title=thread.title, fence_key_id=thread.fence_key_id, now=now)
+    asked = [turn.client_turn_id for turn in turns]
+    known = {row["client_turn_id"]: row["turn_id"] for row in await _sql.known_turns(connection, **key, client_turn_ids=asked)}
+    new = list({turn.client_turn_id: turn for turn in reversed(turns) if turn.client_turn_id not in known}.values())[::-1]
+    ids = known | {turn.client_turn_id: turn_uuid(scope, thread.thread_id, turn.client_turn_id) for turn in new}
+    if new:
+        await _insert(connection, key, new, [ids[turn.client_turn_id] for turn in new], head)
+    return Appended(tuple(ids[client_turn_id] for client_turn_id in asked), len(new))
+
+
+async def _insert(
+    connection: Connection, key: dict[str, object], new: Sequence[NewTurn], ids: Sequence[UUID], head: Any
+) -> None:
+    derived = await derive([turn.text for turn in new], [f"{turn.speaker} {turn.text}" for turn in new])
+    through, running = head["token_count"], []
+    for turn in new:
+        through += turn.o200k_tokens
+        running.append(through)
+    first = head["turn_count"] + 1
+    await _sql.insert_turns(
+        connection,
+        **key,
+        positions=list(range(first, first + len(new))),
+        turn_ids=list(ids),
+        client_turn_ids=[turn.client_turn_id for turn in new],
+        roles=[turn.role for turn in new],
+        speakers=[turn.speaker for turn in new],
+        texts=[turn.text for turn in new],
+        parts=[list(turn.parts) for turn in new],
+        said_at=[turn.said_at for turn in new],
+        o200k_tokens=[turn.o200k_tokens for turn in new],
+        cl100k_tokens=[turn.cl100k_tokens for turn in new],
+        tokens_through=running,
+        signatures=[one.signature for one in derived],
+        word_counts=[one.word_count for one in derived],
+        words=[one.words for one in derived],
+    )
+    await _sql.advance_thread(
+        connection,
+        **key,
+        turns=len(new),
+        tokens=through - head["token_count"],
+        last_turn_at=max(turn.said_at for turn in new),
+    )
+
+
+async def history(connection: Connection, scope: Scope, thread_id: str, window: Window) -> list[StoredTurn]:
+    """Return the thread's newest turns, oldest first: as many as the window holds, and always the last exchange."""
+    rows = await _sql.history(
+        connection,
+        **_key(scope, thread_id),
+        client_turn_id=window.except_client_turn_id,
+        window_tokens=window.tokens,
+        window_turns=window.turns,
+    )
+    return [_turn(row) for row in rows]
+
+
+async def summary(connection: Connection, scope: Scope, thread_id: str) -> ThreadSummary | None:
+    """Return the thread's rolling summary, if one was made."""
+    row = await _sql.thread_summary(connection, **_key(scope, thread_id))
+    return row and ThreadSummary(row["text"], row["through_position"], tuple(row["turn_ids"]))
+
+
+async def search(
+    connection: Connection, scope: Scope, thread_id: str, words: Sequence[str], *, limit: int
+) -> list[FoundTurn]:
+    """Return the turns of the thread that match the words best, best first. No words find nothing."""
+    if not words:
+        return []
+    rows = await _sql.search_turns(connection, **_key(scope, thread_id), words=list(words), limit=limit)
+    return [FoundTurn(_found(row), row["score"], row["coverage"]) for row in rows]
+
+
+async def fence_key_id(connection: Connection, scope: Scope, thread_id: str) -> str | None:
+    """Return the key id that the thread's fence is made with, or None for an unknown thread."""
+    return await _sql.fence_key_of_thread(connection, **_key(scope, thread_id))
+
+
+async def list_threads(
+    connection: Connection, scope: Scope, *, limit: int, before: tuple[datetime, str] = (_END_OF_TIME, _LAST_TEXT)
+) -> list[ThreadHead]:
+    """Return a page of the owner's threads, newest turn first, from after the thread named by `before`."""
+    rows = await _sql.list_threads(
+        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, before=before[0], before_id=before[1], limit=limit
+    )
+    return [ThreadHead(row["thread_id"], row["title"], row["turn_count"], row["last_turn_at"]) for row in rows]
+
+
+async def list_turns(
+    connection: Connection, scope: Scope, thread_id: str, *, limit: int, after: int = 0
+) -> list[StoredTurn]:
+    """Return a page of the thread's turns as they were said, oldest first, after a position."""
+    rows = await _sql.list_turns(connection, **_key(scope, thread_id), after=after, limit=limit)
+    return [_turn(row) for row in rows]
+
+
+def turn_uuid(scope: Scope, thread_id: str, client_turn_id: str) -> UUID:
+    """Return the id that a turn has: the same for the same scope, thread and client turn id."""
+    return uuid5(_TURNS, "\n".join((str(scope.tenant_id), str(scope.owner_id), thread_id, client_turn_id)))
+
+
+def _key(scope: Scope, thread_id: str) -> dict[str, object]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "thread_id": thread_id}
+
+
+def _turn(row: Any) -> StoredTurn:
+    counts = {"o200k_tokens": row["o200k_tokens"], "cl100k_tokens": row.get("cl100k_tokens", 0)}
+    return StoredTurn(**_said(row), parts=tuple(row["parts"]), **counts)
+
+
+def _found(row: Any) -> StoredTurn:
+    return StoredTurn(**_said(row), signature=Signature.unpack(row["signature"]))
+
+
+def _said(row: Any) -> dict[str, Any]:
+    return {name: row[name] for name in ("turn_id", "client_turn_id", "position", "role", "speaker", "text", "said_at")}

@@ -1,0 +1,136 @@
+"""Who may act for whom: grants become identities, and no request reaches outside its identity."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.errors import AdminRequired, InvalidArgument, PermissionDenied, ScopeForbidden
+from sidecar.rpc.identity import MAX_OWNERS, Grant, Identity, Role, identity_of, require_admin, resolve_scope
+from store.scope import Scope, owner_uuid, tenant_uuid
+
+HOSTILE_IDS = [" ", "\t", "x" * 201, "a\0b", "a\nb", "\ud800", "\u202e", "\x7f"]
+ids = st.text(st.characters(categories=["L", "N", "P", "S"]), min_size=1, max_size=30)
+
+
+def agent(*owners: str, tenant: str = "acme") -> Identity:
+    return identity_of(Grant(tenant, owners, "planner"))
+
+
+def admin(tenant: str = "acme") -> Identity:
+    return identity_of(Grant(tenant, role=Role.ADMIN))
+
+
+def test_an_agent_with_one_owner_may_leave_both_fields_empty() -> None:
+    assert resolve_scope(agent("ann"), "", "") == Scope(tenant_uuid("acme"), owner_uuid("ann"))
+
+
+@pytest.mark.parametrize("tenant", ["acme", str(tenant_uuid("acme")), ""])
+@pytest.mark.parametrize("owner", ["ann", str(owner_uuid("ann")), str(owner_uuid("ann")).upper()])
+def test_an_agent_may_repeat_its_own_ids_in_either_form(tenant: str, owner: str) -> None:
+    assert resolve_scope(agent("ann"), tenant, owner) == Scope(tenant_uuid("acme"), owner_uuid("ann"))
+
+
+@pytest.mark.parametrize(("tenant", "owner"), [("", "bob"), ("acme", "bob"), ("globex", ""), ("globex", "ann")])
+def test_an_agent_naming_another_owner_or_tenant_is_refused(tenant: str, owner: str) -> None:
+    with pytest.raises(ScopeForbidden):
+        resolve_scope(agent("ann"), tenant, owner)
+
+
+def test_a_refusal_says_the_same_of_a_foreign_tenant_and_a_foreign_owner() -> None:
+    messages = set()
+    for tenant, owner in [("globex", "ann"), ("", "bob"), ("acme", str(UUID(int=7)))]:
+        with pytest.raises(ScopeForbidden) as caught:
+            resolve_scope(agent("ann"), tenant, owner)
+        messages.add(str(caught.value))
+    assert len(messages) == 1
+    assert "bob" not in messages.pop()
+
+
+def test_an_agent_with_several_owners_has_to_name_one_of_them() -> None:
+    identity = agent("ann", "bob")
+    with pytest.raises(InvalidArgument) as caught:
+        resolve_scope(identity, "", "")
+    assert caught.value.field == "owner_id"
+    assert resolve_scope(identity, "", "bob").owner_id == owner_uuid("bob")
+    with pytest.raises(ScopeForbidden):
+        resolve_scope(identity, "", "cid")
+
+
+def test_an_admin_has_to_name_the_owner_and_may_name_any_of_its_tenant() -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        resolve_scope(admin(), "acme", "")
+    assert caught.value.field == "owner_id"
+    assert resolve_scope(admin(), "", "anyone") == Scope(tenant_uuid("acme"), owner_uuid("anyone"))
+
+
+@pytest.mark.parametrize("owner", ["", "ann"])
+def test_an_admin_of_one_tenant_is_refused_in_another(owner: str) -> None:
+    with pytest.raises(ScopeForbidden):
+        resolve_scope(admin("acme"), "globex", owner)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE_IDS)
+@pytest.mark.parametrize("field", ["tenant_id", "owner_id"])
+def test_an_unusable_id_in_a_request_names_its_field(field: str, hostile: str) -> None:
+    tenant, owner = (hostile, "ann") if field == "tenant_id" else ("", hostile)
+    with pytest.raises(InvalidArgument) as caught:
+        resolve_scope(agent("ann"), tenant, owner)
+    assert caught.value.field == field
+
+
+@given(own=st.lists(ids, min_size=1, max_size=4), tenant=ids, asked_tenant=ids | st.just(""), asked=ids | st.just(""))
+def test_no_request_leaves_its_identity(own: list[str], tenant: str, asked_tenant: str, asked: str) -> None:
+    identity = agent(*own, tenant=tenant)
+    try:
+        scope = resolve_scope(identity, asked_tenant, asked)
+    except (PermissionDenied, InvalidArgument):
+        return
+    assert scope.tenant_id == tenant_uuid(tenant)
+    assert scope.owner_id in {owner_uuid(name) for name in own}
+
+
+def test_only_admins_pass_where_an_admin_is_required() -> None:
+    require_admin(admin())
+    with pytest.raises(AdminRequired):
+        require_admin(agent("ann"))
+
+
+@pytest.mark.parametrize(
+    ("grant", "field"),
+    [
+        (Grant("", ("ann",), "planner"), "tenant"),
+        (Grant("acme", (), "planner"), "owners"),
+        (Grant("acme", tuple(map(str, range(MAX_OWNERS + 1))), "planner"), "owners"),
+        (Grant("acme", ("ann", ""), "planner"), "owners"),
+        (Grant("acme", ("ann",), ""), "agent"),
+        (Grant("acme", ("ann",), "a\0"), "agent"),
+        (Grant("acme", ("ann",), "planner", Role.ADMIN), "owners"),
+        (Grant("acme", (), "\ud800", Role.ADMIN), "agent"),
+    ],
+)
+def test_a_grant_that_cannot_stand_names_what_is_wrong(grant: Grant, field: str) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        identity_of(grant)
+    assert caught.value.field == field
+
+
+def test_an_identity_keeps_the_ids_as_they_were_given() -> None:
+    identity = agent("auth0|42", "ann")
+    assert identity.names[owner_uuid("auth0|42")] == "auth0|42"
+    assert identity.names[tenant_uuid("acme")] == "acme"
+
+
+def test_an_identity_cannot_be_changed() -> None:
+    with pytest.raises(FrozenInstanceError):
+        agent("ann").tenant_id = UUID(int=1)  # type: ignore[misc]  # the point of the test
+
+
+def test_a_burst_counts_for_the_only_owner_and_else_for_the_caller() -> None:
+    assert agent("ann").lane == owner_uuid("ann")
+    assert agent("ann", "bob").lane == "planner"
+    assert admin().lane == "admin"
