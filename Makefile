@@ -26,7 +26,6 @@ check: install  ## style, types, arrows, proto, generated code
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf breaking --against proto/released.binpb
-	$(BIN)/python -m bench.generated --check
 
 soak: install  ## the long campaigns, whole
 	$(BIN)/python -m pytest tests --soak --hypothesis-profile=soak

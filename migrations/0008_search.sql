@@ -5,7 +5,8 @@
 --
 -- The score is BM25 (Robertson and Zaragoza 2009; k1 = 1.2, b = 0.75, term frequency taken as 1, since the texts are short): the
 -- sum over a question's words of idf / (0.25 k1 + 0.75 k1 length / mean + 1). `coverage` is the share of the question's idf that
--- a text matches, 0 to 1. Words are joined with OR; the eight rarest count; a word found more than 1,000 times counts as 1,000.
+-- a text matches, 0 to 1. Words are joined with OR; the eight rarest that are found count, and words that nobody wrote only fill
+-- up to eight; a word found more than 1,000 times counts as 1,000.
 
 -- The text as it is searched: stemmed, and unstemmed beside it for names, numbers and other languages.
 CREATE FUNCTION search_vector(p_words text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -37,7 +38,7 @@ BEGIN
             LIMIT 1000) found
     ), weights AS (
         SELECT words.ord, word_weight(count(hits.ord)) AS weight FROM words LEFT JOIN hits USING (ord) GROUP BY words.ord
-        ORDER BY 2 DESC, 1 LIMIT 8
+        ORDER BY count(hits.ord) = 0, 2 DESC, 1 LIMIT 8
     )
     SELECT hits.position, sum(weight * length_share(hits.word_count, 25)), sum(weight) / (SELECT sum(weight) FROM weights)
     FROM hits JOIN weights USING (ord) GROUP BY hits.position ORDER BY 2 DESC, 1 DESC LIMIT p_limit;
@@ -60,7 +61,7 @@ BEGIN
             LIMIT 1000) found
     ), weights AS (
         SELECT words.ord, word_weight(count(hits.ord)) AS weight FROM words LEFT JOIN hits USING (ord) GROUP BY words.ord
-        ORDER BY 2 DESC, 1 LIMIT 8
+        ORDER BY count(hits.ord) = 0, 2 DESC, 1 LIMIT 8
     )
     SELECT hits.memory_id, sum(weight * length_share(hits.word_count, 25)), sum(weight) / (SELECT sum(weight) FROM weights)
     FROM hits JOIN weights USING (ord) GROUP BY hits.memory_id ORDER BY 2 DESC, 1 LIMIT p_limit;
@@ -83,7 +84,7 @@ BEGIN
             LIMIT 1000) found
     ), weights AS (
         SELECT words.ord, word_weight(count(hits.ord)) AS weight FROM words LEFT JOIN hits USING (ord) GROUP BY words.ord
-        ORDER BY 2 DESC, 1 LIMIT 8
+        ORDER BY count(hits.ord) = 0, 2 DESC, 1 LIMIT 8
     )
     SELECT hits.chunk_id, sum(weight * length_share(hits.word_count, 130)), sum(weight) / (SELECT sum(weight) FROM weights)
     FROM hits JOIN weights USING (ord) GROUP BY hits.chunk_id ORDER BY 2 DESC, 1 LIMIT p_limit;
@@ -107,7 +108,7 @@ BEGIN
             LIMIT 1000) found
     ), weights AS (
         SELECT words.ord, word_weight(count(hits.ord)) AS weight FROM words LEFT JOIN hits USING (ord) GROUP BY words.ord
-        ORDER BY 2 DESC, 1 LIMIT 8
+        ORDER BY count(hits.ord) = 0, 2 DESC, 1 LIMIT 8
     )
     SELECT hits.page_id, sum(weight * length_share(hits.word_count, 150)), sum(weight) / (SELECT sum(weight) FROM weights)
     FROM hits JOIN weights USING (ord) GROUP BY hits.page_id ORDER BY 2 DESC, 1 LIMIT p_limit;
@@ -130,7 +131,7 @@ BEGIN
             LIMIT 1000) found
     ), weights AS (
         SELECT words.ord, word_weight(count(hits.ord)) AS weight FROM words LEFT JOIN hits USING (ord) GROUP BY words.ord
-        ORDER BY 2 DESC, 1 LIMIT 8
+        ORDER BY count(hits.ord) = 0, 2 DESC, 1 LIMIT 8
     )
     SELECT hits.section_id, sum(weight * length_share(hits.word_count, 60)), sum(weight) / (SELECT sum(weight) FROM weights)
     FROM hits JOIN weights USING (ord) GROUP BY hits.section_id ORDER BY 2 DESC, 1 LIMIT p_limit;

@@ -1,6 +1,6 @@
 """What is remembered about a remote endpoint: its breaker, its retry budget, its latencies.
 
-Pure state machines for one event loop: time comes in as an argument in seconds of any monotonic clock, and nothing waits.
+State machines for one event loop: time comes in as an argument, in seconds of any monotonic clock, and nothing waits.
 `models/resilience.py` drives them.
 """
 
@@ -37,7 +37,7 @@ class BreakerPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The right to one call. Its `era` says which state of the breaker gave it, so that a late result changes no newer one."""
+    """The right to one call. Its `era` is the breaker's state that gave it, so that a late result changes no newer one."""
 
     era: int
     is_probe: bool
@@ -89,7 +89,7 @@ class Breaker:
         self._outcomes.append((now_s, True))
         if permit.is_probe or self._is_over_limit(now_s):
             open_s = min(self._policy.open_s * 2**self._openings, self._policy.longest_open_s)
-            # Beyond 30 doublings nothing changes any more; the bound keeps the power small on an endpoint dead for days.
+            # Thirty doublings pass any limit; without the bound the power would grow on an endpoint dead for days.
             self._enter(reopens_at_s=now_s + open_s, openings=min(self._openings + 1, 30))
 
     def released(self, permit: Permit) -> None:
@@ -181,7 +181,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class CallReport:
-    """How one call went: attempts begun (retries and hedges too), hedges among them, seconds spent, the breaker after it.
+    """How one call went: attempts begun, the hedges among them, seconds spent, and the breaker as the call left it.
 
     `retry_after_s` is when another try may make sense, None when nobody said.
     """

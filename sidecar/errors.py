@@ -35,6 +35,7 @@ caller (a field, a delay) are attributes; secrets and a caller's own long texts 
         ├── KeyFileInvalid
         ├── DevKeyUnsafe
         ├── DevTokensOff
+        ├── MigrationsPending
         └── ServiceIncomplete
 """
 
@@ -248,3 +249,7 @@ class ServiceIncomplete(StartRefused):
     def __init__(self, service: str, methods: str) -> None:
         super().__init__(f"{service} does not match its implementation: {methods}.")
         self.service = service
+
+
+class MigrationsPending(StartRefused):
+    """The database's schema is behind this release; run `sidecar migrate`."""

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 
 from models.endpoint import Breaker, Permit
 from sidecar.sources import Answer, ContextSource, Limits, Query, Skipped
-from sidecar.turn.items import HistorySummary, HistoryTurn, Item, Source, SourceReport, Status
+from sidecar.turn.items import HistorySummary, Item, Source, SourceReport, Status
 from sidecar.turn.profile import Profile, SourceKnobs
 from store.errors import DatabaseBusy
 from store.scope import Scope
+from store.threads import StoredTurn
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ class Findings:
     """What the sources brought: a report each, and what the thread says of itself."""
 
     reports: tuple[SourceReport, ...]
-    history: tuple[HistoryTurn, ...] = ()
+    history: tuple[StoredTurn, ...] = ()
     summary: HistorySummary | None = None
 
 
@@ -155,7 +156,7 @@ _FAILED = frozenset({Status.TIMEOUT, Status.ERROR, Status.SHED})
 class _Outcome:
     """What the thread source says beside its items."""
 
-    history: tuple[HistoryTurn, ...] = ()
+    history: tuple[StoredTurn, ...] = ()
     summary: HistorySummary | None = None
 
 

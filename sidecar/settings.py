@@ -18,16 +18,15 @@ class Settings:
     data_dir: Path
     database_url: str = ""
     database_direct_url: str = ""
-    pg_bin: str = ""
+    pg_bin: Path | None = None
     statement_cache_size: int = 256
     turn_pool_size: int = 16
     background_pool_size: int = 6
     listen: tuple[str, ...] = ("127.0.0.1:7433",)
-    http_listen: str = "127.0.0.1:7434"
-    tls_cert: str = ""
-    tls_key: str = ""
-    tls_client_ca: str = ""
-    client_names: str = ""
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_client_ca: Path | None = None
+    client_names: Path | None = None
     production: bool = False
     token_audience: str = "context-sidecar"
     token_issuers: tuple[str, ...] = ()
@@ -44,7 +43,6 @@ class Settings:
     workspace_root: Path | None = None
     receipt_text_days: int = 7
     receipt_queue: int = 2000
-    models: str = ""
     log_level: str = "INFO"
 
 

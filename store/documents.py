@@ -117,9 +117,7 @@ async def ensure_base(
 ) -> Base:
     """Return the base of this name, made now unless it is there; one that is there keeps its description."""
     base_id = uuid5(tenant_id, f"base\n{name}")
-    await _sql.put_base(
-        connection, tenant_id=tenant_id, base_id=base_id, name=name, description=description, now=now
-    )
+    await _sql.put_base(connection, tenant_id=tenant_id, base_id=base_id, name=name, description=description, now=now)
     return _base(await _sql.get_base(connection, tenant_id=tenant_id, name=name))
 
 
@@ -252,7 +250,7 @@ def _chunk_ids(document_id: UUID, derived: Sequence[Derived]) -> list[UUID]:
 
 
 def _searched(document: NewDocument, chunk: NewChunk) -> str:
-    return "\n".join((document.title, chunk.heading, chunk.text))
+    return f"{document.title}\n{chunk.heading}\n{chunk.text}"
 
 
 def _base(row: Any) -> Base:

@@ -135,7 +135,7 @@ class EmbeddedPostgres:
             return earlier
         account = server_account(self._layout.pgdata)
         if earlier and not earlier.is_worth_repeating():
-            raise postmaster.failure(self._layout, account, earlier.last_words())
+            raise postmaster.failure(self._layout.pgdata, account, earlier.last_words())
         programs = await asyncio.to_thread(find_programs, self._bin_dir, account=account, copies=self._layout.copies)
         self._layout.make_socket_dir(account)
         if not self._layout.pgdata.exists():

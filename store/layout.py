@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -18,6 +19,7 @@ from store.errors import DataDirectoryUnusable
 PORT = 5432  # names the socket file; nothing listens on it
 _SOCKET_PATH_BYTES = 107  # sockaddr_un.sun_path without its closing NUL
 _SOCKET_FILE_BYTES = len(f"/.s.PGSQL.{PORT}")
+_UNFINISHED = "pgdata.unfinished-"
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._+-]+")  # Postgres and asyncpg both read commas and quotes in a socket path
 _FALLBACK_PARENT = Path("/tmp")  # noqa: S108  # its use is checked: a folder of ours, for us alone
 
@@ -46,10 +48,14 @@ class Layout:
         """The cluster itself; it exists whole or not at all."""
         return self.root / "pgdata"
 
-    @property
-    def unfinished(self) -> Path:
-        """The cluster while initdb makes it; what is found here was cut short."""
-        return self.root / "pgdata.unfinished"
+    def unfinished(self) -> list[Path]:
+        """Return what tries to make a cluster left behind. Each had a name of its own: an initdb outlives a kill -9 of
+        who started it, and must not write into the next one's."""
+        return list(self.root.glob(f"{_UNFINISHED}*"))
+
+    def new_unfinished(self) -> Path:
+        """Return a folder to make a cluster in, new, ours alone."""
+        return Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.root))
 
     @property
     def copies(self) -> Path:

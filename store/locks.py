@@ -46,9 +46,9 @@ class FileLock:
 
     @asynccontextmanager
     async def exclusive(self, deadline_s: float) -> AsyncIterator[None]:
-        """Wait until the lock is free and hold it alone. Raises TimeoutError after `deadline_s`."""
+        """Wait until the lock is free and hold it alone, also among tasks. Raises TimeoutError after `deadline_s`."""
         give_up_at = time.monotonic() + deadline_s
-        while not self.try_exclusive():
+        while self.is_held or not self.try_exclusive():
             if time.monotonic() >= give_up_at:
                 raise TimeoutError(f"{self._path} stayed locked for {deadline_s:g} s")
             await asyncio.sleep(_POLL_S)

@@ -50,7 +50,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class FoundMemory:
-    """A memory that a question found. `coverage` (0 to 1) is the share of the question's word weights that it matches."""
+    """A memory that a question found. `coverage` (0 to 1) is the share of the question's word weights it matches."""
 
     memory: Memory
     signature: Signature
@@ -67,13 +67,11 @@ class Retained:
     updated_count: int
 
 
-async def retain(
-    connection: Connection, scope: Scope, memories: Sequence[NewMemory], *, now: datetime
-) -> Retained:
-    """Write the memories. One that is there already with the same content is left untouched; of two with one id the later counts.
+async def retain(connection: Connection, scope: Scope, memories: Sequence[NewMemory], *, now: datetime) -> Retained:
+    """Write the memories: one that is there with the same content is left alone, of two with one id the later counts.
 
-    Each write takes the next number of the owner's feed, whose row is locked until the transaction ends: numbers have no
-    gap, and whoever has read up to n has seen everything up to n.
+    Each write takes the next number of the owner's feed, whose row is locked until the transaction ends: numbers have
+    no gap, and whoever has read up to n has seen everything up to n.
     """
     ids = tuple(memory.memory_id or memory_id(scope, memory.text) for memory in memories)
     last = dict(zip(ids, memories, strict=True))
@@ -135,7 +133,8 @@ def _columns(memories: Mapping[str, NewMemory], derived: Sequence[Derived]) -> d
         "document_ids": [one.document_id for one in new],
         "texts": [one.text for one in new],
         "metadata": [dict(one.metadata) for one in new],
-        "turn_ids": [list(one.turn_ids) for one in new],
+        # Wrapped, because a list inside the list would reach the driver as an array of two dimensions.
+        "turns": [{"ids": list(one.turn_ids)} for one in new],
         "occurred_at": [one.occurred_at for one in new],
         "text_hashes": [one.text_hash for one in derived],
         "signatures": [one.signature for one in derived],

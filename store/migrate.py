@@ -58,7 +58,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class MigrationState:
-    """One file's state. `applied_at` is None until it is applied; `waits_for` names the missing extension, or is empty."""
+    """One file: when it was applied (None: not yet) and which missing extension it waits for (empty: none)."""
 
     name: str
     applied_at: datetime | None

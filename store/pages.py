@@ -82,7 +82,10 @@ class FoundSection:
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """A page that a question found by its title, aliases, summary or body; `signature` and `memory_ids` are its summary's."""
+    """A page that a question found by its title, aliases, summary or body.
+
+    `signature` and `memory_ids` are its summary's.
+    """
 
     page: PageHead
     memory_ids: tuple[str, ...]
@@ -153,7 +156,9 @@ async def _put_sections(
     connection: Connection, key: dict[str, UUID], sections: Sequence[NewSection], derived: Sequence[Derived]
 ) -> None:
     slugs = [section.slug for section in sections]
-    await _sql.delete_other_sections(connection, tenant_id=key["tenant_id"], page_id=key["page_id"], section_slugs=slugs)
+    await _sql.delete_other_sections(
+        connection, tenant_id=key["tenant_id"], page_id=key["page_id"], section_slugs=slugs
+    )
     await _sql.put_sections(
         connection,
         **key,

@@ -73,12 +73,12 @@ class Launch:
 
 async def initialise(layout: Layout, programs: Programs, account: Account) -> None:
     """Make the cluster, whole or not at all. Raises DataDirectoryUnusable, PostgresDidNotStart."""
-    if layout.unfinished.exists():
-        await asyncio.to_thread(shutil.rmtree, layout.unfinished)
-    layout.unfinished.mkdir(mode=0o700)
-    os.chown(layout.unfinished, account.uid, account.gid)
-    await _run_initdb(layout, programs, account)
-    layout.unfinished.rename(layout.pgdata)
+    for leftover in layout.unfinished():
+        await asyncio.to_thread(shutil.rmtree, leftover, ignore_errors=True)
+    unfinished = layout.new_unfinished()
+    os.chown(unfinished, account.uid, account.gid)
+    await _run_initdb(unfinished, programs, account)
+    unfinished.rename(layout.pgdata)
     _sync_directory(layout.root)
     log.info("embedded_postgres_initialised", extra={"data_dir": str(layout.root), "major": programs.major})
 
@@ -101,13 +101,13 @@ def launch(layout: Layout, programs: Programs, account: Account, *, settings: Ma
             start_new_session=True, **account.run_as,
         )  # fmt: skip
     threading.Thread(target=process.wait, name="postgres-reaper", daemon=True).start()
-    log.info("embedded_postgres_launched", extra={"data_dir": str(layout.root), "pid": process.pid})
+    log.debug("embedded_postgres_launched", extra={"data_dir": str(layout.root), "pid": process.pid})
     return Launch(process, layout.log, log_start, time.monotonic())
 
 
-def failure(layout: Layout, account: Account, last_words: str) -> EmbeddedPostgresError:
+def failure(pgdata: Path, account: Account, last_words: str) -> EmbeddedPostgresError:
     """Return what to raise when a program failed: the folder it may not pass, when that is why, else its last words."""
-    if blocked := blocking_directory(layout.pgdata, account):
+    if blocked := blocking_directory(pgdata, account):
         return DataDirectoryUnusable(
             f"the user {account.name}, who runs Postgres for root, may not pass {blocked};"
             " chmod o+x it or choose another directory"
@@ -160,11 +160,11 @@ def _clear_stale_locks(layout: Layout) -> None:
         record.unlink()  # cut short before it named anything
 
 
-async def _run_initdb(layout: Layout, programs: Programs, account: Account) -> None:
+async def _run_initdb(pgdata: Path, programs: Programs, account: Account) -> None:
     # C.UTF-8 and not C: under C, letters beyond ASCII have no case and are no part of a trigram.
     provider = ["--locale-provider=builtin"] if programs.major >= 17 else []
     process = await asyncio.create_subprocess_exec(
-        str(programs.bin_dir / "initdb"), "-D", str(layout.unfinished), "-U", "postgres", "--auth=trust",
+        str(programs.bin_dir / "initdb"), "-D", str(pgdata), "-U", "postgres", "--auth=trust",
         "--encoding=UTF8", "--locale=C.UTF-8", *provider,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/", env=ENVIRONMENT,
         start_new_session=True, **account.run_as,
@@ -177,7 +177,7 @@ async def _run_initdb(layout: Layout, programs: Programs, account: Account) -> N
         raise
     if process.returncode == 0:
         return
-    raise failure(layout, account, output.decode(errors="replace")[-_LAST_WORDS_BYTES:].strip())
+    raise failure(pgdata, account, output.decode(errors="replace")[-_LAST_WORDS_BYTES:].strip())
 
 
 def _rotate(log_file: Path) -> None:

@@ -142,7 +142,7 @@ async def report_usage(
 async def lock_calibration(connection: Connection, tenant_id: UUID, model_id: str) -> dict[str, Any] | None:
     """Return a model's calibration, locked until the transaction ends, or None."""
     row = await _sql.lock_calibration(connection, tenant_id=tenant_id, model_id=model_id)
-    return row and row["calibration"]
+    return None if row is None else dict(row["calibration"])
 
 
 async def put_calibration(
@@ -177,5 +177,5 @@ def _receipt(row: Any, usage: Usage | None) -> StoredReceipt:
 def _usage(row: Any) -> Usage | None:
     if row["input_tokens"] is None:
         return None
-    counts = (row[name] for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"))
-    return Usage(*counts, used_item_ids=tuple(row["used_item_ids"]))
+    counts = {name: row[name] for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")}
+    return Usage(**counts, used_item_ids=tuple(row["used_item_ids"]))

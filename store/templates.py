@@ -122,7 +122,7 @@ async def history(
 
 
 async def notify_changed(connection: Connection, tenant_id: UUID) -> None:
-    """Tell listeners of `profile_changed`, once the transaction commits, that this tenant's turns may have new knobs."""
+    """Tell listeners, once the transaction commits, that turns of this tenant may have other knobs, bases or files."""
     await _sql.notify_profile_changed(connection, tenant_id=tenant_id)
 
 

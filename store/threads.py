@@ -192,7 +192,8 @@ async def search(
 
 async def fence_key_id(connection: Connection, scope: Scope, thread_id: str) -> str | None:
     """Return the key id that the thread's fence is made with, or None for an unknown thread."""
-    return await _sql.fence_key_of_thread(connection, **_key(scope, thread_id))
+    key_id: str | None = await _sql.fence_key_of_thread(connection, **_key(scope, thread_id))
+    return key_id
 
 
 async def list_threads(

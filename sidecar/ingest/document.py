@@ -31,7 +31,7 @@ class Content(StrEnum):
 class ReadLimits:
     """How much of one document is read before it is refused."""
 
-    document_bytes: int = 64 << 20
+    document_bytes: int = 32 << 20
     text_chars: int = 32_000_000
     blocks: int = 500_000
     pages: int = 5_000

@@ -5,13 +5,13 @@ What a stream may unpack to is bounded; scanned pages hold no text and yield non
 """
 
 import io
+import logging
 import math
 import re
 import struct
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -20,10 +20,14 @@ from pypdf.errors import DependencyError, LimitReachedError, PyPdfError
 
 from sidecar.ingest.document import Part, ReadLimits
 from sidecar.ingest.errors import TooLarge, UnreadableDocument
+from sidecar.ingest.page_lines import Line, without_running_lines
 
-_STREAM_BYTES = 32 << 20
-_WORK_BYTES = 128 << 20
-_OPERATORS = 1_000_000
+_STREAM_BYTES = 16 << 20
+_WORK_BYTES = 64 << 20
+_OPERATORS = 500_000
+
+# A damaged file makes the parser log one line per object, a hundred thousand of them; what matters comes as an error.
+logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 # What the parser lets through of a damaged file besides its own errors.
 _DAMAGE = (
@@ -36,16 +40,6 @@ _HEADING_CHARS = 200
 _PARAGRAPH_GAP = 1.3
 _HYPHENATED = re.compile(r"[^\W\d_]-\Z")
 _CJK = re.compile(r"[\u3000-\u9fff\uf900-\ufaff\uff00-\uffef]")
-
-
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line of a page; `size` and `baseline` in points, the baseline counted from the page's foot."""
-
-    text: str
-    page: int
-    size: float
-    baseline: float
 
 
 def parts(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[Part]]:
@@ -75,7 +69,7 @@ def _read(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[Part]]:
         raise UnreadableDocument(name, "the PDF is encrypted with a password")
     if len(reader.pages) > limits.pages:
         raise TooLarge(name, f"the PDF has {len(reader.pages)} pages, the limit is {limits.pages}")
-    lines: list[_Line] = []
+    lines: list[Line] = []
     chars = 0
     for number, page in enumerate(reader.pages, start=1):
         fresh = _page_lines(page, number)
@@ -84,10 +78,10 @@ def _read(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[Part]]:
             raise TooLarge(name, f"the PDF holds more than {limits.text_chars} characters")
         lines.extend(fresh)
     title = reader.metadata.title if reader.metadata else None
-    return str(title or ""), list(_line_parts(lines))
+    return str(title or ""), list(_line_parts(without_running_lines(lines)))
 
 
-def _page_lines(page: PageObject, number: int) -> list[_Line]:
+def _page_lines(page: PageObject, number: int) -> list[Line]:
     fragments: list[tuple[str, float, float]] = []
 
     def visit(text: str, user: Sequence[float], matrix: Sequence[float], _font: Any, size: float) -> None:
@@ -100,7 +94,7 @@ def _page_lines(page: PageObject, number: int) -> list[_Line]:
     return list(_joined(_lines(fragments, number)))
 
 
-def _lines(fragments: Sequence[tuple[str, float, float]], number: int) -> Iterator[_Line]:
+def _lines(fragments: Sequence[tuple[str, float, float]], number: int) -> Iterator[Line]:
     """Yield lines as the fragments' line breaks part them; a line is as large as its longest fragment."""
     held: list[tuple[str, float, float]] = []
     for text, size, baseline in fragments:
@@ -112,16 +106,16 @@ def _lines(fragments: Sequence[tuple[str, float, float]], number: int) -> Iterat
     yield from _line(held, number)
 
 
-def _line(fragments: Sequence[tuple[str, float, float]], number: int) -> Iterator[_Line]:
+def _line(fragments: Sequence[tuple[str, float, float]], number: int) -> Iterator[Line]:
     text = "".join(piece for piece, _, _ in fragments).strip()
     if text:
         _, size, baseline = max(fragments, key=lambda fragment: len(fragment[0].strip()))
-        yield _Line(text, number, size, baseline)
+        yield Line(text, number, size, baseline)
 
 
-def _joined(lines: Iterator[_Line]) -> Iterator[_Line]:
+def _joined(lines: Iterator[Line]) -> Iterator[Line]:
     """Yield the lines, those on one baseline as one: the cells of a table's row."""
-    held: list[_Line] = []
+    held: list[Line] = []
     for line in lines:
         if held and abs(line.baseline - held[-1].baseline) > 0.3 * line.size:
             yield _row(held)
@@ -131,15 +125,15 @@ def _joined(lines: Iterator[_Line]) -> Iterator[_Line]:
         yield _row(held)
 
 
-def _row(lines: Sequence[_Line]) -> _Line:
+def _row(lines: Sequence[Line]) -> Line:
     first = lines[0]
-    return _Line(" ".join(line.text for line in lines), first.page, first.size, first.baseline)
+    return Line(" ".join(line.text for line in lines), first.page, first.size, first.baseline)
 
 
-def _line_parts(lines: Sequence[_Line]) -> Iterator[Part]:
+def _line_parts(lines: Sequence[Line]) -> Iterator[Part]:
     levels = _heading_levels(lines)
     leading = _leading(lines)
-    held: list[_Line] = []
+    held: list[Line] = []
     for line in lines:
         if held and _parts_after(held[-1], line, leading, levels):
             yield _part(held, levels)
@@ -149,7 +143,7 @@ def _line_parts(lines: Sequence[_Line]) -> Iterator[Part]:
         yield _part(held, levels)
 
 
-def _heading_levels(lines: Sequence[_Line]) -> dict[float, int]:
+def _heading_levels(lines: Sequence[Line]) -> dict[float, int]:
     """Return the heading level of each size well above the body's, which is the size most characters have."""
     chars: Counter[float] = Counter()
     for line in lines:
@@ -159,31 +153,31 @@ def _heading_levels(lines: Sequence[_Line]) -> dict[float, int]:
     return {size: min(level, 6) for level, size in enumerate(larger, start=1)} if body else {}
 
 
-def _leading(lines: Sequence[_Line]) -> float:
+def _leading(lines: Sequence[Line]) -> float:
     """Return the commonest distance between two lines of a page, in points."""
     gaps = Counter(round(above.baseline - below.baseline) for above, below in _neighbours(lines))
     gaps = Counter({gap: count for gap, count in gaps.items() if gap > 0})
     return float(max(gaps, key=lambda gap: (gaps[gap], -gap))) if gaps else math.inf
 
 
-def _neighbours(lines: Sequence[_Line]) -> Iterator[tuple[_Line, _Line]]:
+def _neighbours(lines: Sequence[Line]) -> Iterator[tuple[Line, Line]]:
     return ((above, below) for above, below in pairwise(lines) if above.page == below.page)
 
 
-def _is_heading(line: _Line, levels: dict[float, int]) -> bool:
+def _is_heading(line: Line, levels: dict[float, int]) -> bool:
     return line.size in levels and len(line.text) <= _HEADING_CHARS
 
 
-def _parts_after(above: _Line, below: _Line, leading: float, levels: dict[float, int]) -> bool:
+def _parts_after(above: Line, below: Line, leading: float, levels: dict[float, int]) -> bool:
     if above.page != below.page or _is_heading(above, levels) != _is_heading(below, levels):
         return True
     if _is_heading(above, levels) and above.size != below.size:
         return True
-    room = max(leading, 1.2 * below.size) if _is_heading(below, levels) else leading
+    room = 1.1 * below.size if _is_heading(below, levels) else leading
     return not 0 <= above.baseline - below.baseline <= _PARAGRAPH_GAP * room
 
 
-def _part(lines: Sequence[_Line], levels: dict[float, int]) -> Part:
+def _part(lines: Sequence[Line], levels: dict[float, int]) -> Part:
     first = lines[0]
     text = first.text
     for line in lines[1:]:

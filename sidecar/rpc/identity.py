@@ -104,21 +104,30 @@ def identity_of(grant: Grant, *, subject: str = "", token_id: str = "", expires_
     )
 
 
+def resolve_tenant(identity: Identity, requested_tenant: str) -> UUID:
+    """Return the tenant a request works in: the identity's own, which the request may leave out or repeat.
+
+    Raises InvalidArgument for tenant_id, and ScopeForbidden, which is the same whether the named tenant exists or not.
+    """
+    if requested_tenant and _folded("tenant_id", requested_tenant, tenant_uuid) != identity.tenant_id:
+        raise ScopeForbidden
+    return identity.tenant_id
+
+
 def resolve_scope(identity: Identity, requested_tenant: str, requested_owner: str) -> Scope:
     """Return the scope a request works in: always inside the identity, whatever the request says.
 
     An agent may leave both fields empty or repeat its own; an admin names the owner. Raises InvalidArgument for
     tenant_id or owner_id, and ScopeForbidden, which is the same whether the named tenant or owner exists or not.
     """
-    if requested_tenant and _folded("tenant_id", requested_tenant, tenant_uuid) != identity.tenant_id:
-        raise ScopeForbidden
+    tenant_id = resolve_tenant(identity, requested_tenant)
     if requested_owner:
-        return Scope(identity.tenant_id, _allowed_owner(identity, requested_owner))
+        return Scope(tenant_id, _allowed_owner(identity, requested_owner))
     if identity.owner_ids is None:
         raise InvalidArgument("owner_id", "is empty and an admin has no owner of its own", "name the owner")
     if len(identity.owner_ids) > 1:
         raise InvalidArgument("owner_id", "is empty and this identity has several owners", "name one of them")
-    return Scope(identity.tenant_id, next(iter(identity.owner_ids)))
+    return Scope(tenant_id, next(iter(identity.owner_ids)))
 
 
 def require_admin(identity: Identity) -> None:

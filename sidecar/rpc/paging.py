@@ -41,6 +41,12 @@ class Page:
         """Return how many rows to ask for: one more than the page, which tells whether there is another page."""
         return self.size + 1
 
+    def starting(self, name: str) -> dict[str, Any]:
+        """Return where to begin as a store's argument: none for the first page, a lone key by itself."""
+        if self.after is None:
+            return {}
+        return {name: self.after[0] if len(self.after) == 1 else self.after}
+
 
 @dataclass(frozen=True, slots=True)
 class Listing:

@@ -26,7 +26,7 @@ from store import errors as store
 from store.scope import InvalidExternalId
 
 DOMAIN = "context-sidecar"
-MAX_MESSAGE_CHARS = 500
+MAX_TEXT_BYTES = 500  # four of them, percent-encoded or in base64, stay well below gRPC's 8 KiB of metadata
 
 _log = logging.getLogger(__name__)
 
@@ -92,6 +92,7 @@ _NOT_FOR_CALLERS = (
     errors.KeyFileInvalid,
     errors.DevKeyUnsafe,
     errors.DevTokensOff,
+    errors.MigrationsPending,
     errors.ServiceIncomplete,
     ingest.InvalidLimits,
     models.ModelsError,
@@ -235,13 +236,14 @@ def row_of(error: Exception) -> Row:
 
 
 def message_of(error: Exception) -> str:
-    """Return the error's text for a caller: at most 500 characters, its class's docstring when it has none."""
+    """Return the error's text for a caller: at most 500 bytes, its class's docstring when it has none."""
     return cut(str(error) or inspect.cleandoc(type(error).__doc__ or ""))
 
 
 def cut(text: str) -> str:
-    """Return the text as a status can carry it: valid Unicode on one line, at most 500 characters."""
-    return " ".join(text[:MAX_MESSAGE_CHARS].encode(errors="replace").decode().split())
+    """Return the text as a status can carry it: valid Unicode on one line, at most 500 bytes."""
+    line = " ".join(text[:MAX_TEXT_BYTES].split())
+    return line.encode(errors="replace")[:MAX_TEXT_BYTES].decode(errors="ignore")
 
 
 def _reported(error: Exception, method: str) -> Status:

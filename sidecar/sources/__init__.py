@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from sidecar.turn.items import HistorySummary, HistoryTurn, Item
+from sidecar.turn.items import HistorySummary, Item
 from store.scope import Scope
+from store.threads import StoredTurn
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Answer:
     """What a source found: items in its own rank order; the thread brings its newest turns and its summary beside them."""
 
     items: tuple[Item, ...] = ()
-    history: tuple[HistoryTurn, ...] = ()
+    history: tuple[StoredTurn, ...] = ()
     summary: HistorySummary | None = None
 
 

@@ -17,9 +17,9 @@ class KnowledgeSource:
 
     async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
         """Return up to `top_k` chunks, best first. Raises Skipped when no base is assigned."""
-        assignees = documents.Assignees(query.template_id, query.agent_id, query.space_id)
+        asked_by = {"template_id": query.template_id, "agent_id": query.agent_id, "space_id": query.space_id}
         async with tenant_scoped(self._pool, scope.tenant_id, read_only=True) as connection:
-            bases = await documents.assigned_bases(connection, scope.tenant_id, assignees)
+            bases = await documents.assigned_bases(connection, scope.tenant_id, **asked_by)
             if not bases:
                 raise Skipped("no knowledge base is assigned to this template, agent or space")
             found = await documents.search(connection, scope.tenant_id, bases, query.words, limit=limits.top_k)
@@ -37,6 +37,5 @@ def _item(found: documents.FoundChunk, rank: int) -> Item:
         relevance=found.coverage,
         header=f"{found.title}{section}{page}",
         provenance=(Ref("document", str(found.document_id), found.path), Ref("chunk", str(found.chunk_id), str(found.position))),
-        at=found.updated_at,
         signature=found.signature,
     )

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from sidecar.sources import Answer, Limits, Query
-from sidecar.turn.items import HistorySummary, HistoryTurn, Item, Ref, Source
+from sidecar.turn.items import HistorySummary, Item, Ref, Source
 from store import threads
 from store.postgres import Pool, scoped
 from store.scope import Scope
-
-MessageTokens = Callable[[threads.StoredTurn], int]
-
 
 class ThreadSource:
     """Reads the thread's record. A turn that searching finds is offered verbatim, under the day on which it was said."""
@@ -31,22 +26,13 @@ class ThreadSource:
         older = [one for one in found if one.turn.client_turn_id != query.client_turn_id or not query.client_turn_id]
         return Answer(
             items=tuple(_item(one, rank) for rank, one in enumerate(older)),
-            history=tuple(_turn(turn) for turn in recent),
-            summary=summary and HistorySummary(summary.text, summary.through_position, summary.turn_ids),
+            history=tuple(recent),
+            summary=_summary(summary),
         )
 
 
-def _turn(turn: threads.StoredTurn) -> HistoryTurn:
-    return HistoryTurn(
-        id=f"turn:{turn.turn_id}",
-        position=turn.position,
-        role=turn.role,
-        text=turn.text,
-        tokens=turn.o200k_tokens,
-        parts=turn.parts,
-        speaker=turn.speaker,
-        said_at=turn.said_at,
-    )
+def _summary(summary: threads.ThreadSummary | None) -> HistorySummary | None:
+    return None if summary is None else HistorySummary(summary.text, summary.through_position, summary.turn_ids)
 
 
 def _item(found: threads.FoundTurn, rank: int) -> Item:

@@ -1,0 +1,127 @@
+"""What providers' own counts teach about a model's tokens.
+
+Pure: the caller stores a Calibration per model and learns from one usage report at a time. Too low a count overflows a
+window in the provider's face, too high a one loses context in silence; the first is worse, so it is learned faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Final
+
+RATIO_FLOOR: Final = 0.7
+RATIO_CEILING: Final = 2.0
+TRUSTED_AFTER: Final = 5
+
+_RISE = 0.3
+_FALL = 0.12
+_ERROR_RATE = 0.1
+# Below this the provider's own framing of a message, a handful of tokens, outweighs any error of ours.
+_LEAST_TOKENS = 64
+_MOST_TOKENS = 1_000_000_000
+
+_EXACT_HEADROOM = (0.005, 0.08)
+_ESTIMATED_HEADROOM = (0.02, 0.12)
+_COLD_HEADROOM = 0.08
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What is known about a model: provider's tokens over ours, the mean relative error left, and reports used and ignored."""
+
+    ratio: float = 1.0
+    error: float = 0.0
+    report_count: int = 0
+    ignored_count: int = 0
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether enough reports stand behind the ratio for it to be used."""
+        return self.report_count >= TRUSTED_AFTER
+
+    @property
+    def trusted_ratio(self) -> float:
+        """The ratio to multiply an estimate by: 1 until enough reports stand behind the learned one."""
+        return self.ratio if self.is_trusted else 1.0
+
+    def as_fields(self) -> dict[str, float | int]:
+        """Return the fields as a JSON object's, for the store."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """One prompt counted twice: by a meter that applied `ratio`, and by the provider (cached input tokens included)."""
+
+    estimated_tokens: int
+    reported_tokens: int
+    ratio: float = 1.0
+
+
+def learn(calibration: Calibration, usage: Usage) -> Calibration:
+    """Return the calibration after one more report.
+
+    The ratio is an exponential moving average, faster upwards than downwards, kept within 0.7 to 2.0. Reports that cannot be
+    about this prompt (none or too few tokens, or a ratio beyond half the floor or twice the ceiling) are only counted.
+    """
+    observed = _observed(usage)
+    if observed is None:
+        return Calibration(
+            calibration.ratio, calibration.error, calibration.report_count, calibration.ignored_count + 1
+        )
+    rate = _RISE if observed > calibration.ratio else _FALL
+    missed = abs(observed / calibration.ratio - 1.0)
+    weight = max(_ERROR_RATE, 1.0 / (calibration.report_count + 1))
+    return Calibration(
+        ratio=_clamped(calibration.ratio + rate * (_clamped(observed) - calibration.ratio)),
+        error=calibration.error + weight * (missed - calibration.error),
+        report_count=calibration.report_count + 1,
+        ignored_count=calibration.ignored_count,
+    )
+
+
+def headroom_ratio(calibration: Calibration, *, is_exact: bool) -> float:
+    """Return the fraction of the window to leave free for counting errors.
+
+    Exact counts: 0.5 %, more (to 8 %) where a provider keeps counting more than we do. Estimates: 8 % until the ratio is
+    trusted, then twice the error left, within 2 % and 12 %.
+    """
+    if is_exact:
+        excess = max(0.0, calibration.trusted_ratio - 1.0)
+        return _within(excess + 2 * calibration.error if calibration.is_trusted else 0.0, _EXACT_HEADROOM)
+    return _within(2 * calibration.error, _ESTIMATED_HEADROOM) if calibration.is_trusted else _COLD_HEADROOM
+
+
+def calibration_from(fields: Mapping[str, object]) -> Calibration:
+    """Return a stored calibration; what is missing or out of bounds starts anew, as if nothing had been learned."""
+    ratio, error = fields.get("ratio"), fields.get("error")
+    reports, ignored = fields.get("report_count"), fields.get("ignored_count")
+    sound = (
+        _is_number(ratio, RATIO_FLOOR, RATIO_CEILING)
+        and _is_number(error, 0.0, 1e3)
+        and all(isinstance(count, int) and _is_number(count, 0, 2**63) for count in (reports, ignored))
+    )
+    if not sound:
+        return Calibration()
+    return Calibration(float(str(ratio)), float(str(error)), int(str(reports)), int(str(ignored)))
+
+
+def _observed(usage: Usage) -> float | None:
+    counts = (usage.estimated_tokens, usage.reported_tokens)
+    if not all(_LEAST_TOKENS <= tokens <= _MOST_TOKENS for tokens in counts):
+        return None
+    observed = usage.ratio * usage.reported_tokens / usage.estimated_tokens
+    return observed if RATIO_FLOOR / 2 <= observed <= RATIO_CEILING * 2 else None
+
+
+def _clamped(ratio: float) -> float:
+    return _within(ratio, (RATIO_FLOOR, RATIO_CEILING))
+
+
+def _within(value: float, bounds: tuple[float, float]) -> float:
+    return min(max(value, bounds[0]), bounds[1])
+
+
+def _is_number(value: object, low: float, high: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high

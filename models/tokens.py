@@ -1,0 +1,189 @@
+"""Meters: how many tokens a text is for a given model.
+
+A meter is exact where the model's encoding is public, and an estimate with a learned ratio where it is not. Either way counts
+add up: for pieces that end in a newline and do not begin with white space or a slash, the pieces' counts sum to no less than
+the whole's. Nothing here reads a clock, a file or a setting; loading an encoding is the only thing that happens once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Protocol
+
+from models.calibration import Calibration, headroom_ratio
+from models.encodings import EncodingName, count, count_one, warm
+from models.estimates import WEIGHTS, Weights, class_counts
+from models.prices import CATALOG, Catalog
+
+__all__ = [
+    "COUNTED",
+    "EstimateMeter",
+    "ExactMeter",
+    "Meter",
+    "TextCounts",
+    "calibration_key",
+    "meter_for",
+    "recalled_counts",
+    "stored_counts",
+    "warm",
+]
+
+# The encodings whose counts are stored with a text; every meter answers from these and the text's characters.
+COUNTED: Final[tuple[EncodingName, ...]] = ("o200k_base", "cl100k_base")
+
+_NOTHING_LEARNED: Mapping[str, Calibration] = MappingProxyType({})
+_EXACT: Final[Mapping[str, EncodingName]] = MappingProxyType({
+    "o200k_base": "o200k_base",
+    "o200k_harmony": "o200k_harmony",
+    "cl100k_base": "cl100k_base",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class TextCounts:
+    """What is worth knowing about a text once: its tokens in each of COUNTED, and its characters by class."""
+
+    o200k_base: int
+    cl100k_base: int
+    classes: tuple[int, ...]
+
+
+class Meter(Protocol):
+    """Counts tokens as one model does."""
+
+    @property
+    def name(self) -> str:
+        """The tokenizer's name: an encoding's, or the family whose tokens are estimated."""
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the counts are the model's own."""
+
+    @property
+    def ratio(self) -> float:
+        """What was learned and applied to the counts; 1 when nothing was, and always for an exact meter."""
+
+    @property
+    def headroom_ratio(self) -> float:
+        """The fraction of the window to leave free for counting errors, 0 to 1."""
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each text. Raises UncountableText for a lone surrogate."""
+
+    def count_one(self, text: str) -> int:
+        """Return the tokens of one text; the same as `count` of it alone."""
+
+    def from_stored(self, counts: TextCounts) -> int:
+        """Return the same number as `count_one` of the text that these counts were taken of, without counting again."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExactMeter:
+    """Counts in a public encoding."""
+
+    encoding: EncodingName
+    headroom_ratio: float
+
+    @property
+    def name(self) -> str:
+        """The encoding."""
+        return self.encoding
+
+    @property
+    def is_exact(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def ratio(self) -> float:
+        """1: an exact count is never corrected; what a provider adds to it goes into the headroom."""
+        return 1.0
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each text."""
+        return count(texts, self.encoding)
+
+    def count_one(self, text: str) -> int:
+        """Return the tokens of one text."""
+        return count_one(text, self.encoding)
+
+    def from_stored(self, counts: TextCounts) -> int:
+        """Return the stored count of this encoding."""
+        return counts.cl100k_base if self.encoding == "cl100k_base" else counts.o200k_base
+
+
+@dataclass(frozen=True, slots=True)
+class EstimateMeter:
+    """Estimates the tokens of a family without a public tokenizer, times a ratio in thousandths; rounds up."""
+
+    family: str
+    ratio_milli: int
+    headroom_ratio: float
+
+    @property
+    def name(self) -> str:
+        """The family."""
+        return self.family
+
+    @property
+    def is_exact(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def ratio(self) -> float:
+        """The learned ratio in force."""
+        return self.ratio_milli / 1000
+
+    def count(self, texts: Sequence[str]) -> list[int]:
+        """Return the tokens of each text."""
+        exact = count(texts, "o200k_base")
+        return [self._estimate(tokens, class_counts(text)) for tokens, text in zip(exact, texts, strict=True)]
+
+    def count_one(self, text: str) -> int:
+        """Return the tokens of one text."""
+        return self._estimate(count_one(text, "o200k_base"), class_counts(text))
+
+    def from_stored(self, counts: TextCounts) -> int:
+        """Return the estimate from the stored counts."""
+        return self._estimate(counts.o200k_base, counts.classes)
+
+    def _estimate(self, o200k_tokens: int, classes: tuple[int, ...]) -> int:
+        # Whole numbers throughout: a rounding error here could make the parts cost less than the whole.
+        return -(-self._weights.millitokens(o200k_tokens, classes) * self.ratio_milli // 1_000_000)
+
+    @property
+    def _weights(self) -> Weights:
+        return WEIGHTS[self.family]
+
+
+def meter_for(
+    model_id: str, calibrations: Mapping[str, Calibration] = _NOTHING_LEARNED, *, catalog: Catalog = CATALOG
+) -> Meter:
+    """Return the meter of a model; one that is not in the catalog is estimated cautiously, as its window is given by hand.
+
+    `calibrations` are by `calibration_key`; one of too few reports changes nothing.
+    """
+    learned = calibrations.get(calibration_key(model_id, catalog=catalog), Calibration())
+    tokenizer = catalog.tokenizer_of(model_id)
+    encoding = _EXACT.get(tokenizer)
+    if encoding is not None:
+        return ExactMeter(encoding, headroom_ratio(learned, is_exact=True))
+    return EstimateMeter(tokenizer, round(learned.trusted_ratio * 1000), headroom_ratio(learned, is_exact=False))
+
+
+def calibration_key(model_id: str, *, catalog: Catalog = CATALOG) -> str:
+    """Return the name under which a model's calibration is kept: the same for its regions, vendors and dated versions."""
+    return catalog.name_of(model_id)
+
+
+def stored_counts(text: str) -> TextCounts:
+    """Return what to keep with a text when it is written. Raises UncountableText for a lone surrogate."""
+    return TextCounts(count_one(text, "o200k_base"), count_one(text, "cl100k_base"), class_counts(text))
+
+
+def recalled_counts(text: str, *, o200k_base: int, cl100k_base: int) -> TextCounts:
+    """Return `stored_counts` of a text whose token counts alone were kept: its characters are classed, nothing is tokenized."""
+    return TextCounts(o200k_base, cl100k_base, class_counts(text))

@@ -1,0 +1,334 @@
+"""What the service answers, as frozen values. How a message becomes one of them stands in `decoding`.
+
+Fields bear the names of the contract. A field with a default may be absent from an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from sidecar import shapes
+from sidecar.knobs import Knobs
+from sidecar.shapes import Conversation, Message, SystemBlock, ToolCall, ToolResult
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What an item came from: the sort of thing, its id, a name to show."""
+
+    kind: str
+    ref: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One piece of context as it stands in the assembly."""
+
+    source: str
+    id: str
+    text: str
+    tokens: int
+    form: str
+    score: float
+    rank: int
+    provenance: tuple[Provenance, ...]
+    mark: str
+    freshness_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateDecision:
+    """One candidate with what became of it, and why."""
+
+    source: str
+    item_id: str
+    decision: str
+    reason: str
+    form: str
+    tokens: int
+    score: float
+    rank: int
+    into_item_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """One source's account in an assembly."""
+
+    source: str
+    status: str
+    reason: str
+    latency_ms: float
+    attempt_count: int
+    offered_count: int
+    included_count: int
+    shortened_count: int
+    dropped_count: int
+    included_tokens: int
+    offered_tokens: int
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The arithmetic of the pool, in tokens of the model."""
+
+    window_tokens: int
+    system_tokens: int
+    tool_tokens: int
+    response_reserve_tokens: int
+    message_tokens: int
+    headroom_tokens: int
+    pool_tokens: int
+    used_tokens: int
+    tokenizer: str
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What the model should see, and why; one call turns it into a provider's request.
+
+    The three `to_` methods take the user's message and the caller's own system prompt, which goes before the blocks.
+    Set `has_tools` to False where the request will define no tools. They raise shapes.EmptyMessage.
+    """
+
+    receipt_id: str
+    items: tuple[Item, ...]
+    system_blocks: tuple[SystemBlock, ...]
+    messages: tuple[Message, ...]
+    budget: Budget
+    sources: tuple[SourceReport, ...]
+    decisions: tuple[CandidateDecision, ...]
+    degraded: bool
+    profile_version: str
+    content_sha256: str
+    stable_prefix_tokens: int
+    last_exchange_cut: bool
+
+    def to_bedrock_converse(
+        self, user_message: str, *, system: str = "", has_tools: bool = True, max_cache_points: int = 4
+    ) -> dict[str, Any]:
+        """Return the keyword arguments `system` and `messages` of a Bedrock Converse call.
+
+        Set `max_cache_points` to 0 for a model without a prompt cache: it refuses them.
+        """
+        return shapes.to_bedrock_converse(
+            Conversation(user_message, self.messages, self.system_blocks, system, has_tools, max_cache_points)
+        )
+
+    def to_anthropic(
+        self, user_message: str, *, system: str = "", has_tools: bool = True, max_cache_points: int = 4
+    ) -> dict[str, Any]:
+        """Return the keyword arguments `system` and `messages` of an Anthropic Messages call.
+
+        Lower `max_cache_points` by the cache points that you set elsewhere in the request: four are allowed in all.
+        """
+        return shapes.to_anthropic(
+            Conversation(user_message, self.messages, self.system_blocks, system, has_tools, max_cache_points)
+        )
+
+    def to_openai(self, user_message: str, *, system: str = "", has_tools: bool = True) -> dict[str, Any]:
+        """Return the keyword argument `messages` of an OpenAI Chat Completions call."""
+        return shapes.to_openai(Conversation(user_message, self.messages, self.system_blocks, system, has_tools))
+
+
+@dataclass(frozen=True, slots=True)
+class UsageEffect:
+    """What a usage report changed: the input tokens expected, and the model's ratio of counted to expected."""
+
+    expected_input_tokens: int
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The turns written: all ids in the order sent, and how many were new."""
+
+    turn_ids: tuple[str, ...]
+    appended_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """What the caller reported about an assembly."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    used_item_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was asked, what was offered, what went in and why."""
+
+    receipt_id: str
+    agent_id: str
+    thread_id: str
+    model_id: str
+    message: str
+    profile_version: str
+    profile: Knobs
+    budget: Budget
+    sources: tuple[SourceReport, ...]
+    decisions: tuple[CandidateDecision, ...]
+    degraded: bool
+    content_sha256: str
+    duration_ms: float
+    create_time: datetime | None = None
+    usage: UsageReport | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionChange:
+    """One candidate that fared differently; an empty decision means that it was not offered."""
+
+    source: str
+    item_id: str
+    before: str
+    after: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssemblyDiff:
+    """What differs between two assemblies."""
+
+    changes: tuple[DecisionChange, ...]
+    token_deltas: Mapping[str, int]
+    status_changes: Mapping[str, str]
+    first_changed_zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A stored assembly under other knobs, and what differs."""
+
+    assembly: Assembly
+    diff: AssemblyDiff
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread."""
+
+    thread_id: str
+    title: str
+    turn_count: int
+    last_turn_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn as it was said."""
+
+    turn_id: str
+    client_turn_id: str
+    position: int
+    role: str
+    speaker: str
+    text: str
+    parts: tuple[ToolCall | ToolResult, ...]
+    tokens: int
+    said_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A memory."""
+
+    memory_id: str
+    text: str
+    document_id: str
+    turn_ids: tuple[str, ...]
+    occurred_time: datetime | None = None
+    create_time: datetime | None = None
+    update_time: datetime | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """The memories written: their ids in the order sent, how many were new, how many had another text before."""
+
+    memory_ids: tuple[str, ...]
+    created_count: int
+    updated_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBase:
+    """A knowledge base."""
+
+    name: str
+    description: str
+    document_count: int
+    create_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document in a base."""
+
+    document_id: str
+    path: str
+    title: str
+    media_type: str
+    chunk_count: int
+    content_sha256: str
+    update_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """A document read in, and whether it was created, updated or unchanged."""
+
+    document: Document
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileInForce:
+    """The knobs of one level or of all merged, and the versions they come from."""
+
+    profile: Knobs
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileVersion:
+    """One version of one level's knobs."""
+
+    level: str
+    ref: str
+    version: int
+    profile: Knobs
+    author: str
+    create_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A tenant's state."""
+
+    tenant_id: str
+    wiki_compile_enabled: bool
+    create_time: datetime | None = None
+    tokens_not_before_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[V]):
+    """One page of a list; `next_page_token` is empty at the end."""
+
+    values: tuple[V, ...]
+    next_page_token: str

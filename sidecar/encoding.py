@@ -1,0 +1,79 @@
+"""Writes the values of `requests` as the fields of messages, without importing the messages.
+
+Where the contract's form is not the one people use (knobs, levels, tokens spent), a field's metadata names the writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from sidecar.knobs import to_wire
+from sidecar.shapes import ToolCall, ToolResult
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTurn:
+    """One turn to write; `client_turn_id` is unique in its thread, and `said_time` is now when it is absent."""
+
+    client_turn_id: str
+    role: str
+    text: str = ""
+    parts: Sequence[ToolCall | ToolResult] = ()
+    speaker: str = ""
+    said_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewMemory:
+    """One memory to write; without an id, one is made of its text."""
+
+    text: str
+    memory_id: str = ""
+    occurred_time: datetime | None = None
+    document_id: str = ""
+    metadata: Mapping[str, Any] | None = None
+    turn_ids: Sequence[str] = ()
+
+
+def fields_of(value: Any) -> dict[str, Any]:
+    """Return a request, or a value inside one, as the keyword arguments of its message; absent fields are left out."""
+    named = ((one, getattr(value, one.name)) for one in fields(value))
+    return {one.name: one.metadata.get("wire", _plain)(inner) for one, inner in named if inner is not None}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case ToolCall():
+            return {"tool_call": fields_of(value)}
+        case ToolResult():
+            return {"tool_result": fields_of(value)}
+        case NewTurn() | NewMemory():
+            return fields_of(value)
+        case list() | tuple():
+            return [_plain(inner) for inner in value]
+        case Mapping():
+            return {name: _plain(inner) for name, inner in value.items()}
+        case _:
+            return value
+
+
+def _spent(spent: str | int) -> dict[str, str | int]:
+    return {"text": spent} if isinstance(spent, str) else {"tokens": spent}
+
+
+def _wire(write: Callable[[Any], Any]) -> Mapping[str, Any]:
+    return {"wire": write}
+
+
+def _level(prefix: str) -> Mapping[str, Any]:
+    return _wire(lambda level: f"{prefix}_LEVEL_{level.upper() or 'UNSPECIFIED'}")
+
+
+SPENT = _wire(_spent)
+KNOBS = _wire(to_wire)
+PROFILE_LEVEL = _level("PROFILE")
+ASSIGNEE_LEVEL = _level("ASSIGNEE")
+WORKSPACE_LEVEL = _level("WORKSPACE")

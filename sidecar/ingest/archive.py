@@ -1,0 +1,84 @@
+"""The files of an export that comes as a zip or as a folder, read one at a time and never unpacked to disk."""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from sidecar.ingest.errors import TooLarge, UnreadableExport
+from sidecar.ingest.walk import documents_under
+
+_MEMBERS = 500_000
+_MEMBER_BYTES = 1 << 30
+
+
+class Archive(Protocol):
+    """Named files; names use / and are sorted."""
+
+    name: str
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the files, sorted."""
+
+    def read(self, member: str) -> bytes:
+        """Return a file's bytes. Raises TooLarge or UnreadableExport."""
+
+
+class ZipArchive:
+    """The files of a zip."""
+
+    def __init__(self, name: str, stream: BinaryIO) -> None:
+        self.name = name
+        try:
+            self._zip = zipfile.ZipFile(stream)
+        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, UnicodeError) as error:
+            raise UnreadableExport(name, f"the zip is damaged ({error})") from None
+        if len(self._zip.infolist()) > _MEMBERS:
+            raise TooLarge(name, f"the zip has more than {_MEMBERS} files")
+
+    def names(self) -> Sequence[str]:
+        return sorted({name for name in self._zip.namelist() if not name.endswith("/") and "__MACOSX/" not in name})
+
+    def read(self, member: str) -> bytes:
+        try:
+            with self._zip.open(member) as file:  # what it claims to unpack to proves nothing; what is read is counted
+                data = file.read(_MEMBER_BYTES + 1)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
+            raise UnreadableExport(f"{self.name}: {member}", f"it can't be unpacked ({error})") from None
+        if len(data) > _MEMBER_BYTES:
+            raise TooLarge(f"{self.name}: {member}", f"it unpacks to more than {_MEMBER_BYTES} bytes")
+        return data
+
+
+class FolderArchive:
+    """The files under a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.name = str(folder)
+        self._folder = folder
+
+    def names(self) -> Sequence[str]:
+        return sorted(path.relative_to(self._folder).as_posix() for path in documents_under(self._folder))
+
+    def read(self, member: str) -> bytes:
+        path = self._folder / member
+        try:
+            if path.stat().st_size > _MEMBER_BYTES:
+                raise TooLarge(str(path), f"it has more than {_MEMBER_BYTES} bytes")
+            return path.read_bytes()
+        except OSError as error:
+            raise UnreadableExport(str(path), f"it can't be read ({error.strerror})") from None
+
+
+def is_zip(stream: BinaryIO) -> bool:
+    """Return whether the stream begins like a zip; leaves it at its start."""
+    start = stream.read(4)
+    stream.seek(0)
+    return start in {b"PK\x03\x04", b"PK\x05\x06"}
+
+
+def opened(data: bytes | BinaryIO) -> BinaryIO:
+    """Return the bytes as a stream; a stream, which has to be seekable, as it is."""
+    return io.BytesIO(data) if isinstance(data, bytes) else data

@@ -1,0 +1,112 @@
+"""A ChatGPT export's conversations to turns: the branch that was last shown, from its root to its current node.
+
+Messages the product hid, empty ones and a model's private reasoning were never said and are passed over.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sidecar.ingest.conversation import Conversation, ImportedTurn, Role, Skipped, gathered, id_of, time_of
+from sidecar.ingest.message_parts import Said, said, tool_call, tool_result
+from sidecar.ingest.records import Record
+
+_ROLES: Mapping[object, Role] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}
+_UNSAID = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
+_EVERYONE = frozenset({None, "", "all"})
+
+_Node = Mapping[str, Any]
+
+
+def conversation(name: str, record: Record) -> Iterator[Conversation | Skipped]:
+    """Yield the conversation of a record with a `mapping`, after what of it had to be skipped."""
+    value: Mapping[str, Any] = record.value
+    given = value.get("conversation_id") or value.get("id")
+    conversation_id = id_of(given, value.get("title"), value.get("create_time"))
+    nodes = value["mapping"]
+    if not isinstance(nodes, dict):
+        yield Skipped(name, record.position, '"mapping" is no object; export the conversations again')
+        return
+    path = _path({key: node for key, node in nodes.items() if isinstance(node, dict)}, value.get("current_node"))
+    yield from gathered(name, conversation_id, value.get("title"), _turns(name, record, path))
+
+
+def _path(nodes: Mapping[str, _Node], leaf: object) -> list[tuple[str, _Node]]:
+    """Return the nodes from the root down to the leaf; without a known leaf, down to the newest message."""
+    at = leaf if isinstance(leaf, str) and leaf in nodes else _newest(nodes)
+    path: list[tuple[str, _Node]] = []
+    seen: set[str] = set()
+    while isinstance(at, str) and at in nodes and at not in seen:
+        seen.add(at)
+        path.append((at, nodes[at]))
+        at = nodes[at].get("parent")
+    return path[::-1]
+
+
+def _newest(nodes: Mapping[str, _Node]) -> str | None:
+    def created(key: str) -> float:
+        time = time_of(_message(nodes[key]).get("create_time"))
+        return time.timestamp() if time else 0.0
+
+    return max(nodes, key=created, default=None)
+
+
+def _message(node: _Node) -> Mapping[str, Any]:
+    message = node.get("message")
+    return message if isinstance(message, dict) else {}
+
+
+def _turns(name: str, record: Record, path: list[tuple[str, _Node]]) -> Iterator[ImportedTurn | Skipped]:
+    calls: dict[str, str] = {}
+    for key, node in path:
+        message = _message(node)
+        author = message.get("author")
+        if not isinstance(author, dict) or _is_hidden(message):
+            continue
+        role = _ROLES.get(author.get("role"))
+        if role is None:
+            problem = f"its author's role is {author.get('role')!r}, which is not known"
+            yield Skipped(name, f"{record.position}, node {key}", problem)
+            continue
+        turn_id = id_of(message.get("id") or key)
+        words = _said(message, role, turn_id, calls)
+        if words.text or words.parts:
+            time = time_of(message.get("create_time"))
+            yield ImportedTurn(turn_id, role, words.text, str(author.get("name") or ""), time, words.parts)
+
+
+def _is_hidden(message: Mapping[str, Any]) -> bool:
+    metadata = message.get("metadata")
+    is_marked = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation") is True
+    return is_marked or message.get("weight") == 0 or _content(message).get("content_type") in _UNSAID
+
+
+def _content(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    content = message.get("content")
+    return content if isinstance(content, dict) else {}
+
+
+def _said(message: Mapping[str, Any], role: Role, turn_id: str, calls: dict[str, str]) -> Said:
+    """Return what the message says; `calls` remembers each tool's last call, which its next answer belongs to."""
+    text = _text(message, turn_id)
+    recipient = message.get("recipient")
+    if role == "assistant" and recipient not in _EVERYONE:
+        calls[_tool(recipient)] = turn_id
+        return Said("", (tool_call(turn_id, recipient, text),))
+    if role == "tool":
+        author: Mapping[str, Any] = message["author"]
+        call_id = calls.get(_tool(author.get("name")))
+        return Said("", (tool_result(call_id, text),)) if call_id else Said(text)
+    return Said(text)
+
+
+def _tool(name: object) -> str:
+    return str(name).partition(".")[0]  # the call goes to browser.search, browser answers
+
+
+def _text(message: Mapping[str, Any], turn_id: str) -> str:
+    content = _content(message)
+    parts = content.get("parts")
+    if isinstance(parts, list):
+        return said(parts, turn_id).text
+    text = content.get("text") or content.get("result")
+    return text.strip() if isinstance(text, str) else ""

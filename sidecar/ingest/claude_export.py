@@ -1,0 +1,68 @@
+"""A Claude export's conversations to turns: messages in their order, attachments' text beside what was typed."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sidecar.ingest.conversation import (
+    Conversation,
+    ImportedTurn,
+    Role,
+    Skipped,
+    Unusable,
+    gathered,
+    id_of,
+    time_of,
+)
+from sidecar.ingest.message_parts import Said, said
+from sidecar.ingest.records import Record
+
+_ROLES: Mapping[object, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
+
+
+def conversation(name: str, record: Record) -> Iterator[Conversation | Skipped]:
+    """Yield the conversation of a record with `chat_messages`, after what of it had to be skipped."""
+    value: Mapping[str, Any] = record.value
+    conversation_id = id_of(value.get("uuid"), value.get("name"), value.get("created_at"))
+    yield from gathered(name, conversation_id, value.get("name"), _turns(name, record, conversation_id))
+
+
+def _turns(name: str, record: Record, conversation_id: str) -> Iterator[ImportedTurn | Skipped]:
+    messages = record.value["chat_messages"]
+    if not isinstance(messages, list):
+        yield Skipped(name, record.position, '"chat_messages" is no list; export the conversations again')
+        return
+    for number, message in enumerate(messages, start=1):
+        try:
+            yield _turn(message, number, conversation_id)
+        except Unusable as error:
+            yield Skipped(name, f"{record.position}, message {number}", str(error))
+
+
+def _turn(message: object, number: int, conversation_id: str) -> ImportedTurn:
+    if not isinstance(message, dict):
+        raise Unusable("it is no object; export the conversations again")
+    role = _ROLES.get(message.get("sender"))
+    if role is None:
+        raise Unusable(f"its sender is {message.get('sender')!r}, neither human nor assistant")
+    turn_id = id_of(message.get("uuid"), conversation_id, number, message.get("sender"), message.get("text"))
+    words = _said(message, turn_id)
+    text = "\n\n".join([words.text, *_attached(message)]).strip()
+    if not text and not words.parts:
+        raise Unusable("it says nothing: neither text nor attachment nor tool call")
+    return ImportedTurn(turn_id, role, text, "", time_of(message.get("created_at")), words.parts)
+
+
+def _said(message: Mapping[str, Any], turn_id: str) -> Said:
+    words = said(message.get("content") or [], turn_id)
+    text = message.get("text")
+    return words if words.text or not isinstance(text, str) else Said(text.strip(), words.parts)
+
+
+def _attached(message: Mapping[str, Any]) -> Iterator[str]:
+    for key in ("attachments", "files"):
+        attached = message.get(key)
+        for file in attached if isinstance(attached, list) else ():
+            if isinstance(file, dict):
+                content = file.get("extracted_content")
+                mark = f"[file: {file.get('file_name') or 'unnamed'}]"
+                yield f"{mark}\n{content.strip()}" if isinstance(content, str) and content.strip() else mark

@@ -1,0 +1,93 @@
+"""The door for exports of conversations: a name and bytes in, conversations out. The data itself says which reader."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO
+
+from sidecar.ingest import chatgpt_export, claude_export, openai_messages, slack_export
+from sidecar.ingest.archive import Archive, FolderArchive, ZipArchive, is_zip, opened
+from sidecar.ingest.conversation import Conversation, ImportedTurn, Skipped, Unusable, gathered, id_of
+from sidecar.ingest.errors import UnreadableExport, UnreadablePath
+from sidecar.ingest.records import Record, records
+
+_EXPORTED = re.compile(r"conversations(?:-\d+)?\.json")
+_TURNS_AT_ONCE = 5_000
+_THREAD_KEYS = ("thread_id", "conversation_id", "session_id")
+
+
+def read_conversations(name: str, data: bytes | BinaryIO) -> Iterator[Conversation | Skipped]:
+    """Yield the conversations of an export in its order, and each piece left out where it stood.
+
+    Reads JSONL of OpenAI-style messages (a message or a `{"messages": […]}` on each line), a JSON array of either, and
+    ChatGPT, Claude and Slack exports, zipped or not. A stream has to be seekable; of JSONL only a conversation's worth
+    is held at a time. Raises UnreadableExport or TooLarge.
+    """
+    stream = opened(data)
+    if is_zip(stream):
+        yield from _archived(ZipArchive(name, stream))
+    else:
+        yield from _recorded(name, records(name, stream))
+
+
+def conversations_at(path: Path) -> Iterator[Conversation | Skipped]:
+    """Yield the conversations of an export on disk, a file or an unzipped folder. Raises UnreadablePath besides."""
+    if path.is_dir():
+        yield from _archived(FolderArchive(path))
+        return
+    try:
+        with path.open("rb") as stream:
+            yield from read_conversations(str(path), stream)
+    except OSError as error:
+        raise UnreadablePath(str(path), error.strerror or "it can't be read") from None
+
+
+def _archived(archive: Archive) -> Iterator[Conversation | Skipped]:
+    exported = [name for name in archive.names() if _EXPORTED.fullmatch(PurePosixPath(name).name)]
+    if exported:
+        for name in exported:
+            yield from read_conversations(f"{archive.name}: {name}", archive.read(name))
+    elif slack_export.is_slack(archive):
+        yield from slack_export.conversations(archive)
+    else:
+        raise UnreadableExport(archive.name, "it holds neither conversations.json nor a Slack export's channels")
+
+
+def _recorded(name: str, found: Iterator[Record | Skipped]) -> Iterator[Conversation | Skipped]:
+    """Yield conversations from records; messages that stand alone are gathered while they follow on in one thread."""
+    stem = PurePosixPath(name.replace("\\", "/")).stem
+    thread_id, held = "", list[ImportedTurn]()
+    for record in found:
+        if isinstance(record, Skipped):
+            yield record
+            continue
+        if not isinstance(record.value, dict) or "role" not in record.value:
+            yield from _conversation(name, record, f"{stem}:{record.number}")
+            continue
+        own = _thread_of(record.value, stem)
+        if held and (own != thread_id or len(held) >= _TURNS_AT_ONCE):
+            yield from gathered(name, thread_id, "", held)
+            held = []
+        thread_id = own
+        try:
+            held.append(openai_messages.turn(record.value, record.number, own))
+        except Unusable as error:
+            yield Skipped(name, record.position, str(error))
+    yield from gathered(name, thread_id, "", held)
+
+
+def _thread_of(message: Mapping[str, Any], stem: str) -> str:
+    return id_of(next((message[key] for key in _THREAD_KEYS if message.get(key)), None) or stem or "import")
+
+
+def _conversation(name: str, record: Record, default_id: str) -> Iterator[Conversation | Skipped]:
+    value = record.value if isinstance(record.value, dict) else {}
+    if "mapping" in value:
+        yield from chatgpt_export.conversation(name, record)
+    elif "chat_messages" in value:
+        yield from claude_export.conversation(name, record)
+    elif "messages" in value:
+        yield from openai_messages.conversation(name, record, default_id)
+    else:
+        expected = '{"role": …, "content": …} or {"messages": […]}'
+        yield Skipped(name, record.position, f"it is neither a message nor a conversation; write {expected}")

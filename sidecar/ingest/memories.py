@@ -1,0 +1,94 @@
+"""Files of memories: one JSON object for each, on its own line or in an array."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, BinaryIO
+
+from sidecar.ingest.archive import opened
+from sidecar.ingest.conversation import Skipped, Unusable, id_of, time_of
+from sidecar.ingest.records import Record, records
+
+_LONGEST_TEXT_CHARS = 100_000
+_KNOWN = frozenset({
+    "id", "memory_id", "text", "content", "created_at", "occurred_at", "metadata", "document_id", "tags", "turn_ids",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedMemory:
+    """A memory as a file gives it. Without an id of its own it has a hash of its text, time and document."""
+
+    id: str
+    text: str
+    occurred_at: datetime | None = None
+    created_at: datetime | None = None
+    document_id: str = ""
+    tags: tuple[str, ...] = ()
+    turn_ids: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory | Skipped]:
+    """Yield the memories of a file in its order, and each one left out where it stood.
+
+    `{"text" or "content", "id"?, "occurred_at"?, "created_at"?, "document_id"?, "tags"?, "turn_ids"?, "metadata"?}`;
+    other keys join the metadata. A stream has to be seekable. Raises UnreadableExport or TooLarge.
+    """
+    for record in records(name, opened(data)):
+        if isinstance(record, Skipped):
+            yield record
+            continue
+        try:
+            yield _memory(record)
+        except Unusable as error:
+            yield Skipped(name, record.position, str(error))
+
+
+def _memory(record: Record) -> ImportedMemory:
+    value = record.value
+    if not isinstance(value, dict):
+        raise Unusable('it is no object; write {"text": …}')
+    text = _text(value)
+    document_id = value.get("document_id") or ""
+    given = value.get("id") or value.get("memory_id")
+    return ImportedMemory(
+        id=id_of(given, text, value.get("occurred_at"), value.get("created_at"), document_id),
+        text=text,
+        occurred_at=_time(value, "occurred_at"),
+        created_at=_time(value, "created_at"),
+        document_id=id_of(document_id) if document_id else "",
+        tags=_texts(value, "tags"),
+        turn_ids=_texts(value, "turn_ids"),
+        metadata=_metadata(value),
+    )
+
+
+def _text(value: Mapping[str, Any]) -> str:
+    text = value.get("text") or value.get("content")
+    if not isinstance(text, str) or not text.strip():
+        raise Unusable('it has no text; write it under "text"')
+    if len(text) > _LONGEST_TEXT_CHARS:
+        raise Unusable(f"its text has {len(text)} characters, the limit is {_LONGEST_TEXT_CHARS}; split it")
+    return text.strip()
+
+
+def _time(value: Mapping[str, Any], key: str) -> datetime | None:
+    time = time_of(value.get(key))
+    if time is None and value.get(key) is not None:
+        raise Unusable(f'its {key} is no time; write it as "2026-02-01T16:20:00Z"')
+    return time
+
+
+def _texts(value: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    items = value.get(key) or []
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise Unusable(f'its {key} is no list of texts; write ["one", "two"]')
+    return tuple(items)
+
+
+def _metadata(value: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = value.get("metadata") or {}
+    if not isinstance(metadata, dict):
+        raise Unusable("its metadata is no object; write {…}")
+    return {key: item for key, item in value.items() if key not in _KNOWN} | metadata

@@ -1,0 +1,88 @@
+"""OpenAI-style messages to turns: `{"role", "content", "tool_calls", "tool_call_id"}`, or with Anthropic's blocks."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sidecar.ingest.conversation import (
+    Conversation,
+    ImportedTurn,
+    Role,
+    Skipped,
+    Unusable,
+    gathered,
+    id_of,
+    time_of,
+)
+from sidecar.ingest.message_parts import Said, plain_text, said, tool_call, tool_result
+from sidecar.ingest.records import Record
+
+_ROLES: Mapping[object, Role] = {
+    "user": "user", "human": "user",
+    "assistant": "assistant", "model": "assistant", "ai": "assistant",
+    "tool": "tool", "function": "tool",
+    "system": "system", "developer": "system",
+}  # fmt: skip
+_TIMES = ("created_at", "said_at", "timestamp", "create_time", "created", "time")
+
+
+def turn(message: object, number: int, conversation_id: str) -> ImportedTurn:
+    """Return the turn a message is; `number` is its place, part of its id where it brings none. Raises Unusable."""
+    if not isinstance(message, Mapping):
+        raise Unusable('it is not an object; write {"role": …, "content": …}')
+    role = _ROLES.get(message.get("role"))
+    if role is None:
+        raise Unusable(f"its role is {message.get('role')!r}; use user, assistant, tool or system")
+    turn_id = id_of(message.get("id"), conversation_id, number, message.get("role"), message.get("content"))
+    words = _said(message, role, turn_id)
+    if not words.text and not words.parts:
+        raise Unusable("it says nothing: neither text nor tool call nor result")
+    if words.parts and not words.text and all(part["type"] == "tool_result" for part in words.parts):
+        role = "tool"
+    name = message.get("name")
+    return ImportedTurn(turn_id, role, words.text, name if isinstance(name, str) else "", _time(message), words.parts)
+
+
+def conversation(name: str, record: Record, default_id: str) -> Iterator[Conversation | Skipped]:
+    """Yield the conversation of a `{"messages": […]}` record, after what of it had to be skipped."""
+    value: Mapping[str, Any] = record.value
+    thread_id = id_of(value.get("id") or value.get("thread_id") or value.get("conversation_id") or default_id)
+    yield from gathered(name, thread_id, value.get("title") or value.get("name"), _turns(name, record, thread_id))
+
+
+def _turns(name: str, record: Record, thread_id: str) -> Iterator[ImportedTurn | Skipped]:
+    messages = record.value["messages"]
+    if not isinstance(messages, list):
+        yield Skipped(name, record.position, '"messages" is no list; write {"messages": [{"role": …, "content": …}]}')
+        return
+    for number, message in enumerate(messages, start=1):
+        try:
+            yield turn(message, number, thread_id)
+        except Unusable as error:
+            yield Skipped(name, f"{record.position}, message {number}", str(error))
+
+
+def _said(message: Mapping[str, Any], role: Role, turn_id: str) -> Said:
+    if role == "tool":
+        call_id = message.get("tool_call_id") or f"function:{message.get('name') or turn_id}"
+        return Said("", (tool_result(str(call_id), plain_text(message.get("content"))),))
+    words = said(message.get("content"), turn_id)
+    refusal = message.get("refusal")
+    text = refusal if not words.text and isinstance(refusal, str) else words.text
+    return Said(text, (*words.parts, *_calls(message, turn_id)))
+
+
+def _calls(message: Mapping[str, Any], turn_id: str) -> Iterator[dict[str, Any]]:
+    calls = message.get("tool_calls")
+    for number, call in enumerate(calls if isinstance(calls, list) else ()):
+        if isinstance(call, Mapping):
+            inner = call.get("function")
+            function: Mapping[str, Any] = inner if isinstance(inner, Mapping) else call
+            call_id = str(call.get("id") or f"{turn_id}:{number}")
+            yield tool_call(call_id, function.get("name"), function.get("arguments"))
+    legacy = message.get("function_call")
+    if isinstance(legacy, Mapping):
+        yield tool_call(f"function:{legacy.get('name') or turn_id}", legacy.get("name"), legacy.get("arguments"))
+
+
+def _time(message: Mapping[str, Any]) -> Any:
+    return next((time for key in _TIMES if (time := time_of(message.get(key)))), None)

@@ -1,0 +1,58 @@
+"""Lines of printed pages, and which of them are only the page's furniture: running titles and page numbers.
+
+Pure. A line goes only when it stands at the edge of several pages with the same words in the same size, its number, if
+it has one, counting up with the page: a table's rows do neither.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+_FEWEST_PAGES = 3
+_SMALLEST_SHARE = 0.3
+_NUMBER = re.compile(r"[0-9]{1,6}")
+
+_Key = tuple[float, str, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a page; `size` and `baseline` in points, the baseline counted from the page's foot."""
+
+    text: str
+    page: int
+    size: float
+    baseline: float
+
+
+def without_running_lines(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines in order but for running titles and page numbers at the top and the foot of pages."""
+    pages = [list(page) for _, page in groupby(lines, key=lambda line: line.page)]
+    counts = Counter(key for page in pages for line in _edges(page) for key in _keys(line))
+    return [
+        line
+        for page in pages
+        for at, line in enumerate(page)
+        if at not in {0, len(page) - 1} or not _is_running(line, counts, len(pages))
+    ]
+
+
+def _edges(page: Sequence[Line]) -> Sequence[Line]:
+    return (page[0], page[-1]) if len(page) > 1 else page
+
+
+def _keys(line: Line) -> Iterator[_Key]:
+    """Yield what the line shares with its likes on other pages: its words, and its number less the page's."""
+    numbers = list(_NUMBER.finditer(line.text))
+    for number in {found.start(): found for found in (numbers[:1] + numbers[-1:])}.values():
+        before, after = line.text[: number.start()], line.text[number.end() :]
+        yield line.size, before, after, int(number[0]) - line.page
+    if not numbers:
+        yield line.size, line.text, "", 0
+
+
+def _is_running(line: Line, counts: Counter[_Key], page_count: int) -> bool:
+    needed = _FEWEST_PAGES if _NUMBER.search(line.text) else max(_FEWEST_PAGES, _SMALLEST_SHARE * page_count)
+    return any(counts[key] >= needed for key in _keys(line))

@@ -1,0 +1,110 @@
+"""Token counting for turns: the meter and window of a model, corrected by what the tenant's usage reports taught.
+
+A message costs its text, its tool calls and results as JSON, and four tokens of the provider's framing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from models import calibration, tokens
+from models.calibration import Calibration, Usage
+from models.prices import CATALOG, Model
+from models.tokens import Meter
+from sidecar.remembered import Remembered
+from sidecar.turn.items import HistoryTurn
+from store import receipts
+from store.postgres import Pool, tenant_scoped
+from store.queries import Connection
+from store.threads import NewTurn, StoredTurn
+
+MESSAGE_TOKENS = 4
+
+_REMEMBER_S = 30.0
+_GRACE_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """A model as a turn meets it: how to count for it, how large its window is, what its tokens cost."""
+
+    meter: Meter
+    window_tokens: int
+    model: Model
+
+
+class Meters:
+    """Finds meters. Calibrations are remembered for half a minute; without the database the cautious start is used."""
+
+    def __init__(self, pool: Pool, *, clock: Callable[[], float]) -> None:
+        self._pool = pool
+        self._calibrations: Remembered[UUID, Mapping[str, Calibration]] = Remembered(
+            self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
+        )
+        self.reference = tokens.meter_for("gpt-4o")
+
+    async def of(self, tenant_id: UUID, model_id: str, context_window_tokens: int = 0) -> Metered:
+        """Return the model's meter and window. Raises UnknownModel for one without a known or given window."""
+        model = CATALOG.require(model_id, context_window_tokens or None)
+        learned = await self._calibrations.get(tenant_id)
+        return Metered(tokens.meter_for(model_id, learned), context_window_tokens or model.context_window_tokens, model)
+
+    async def learn(
+        self, connection: Connection, tenant_id: UUID, model_id: str, usage: Usage, *, now: datetime
+    ) -> Calibration:
+        """Learn from one report and return what is known of the model now."""
+        key = tokens.calibration_key(model_id)
+        stored = await receipts.lock_calibration(connection, tenant_id, key)
+        learned = calibration.learn(calibration.calibration_from(stored or {}), usage)
+        await receipts.put_calibration(connection, tenant_id, key, learned.as_fields(), now=now)
+        self._calibrations.forget(lambda known: known == tenant_id)
+        return learned
+
+    def counted(self, turns: Sequence[NewTurn]) -> list[NewTurn]:
+        """Return the turns with their token counts, as they are stored."""
+        return [_counted(turn) for turn in turns]
+
+    async def _read(self, tenant_id: UUID) -> Mapping[str, Calibration]:
+        async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+            rows = await receipts.calibrations(connection, tenant_id)
+        return {model_id: calibration.calibration_from(fields) for model_id, fields in rows.items()}
+
+
+def history(turns: Sequence[StoredTurn], meter: Meter) -> tuple[HistoryTurn, ...]:
+    """Return the turns with their cost under the meter, from the counts that were stored with them."""
+    return tuple(_as_history(turn, meter) for turn in turns)
+
+
+def message_text(text: str, parts: Sequence[Mapping[str, Any]]) -> str:
+    """Return what of a message is counted: its text, then its tool calls and results as JSON."""
+    return text if not parts else f"{text}\n{json.dumps(list(parts), ensure_ascii=False, sort_keys=True)}"
+
+
+def _counted(turn: NewTurn) -> NewTurn:
+    counts = tokens.stored_counts(message_text(turn.text, turn.parts))
+    return replace(
+        turn, o200k_tokens=counts.o200k_base + MESSAGE_TOKENS, cl100k_tokens=counts.cl100k_base + MESSAGE_TOKENS
+    )
+
+
+def _as_history(turn: StoredTurn, meter: Meter) -> HistoryTurn:
+    counts = tokens.recalled_counts(
+        message_text(turn.text, turn.parts) if not meter.is_exact else "",
+        o200k_base=turn.o200k_tokens - MESSAGE_TOKENS,
+        cl100k_base=turn.cl100k_tokens - MESSAGE_TOKENS,
+    )
+    return HistoryTurn(
+        id=f"turn:{turn.turn_id}",
+        position=turn.position,
+        role=turn.role,
+        text=turn.text,
+        tokens=meter.from_stored(counts) + MESSAGE_TOKENS,
+        parts=turn.parts,
+        speaker=turn.speaker,
+        said_at=turn.said_at,
+    )

@@ -1,0 +1,338 @@
+"""What can be asked of the service: one frozen value for each method of the contract, bearing its name.
+
+Fields bear the contract's names too; tenant and owner are the client's. What a field may hold, the service judges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import ClassVar, Generic, TypeVar
+
+from sidecar.answers import (
+    Appended,
+    Assembly,
+    AssemblyDiff,
+    Document,
+    Ingested,
+    KnowledgeBase,
+    Memory,
+    Page,
+    ProfileInForce,
+    ProfileVersion,
+    Receipt,
+    Replay,
+    Retained,
+    Tenant,
+    Thread,
+    Turn,
+    UsageEffect,
+)
+from sidecar.decoding import Inner, Listed, Nothing, Reading, Whole
+from sidecar.encoding import ASSIGNEE_LEVEL, KNOBS, PROFILE_LEVEL, SPENT, WORKSPACE_LEVEL, NewMemory, NewTurn
+from sidecar.knobs import Knobs
+
+A_co = TypeVar("A_co", covariant=True)
+
+
+class Request(Generic[A_co]):
+    """A request whose answer is an A: `reads` makes the answer of the response, `deadline_s` is the time it gets."""
+
+    __slots__ = ()
+    reads: ClassVar[Reading]
+    deadline_s: ClassVar[float] = 3.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssembleContext(Request[Assembly]):
+    """Assemble one turn's context. `system` and `tools` are texts to be counted, or tokens already counted."""
+
+    reads = Inner("assembly")
+    message: str
+    model_id: str
+    thread_id: str = ""
+    agent_id: str = ""
+    space_id: str = ""
+    client_turn_id: str = ""
+    context_window_tokens: int = 0
+    system: str | int | None = field(default=None, metadata=SPENT)
+    tools: str | int | None = field(default=None, metadata=SPENT)
+    response_reserve_tokens: int | None = None
+    overrides: Knobs | None = field(default=None, metadata=KNOBS)
+    seen_item_ids: Sequence[str] = ()
+    request_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportUsage(Request[UsageEffect]):
+    """Say what the provider counted for an assembly, and which of its items the answer used."""
+
+    reads = Whole(UsageEffect)
+    receipt_id: str
+    input_tokens: int
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    used_item_ids: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendTurns(Request[Appended]):
+    """Write turns to a thread, at most 1,000; those that it has already are left as they are."""
+
+    reads = Whole(Appended)
+    deadline_s = 30.0
+    thread_id: str
+    turns: Sequence[NewTurn]
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainAssembly(Request[Receipt]):
+    """Return a stored receipt, whole."""
+
+    reads = Inner("receipt")
+    receipt_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayAssembly(Request[Replay]):
+    """Fit a stored assembly again under other knobs; no source is called."""
+
+    reads = Whole(Replay)
+    receipt_id: str
+    overrides: Knobs = field(metadata=KNOBS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffAssemblies(Request[AssemblyDiff]):
+    """Say what differs between two stored assemblies."""
+
+    reads = Inner("diff")
+    before_receipt_id: str
+    after_receipt_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListAssemblies(Request[Page[Receipt]]):
+    """List stored receipts, newest first, without their candidates."""
+
+    reads = Listed("receipts")
+    thread_id: str = ""
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListThreads(Request[Page[Thread]]):
+    """List the owner's threads, the one with the newest turn first."""
+
+    reads = Listed("threads")
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListTurns(Request[Page[Turn]]):
+    """List a thread's turns as they were said, oldest first."""
+
+    reads = Listed("turns")
+    thread_id: str
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotifyRetained(Request[str]):
+    """Say that memories were written elsewhere; the answer is enqueued, deduped or skipped_flag_off."""
+
+    reads = Inner("outcome")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retain(Request[Retained]):
+    """Write memories, at most 1,000; the same id with another text is an edit."""
+
+    reads = Whole(Retained)
+    deadline_s = 30.0
+    memories: Sequence[NewMemory]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListMemories(Request[Page[Memory]]):
+    """List the owner's memories, newest first."""
+
+    reads = Listed("memories")
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetMemory(Request[Memory]):
+    """Return one memory."""
+
+    reads = Inner("memory")
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteMemory(Request[None]):
+    """Forget a memory: its text is gone when this returns."""
+
+    reads = Nothing()
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateBase(Request[KnowledgeBase]):
+    """Make a knowledge base, or return the one of this name."""
+
+    reads = Inner("base")
+    name: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListBases(Request[Page[KnowledgeBase]]):
+    """List the tenant's knowledge bases by name."""
+
+    reads = Listed("bases")
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ingest(Request[Ingested]):
+    """Read a document into a base, at most 32 MiB; the path's ending says the format."""
+
+    reads = Whole(Ingested)
+    deadline_s = 30.0
+    base: str
+    path: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListDocuments(Request[Page[Document]]):
+    """List a base's documents by path."""
+
+    reads = Listed("documents")
+    base: str
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteDocument(Request[None]):
+    """Remove a document and its chunks."""
+
+    reads = Nothing()
+    base: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignBase(Request[None]):
+    """Assign a base to a template, agent or space."""
+
+    reads = Nothing()
+    base: str
+    level: str = field(metadata=ASSIGNEE_LEVEL)
+    ref: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnassignBase(Request[None]):
+    """Take an assignment back."""
+
+    reads = Nothing()
+    base: str
+    level: str = field(metadata=ASSIGNEE_LEVEL)
+    ref: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetProfile(Request[ProfileInForce]):
+    """Return one level's newest knobs, or without a level the merged profile of an agent and a space."""
+
+    reads = Whole(ProfileInForce)
+    level: str = field(default="", metadata=PROFILE_LEVEL)
+    ref: str = ""
+    agent_id: str = ""
+    space_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetProfile(Request[ProfileVersion]):
+    """Write one level's knobs, whole. With an expected version, refused when another is newer."""
+
+    reads = Inner("version")
+    level: str = field(metadata=PROFILE_LEVEL)
+    ref: str = ""
+    profile: Knobs = field(metadata=KNOBS)
+    expected_version: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListProfileVersions(Request[Page[ProfileVersion]]):
+    """List one level's versions, newest first."""
+
+    reads = Listed("versions")
+    level: str = field(metadata=PROFILE_LEVEL)
+    ref: str = ""
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackProfile(Request[ProfileVersion]):
+    """Write an earlier version of one level again, as its newest."""
+
+    reads = Inner("version")
+    level: str = field(metadata=PROFILE_LEVEL)
+    ref: str = ""
+    version: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutAgent(Request[None]):
+    """Make or change an agent."""
+
+    reads = Nothing()
+    agent_id: str
+    template_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutSpace(Request[None]):
+    """Make or change a space."""
+
+    reads = Nothing()
+    space_id: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutWorkspace(Request[None]):
+    """Say where the files of the tenant, a template or an agent are; an empty location takes them away."""
+
+    reads = Nothing()
+    level: str = field(metadata=WORKSPACE_LEVEL)
+    ref: str = ""
+    location: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetTenant(Request[Tenant]):
+    """Return the tenant's state."""
+
+    reads = Whole(Tenant)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeTokens(Request[datetime]):
+    """Refuse the tenant's tokens issued before an instant, now when absent; the answer is the instant in force."""
+
+    reads = Inner("not_before_time")
+    not_before_time: datetime | None = None

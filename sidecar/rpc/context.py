@@ -1,0 +1,259 @@
+"""The context service: a turn's context, its receipt, its usage, and the thread it belongs to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from uuid import UUID
+
+from sidecar.assembler import Assembler, Assembly, Clocks, Question
+from sidecar.errors import InvalidArgument, NotFound, ReceiptDropped, ScopeForbidden
+from sidecar.fences import Fences
+from sidecar.meters import Meters
+from sidecar.recorder import Recorder
+from sidecar.replayer import Replayer
+from sidecar.rpc import assemblies, turns
+from sidecar.rpc.call import Behaviour, Call
+from sidecar.rpc.fields import check_count, read_id, read_int, read_text, read_uuid, write_time
+from sidecar.rpc.identity import Identity, Role, resolve_scope
+from sidecar.rpc.knobs import read_knobs
+from sidecar.rpc.paging import Listing
+from sidecar.rpc.repeats import Repeats
+from sidecar.turn.fence import strip_fences
+from sidecar.v1 import context_pb2 as pb
+from store import jobs, receipts, tenants, threads
+from store.postgres import Pools, scoped
+from store.scope import Scope
+
+SERVICE = pb.DESCRIPTOR.services_by_name["ContextService"]
+MAX_MESSAGE_CHARS = 1_000_000
+MAX_PROMPT_CHARS = 4_000_000
+MAX_TOKENS = 10_000_000
+MAX_SEEN = 10_000
+MAX_TURNS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the service works with."""
+
+    assembler: Assembler
+    replayer: Replayer
+    pools: Pools
+    meters: Meters
+    fences: Fences
+    recorder: Recorder
+    clocks: Clocks
+
+
+class ContextService:
+    """Thin: reads requests, calls the use cases, writes responses."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._pools = parts.pools
+        self._repeats: Repeats[Assembly] = Repeats(clock=parts.clocks.steady_s)
+
+    @property
+    def behaviours(self) -> Mapping[str, Behaviour]:
+        """Return the service's methods by their names in the contract."""
+        return {
+            "AssembleContext": self.assemble_context,
+            "ReportUsage": self.report_usage,
+            "AppendTurns": self.append_turns,
+            "ExplainAssembly": self.explain_assembly,
+            "ReplayAssembly": self.replay_assembly,
+            "DiffAssemblies": self.diff_assemblies,
+            "ListAssemblies": self.list_assemblies,
+            "ListThreads": self.list_threads,
+            "ListTurns": self.list_turns,
+            "NotifyRetained": self.notify_retained,
+        }
+
+    async def assemble_context(self, request: pb.AssembleContextRequest, call: Call) -> pb.AssembleContextResponse:
+        """Return one turn's context. A request id makes repeats give the first one's answer."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        question = _question(request, call.identity)
+        due_s = self._parts.clocks.steady_s() + call.remaining_s
+
+        async def work() -> Assembly:
+            return await self._parts.assembler.assemble(question, scope, due_s=due_s)
+
+        request_id = read_id("request_id", request.request_id, is_optional=True)
+        if not request_id:
+            return pb.AssembleContextResponse(assembly=assemblies.write_assembly(await work()))
+        digest = request.SerializeToString(deterministic=True)
+        assembly = await self._repeats.once((scope, call.identity.agent_id, request_id), digest, work)
+        return pb.AssembleContextResponse(assembly=assemblies.write_assembly(assembly))
+
+    async def report_usage(self, request: pb.ReportUsageRequest, call: Call) -> pb.ReportUsageResponse:
+        """Keep what the provider counted and learn from it. Raises NotFound for a receipt of nobody's or another's."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        check_count("used_item_ids", request.used_item_ids, most=MAX_SEEN)
+        counts = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+        read = {name: read_int(name, getattr(request, name), least=0, most=2**31 - 1) for name in counts}
+        usage = receipts.Usage(**read, used_item_ids=tuple(request.used_item_ids))
+        receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id))
+        expected_tokens = assemblies.expected_input_tokens(receipt)
+        async with scoped(self._pools.background, scope) as connection:
+            now = self._parts.clocks.now()
+            await receipts.report_usage(connection, scope, receipt.receipt_id, usage, now=now)
+            ratio = await self._parts.meters.learn(
+                connection, scope.tenant_id, receipt.model_id, expected_tokens, usage.input_tokens
+            )
+        return pb.ReportUsageResponse(expected_input_tokens=expected_tokens, ratio=ratio)
+
+    async def append_turns(self, request: pb.AppendTurnsRequest, call: Call) -> pb.AppendTurnsResponse:
+        """Write turns to the thread; those it has already are left as they are."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        check_count("turns", request.turns, most=MAX_TURNS)
+        now = self._parts.clocks.now()
+        read = [turns.read_turn(f"turns[{place}]", turn, now=now) for place, turn in enumerate(request.turns)]
+        thread = threads.ThreadToOpen(
+            thread_id=read_id("thread_id", request.thread_id),
+            title=read_text("title", request.title, max_chars=500),
+            fence_key_id=self._parts.fences.newest_key_id,
+        )
+        counted = await asyncio.to_thread(self._counted, read)
+        async with scoped(self._pools.background, scope) as connection:
+            await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
+            appended = await threads.append(connection, scope, thread, counted, now=now)
+        return pb.AppendTurnsResponse(
+            turn_ids=[str(turn_id) for turn_id in appended.turn_ids], appended_count=appended.new_count
+        )
+
+    def _counted(self, read: list[threads.NewTurn]) -> list[threads.NewTurn]:
+        clean = [replace(turn, text=strip_fences(turn.text)) for turn in read]
+        return self._parts.meters.counted(clean)
+
+    async def explain_assembly(self, request: pb.ExplainAssemblyRequest, call: Call) -> pb.ExplainAssemblyResponse:
+        """Return a receipt, whole."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id))
+        message = await self._parts.replayer.message_of(scope, receipt)
+        return pb.ExplainAssemblyResponse(receipt=assemblies.write_receipt(receipt, message))
+
+    async def replay_assembly(self, request: pb.ReplayAssemblyRequest, call: Call) -> pb.ReplayAssemblyResponse:
+        """Fit a stored assembly again under other knobs. Raises ReceiptTextsExpired when its texts are gone."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        overrides = read_knobs("overrides", request.overrides)
+        receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id))
+        replayed = await self._parts.replayer.replay(scope, receipt, overrides)
+        return pb.ReplayAssemblyResponse(
+            assembly=assemblies.write_assembly(replayed.assembly), diff=assemblies.write_difference(replayed.difference)
+        )
+
+    async def diff_assemblies(self, request: pb.DiffAssembliesRequest, call: Call) -> pb.DiffAssembliesResponse:
+        """Say what differs between two receipts."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        before = await self._receipt(scope, read_uuid("before_receipt_id", request.before_receipt_id))
+        after = await self._receipt(scope, read_uuid("after_receipt_id", request.after_receipt_id))
+        return pb.DiffAssembliesResponse(diff=assemblies.write_difference(self._parts.replayer.difference(before, after)))
+
+    async def list_assemblies(self, request: pb.ListAssembliesRequest, call: Call) -> pb.ListAssembliesResponse:
+        """Return a page of the owner's receipts, newest first."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        thread_id = read_id("thread_id", request.thread_id, is_optional=True)
+        listing = Listing("ListAssemblies", (str(scope.tenant_id), str(scope.owner_id), thread_id), (datetime, UUID))
+        page = listing.read(request.page_size, request.page_token)
+        async with scoped(self._pools.background, scope, read_only=True) as connection:
+            rows = await receipts.page(
+                connection, scope, thread_id=thread_id, limit=page.limit, **page.starting("before")
+            )
+        kept, token = listing.cut(rows, page, lambda row: (row.created_at, row.receipt_id))
+        return pb.ListAssembliesResponse(
+            receipts=[assemblies.write_receipt_head(row) for row in kept], next_page_token=token
+        )
+
+    async def list_threads(self, request: pb.ListThreadsRequest, call: Call) -> pb.ListThreadsResponse:
+        """Return a page of the owner's threads, newest turn first."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        listing = Listing("ListThreads", (str(scope.tenant_id), str(scope.owner_id)), (datetime, str))
+        page = listing.read(request.page_size, request.page_token)
+        async with scoped(self._pools.background, scope, read_only=True) as connection:
+            rows = await threads.list_threads(connection, scope, limit=page.limit, **page.starting("before"))
+        kept, token = listing.cut(rows, page, lambda row: (row.last_turn_at, row.thread_id))
+        written = [
+            pb.Thread(
+                thread_id=row.thread_id,
+                title=row.title,
+                turn_count=row.turn_count,
+                last_turn_time=write_time(row.last_turn_at),
+            )
+            for row in kept
+        ]
+        return pb.ListThreadsResponse(threads=written, next_page_token=token)
+
+    async def list_turns(self, request: pb.ListTurnsRequest, call: Call) -> pb.ListTurnsResponse:
+        """Return a page of the thread's turns as they were said, oldest first."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        thread_id = read_id("thread_id", request.thread_id)
+        listing = Listing("ListTurns", (str(scope.tenant_id), str(scope.owner_id), thread_id), (int,))
+        page = listing.read(request.page_size, request.page_token)
+        async with scoped(self._pools.background, scope, read_only=True) as connection:
+            rows = await threads.list_turns(connection, scope, thread_id, limit=page.limit, **page.starting("after"))
+        kept, token = listing.cut(rows, page, lambda row: (row.position,))
+        return pb.ListTurnsResponse(turns=[turns.write_turn(row) for row in kept], next_page_token=token)
+
+    async def notify_retained(self, request: pb.NotifyRetainedRequest, call: Call) -> pb.NotifyRetainedResponse:
+        """Mark the owner's scope as due for a compile."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        now = self._parts.clocks.now()
+        async with scoped(self._pools.background, scope) as connection:
+            await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
+            outcome = await jobs.enqueue(connection, scope, trigger="memory_retain", now=now)
+        return pb.NotifyRetainedResponse(outcome=pb.NotifyOutcome.Value(f"NOTIFY_OUTCOME_{outcome}"))
+
+    async def _receipt(self, scope: Scope, receipt_id: UUID) -> receipts.StoredReceipt:
+        """Return a receipt of the scope; one still on its way to the database is waited for."""
+        for is_last_try in (False, True):
+            async with scoped(self._pools.background, scope, read_only=True) as connection:
+                receipt = await receipts.get(connection, scope, receipt_id)
+            if receipt is not None:
+                return receipt
+            if self._parts.recorder.was_dropped(receipt_id):
+                raise ReceiptDropped
+            if not is_last_try:
+                await self._parts.recorder.wait_written()
+        raise NotFound("receipt")
+
+
+def _question(request: pb.AssembleContextRequest, identity: Identity) -> Question:
+    check_count("seen_item_ids", request.seen_item_ids, most=MAX_SEEN)
+    message = read_text("message", request.message, max_chars=MAX_MESSAGE_CHARS)
+    if not request.model_id:
+        raise InvalidArgument("model_id", "is empty", "name the model that will answer")
+    reserve = request.response_reserve_tokens if request.HasField("response_reserve_tokens") else None
+    return Question(
+        agent_id=_agent(request.agent_id, identity),
+        thread_id=read_id("thread_id", request.thread_id, is_optional=True),
+        space_id=read_id("space_id", request.space_id, is_optional=True),
+        message=message,
+        client_turn_id=read_id("client_turn_id", request.client_turn_id, is_optional=True),
+        model_id=read_id("model_id", request.model_id),
+        context_window_tokens=read_int("context_window_tokens", request.context_window_tokens, least=0, most=MAX_TOKENS),
+        system=_spent("system", request.system) if request.HasField("system") else None,
+        tools=_spent("tools", request.tools) if request.HasField("tools") else None,
+        response_reserve_tokens=None
+        if reserve is None
+        else read_int("response_reserve_tokens", reserve, least=0, most=MAX_TOKENS),
+        overrides=read_knobs("overrides", request.overrides) if request.HasField("overrides") else {},
+        seen_item_ids=frozenset(request.seen_item_ids),
+    )
+
+
+def _agent(named: str, identity: Identity) -> str:
+    """Return the agent whose knobs and bases apply: an agent's own, or the one that an admin names."""
+    if identity.role is Role.ADMIN:
+        return read_id("agent_id", named, is_optional=True)
+    if named and named != identity.agent_id:
+        raise ScopeForbidden
+    return identity.agent_id
+
+
+def _spent(field: str, spent: pb.Spent) -> str | int:
+    if spent.WhichOneof("spent") == "text":
+        return read_text(f"{field}.text", spent.text, max_chars=MAX_PROMPT_CHARS)
+    return read_int(f"{field}.tokens", spent.tokens, least=0, most=MAX_TOKENS)

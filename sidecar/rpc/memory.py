@@ -1,0 +1,122 @@
+"""The memory service: writes, lists, returns and forgets an owner's memories.
+
+Only the way between messages and values stands here; what a write does is the store's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from sidecar.errors import NotFound
+from sidecar.rpc.call import Behaviour, Call
+from sidecar.rpc.fields import (
+    check_count,
+    read_id,
+    read_struct,
+    read_text,
+    read_time,
+    write_struct,
+    write_time,
+)
+from sidecar.rpc.identity import resolve_scope
+from sidecar.rpc.paging import Listing
+from sidecar.v1 import memory_pb2 as pb
+from store import memories, tenants
+from store.memories import Memory, NewMemory
+from store.postgres import Pools, scoped
+
+MAX_MEMORIES = 1_000
+MAX_TEXT_CHARS = 100_000
+MAX_METADATA_BYTES = 64 * 1024
+MAX_TURNS = 1_000
+
+SERVICE = pb.DESCRIPTOR.services_by_name["MemoryService"]
+
+
+class MemoryService:
+    """Keeps memories in the built-in store; `now` tells the time of a write."""
+
+    def __init__(self, pools: Pools, *, now: Callable[[], datetime]) -> None:
+        self._pools = pools
+        self._now = now
+
+    @property
+    def behaviours(self) -> Mapping[str, Behaviour]:
+        """Return the service's methods by their names in the contract."""
+        return {
+            "Retain": self.retain,
+            "ListMemories": self.list_memories,
+            "GetMemory": self.get_memory,
+            "DeleteMemory": self.delete_memory,
+        }
+
+    async def retain(self, request: pb.RetainRequest, call: Call) -> pb.RetainResponse:
+        """Write memories, and say which ids they have and how many were new or changed."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        check_count("memories", request.memories, most=MAX_MEMORIES)
+        given = [_read(f"memories[{place}]", one) for place, one in enumerate(request.memories)]
+        now = self._now()
+        async with scoped(self._pools.background, scope) as connection:
+            await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
+            retained = await memories.retain(connection, scope, given, now=now)
+        return pb.RetainResponse(
+            memory_ids=retained.memory_ids,
+            created_count=retained.created_count,
+            updated_count=retained.updated_count,
+        )
+
+    async def list_memories(self, request: pb.ListMemoriesRequest, call: Call) -> pb.ListMemoriesResponse:
+        """Return a page of the owner's memories, newest first."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        listing = Listing("ListMemories", (str(scope.tenant_id), str(scope.owner_id)), (datetime, str))
+        page = listing.read(request.page_size, request.page_token)
+        async with scoped(self._pools.background, scope, read_only=True) as connection:
+            rows = await memories.page(connection, scope, limit=page.limit, **page.starting("after"))
+        kept, token = listing.cut(rows, page, lambda memory: (memory.occurred_at, memory.memory_id))
+        return pb.ListMemoriesResponse(memories=[_write(one) for one in kept], next_page_token=token)
+
+    async def get_memory(self, request: pb.GetMemoryRequest, call: Call) -> pb.GetMemoryResponse:
+        """Return one memory. Raises NotFound."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        memory_id = read_id("memory_id", request.memory_id)
+        async with scoped(self._pools.background, scope, read_only=True) as connection:
+            memory = await memories.get(connection, scope, memory_id)
+        if memory is None:
+            raise NotFound("memory")
+        return pb.GetMemoryResponse(memory=_write(memory))
+
+    async def delete_memory(self, request: pb.DeleteMemoryRequest, call: Call) -> pb.DeleteMemoryResponse:
+        """Forget a memory; one that is not there is forgotten already."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        memory_id = read_id("memory_id", request.memory_id)
+        async with scoped(self._pools.background, scope) as connection:
+            await memories.forget(connection, scope, memory_id)
+        return pb.DeleteMemoryResponse()
+
+
+def _read(field: str, given: pb.NewMemory) -> NewMemory:
+    check_count(f"{field}.turn_ids", given.turn_ids, most=MAX_TURNS)
+    return NewMemory(
+        text=read_text(f"{field}.text", given.text, min_chars=1, max_chars=MAX_TEXT_CHARS),
+        memory_id=read_id(f"{field}.memory_id", given.memory_id, is_optional=True),
+        occurred_at=read_time(f"{field}.occurred_time", given.occurred_time)
+        if given.HasField("occurred_time")
+        else None,
+        document_id=read_id(f"{field}.document_id", given.document_id, is_optional=True),
+        metadata=read_struct(f"{field}.metadata", given.metadata, max_bytes=MAX_METADATA_BYTES),
+        turn_ids=tuple(read_id(f"{field}.turn_ids", turn_id) for turn_id in given.turn_ids),
+    )
+
+
+def _write(memory: Memory) -> pb.Memory:
+    return pb.Memory(
+        memory_id=memory.memory_id,
+        text=memory.text,
+        occurred_time=write_time(memory.occurred_at),
+        document_id=memory.document_id,
+        metadata=write_struct(memory.metadata),
+        turn_ids=memory.turn_ids,
+        create_time=write_time(memory.created_at),
+        update_time=write_time(memory.updated_at),
+    )

@@ -1,0 +1,151 @@
+"""The gRPC server: its services behind the door, health, reflection, addresses, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import grpc
+import orjson
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from sidecar.errors import SettingInvalid
+from sidecar.rpc.authentication import Authenticator, NotBefore
+from sidecar.rpc.call import Terms
+from sidecar.rpc.door import Door
+from sidecar.rpc.identity import Grant, IdentitySettings, Role
+from sidecar.rpc.lanes import Lanes
+from sidecar.rpc.listen import check_listen_address, prepare_socket_directory
+from sidecar.settings import Settings
+from sidecar.v1 import admin_pb2, context_pb2, knowledge_pb2, memory_pb2, profile_pb2
+
+Handlers = Callable[[Terms], Iterable[grpc.GenericRpcHandler]]
+
+_SERVICE_NAMES = tuple(
+    file.DESCRIPTOR.services_by_name[name].full_name
+    for file, name in (
+        (context_pb2, "ContextService"),
+        (memory_pb2, "MemoryService"),
+        (knowledge_pb2, "KnowledgeService"),
+        (profile_pb2, "ProfileService"),
+        (admin_pb2, "AdminService"),
+    )
+)
+
+
+class Server:
+    """A listening server. Health is SERVING from the start and NOT_SERVING before the first call is turned away."""
+
+    def __init__(self, server: grpc.aio.Server, servicer: health.aio.HealthServicer, authenticator: Authenticator) -> None:
+        self._server = server
+        self._health = servicer
+        self._authenticator = authenticator
+        self.addresses: tuple[str, ...] = ()
+
+    async def listen(self, settings: Settings) -> None:
+        """Open every address of the settings and start. Raises SettingInvalid for one that cannot be opened."""
+        credentials = _credentials(settings)
+        self.addresses = tuple([self._open(text, credentials) for text in settings.listen])
+        await self._server.start()
+        for name in ("", *_SERVICE_NAMES):
+            await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    async def stop(self, grace_s: float) -> None:
+        """Say NOT_SERVING, let calls under way end within the grace, cancel the rest."""
+        await self._health.enter_graceful_shutdown()
+        await self._server.stop(grace_s)
+        await self._authenticator.stop()
+
+    def _open(self, text: str, credentials: grpc.ServerCredentials | None) -> str:
+        address = check_listen_address(text, is_tls=credentials is not None)
+        if address.socket_path is not None:
+            prepare_socket_directory(address.socket_path.parent)
+        try:
+            if credentials is not None and address.socket_path is None:
+                port = self._server.add_secure_port(address.target, credentials)
+            else:
+                port = self._server.add_insecure_port(address.target)
+        except RuntimeError as error:
+            raise SettingInvalid("SIDECAR_LISTEN", f"{text} cannot be opened", "free the port or choose another") from error
+        return address.target if address.socket_path is not None else f"{address.target.rpartition(':')[0]}:{port}"
+
+
+async def start(settings: Settings, handlers: Handlers, not_before: NotBefore) -> Server:
+    """Return the server, listening. Raises a StartRefused naming the setting that cannot stand."""
+    authenticator = Authenticator(identity_settings(settings), not_before=not_before)
+    server = grpc.aio.server(interceptors=[Door(authenticator)], options=_options(settings))
+    servicer = health.aio.HealthServicer()
+    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+    server.add_generic_rpc_handlers(tuple(handlers(_terms(settings))))
+    if not settings.production:
+        reflection.enable_server_reflection((*_SERVICE_NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+    listening = Server(server, servicer, authenticator)
+    await listening.listen(settings)
+    return listening
+
+
+def identity_settings(settings: Settings) -> IdentitySettings:
+    """Return how callers prove who they are, as the settings say. Raises SettingInvalid."""
+    return IdentitySettings(
+        data_dir=settings.data_dir,
+        audience=settings.token_audience,
+        issuers=frozenset(settings.token_issuers),
+        key_files=tuple(Path(name) for name in settings.token_keys),
+        jwks_url=settings.jwks_url,
+        certificates=_grants(settings.client_names) if settings.client_names else {},
+        requires_client_certificates=settings.tls_client_ca is not None,
+    )
+
+
+def _terms(settings: Settings) -> Terms:
+    lanes = Lanes(
+        max_in_flight=settings.max_in_flight,
+        max_waiting=settings.max_waiting,
+        max_wait_s=settings.max_wait_s,
+        per_tenant_in_flight=settings.max_in_flight_per_tenant,
+        clock=asyncio.get_running_loop(),
+    )
+    return Terms(lanes, settings.deadline_s, settings.max_deadline_s)
+
+
+def _options(settings: Settings) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", settings.max_message_bytes),
+        ("grpc.max_send_message_length", settings.max_message_bytes),
+        ("grpc.so_reuseport", 0),
+    ]
+
+
+def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
+    if settings.tls_cert is None and settings.tls_key is None:
+        return None
+    if settings.tls_cert is None or settings.tls_key is None:
+        raise SettingInvalid("SIDECAR_TLS_CERT", "needs SIDECAR_TLS_KEY beside it", "set both or neither")
+    pair = (_read(settings.tls_key, "SIDECAR_TLS_KEY"), _read(settings.tls_cert, "SIDECAR_TLS_CERT"))
+    if settings.tls_client_ca is None:
+        return grpc.ssl_server_credentials([pair])
+    roots = _read(settings.tls_client_ca, "SIDECAR_TLS_CLIENT_CA")
+    return grpc.ssl_server_credentials([pair], root_certificates=roots, require_client_auth=True)
+
+
+def _grants(path: Path) -> dict[str, Grant]:
+    """Return the callers registered by certificate: a JSON object from name to {tenant, owners, agent, role}."""
+    try:
+        entries = orjson.loads(_read(path, "SIDECAR_CLIENT_NAMES"))
+        return {
+            name: Grant(entry["tenant"], tuple(entry.get("owners", ())), entry.get("agent", ""), Role(entry.get("role", "agent")))
+            for name, entry in entries.items()
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SettingInvalid(
+            "SIDECAR_CLIENT_NAMES", "is not a JSON object of callers", 'write {"uri:NAME": {"tenant": …, "owners": […]}}'
+        ) from error
+
+
+def _read(path: Path, setting: str) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SettingInvalid(setting, f"{path} cannot be read ({error.strerror})", "name a readable file") from error

@@ -1,0 +1,269 @@
+"""What a model provider wants to be sent, made from an assembly: pure functions over a conversation.
+
+Three shapes, and the rules of each: Bedrock Converse, Anthropic Messages, OpenAI Chat Completions. Nothing here knows a
+network, a client library or the wire of this service. A stored history is as people and tools left it; what a provider
+would refuse (a call without its result, a first message of the assistant, an id used twice) is made sendable here, and
+nothing that was said is lost on the way.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, groupby, pairwise
+from typing import Any
+
+MAX_CACHE_POINTS = 4
+
+_EARLIER = "(Earlier turns are left out.)"
+_NO_ANSWER = "(No answer is recorded.)"
+_NO_OUTPUT = "(no output)"
+_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_NAME_CHARS = 64
+
+
+class EmptyMessage(ValueError):  # noqa: N818  # the house names errors after what happened
+    """The user's message is empty, which every provider refuses; send some text."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemBlock:
+    """One block of system text; `zone` says how often it changes: stable, slow or volatile."""
+
+    text: str
+    source: str = ""
+    zone: str = ""
+    tokens: int = 0
+    is_cache_point: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool by the model."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answered to the call of that id."""
+
+    call_id: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the history: user, assistant, tool or system."""
+
+    role: str
+    text: str = ""
+    parts: tuple[ToolCall | ToolResult, ...] = ()
+    turn_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What is to be sent: the caller's own system prompt, the blocks, the history, and the new message at its end.
+
+    Where the request will define no tools, providers refuse calls and results, so these are written out as text.
+    """
+
+    message: str
+    history: Sequence[Message] = ()
+    blocks: Sequence[SystemBlock] = ()
+    system: str = ""
+    has_tools: bool = True
+    max_cache_points: int = MAX_CACHE_POINTS
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """What one side says until the other speaks: an assistant's texts and calls, or a user's results and texts."""
+
+    role: str
+    texts: tuple[str, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+
+
+def to_bedrock_converse(conversation: Conversation) -> dict[str, Any]:
+    """Return `system` and `messages` for Bedrock Converse. Raises EmptyMessage."""
+    system: list[dict[str, Any]] = []
+    for text, is_cache_point in _system_texts(conversation):
+        system.append({"text": text})
+        if is_cache_point:
+            system.append({"cachePoint": {"type": "default"}})
+    stretches = _apart(_opened_by_user(_stretches(conversation)))
+    messages = [{"role": stretch.role, "content": _bedrock_content(stretch)} for stretch in stretches]
+    return _request(system, messages)
+
+
+def _bedrock_content(stretch: _Stretch) -> list[dict[str, Any]]:
+    results = [
+        {"toolResult": {"toolUseId": result.call_id, "content": [{"text": result.content}]}}
+        for result in stretch.results
+    ]
+    calls = [
+        {"toolUse": {"toolUseId": call.id, "name": call.name, "input": dict(call.arguments)}} for call in stretch.calls
+    ]
+    return [*results, *({"text": text} for text in stretch.texts), *calls]
+
+
+def to_anthropic(conversation: Conversation) -> dict[str, Any]:
+    """Return `system` and `messages` for Anthropic Messages. Raises EmptyMessage."""
+    system: list[dict[str, Any]] = []
+    for text, is_cache_point in _system_texts(conversation):
+        mark = {"cache_control": {"type": "ephemeral"}} if is_cache_point else {}
+        system.append({"type": "text", "text": text, **mark})
+    stretches = _opened_by_user(_stretches(conversation))
+    messages = [{"role": stretch.role, "content": _anthropic_content(stretch)} for stretch in stretches]
+    return _request(system, messages)
+
+
+def _anthropic_content(stretch: _Stretch) -> list[dict[str, Any]]:
+    results = [
+        {"type": "tool_result", "tool_use_id": result.call_id, "content": result.content} for result in stretch.results
+    ]
+    calls = [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)} for call in stretch.calls
+    ]
+    return [*results, *({"type": "text", "text": text} for text in stretch.texts), *calls]
+
+
+def to_openai(conversation: Conversation) -> dict[str, Any]:
+    """Return `messages` for OpenAI Chat Completions and what speaks like it. Raises EmptyMessage."""
+    system = "\n\n".join(text for text, _ in _system_texts(conversation))
+    messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    for stretch in _stretches(conversation):
+        messages += [
+            {"role": "tool", "tool_call_id": result.call_id, "content": result.content} for result in stretch.results
+        ]
+        messages += [{"role": stretch.role, "content": text} for text in stretch.texts]
+        if stretch.calls:
+            said = messages.pop()["content"] if stretch.texts else None
+            calls = [_openai_call(call) for call in stretch.calls]
+            messages.append({"role": "assistant", "content": said, "tool_calls": calls})
+    return {"messages": messages}
+
+
+def _openai_call(call: ToolCall) -> dict[str, Any]:
+    arguments = json.dumps(dict(call.arguments), ensure_ascii=False)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+
+
+def _request(system: list[dict[str, Any]], messages: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"system": system, "messages": messages} if system else {"messages": messages}
+
+
+def _system_texts(conversation: Conversation) -> list[tuple[str, bool]]:
+    """Return the system texts, none of them blank, with whether a cache point follows.
+
+    The first cache points stay: blocks come most stable first, and the later ones change with every turn. A system turn
+    of the history goes behind the blocks, where it moves none of them.
+    """
+    points_left = conversation.max_cache_points
+    texts = [(conversation.system, False)]
+    for block in conversation.blocks:
+        is_cache_point = block.is_cache_point and points_left > 0 and bool(block.text.strip())
+        points_left -= is_cache_point
+        texts.append((block.text, is_cache_point))
+    texts += [(turn.text, False) for turn in conversation.history if turn.role == "system"]
+    return [(text, is_cache_point) for text, is_cache_point in texts if text.strip()]
+
+
+def _stretches(conversation: Conversation) -> list[_Stretch]:
+    """Return the conversation as stretches of alternating sides, every call answered in the stretch that follows it."""
+    if not conversation.message.strip():
+        raise EmptyMessage(EmptyMessage.__doc__)
+    turns = [*conversation.history, Message("user", conversation.message)]
+    spoken = [turn for turn in turns if turn.role != "system" and (turn.parts or turn.text.strip())]
+    sides = [list(side) for _, side in groupby(spoken, key=_is_assistant)]
+    pairs = [_answered(asked, told) if conversation.has_tools else [] for asked, told in pairwise(sides)]
+    around = zip(sides, [*pairs, []], [[], *pairs], strict=True)
+    return _with_sendable_ids([_stretch(side, asked=asked, told=told) for side, asked, told in around])
+
+
+def _is_assistant(turn: Message) -> bool:
+    return turn.role == "assistant"
+
+
+def _answered(asked: Iterable[Message], told: Iterable[Message]) -> list[tuple[ToolCall, ToolResult]]:
+    """Return the calls of one side that the next side answers, with the answers, in the order of the calls."""
+    waiting = [part for turn in told for part in turn.parts if isinstance(part, ToolResult)]
+    pairs = []
+    for call in (part for turn in asked for part in turn.parts if isinstance(part, ToolCall) and _is_assistant(turn)):
+        result = next((result for result in waiting if result.call_id == call.id), None)
+        if result:
+            waiting.remove(result)
+            pairs.append((call, result))
+    return pairs
+
+
+_Pairs = list[tuple[ToolCall, ToolResult]]
+
+
+def _stretch(side: Sequence[Message], *, asked: _Pairs, told: _Pairs) -> _Stretch:
+    calls = tuple(call for call, _ in asked)
+    results = tuple(result for _, result in told)
+    sent: list[ToolCall | ToolResult] = [*calls, *results]
+    texts = tuple(text for turn in side for text in _texts(turn, sent) if text.strip())
+    return _Stretch("assistant" if _is_assistant(side[0]) else "user", texts, calls, results)
+
+
+def _texts(turn: Message, sent: Sequence[ToolCall | ToolResult]) -> list[str]:
+    """Return what the turn says in words: its text, and a note for each part that cannot be sent as what it is."""
+    notes = [_note(part) for part in turn.parts if part not in sent]
+    is_repeated = any(isinstance(part, ToolResult) and part.content == turn.text for part in turn.parts)
+    return notes if is_repeated else [turn.text, *notes]
+
+
+def _note(part: ToolCall | ToolResult) -> str:
+    if isinstance(part, ToolResult):
+        return f"[a tool answered: {part.content or _NO_OUTPUT}]"
+    return f"[called {part.name} with {json.dumps(dict(part.arguments), ensure_ascii=False)}]"
+
+
+def _with_sendable_ids(stretches: Sequence[_Stretch]) -> list[_Stretch]:
+    """Return the stretches with ids and names that every provider takes, each id standing for one call only."""
+    taken = {call.id for stretch in stretches for call in stretch.calls}
+    fresh = (made for number in count(1) if (made := f"call_{number}") not in taken)
+    used: set[str] = set()
+    ids: list[str] = []
+    sendable = []
+    for stretch in stretches:
+        results = tuple(
+            replace(result, call_id=call_id, content=result.content if result.content.strip() else _NO_OUTPUT)
+            for result, call_id in zip(stretch.results, ids, strict=True)
+        )
+        ids = []
+        for call in stretch.calls:
+            ids.append(call.id if _ID.fullmatch(call.id) and call.id not in used else next(fresh))
+            used.add(ids[-1])
+        calls = tuple(
+            replace(call, id=call_id, name=_NOT_IN_A_NAME.sub("_", call.name)[:_MAX_NAME_CHARS] or "tool")
+            for call, call_id in zip(stretch.calls, ids, strict=True)
+        )
+        sendable.append(replace(stretch, calls=calls, results=results))
+    return sendable
+
+
+def _opened_by_user(stretches: list[_Stretch]) -> list[_Stretch]:
+    """Return the stretches with a user's before them where the window begins inside an answer."""
+    return [_Stretch("user", (_EARLIER,)), *stretches] if stretches[0].role == "assistant" else stretches
+
+
+def _apart(stretches: Iterable[_Stretch]) -> list[_Stretch]:
+    """Return the stretches with results and words in separate messages: some of Bedrock's models refuse them in one."""
+    parted = []
+    for stretch in stretches:
+        if stretch.results and stretch.texts:
+            parted += [replace(stretch, texts=()), _Stretch("assistant", (_NO_ANSWER,)), replace(stretch, results=())]
+        else:
+            parted.append(stretch)
+    return parted

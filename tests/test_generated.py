@@ -1,0 +1,21 @@
+"""The committed wire code is what proto/ generates today."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import grpc_tools
+from grpc_tools import protoc
+
+ROOT = Path(__file__).parent.parent
+PROTOS = sorted((ROOT / "proto/sidecar/v1").glob("*.proto"))
+
+
+def test_the_generated_code_is_fresh(tmp_path: Path) -> None:
+    well_known = Path(grpc_tools.__file__).parent / "_proto"
+    folders = [f"-I{ROOT / 'proto'}", f"-I{well_known}"]
+    arguments = ["protoc", *folders, f"--python_out={tmp_path}", f"--grpc_python_out={tmp_path}"]
+    assert protoc.main([*arguments, *map(str, PROTOS)]) == 0
+    fresh = {path.name: path.read_text() for path in (tmp_path / "sidecar/v1").glob("*.py")}
+    committed = {path.name: path.read_text() for path in (ROOT / "sidecar/v1").glob("*_pb2*.py")}
+    assert fresh == committed

@@ -1,0 +1,134 @@
+"""What makes a request's field usable, and what a caller is told when it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+import pytest
+from google.protobuf.struct_pb2 import Struct
+from google.protobuf.timestamp_pb2 import Timestamp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.errors import InvalidArgument
+from sidecar.rpc import fields
+
+
+def refusal(work: Callable[[], Any]) -> InvalidArgument:
+    with pytest.raises(InvalidArgument) as caught:
+        work()
+    return caught.value
+
+
+@pytest.mark.parametrize("value", ["", "   ", "\n\t"])
+def test_a_blank_text_is_empty_where_one_is_needed(value: str) -> None:
+    assert refusal(lambda: fields.read_text("text", value, min_chars=1, max_chars=10)).problem == "is empty"
+
+
+def test_a_text_is_returned_as_it_was_sent() -> None:
+    assert fields.read_text("text", "  é\r\n", min_chars=1, max_chars=10) == "  é\r\n"
+    assert fields.read_text("text", "", max_chars=10) == ""
+
+
+def test_a_text_may_reach_its_bound_and_not_pass_it() -> None:
+    assert fields.read_text("text", "😀" * 10, max_chars=10)
+    error = refusal(lambda: fields.read_text("memories[3].text", "x" * 11, max_chars=10))
+    assert (error.field, error.problem, error.fix) == ("memories[3].text", "has 11 characters", "send at most 10")
+
+
+@pytest.mark.parametrize("value", ["a\0b", "\ud800", "x\udfffy"])
+def test_what_postgres_cannot_hold_is_refused_and_not_quoted(value: str) -> None:
+    error = refusal(lambda: fields.read_text("text", value, max_chars=10))
+    assert error.field == "text"
+    assert value not in str(error)
+
+
+@pytest.mark.parametrize("value", ["a", "A.b-c_9", "x" * 100])
+def test_a_name_holds_letters_digits_dots_dashes_and_underscores(value: str) -> None:
+    assert fields.read_name("name", value) == value
+
+
+@pytest.mark.parametrize("value", ["", "a b", "é", "a/b", "x" * 101, "a\n", "٣"])
+def test_any_other_name_is_refused(value: str) -> None:
+    assert refusal(lambda: fields.read_name("name", value)).field == "name"
+
+
+@pytest.mark.parametrize("value", ["", " ", "x" * 201, "a\0", "a\nb", "\u200b", "\ud800"])
+def test_an_id_is_printable_and_bounded(value: str) -> None:
+    assert refusal(lambda: fields.read_id("memory_id", value)).field == "memory_id"
+
+
+def test_an_optional_id_may_be_empty_but_not_blank() -> None:
+    assert fields.read_id("ref", "", is_optional=True) == ""
+    assert refusal(lambda: fields.read_id("ref", " ", is_optional=True)).field == "ref"
+
+
+@pytest.mark.parametrize("value", ["", "x", "123", "{0}", "é" * 36])
+def test_something_else_than_a_uuid_is_refused(value: str) -> None:
+    assert refusal(lambda: fields.read_uuid("receipt_id", value)).field == "receipt_id"
+
+
+def test_numbers_and_counts_keep_within_both_bounds() -> None:
+    assert [fields.read_int("n", value, least=1, most=3) for value in (1, 3)] == [1, 3]
+    for value in (0, 4, -(2**31)):
+        assert refusal(lambda value=value: fields.read_int("n", value, least=1, most=3)).problem == f"is {value}"
+    fields.check_count("ids", [], most=0)
+    assert refusal(lambda: fields.check_count("ids", ["a"], most=0)).problem == "has 1 entries"
+    assert refusal(lambda: fields.check_count("ids", [], least=1, most=2)).field == "ids"
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_an_instant_comes_back_as_it_was_written(moment: datetime) -> None:
+    assert fields.read_time("time", fields.write_time(moment)) == moment
+
+
+@pytest.mark.parametrize(
+    "stamp",
+    [Timestamp(seconds=2**62), Timestamp(seconds=-(2**62)), Timestamp(nanos=-1), Timestamp(nanos=10**9)],
+)
+def test_something_else_than_an_instant_is_refused(stamp: Timestamp) -> None:
+    assert refusal(lambda: fields.read_time("occurred_time", stamp)).field == "occurred_time"
+
+
+def test_instants_are_in_utc() -> None:
+    assert fields.read_time("time", Timestamp(seconds=0)).utcoffset() == timedelta(0)
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False).filter(lambda number: not number.is_integer())
+    | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abcé", max_size=5), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text("xyz", max_size=5), json_values, max_size=5))
+def test_an_object_comes_back_as_it_was_written(values: dict[str, Any]) -> None:
+    assert fields.read_struct("metadata", fields.write_struct(values), max_bytes=10**6) == values
+
+
+def test_whole_numbers_come_back_whole() -> None:
+    found = fields.read_struct("metadata", fields.write_struct({"a": 3, "b": [2.5, {"c": -1}]}), max_bytes=100)
+    assert orjson.dumps(found) == b'{"a":3,"b":[2.5,{"c":-1}]}'
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "a\0", ["\0"], {"k": {"\0": 1}}])
+def test_an_object_that_postgres_cannot_hold_is_refused(value: Any) -> None:
+    struct = fields.write_struct({"place": value})
+    assert refusal(lambda: fields.read_struct("metadata", struct, max_bytes=1000)).field == "metadata"
+
+
+def test_an_object_is_bounded_in_bytes_not_characters() -> None:
+    struct = fields.write_struct({"a": "é" * 10})
+    assert fields.read_struct("metadata", struct, max_bytes=28)
+    assert refusal(lambda: fields.read_struct("metadata", struct, max_bytes=27)).problem == "takes 28 bytes as JSON"
+
+
+def test_an_empty_object_is_none_to_speak_of() -> None:
+    assert fields.read_struct("metadata", Struct(), max_bytes=2) == {}

@@ -1,0 +1,365 @@
+"""Bounded lanes under real concurrency: nobody starves, nobody waits too long, no place is ever lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sidecar.errors import Overloaded, SettingInvalid
+from sidecar.rpc.lanes import MAX_RETRY_S, MIN_RETRY_S, Lanes
+
+A, B, C = UUID(int=1), UUID(int=2), UUID(int=3)
+
+
+class Alarm:
+    """A call that the test's clock makes once it is wound past its time."""
+
+    def __init__(self, when: float, callback: Callable[[], object]) -> None:
+        self.when = when
+        self.callback = callback
+        self.is_off = False
+
+    def cancel(self) -> None:
+        self.is_off = True
+
+
+class HandClock:
+    """A clock that the test winds."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+        self.alarms: list[Alarm] = []
+
+    def time(self) -> float:
+        return self.now_s
+
+    def call_at(self, when: float, callback: Callable[[], object], /) -> Alarm:
+        self.alarms.append(Alarm(when, callback))
+        return self.alarms[-1]
+
+    def wind(self, by_s: float) -> None:
+        self.now_s += by_s
+        due = [alarm for alarm in self.alarms if alarm.when <= self.now_s and not alarm.is_off]
+        self.alarms = [alarm for alarm in self.alarms if alarm.when > self.now_s and not alarm.is_off]
+        for alarm in due:
+            alarm.callback()
+
+
+class Visit:
+    """One call that holds its place until the test lets it go."""
+
+    def __init__(self, lanes: Lanes, tenant_id: UUID, caller: str, log: list[str]) -> None:
+        self.name = f"{'?ABC'[tenant_id.int]}.{caller}"
+        self.is_inside = False
+        self.may_leave = asyncio.Event()
+        self.on_leaving: Callable[[], object] = bool
+        self.task = asyncio.create_task(self._stay(lanes, tenant_id, caller, log))
+
+    async def _stay(self, lanes: Lanes, tenant_id: UUID, caller: str, log: list[str]) -> None:
+        async with lanes.place(tenant_id, caller):
+            self.is_inside = True
+            log.append(self.name)
+            try:
+                await self.may_leave.wait()
+            finally:
+                self.is_inside = False
+        self.on_leaving()
+
+    @property
+    def is_refused(self) -> bool:
+        return self.task.done() and not self.task.cancelled() and isinstance(self.task.exception(), Overloaded)
+
+
+class House:
+    """Lanes with their clock, their visits, and the order in which those were let in."""
+
+    def __init__(self, *, in_flight: int = 2, waiting: int = 10, wait_s: float = 1.0, per_tenant: int = 2) -> None:
+        self.clock = HandClock()
+        self.log: list[str] = []
+        self.visits: list[Visit] = []
+        self.lanes = Lanes(
+            max_in_flight=in_flight,
+            max_waiting=waiting,
+            max_wait_s=wait_s,
+            per_tenant_in_flight=per_tenant,
+            clock=self.clock,
+        )
+
+    async def visit(self, tenant_id: UUID, caller: str = "x", *, count: int = 1) -> list[Visit]:
+        arrived = [Visit(self.lanes, tenant_id, caller, self.log) for _ in range(count)]
+        self.visits += arrived
+        await settle()
+        return arrived
+
+    async def let_go(self, visit: Visit) -> None:
+        visit.may_leave.set()
+        await settle()
+
+    async def let_all_go(self) -> None:
+        """Let everybody out, first in, first out, and see that nothing is left behind."""
+        while inside := [visit for visit in self.visits if visit.is_inside]:
+            await self.let_go(inside[0])
+        assert all(visit.task.done() for visit in self.visits)
+        for visit in self.visits:
+            assert visit.task.cancelled() or isinstance(visit.task.exception(), Overloaded | ZeroDivisionError | None)
+        assert (self.lanes.in_flight_count, self.lanes.waiting_count) == (0, 0)
+        assert all(alarm.is_off for alarm in self.clock.alarms)
+
+
+async def settle() -> None:
+    """Let every task that can move, move."""
+    loop = asyncio.get_running_loop()
+    for _ in range(6):
+        turn = loop.create_future()
+        loop.call_soon(turn.set_result, None)
+        await turn
+
+
+async def test_calls_that_fit_enter_at_once_and_the_next_one_waits() -> None:
+    house = House()
+    first, second, third = await house.visit(A, count=3)
+    assert (first.is_inside, second.is_inside, third.is_inside) == (True, True, False)
+    await house.let_go(first)
+    assert third.is_inside
+    await house.let_all_go()
+
+
+async def test_one_tenant_never_takes_more_than_its_share_of_places() -> None:
+    house = House(in_flight=4, per_tenant=3)
+    await house.visit(A, count=6)
+    assert house.lanes.in_flight_count == 3
+    (other,) = await house.visit(B)
+    assert other.is_inside
+    await house.let_all_go()
+
+
+async def test_a_burst_of_one_tenant_delays_another_by_one_turn_only() -> None:
+    house = House(in_flight=1, waiting=20)
+    await house.visit(A, count=10)
+    await house.visit(B, count=2)
+    await house.let_all_go()
+    assert house.log[:5] == ["A.x", "A.x", "B.x", "A.x", "B.x"]
+
+
+async def test_a_burst_of_one_owner_does_not_hold_up_another_owner_of_its_tenant() -> None:
+    house = House(in_flight=1, waiting=20)
+    await house.visit(A, "ann", count=10)
+    await house.visit(A, "bob", count=2)
+    await house.visit(B, "cid", count=1)
+    await house.let_all_go()
+    assert house.log[:6] == ["A.ann", "A.ann", "B.cid", "A.bob", "A.ann", "A.bob"]
+
+
+async def test_a_tenant_at_its_cap_does_not_block_those_behind_it() -> None:
+    house = House(in_flight=2, per_tenant=1)
+    first_a, _, b = (await house.visit(A, count=2)) + (await house.visit(B))
+    (waiting_b,) = await house.visit(B)
+    await house.let_go(b)
+    assert waiting_b.is_inside
+    assert house.lanes.waiting_count == 1
+    assert first_a.is_inside
+    await house.let_all_go()
+
+
+async def test_a_call_that_finds_the_room_full_is_refused_at_once() -> None:
+    house = House(in_flight=1, waiting=1)
+    _, _, late = await house.visit(A, count=3)
+    assert late.is_refused
+    refusal = late.task.exception()
+    assert isinstance(refusal, Overloaded)
+    assert MIN_RETRY_S <= refusal.retry_after_s <= MAX_RETRY_S
+    await house.let_all_go()
+
+
+async def test_without_a_waiting_room_a_call_enters_or_is_refused() -> None:
+    house = House(in_flight=1, waiting=0)
+    inside, late = await house.visit(A, count=2)
+    assert inside.is_inside
+    assert late.is_refused
+    await house.let_all_go()
+
+
+async def test_in_a_full_room_the_longest_queue_gives_way_to_another_tenant() -> None:
+    house = House(in_flight=1, waiting=4)
+    burst = await house.visit(A, count=5)
+    (other,) = await house.visit(B)
+    assert not other.task.done()
+    assert [visit.is_refused for visit in burst] == [False, False, False, False, True]
+    await house.let_all_go()
+    assert house.log.count("B.x") == 1
+
+
+async def test_in_a_full_room_the_longest_queue_gives_way_to_another_owner_of_its_tenant() -> None:
+    house = House(in_flight=1, waiting=4)
+    burst = await house.visit(A, "ann", count=5)
+    (other,) = await house.visit(A, "bob")
+    assert not other.task.done()
+    assert burst[-1].is_refused
+    await house.let_all_go()
+
+
+@pytest.mark.parametrize("count", [2, 3])
+async def test_shares_of_a_full_room_that_are_even_or_nearly_so_are_left_alone(count: int) -> None:
+    house = House(in_flight=1, waiting=count + 2)
+    await house.visit(A, count=1 + count)
+    await house.visit(B, count=2)
+    (late,) = await house.visit(B)
+    (later,) = await house.visit(A)
+    assert late.is_refused
+    assert later.is_refused
+    await house.let_all_go()
+
+
+async def test_nobody_waits_longer_than_the_longest_wait() -> None:
+    house = House(in_flight=1, wait_s=2.0)
+    inside, waiting = await house.visit(A, count=2)
+    house.clock.wind(1.9)
+    await settle()
+    assert not waiting.task.done()
+    house.clock.wind(0.1)
+    await settle()
+    assert waiting.is_refused
+    assert inside.is_inside
+    await house.let_all_go()
+
+
+async def test_one_who_got_in_is_not_thrown_out_when_the_wait_would_have_ended() -> None:
+    house = House(in_flight=1, wait_s=2.0)
+    first, second = await house.visit(A, count=2)
+    await house.let_go(first)
+    house.clock.wind(60.0)
+    await settle()
+    assert second.is_inside
+    await house.let_all_go()
+
+
+async def test_one_who_gives_up_waiting_frees_its_place_in_the_room() -> None:
+    house = House(in_flight=1, waiting=1)
+    _, waiting = await house.visit(A, count=2)
+    waiting.task.cancel()
+    await settle()
+    assert house.lanes.waiting_count == 0
+    (next_one,) = await house.visit(A)
+    assert not next_one.task.done()
+    await house.let_all_go()
+
+
+async def test_a_place_given_to_one_who_gives_up_in_that_moment_goes_to_the_next() -> None:
+    house = House(in_flight=1)
+    first, second, third = await house.visit(A, count=3)
+    first.on_leaving = second.task.cancel
+    await house.let_go(first)
+    assert second.task.cancelled()
+    assert third.is_inside
+    await house.let_all_go()
+
+
+async def test_a_place_is_not_wasted_on_one_who_gave_up_a_moment_before() -> None:
+    house = House(in_flight=1)
+    first, second, third = await house.visit(A, count=3)
+    second.task.cancel()
+    first.task.cancel()
+    await settle()
+    assert third.is_inside
+    await house.let_all_go()
+
+
+async def test_work_that_fails_or_is_cancelled_gives_its_place_back() -> None:
+    house = House(in_flight=1)
+
+    async def fail() -> None:
+        async with house.lanes.place(A, "x"):
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail()
+    (visit,) = await house.visit(A)
+    visit.task.cancel()
+    await settle()
+    assert house.lanes.in_flight_count == 0
+
+
+async def test_the_retry_delay_follows_the_pace_of_the_work_and_the_queue() -> None:
+    house = House(in_flight=1, waiting=1)
+    delays = []
+    for hold_s in (0.0, 20.0):
+        (visit,) = await house.visit(A)
+        house.clock.wind(hold_s)
+        await house.let_go(visit)
+        *_, refused = await house.visit(A, count=3)
+        refusal = refused.task.exception()
+        assert isinstance(refusal, Overloaded)
+        delays.append(refusal.retry_after_s)
+        await house.let_all_go()
+    assert delays == [MIN_RETRY_S, pytest.approx(4.0)]
+
+
+async def test_the_event_loop_serves_as_the_clock() -> None:
+    loop = asyncio.get_running_loop()
+    lanes = Lanes(max_in_flight=1, max_waiting=1, max_wait_s=0.0, per_tenant_in_flight=1, clock=loop)
+    async with lanes.place(A, "x"):
+        with pytest.raises(Overloaded):
+            async with lanes.place(A, "x"):
+                pytest.fail("there was no place")
+    assert (lanes.in_flight_count, lanes.waiting_count) == (0, 0)
+
+
+@pytest.mark.parametrize(("in_flight", "waiting", "wait_s", "per_tenant"), [(0, 1, 1, 1), (1, -1, 1, 1), (1, 1, -1, 1)])
+def test_lanes_that_let_nobody_in_are_refused(in_flight: int, waiting: int, wait_s: float, per_tenant: int) -> None:
+    with pytest.raises(SettingInvalid):
+        House(in_flight=in_flight, waiting=waiting, wait_s=wait_s, per_tenant=per_tenant)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("come"), st.sampled_from([A, B, C]), st.sampled_from("xy")),
+        st.tuples(
+            st.sampled_from(["go", "cancel", "go and cancel", "cancel while going"]),
+            st.integers(0, 99),
+            st.integers(0, 99),
+        ),
+        st.tuples(st.just("wind"), st.sampled_from([0.4, 1.0]), st.none()),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(steps=STEPS, in_flight=st.integers(1, 3), waiting=st.integers(0, 4), per_tenant=st.integers(1, 3))
+async def test_whatever_happens_no_limit_is_passed_and_no_place_is_lost_or_left_idle(
+    steps: list[tuple[object, ...]], in_flight: int, waiting: int, per_tenant: int
+) -> None:
+    house = House(in_flight=in_flight, waiting=waiting, per_tenant=per_tenant)
+    for step in steps:
+        await take(house, step)
+        inside = [visit for visit in house.visits if visit.is_inside]
+        queued = [visit for visit in house.visits if not visit.task.done() and not visit.is_inside]
+        by_tenant = {letter: sum(visit.name.startswith(letter) for visit in inside) for letter in "ABC"}
+        assert house.lanes.in_flight_count == len(inside) <= in_flight
+        assert house.lanes.waiting_count == len(queued) <= waiting
+        assert max(by_tenant.values()) <= per_tenant
+        if len(inside) < in_flight:
+            assert all(by_tenant[visit.name[0]] == per_tenant for visit in queued)
+    await house.let_all_go()
+
+
+async def take(house: House, step: tuple[object, ...]) -> None:
+    match step:
+        case ("come", UUID() as tenant_id, str() as caller):
+            await house.visit(tenant_id, caller)
+        case ("wind", float() as by_s, _):
+            house.clock.wind(by_s)
+        case (str() as deed, int() as one, int() as other) if house.visits:
+            first, second = (house.visits[index % len(house.visits)] for index in (one, other))
+            if deed == "cancel while going":
+                first.on_leaving = second.task.cancel
+            if deed != "cancel":
+                first.may_leave.set()
+            if deed in {"cancel", "go and cancel"}:
+                second.task.cancel()
+    await settle()

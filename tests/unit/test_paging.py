@@ -1,0 +1,137 @@
+"""Pages of a list call: sizes, tokens that lead on, and tokens that lead nowhere."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.errors import InvalidArgument
+from sidecar.rpc.paging import Listing, read_page_size
+
+KINDS = (datetime, str, int, UUID)
+LISTING = Listing("ListThings", ("tenant", "owner"), KINDS)
+KEYS = (datetime(2026, 5, 4, 3, 2, 1, 7, tzinfo=UTC), "ключ/é", 2**40, UUID(int=5))
+
+
+def token_for(listing: Listing, keys: tuple[Any, ...]) -> str:
+    """Return the token that a page of one row, followed by another, ends with."""
+    _, token = listing.cut([keys, keys], listing.read(1, ""), lambda row: row)
+    return token
+
+
+@pytest.mark.parametrize(("asked", "given_size"), [(0, 50), (1, 1), (1000, 1000), (1001, 1000), (2**31 - 1, 1000)])
+def test_a_page_has_a_default_and_a_largest_size(asked: int, given_size: int) -> None:
+    assert read_page_size(asked) == given_size
+
+
+def test_a_negative_page_size_is_refused_by_name() -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        read_page_size(-1)
+    assert caught.value.field == "page_size"
+
+
+def test_one_row_more_than_the_page_is_asked_for_and_never_shown() -> None:
+    page = LISTING.read(2, "")
+    rows, token = LISTING.cut([(*KEYS[:1], name, *KEYS[2:]) for name in "abc"], page, lambda row: row)
+    assert (page.limit, len(rows)) == (3, 2)
+    after = LISTING.read(2, token).after
+    assert after is not None
+    assert after[1] == "b"
+
+
+def test_the_last_page_has_no_token() -> None:
+    page = LISTING.read(2, "")
+    assert LISTING.cut([KEYS, KEYS], page, lambda row: row) == ([KEYS, KEYS], "")
+    assert LISTING.cut([], page, lambda row: row) == ([], "")
+
+
+@given(
+    st.tuples(
+        st.datetimes(timezones=st.just(UTC)), st.text("aé\n'\"ж", max_size=200), st.integers(0, 2**62), st.uuids()
+    )
+)
+def test_a_token_leads_on_from_the_last_row(keys: tuple[Any, ...]) -> None:
+    token = token_for(LISTING, keys)
+    assert LISTING.read(0, token).after == keys
+    assert token.isascii()
+    assert token.isprintable()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Listing("ListOthers", LISTING.arguments, KINDS),
+        Listing("ListThings", ("tenant", "another"), KINDS),
+        Listing("ListThings", ("tenantowner",), KINDS),
+        Listing("ListThings", LISTING.arguments, KINDS[:3]),
+    ],
+)
+def test_a_token_of_another_list_is_refused(other: Listing) -> None:
+    with pytest.raises(InvalidArgument) as caught:
+        other.read(0, token_for(LISTING, KEYS))
+    assert caught.value.field == "page_token"
+
+
+@given(st.data())
+def test_a_token_changed_in_one_place_is_refused(data: st.DataObject) -> None:
+    token = token_for(LISTING, KEYS)
+    place = data.draw(st.integers(0, len(token) - 1))
+    letter = data.draw(st.sampled_from("Aa0-_z=é\0 "))
+    changed = token[:place] + letter + token[place + 1 :]
+    if changed == token or _same_bytes(changed, token):
+        return
+    with pytest.raises(InvalidArgument):
+        LISTING.read(0, changed)
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["x", "\0", "é", "💥" * 10, "a" * 5000, "====", "W10", "bnVsbA", "eyJhIjoxfQ", base64.b64encode(b"[").decode()],
+)
+def test_what_is_no_token_is_refused(token: str) -> None:
+    with pytest.raises(InvalidArgument):
+        LISTING.read(0, token)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ("2026-05-04", "x", 1, str(KEYS[3])),
+        ("9" * 40, "x", 1, str(KEYS[3])),
+        (KEYS[0].isoformat(), 7, 1, str(KEYS[3])),
+        (KEYS[0].isoformat(), "a\0", 1, str(KEYS[3])),
+        (KEYS[0].isoformat(), "x", True, str(KEYS[3])),
+        (KEYS[0].isoformat(), "x", 2**63, str(KEYS[3])),
+        (KEYS[0].isoformat(), "x", 1, "5"),
+        (KEYS[0].isoformat(), "x", 1, None),
+        (None, [], {}, 1.5),
+    ],
+)
+def test_a_forged_token_with_keys_of_other_kinds_is_refused(keys: tuple[Any, ...]) -> None:
+    forged = base64.urlsafe_b64encode(orjson.dumps([LISTING._digest(keys), *keys])).decode().rstrip("=")
+    with pytest.raises(InvalidArgument) as caught:
+        LISTING.read(0, forged)
+    assert caught.value.field == "page_token"
+
+
+def test_a_store_is_told_where_to_begin_only_after_the_first_page() -> None:
+    single = Listing("ListNames", (), (str,))
+    assert single.read(1, "").starting("after") == {}
+    assert single.read(1, token_for(single, ("b",))).starting("after") == {"after": "b"}
+    assert LISTING.read(1, token_for(LISTING, KEYS)).starting("before") == {"before": KEYS}
+
+
+def _same_bytes(one: str, other: str) -> bool:
+    """Say whether two tokens decode alike: the last letter of base64 may carry unused bits."""
+    try:
+        pad = "=" * (-len(one) % 4)
+        return base64.urlsafe_b64decode(one + pad) == base64.urlsafe_b64decode(other + pad)
+    except ValueError:
+        return False
