@@ -6,7 +6,7 @@
 -- The score is BM25 (Robertson and Zaragoza 2009; k1 = 1.2, b = 0.75, term frequency taken as 1, since the texts are short): the
 -- sum over a question's words of idf / (0.25 k1 + 0.75 k1 length / mean + 1). `coverage` is the share of the question's idf that
 -- a text matches, 0 to 1. Words are joined with OR; the eight rarest that are found count, and words that nobody wrote only fill
--- up to eight; a word found more than 1,000 times counts as 1,000.
+-- up to eight; a word found more than 400 times counts as 400.
 
 -- The text as it is searched: stemmed, and unstemmed beside it for names, numbers and other languages.
 CREATE FUNCTION search_vector(p_words text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -35,7 +35,7 @@ BEGIN
         SELECT words.ord, found.position, found.word_count FROM words CROSS JOIN LATERAL (
             SELECT t.position, t.word_count FROM turns t
             WHERE t.tenant_id = p_tenant AND t.owner_id = p_owner AND t.thread_id = p_thread AND t.search_tsv @@ words.q
-            LIMIT 1000) found
+            LIMIT 400) found
     ), weights AS (
         SELECT words.ord, word_weight(count(hits.ord)) AS weight FROM words LEFT JOIN hits USING (ord) GROUP BY words.ord
         ORDER BY count(hits.ord) = 0, 2 DESC, 1 LIMIT 8
@@ -58,7 +58,7 @@ BEGIN
         SELECT words.ord, found.memory_id, found.word_count FROM words CROSS JOIN LATERAL (
             SELECT m.memory_id, m.word_count FROM memories m
             WHERE m.tenant_id = p_tenant AND m.owner_id = p_owner AND m.search_tsv @@ words.q
-            LIMIT 1000) found
+            LIMIT 400) found
     ), weights AS (
         SELECT words.ord, word_weight(count(hits.ord)) AS weight FROM words LEFT JOIN hits USING (ord) GROUP BY words.ord
         ORDER BY count(hits.ord) = 0, 2 DESC, 1 LIMIT 8
@@ -81,7 +81,7 @@ BEGIN
         SELECT words.ord, found.chunk_id, found.word_count FROM words CROSS JOIN unnest(p_bases) AS b (base_id) CROSS JOIN LATERAL (
             SELECT c.chunk_id, c.word_count FROM chunks c
             WHERE c.tenant_id = p_tenant AND c.base_id = b.base_id AND c.search_tsv @@ words.q
-            LIMIT 1000) found
+            LIMIT 400) found
     ), weights AS (
         SELECT words.ord, word_weight(count(hits.ord)) AS weight FROM words LEFT JOIN hits USING (ord) GROUP BY words.ord
         ORDER BY count(hits.ord) = 0, 2 DESC, 1 LIMIT 8
@@ -105,7 +105,7 @@ BEGIN
         SELECT words.ord, found.page_id, found.word_count FROM words CROSS JOIN LATERAL (
             SELECT p.page_id, p.word_count FROM wiki_pages p
             WHERE p.tenant_id = p_tenant AND p.owner_id = p_owner AND p.search_tsv @@ words.q AND p.status = 'active'
-            LIMIT 1000) found
+            LIMIT 400) found
     ), weights AS (
         SELECT words.ord, word_weight(count(hits.ord)) AS weight FROM words LEFT JOIN hits USING (ord) GROUP BY words.ord
         ORDER BY count(hits.ord) = 0, 2 DESC, 1 LIMIT 8
@@ -128,7 +128,7 @@ BEGIN
         SELECT words.ord, found.section_id, found.word_count FROM words CROSS JOIN LATERAL (
             SELECT s.section_id, s.word_count FROM wiki_page_sections s
             WHERE s.tenant_id = p_tenant AND s.owner_id = p_owner AND s.search_tsv @@ words.q
-            LIMIT 1000) found
+            LIMIT 400) found
     ), weights AS (
         SELECT words.ord, word_weight(count(hits.ord)) AS weight FROM words LEFT JOIN hits USING (ord) GROUP BY words.ord
         ORDER BY count(hits.ord) = 0, 2 DESC, 1 LIMIT 8

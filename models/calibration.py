@@ -28,7 +28,7 @@ _COLD_HEADROOM = 0.08
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What is known about a model: provider's tokens over ours, the mean relative error left, and reports used and ignored."""
+    """What is known of a model: the provider's tokens over ours, the relative error left, reports used and ignored."""
 
     ratio: float = 1.0
     error: float = 0.0
@@ -62,8 +62,8 @@ class Usage:
 def learn(calibration: Calibration, usage: Usage) -> Calibration:
     """Return the calibration after one more report.
 
-    The ratio is an exponential moving average, faster upwards than downwards, kept within 0.7 to 2.0. Reports that cannot be
-    about this prompt (none or too few tokens, or a ratio beyond half the floor or twice the ceiling) are only counted.
+    The ratio is an exponential moving average, faster upwards than downwards, within 0.7 to 2.0. Reports that cannot be
+    about this prompt (too few tokens, or a ratio beyond half the floor or twice the ceiling) are only counted.
     """
     observed = _observed(usage)
     if observed is None:
@@ -84,8 +84,8 @@ def learn(calibration: Calibration, usage: Usage) -> Calibration:
 def headroom_ratio(calibration: Calibration, *, is_exact: bool) -> float:
     """Return the fraction of the window to leave free for counting errors.
 
-    Exact counts: 0.5 %, more (to 8 %) where a provider keeps counting more than we do. Estimates: 8 % until the ratio is
-    trusted, then twice the error left, within 2 % and 12 %.
+    Exact counts: 0.5 %, more (to 8 %) where a provider keeps counting more than we do. Estimates: 8 % until the ratio
+    is trusted, then twice the error left, within 2 % and 12 %.
     """
     if is_exact:
         excess = max(0.0, calibration.trusted_ratio - 1.0)

@@ -1,9 +1,9 @@
 """Exact token counts in OpenAI's encodings, offline.
 
-`toktok` counts: linear on hostile input, and without holding the interpreter's lock. `tiktoken` is the reference it is held
-to: its ranks come from a file in an installed wheel, are checked by the sha256 that tiktoken itself expects and stay in
-memory, so nothing is downloaded, written, or read from the environment. Text that looks like a special token is plain text.
-The one difference known: a letter new in Unicode 17 right before an English contraction counts one less than in tiktoken.
+`toktok` counts: linear on hostile input, and without holding the interpreter's lock. `tiktoken` is the reference it is
+held to: its ranks come from a file in an installed wheel, are checked by the sha256 that tiktoken itself expects and
+stay in memory, so nothing is downloaded, written, or read from the environment. Special-token text is plain text.
+The one difference known: a letter new in Unicode 17 right before an English contraction counts one less.
 """
 
 from __future__ import annotations

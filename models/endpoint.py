@@ -37,7 +37,7 @@ class BreakerPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The right to one call. Its `era` is the breaker's state that gave it, so that a late result changes no newer one."""
+    """The right to one call. `era` is the breaker's state that gave it, so that a late result changes no newer one."""
 
     era: int
     is_probe: bool

@@ -1,37 +1,54 @@
-"""Models: their windows, output caps, tokenizers and prices, in one table.
+"""The models' windows, output caps, tokenizers and prices: one table, of 2026-11-21.
 
-State of 2026-11-21. Windows, caps and prices are the providers' published ones (OpenAI, Anthropic, Amazon Bedrock price
-list), each price taken only where two listings agreed; None means not known, and then no money is shown. Prices are USD per
-million tokens, on demand, in the standard tier; a cache write is the five-minute one. A model with a dearer tier for long
-prompts has a price up to that length only. A provider's change is an edit here, and of this date.
+Source: the providers' published model and price pages (OpenAI, Anthropic, Amazon Bedrock), each price checked against a
+second listing; None means not known or not settled, and then no money is shown. Prices are USD per million tokens, on
+demand, in the standard tier, for any region; a cache write is the five-minute one. Where long prompts cost more, the
+price holds up to a length only. A window that two listings give differently is the smaller one.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from types import MappingProxyType
-from typing import Final
-
-from models.errors import UnknownModel
+from typing import Final, TypeAlias
 
 UNKNOWN_TOKENIZER: Final = "claude_3"
+
+Regions: TypeAlias = tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How many tokens a model takes and gives; `max_input_tokens` where one prompt may not fill the window."""
+
+    context_tokens: int
+    max_output_tokens: int | None = None
+    max_input_tokens: int | None = None
+
+    def input_limit_tokens(self, response_reserve_tokens: int) -> int:
+        """Return how many tokens a prompt may have when so many are kept for the answer."""
+        room = self.context_tokens - response_reserve_tokens
+        return room if self.max_input_tokens is None else min(room, self.max_input_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens; None is unknown. `up_to_tokens` bounds the prompts it holds for."""
+    """USD per million tokens; None is unknown. `up_to_tokens` bounds the prompts it holds for.
+
+    `regions` pairs a Bedrock region prefix with the factor on the price there; under any other the price is unknown.
+    """
 
     input_usd: float
     output_usd: float
     cache_read_usd: float | None = None
     cache_write_usd: float | None = None
+    regions: Regions = ()
     up_to_tokens: int | None = None
 
-    def times(self, factor: float) -> Price:
-        """Return the price multiplied, as a region's surcharge does."""
+    def within(self, region: str) -> Price | None:
+        """Return the price under a Bedrock region prefix, None where it is not known."""
+        factor = dict(self.regions).get(region)
+        if factor is None:
+            return None
         read, write = self.cache_read_usd, self.cache_write_usd
         return replace(
             self,
@@ -43,132 +60,152 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
-    """The tokens of one call. `input_tokens` holds the cached ones too, as providers report them together."""
-
-    input_tokens: int
-    output_tokens: int = 0
-    cache_read_tokens: int = 0
-    cache_write_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Model:
-    """One model. `max_input_tokens` is given where the provider takes less than the window in one prompt.
-
-    `regions` maps a Bedrock region prefix to the factor on the price there; a prefix not named has an unknown price.
-    """
+    """One model; `tokenizer` is an encoding or a family of `models/estimates.py`. It goes by `ids`, or by its name."""
 
     name: str
-    context_window_tokens: int
-    max_output_tokens: int | None
+    window: Window
     tokenizer: str
     price: Price | None = None
-    regions: Mapping[str, float] = MappingProxyType({})
-    max_input_tokens: int | None = None
     ids: tuple[str, ...] = ()
 
-    def input_limit_tokens(self, response_reserve_tokens: int) -> int:
-        """Return how many tokens a prompt may have when so many are kept for the answer."""
-        room = self.context_window_tokens - response_reserve_tokens
-        return room if self.max_input_tokens is None else min(room, self.max_input_tokens)
 
+_US: Regions = (("us", 1.0),)
+_US_PLUS: Regions = (("us", 1.1),)
+_LEVEL: Regions = (("us", 1.0), ("eu", 1.0), ("apac", 1.0))
+# Since Claude 4.5 a call that is kept within a geography costs a tenth more than one that may go anywhere.
+_PLUS: Regions = (("us", 1.1), ("eu", 1.1), ("apac", 1.1), ("au", 1.1), ("jp", 1.1))
 
-@dataclass(frozen=True, slots=True)
-class ModelId:
-    """A model id taken apart: the names to look up, the most telling first, and the Bedrock region prefix (or none)."""
+_GPT_4O = Window(128_000, 16_384)
+_GPT_4_1 = Window(1_047_576, 32_768)
+_GPT_5 = Window(400_000, 128_000, 272_000)
+_GPT_5_4 = Window(1_050_000, 128_000, 922_000)
+_O_SERIES = Window(200_000, 100_000)
+_200K = Window(200_000, 64_000)
+_1M = Window(1_000_000, 128_000)
+_LONG = 272_000
 
-    names: tuple[str, ...]
-    region: str
+# fmt: off
+_OPENAI = (
+    Model("gpt-3.5-turbo", Window(16_385, 4_096), "cl100k_base", Price(0.5, 1.5)),
+    Model("gpt-4", Window(8_192, 8_192), "cl100k_base", Price(30, 60)),
+    Model("gpt-4-turbo", Window(128_000, 4_096), "cl100k_base", Price(10, 30)),
+    Model("gpt-4o", _GPT_4O, "o200k_base", Price(2.5, 10, 1.25)),
+    Model("gpt-4o", Window(128_000, 4_096), "o200k_base", Price(5, 15), ids=("gpt-4o-2024-05-13",)),
+    Model("gpt-4o-mini", _GPT_4O, "o200k_base", Price(0.15, 0.6, 0.075)),
+    Model("gpt-4.1", _GPT_4_1, "o200k_base", Price(2, 8, 0.5)),
+    Model("gpt-4.1-mini", _GPT_4_1, "o200k_base", Price(0.4, 1.6, 0.1)),
+    Model("gpt-4.1-nano", _GPT_4_1, "o200k_base", Price(0.1, 0.4, 0.025)),
+    Model("gpt-5", _GPT_5, "o200k_base", Price(1.25, 10, 0.125)),
+    Model("gpt-5-mini", _GPT_5, "o200k_base", Price(0.25, 2, 0.025)),
+    Model("gpt-5-nano", _GPT_5, "o200k_base", Price(0.05, 0.4, 0.005)),
+    Model("gpt-5-codex", _GPT_5, "o200k_base", Price(1.25, 10, 0.125)),
+    Model("gpt-5-pro", _GPT_5, "o200k_base", Price(15, 120)),
+    Model("gpt-5-chat", _GPT_4O, "o200k_base", Price(1.25, 10, 0.125)),
+    Model("gpt-5.1", _GPT_5, "o200k_base", Price(1.25, 10, 0.125)),
+    Model("gpt-5.1-chat", _GPT_4O, "o200k_base", Price(1.25, 10, 0.125)),
+    Model("gpt-5.1-codex", _GPT_5, "o200k_base", Price(1.25, 10, 0.125), ids=("gpt-5.1-codex", "gpt-5.1-codex-max")),
+    Model("gpt-5.1-codex-mini", _GPT_5, "o200k_base", Price(0.25, 2, 0.025)),
+    Model("gpt-5.2", _GPT_5, "o200k_base", Price(1.75, 14, 0.175), ids=("gpt-5.2", "gpt-5.2-codex")),
+    Model("gpt-5.2-chat", _GPT_4O, "o200k_base", Price(1.75, 14, 0.175)),
+    Model("gpt-5.2-pro", _GPT_5, "o200k_base", Price(21, 168)),
+    Model("gpt-5.3-chat", _GPT_4O, "o200k_base", Price(1.75, 14, 0.175)),
+    Model("gpt-5.3-codex", _GPT_5, "o200k_base", Price(1.75, 14, 0.175)),
+    Model("gpt-5.4", _GPT_5_4, "o200k_base", Price(2.5, 15, 0.25, regions=_US_PLUS, up_to_tokens=_LONG)),
+    Model("gpt-5.4-mini", _GPT_5, "o200k_base", Price(0.75, 4.5, 0.075)),
+    Model("gpt-5.4-nano", _GPT_5, "o200k_base", Price(0.2, 1.25, 0.02)),
+    Model("gpt-5.4-pro", _GPT_5_4, "o200k_base", Price(30, 180, up_to_tokens=_LONG)),
+    Model("gpt-5.5", _GPT_5_4, "o200k_base", Price(5, 30, 0.5, regions=_US_PLUS, up_to_tokens=_LONG)),
+    Model("gpt-5.5-pro", _GPT_5_4, "o200k_base", Price(30, 180, up_to_tokens=_LONG)),
+    Model("gpt-5.6-sol", _GPT_5_4, "o200k_base", ids=("gpt-5.6-sol", "gpt-5.6")),
+    Model("gpt-5.6-terra", _GPT_5_4, "o200k_base"),
+    Model("gpt-5.6-luna", _GPT_5_4, "o200k_base"),
+    Model("gpt-6-astra", _GPT_5_4, "near_o200k"),
+    Model("gpt-6-sol", _GPT_5_4, "near_o200k"),
+    Model("gpt-6-luna", _GPT_5_4, "near_o200k"),
+    Model("gpt-6.1-sol", _GPT_5_4, "near_o200k"),
+    Model("gpt-6.1-terra", _GPT_5_4, "near_o200k"),
+    Model("o1", _O_SERIES, "o200k_base", Price(15, 60, 7.5)),
+    Model("o1-mini", Window(128_000, 65_536), "o200k_base", Price(1.1, 4.4, 0.55)),
+    Model("o1-pro", _O_SERIES, "o200k_base", Price(150, 600)),
+    Model("o3", _O_SERIES, "o200k_base", Price(2, 8, 0.5)),
+    Model("o3-mini", _O_SERIES, "o200k_base", Price(1.1, 4.4, 0.55)),
+    Model("o3-pro", _O_SERIES, "o200k_base", Price(20, 80)),
+    Model("o4-mini", _O_SERIES, "o200k_base", Price(1.1, 4.4, 0.275)),
+    # The open weights run anywhere; only Bedrock's ids say what they cost.
+    Model("gpt-oss-120b", Window(131_072), "o200k_harmony"),
+    Model("gpt-oss-20b", Window(131_072), "o200k_harmony"),
+    Model("gpt-oss-120b", Window(128_000, 16_384), "o200k_harmony", Price(0.15, 0.6), ids=("openai.gpt-oss-120b",)),
+    Model("gpt-oss-20b", Window(128_000, 16_384), "o200k_harmony", Price(0.07, 0.3), ids=("openai.gpt-oss-20b",)),
+)
 
+_ANTHROPIC = (
+    Model("claude-3-haiku", Window(200_000, 4_096), "claude_3", Price(0.25, 1.25, 0.03, 0.3, _LEVEL)),
+    Model("claude-3-sonnet", Window(200_000, 4_096), "claude_3", Price(3, 15, regions=_LEVEL)),
+    Model("claude-3-opus", Window(200_000, 4_096), "claude_3", Price(15, 75, 1.5, 18.75, _LEVEL)),
+    Model("claude-3-5-haiku", Window(200_000, 8_192), "claude_3", Price(0.8, 4, 0.08, 1, _LEVEL)),
+    Model("claude-3-5-sonnet", Window(200_000, 8_192), "claude_3", Price(3, 15, 0.3, 3.75, _LEVEL)),
+    Model("claude-3-7-sonnet", _200K, "claude_3", Price(3, 15, 0.3, 3.75, _LEVEL)),
+    Model("claude-sonnet-4", _200K, "claude_3", Price(3, 15, 0.3, 3.75, _LEVEL),
+          ids=("claude-sonnet-4", "claude-sonnet-4-0")),
+    Model("claude-opus-4", Window(200_000, 32_000), "claude_3", Price(15, 75, 1.5, 18.75, _LEVEL),
+          ids=("claude-opus-4", "claude-opus-4-0")),
+    Model("claude-opus-4-1", Window(200_000, 32_000), "claude_3", Price(15, 75, 1.5, 18.75, _LEVEL)),
+    Model("claude-sonnet-4-5", _200K, "claude_3", Price(3, 15, 0.3, 3.75, _PLUS)),
+    Model("claude-haiku-4-5", _200K, "claude_3", Price(1, 5, 0.1, 1.25, _PLUS)),
+    Model("claude-opus-4-5", _200K, "claude_3", Price(5, 25, 0.5, 6.25, _PLUS)),
+    Model("claude-sonnet-4-6", Window(1_000_000, 64_000), "claude_3", Price(3, 15, 0.3, 3.75, _PLUS)),
+    Model("claude-opus-4-6", _1M, "claude_3", Price(5, 25, 0.5, 6.25, _PLUS)),
+    Model("claude-opus-4-7", _1M, "claude_4_7", Price(5, 25, 0.5, 6.25, _PLUS)),
+    Model("claude-opus-4-8", _1M, "claude_4_7", Price(5, 25, 0.5, 6.25, _PLUS)),
+    Model("claude-opus-5", _1M, "claude_4_7", Price(5, 25, 0.5, 6.25, _PLUS)),
+    Model("claude-opus-5-5", _1M, "claude_4_7", Price(4, 20, 0.2, 5, _PLUS)),
+    Model("claude-sonnet-5", _1M, "claude_4_7", Price(2, 10, 0.2, 2.5, _PLUS)),
+    Model("claude-sonnet-5-5", _1M, "claude_4_7", Price(2, 10, 0.1, 2.5, _PLUS)),
+    Model("claude-haiku-5-5", _1M, "claude_4_7", Price(0.1, 0.5, 0.01, 0.125, _PLUS, up_to_tokens=100_000)),
+    Model("claude-fable-5", _1M, "claude_4_7", Price(10, 50, 1, 12.5, _PLUS)),
+    Model("claude-fable-5-1", _1M, "claude_4_7", Price(10, 50, 0.25, 12.5, _PLUS)),
+    Model("claude-mythos-5", _1M, "claude_4_7", Price(10, 50, 1, 12.5, _US_PLUS)),
+    Model("claude-mythos-5-1", _1M, "claude_4_7", Price(10, 50, 0.25, 12.5, _US_PLUS)),
+)
 
-_ARN_OR_PATH = re.compile(r"^.*/")
-_REGION = re.compile(r"^(us-gov|us|eu|apac|au|jp|ca|global)\.(?=[a-z])")
-_VENDOR = re.compile(r"^(anthropic|openai|amazon|meta|mistral)\.(?=[a-z])")
-# Bedrock's `-v1:0`, `-v1`, gpt-oss's `-1:0`, and a provisioned window as `:48k` after them.
-_VERSION = re.compile(r"(-v\d+(:\d+)?|-\d+:\d+)(:\d+k)?$")
-_DATE = re.compile(r"([-@]20\d{6}|-20\d\d-\d\d-\d\d|-latest)$")
+_AMAZON = (
+    Model("nova-micro", Window(128_000, 10_000), UNKNOWN_TOKENIZER, Price(0.035, 0.14, 0.00875, regions=_US)),
+    Model("nova-lite", Window(300_000, 10_000), UNKNOWN_TOKENIZER, Price(0.06, 0.24, 0.015, regions=_US)),
+    Model("nova-pro", Window(300_000, 10_000), UNKNOWN_TOKENIZER, Price(0.8, 3.2, 0.2, regions=_US)),
+    Model("nova-premier", Window(1_000_000, 10_000), UNKNOWN_TOKENIZER, Price(2.5, 12.5, 0.625, regions=_US)),
+    Model("nova-2-lite", Window(1_000_000, 64_000), UNKNOWN_TOKENIZER, Price(0.3, 2.5, 0.075, regions=_US_PLUS)),
+    Model("nova-2-pro-preview", Window(1_000_000, 64_000), UNKNOWN_TOKENIZER),
+)
 
+_META = (
+    Model("llama3-8b-instruct", Window(8_192, 2_048), "llama_3", Price(0.3, 0.6, regions=_US)),
+    Model("llama3-70b-instruct", Window(8_192, 2_048), "llama_3", Price(2.65, 3.5, regions=_US)),
+    Model("llama3-1-8b-instruct", Window(128_000, 4_096), "llama_3", Price(0.22, 0.22, regions=_US)),
+    Model("llama3-1-70b-instruct", Window(128_000, 4_096), "llama_3", Price(0.72, 0.72, regions=_US)),
+    Model("llama3-1-405b-instruct", Window(128_000, 4_096), "llama_3", Price(2.4, 2.4, regions=_US)),
+    Model("llama3-2-1b-instruct", Window(128_000, 4_096), "llama_3", Price(0.1, 0.1, regions=_US)),
+    Model("llama3-2-3b-instruct", Window(128_000, 4_096), "llama_3", Price(0.15, 0.15, regions=_US)),
+    Model("llama3-2-11b-instruct", Window(128_000, 4_096), "llama_3", Price(0.16, 0.16, regions=_US)),
+    Model("llama3-2-90b-instruct", Window(128_000, 4_096), "llama_3", Price(0.72, 0.72, regions=_US)),
+    Model("llama3-3-70b-instruct", Window(128_000, 4_096), "llama_3", Price(0.72, 0.72, regions=_US)),
+    Model("llama4-scout-17b-instruct", Window(3_500_000, 8_192), "llama_3", Price(0.17, 0.66, regions=_US)),
+    Model("llama4-maverick-17b-instruct", Window(1_000_000, 8_192), "llama_3", Price(0.24, 0.97, regions=_US)),
+)
 
-def model_id_of(text: str) -> ModelId:
-    """Return an id without what does not change the model: ARN, path, region, version and date, and at last the vendor.
+_MISTRAL = (
+    Model("mistral-7b-instruct", Window(32_000, 4_096), "mistral_32k", Price(0.15, 0.2)),
+    Model("mixtral-8x7b-instruct", Window(32_000, 4_096), "mistral_32k", Price(0.45, 0.7)),
+    Model("mistral-small-2402", Window(32_000, 4_096), "mistral_32k", Price(1, 3)),
+    Model("mistral-large-2402", Window(32_000, 4_096), "mistral_32k", Price(4, 12)),
+    Model("mistral-large-2407", Window(128_000, 8_191), "mistral_32k", Price(2, 6)),
+    Model("pixtral-large-2502", Window(128_000), "mistral_32k", Price(2, 6, regions=_LEVEL)),
+    Model("mistral-large-3-675b-instruct", Window(256_000, 32_000), "mistral_tekken", Price(0.5, 1.5)),
+    Model("ministral-3-3b-instruct", Window(128_000, 8_000), "mistral_tekken", Price(0.1, 0.1)),
+    Model("ministral-3-8b-instruct", Window(128_000, 8_000), "mistral_tekken", Price(0.15, 0.15)),
+    Model("ministral-3-14b-instruct", Window(128_000, 8_000), "mistral_tekken", Price(0.2, 0.2)),
+    Model("magistral-small-2509", Window(128_000, 40_000), "mistral_tekken", Price(0.5, 1.5)),
+)
+# fmt: on
 
-    `us.anthropic.claude-sonnet-4-5-20250929-v1:0` has region `us` and the last name `claude-sonnet-4-5`.
-    """
-    bare = _ARN_OR_PATH.sub("", text.strip().lower())
-    prefix = _REGION.match(bare)
-    region = prefix[1] if prefix else ""
-    full = _REGION.sub("", bare)
-    unversioned = _VERSION.sub("", full)
-    undated = _DATE.sub("", unversioned)
-    names = (full, unversioned, undated, *(_VENDOR.sub("", name) for name in (full, unversioned, undated)))
-    return ModelId(tuple(dict.fromkeys(names)), "" if region == "global" else region)
-
-
-@dataclass(frozen=True, slots=True)
-class Catalog:
-    """The models known, by every id they go by. `CATALOG` is the table below; settings may add to it."""
-
-    by_id: Mapping[str, Model]
-
-    def having(self, models: Iterable[Model]) -> Catalog:
-        """Return a catalog with these models too; one of a name that is known replaces it."""
-        return Catalog(MappingProxyType({**self.by_id, **_by_id(models)}))
-
-    def find(self, model_id: str) -> Model | None:
-        """Return the model, with its price as in the id's region, or None."""
-        parsed = model_id_of(model_id)
-        found = next((self.by_id[name] for name in parsed.names if name in self.by_id), None)
-        if found is None or found.price is None or not parsed.region:
-            return found
-        factor = found.regions.get(parsed.region)
-        return replace(found, price=None if factor is None else found.price.times(factor))
-
-    def require(self, model_id: str, context_window_tokens: int | None = None) -> Model:
-        """Return the model; a window given by hand wins over the table's, and makes do for a model that is not in it.
-
-        Raises UnknownModel when there is no window.
-        """
-        found = self.find(model_id)
-        if context_window_tokens is None:
-            if found is None:
-                raise UnknownModel(model_id, self._close_to(model_id))
-            return found
-        if found is None:
-            return Model(self.name_of(model_id), context_window_tokens, None, UNKNOWN_TOKENIZER)
-        return replace(found, context_window_tokens=context_window_tokens, max_input_tokens=None)
-
-    def name_of(self, model_id: str) -> str:
-        """Return the one name a model has whatever id it is called by; its barest id when it is not known."""
-        found = self.find(model_id)
-        return found.name if found else model_id_of(model_id).names[-1]
-
-    def tokenizer_of(self, model_id: str) -> str:
-        """Return the name of the model's encoding, or of the family its tokens are estimated as."""
-        found = self.find(model_id)
-        return found.tokenizer if found else UNKNOWN_TOKENIZER
-
-    def _close_to(self, model_id: str) -> list[str]:
-        # Ids are short; a megabyte sent in one's place must not be compared with the whole table.
-        return get_close_matches(model_id_of(model_id[:200]).names[-1], list(self.by_id), n=3)
-
-
-def cost_usd(model: Model, spending: Spending) -> float | None:
-    """Return what a call costs in USD; None where a price it needs is not known."""
-    price = model.price
-    if price is None or (price.up_to_tokens is not None and spending.input_tokens > price.up_to_tokens):
-        return None
-    cached = spending.cache_read_tokens + spending.cache_write_tokens
-    parts = (
-        (max(0, spending.input_tokens - cached), price.input_usd),
-        (spending.output_tokens, price.output_usd),
-        (spending.cache_read_tokens, price.cache_read_usd),
-        (spending.cache_write_tokens, price.cache_write_usd),
-    )
-    if any(tokens and usd is None for tokens, usd in parts):
-        return None
-    return sum(tokens * (usd or 0.0) for tokens, usd in parts) / 1_000_000
-
-
-def _by_id(models: Iterable[Model]) -> dict[str, Model]:
-    return {known_as: model for model in models for known_as in (model.name, *model.ids)}
+MODELS: Final = (*_OPENAI, *_ANTHROPIC, *_AMAZON, *_META, *_MISTRAL)

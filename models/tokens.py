@@ -1,8 +1,8 @@
 """Meters: how many tokens a text is for a given model.
 
-A meter is exact where the model's encoding is public, and an estimate with a learned ratio where it is not. Either way counts
-add up: for pieces that end in a newline and do not begin with white space or a slash, the pieces' counts sum to no less than
-the whole's. Nothing here reads a clock, a file or a setting; loading an encoding is the only thing that happens once.
+A meter is exact where the model's encoding is public, and an estimate with a learned ratio where it is not. Either way
+counts add up: for pieces that end in a newline and begin with neither white space nor a slash, they sum to no less than
+the whole's. Nothing here reads a clock or a setting; loading an encoding is the only thing that happens once.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from models.calibration import Calibration, headroom_ratio
-from models.encodings import EncodingName, count, count_one, warm
-from models.estimates import WEIGHTS, Weights, class_counts
-from models.prices import CATALOG, Catalog
+from models.catalog import CATALOG, Catalog
+from models.encodings import ENCODINGS, EncodingName, count, count_one, warm
+from models.estimates import WEIGHTS, class_counts
 
 __all__ = [
     "COUNTED",
@@ -34,11 +34,7 @@ __all__ = [
 COUNTED: Final[tuple[EncodingName, ...]] = ("o200k_base", "cl100k_base")
 
 _NOTHING_LEARNED: Mapping[str, Calibration] = MappingProxyType({})
-_EXACT: Final[Mapping[str, EncodingName]] = MappingProxyType({
-    "o200k_base": "o200k_base",
-    "o200k_harmony": "o200k_harmony",
-    "cl100k_base": "cl100k_base",
-})  # fmt: skip
+_EXACT: Final[Mapping[str, EncodingName]] = MappingProxyType({encoding: encoding for encoding in ENCODINGS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,29 +136,26 @@ class EstimateMeter:
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of each text."""
         exact = count(texts, "o200k_base")
-        return [self._estimate(tokens, class_counts(text)) for tokens, text in zip(exact, texts, strict=True)]
+        of_text = WEIGHTS[self.family].of_text
+        return [self._tokens(of_text(text, tokens)) for text, tokens in zip(texts, exact, strict=True)]
 
     def count_one(self, text: str) -> int:
         """Return the tokens of one text."""
-        return self._estimate(count_one(text, "o200k_base"), class_counts(text))
+        return self._tokens(WEIGHTS[self.family].of_text(text, count_one(text, "o200k_base")))
 
     def from_stored(self, counts: TextCounts) -> int:
         """Return the estimate from the stored counts."""
-        return self._estimate(counts.o200k_base, counts.classes)
+        return self._tokens(WEIGHTS[self.family].of_counts(counts.o200k_base, counts.classes))
 
-    def _estimate(self, o200k_tokens: int, classes: tuple[int, ...]) -> int:
+    def _tokens(self, millitokens: int) -> int:
         # Whole numbers throughout: a rounding error here could make the parts cost less than the whole.
-        return -(-self._weights.millitokens(o200k_tokens, classes) * self.ratio_milli // 1_000_000)
-
-    @property
-    def _weights(self) -> Weights:
-        return WEIGHTS[self.family]
+        return -(-millitokens * self.ratio_milli // 1_000_000)
 
 
 def meter_for(
     model_id: str, calibrations: Mapping[str, Calibration] = _NOTHING_LEARNED, *, catalog: Catalog = CATALOG
 ) -> Meter:
-    """Return the meter of a model; one that is not in the catalog is estimated cautiously, as its window is given by hand.
+    """Return the meter of a model; one that is not in the catalog is estimated, since its window can be given by hand.
 
     `calibrations` are by `calibration_key`; one of too few reports changes nothing.
     """
@@ -175,7 +168,7 @@ def meter_for(
 
 
 def calibration_key(model_id: str, *, catalog: Catalog = CATALOG) -> str:
-    """Return the name under which a model's calibration is kept: the same for its regions, vendors and dated versions."""
+    """Return the name that a model's calibration is kept under: one for all its regions, vendors and dated versions."""
     return catalog.name_of(model_id)
 
 
@@ -185,5 +178,5 @@ def stored_counts(text: str) -> TextCounts:
 
 
 def recalled_counts(text: str, *, o200k_base: int, cl100k_base: int) -> TextCounts:
-    """Return `stored_counts` of a text whose token counts alone were kept: its characters are classed, nothing is tokenized."""
+    """Return `stored_counts` of a text of which only the token counts were kept; nothing is tokenized again."""
     return TextCounts(o200k_base, cl100k_base, class_counts(text))

@@ -8,16 +8,18 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
-from sidecar.errors import PoolTooSmall, RequiredSourceFailed
+from sidecar.errors import RequiredSourceFailed
 from sidecar.fences import Fences
 from sidecar.inquiry import Asking, Findings, Inquiry
-from sidecar.meters import Meters
+from models.tokens import Meter
+from sidecar.meters import MESSAGE_TOKENS, Meters, history
 from sidecar.profiles import InForce, Profiles
 from sidecar.recorder import Recorder
 from sidecar.sources import Query
 from sidecar.turn import receipt as receipts
-from sidecar.turn.fitting import Fitted, Fitting, Spent, fit, pool_of
-from sidecar.turn.items import Meter, SourceReport, Status
+from sidecar.turn.fitting import Fitted, Fitting, fit
+from sidecar.turn.items import SourceReport, Status
+from sidecar.turn.pool import Spent, pool_of
 from sidecar.turn.profile import Allocation, Profile
 from store.receipts import NewReceipt
 from store.scope import Scope
@@ -85,18 +87,17 @@ class Assembler:
         began_s = self._clocks.steady_s()
         in_force = await self._profiles.in_force(scope.tenant_id, question.agent_id, question.space_id)
         profile = in_force.with_overrides(question.overrides)
-        meter, window_tokens = await self._meters.of(scope.tenant_id, question.model_id, question.context_window_tokens)
-        spent = _spent(question, profile, meter)
-        pool_tokens = pool_of(profile, window_tokens=window_tokens, spent=spent, meter=meter).pool_tokens
-        asking = self._asking(question, scope, in_force, profile, pool_tokens, due_s)
-        findings = await self._inquiry.ask(asking)
+        metered = await self._meters.of(scope.tenant_id, question.model_id, question.context_window_tokens)
+        spent = _spent(question, profile, metered.meter)
+        pool = pool_of(profile, window_tokens=metered.window_tokens, spent=spent, meter=metered.meter)
+        findings = await self._inquiry.ask(self._asking(question, scope, in_force, profile, pool.pool_tokens, due_s))
         _check_required(findings, profile)
         fitting = Fitting(
             profile=profile,
-            window_tokens=window_tokens,
+            window_tokens=metered.window_tokens,
             spent=spent,
             reports=findings.reports,
-            history=self._meters.recounted(findings.history, meter),
+            history=history(findings.history, metered.meter),
             summary=findings.summary,
             seen_item_ids=question.seen_item_ids,
             fence_tag=await self._fences.tag(scope, question.thread_id),
@@ -146,3 +147,35 @@ class Assembler:
             )
 
         self._recorder.record(assembly.receipt_id, make)
+
+
+def _spent(question: Question, profile: Profile, meter: Meter) -> Spent:
+    """Return what is spent before context: counted where texts are given, the profile's where nothing is."""
+    given = (question.system, question.tools, question.message)
+    counted = iter(meter.count([part for part in given if isinstance(part, str)]))
+    system, tools, message = (next(counted) if isinstance(part, str) else part for part in given)
+    reserve = question.response_reserve_tokens
+    return Spent(
+        system_tokens=profile.system_prompt_tokens if system is None else system,
+        tool_tokens=profile.tool_tokens if tools is None else tools,
+        response_reserve_tokens=profile.response_reserve_tokens if reserve is None else reserve,
+        message_tokens=(message or 0) + MESSAGE_TOKENS,
+    )
+
+
+def _check_required(findings: Findings, profile: Profile) -> None:
+    for report in findings.reports:
+        if report.status not in _ANSWERED and report.status is not Status.STALE and profile.knobs(report.source).required:
+            raise RequiredSourceFailed(report.source)
+
+
+def _asked(question: Question) -> dict[str, Any]:
+    """Return what was asked, as the receipt keeps it; the message goes by its hash."""
+    return {
+        "agent_id": question.agent_id,
+        "thread_id": question.thread_id,
+        "space_id": question.space_id,
+        "model_id": question.model_id,
+        "client_turn_id": question.client_turn_id,
+        "overrides": dict(question.overrides),
+    }

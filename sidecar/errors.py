@@ -20,8 +20,7 @@ caller (a field, a delay) are attributes; secrets and a caller's own long texts 
     ├── NotFound
     │   └── ReceiptDropped
     ├── FailedPrecondition         the request is well formed, the state forbids it
-    │   ├── PoolTooSmall
-    │   └── ReceiptTextsExpired
+    │   └── PoolTooSmall
     ├── RequestIdReused
     ├── Overloaded
     ├── DeadlinePassed
@@ -150,14 +149,8 @@ class PoolTooSmall(FailedPrecondition):
         problem = f"takes {largest_tokens} tokens and leaves {pool_tokens} for context; make it smaller"
         super().__init__(largest_term, problem)
         self.pool_tokens = pool_tokens
+        self.largest_term = largest_term
         self.largest_tokens = largest_tokens
-
-
-class ReceiptTextsExpired(FailedPrecondition):
-    """The receipt's texts are past their retention, so it can be explained but no longer replayed."""
-
-    def __init__(self) -> None:
-        super().__init__("receipt")
 
 
 class RequestIdReused(SidecarError):

@@ -49,7 +49,7 @@ class Asking:
     due_s: float
 
 
-class Garbage(Exception):  # noqa: N818  # what a source gave, not what went wrong in us
+class Garbage(Exception):
     """The source's answer is not what a source may answer; the text says what is wrong with it."""
 
 

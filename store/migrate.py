@@ -76,6 +76,7 @@ async def migrate(dsn: str, directory: Path, *, dry_run: bool = False) -> Report
         if dry_run:
             return _report(await _plan(connection, files), is_dry_run=True)
         await _take_lock(connection)
+        await _sql.renew_session(connection)
         await _sql.create_ledger(connection)
         todo = await _plan(connection, files)
         for file in todo.pending:
@@ -128,7 +129,6 @@ async def _read_ledger(connection: _Direct) -> list[Applied]:
 
 async def _apply(connection: _Direct, file: MigrationFile) -> None:
     began_at = time.monotonic()
-    await _sql.forget_session(connection)
     if file.is_transactional:
         async with connection.transaction():
             await _run(connection, file)
@@ -140,6 +140,7 @@ async def _apply(connection: _Direct, file: MigrationFile) -> None:
 async def _run(connection: _Direct, file: MigrationFile) -> None:
     for statement in file.statements:
         await _execute(connection, file, statement)
+    await _sql.renew_session(connection)
     await _sql.record_migration(connection, version=file.version, name=file.name, checksum=file.checksum)
 
 

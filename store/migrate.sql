@@ -25,6 +25,7 @@ SELECT version, name, checksum, applied_at FROM public.schema_migrations ORDER B
 INSERT INTO public.schema_migrations (version, name, checksum, applied_at)
 VALUES (:version, :name, :checksum, clock_timestamp());
 
--- name: forget_session#
--- Undoes what the file before set for the session, so that no file depends on its neighbour.
-RESET ROLE; RESET ALL;
+-- name: renew_session#
+-- Undoes what a file set for the session, so that none depends on its neighbour; and has the server look every second
+-- whether we still live, so that a killed process does not hold the lock until its statement ends.
+RESET ROLE; RESET ALL; SET client_connection_check_interval = '1s';

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -34,7 +34,7 @@ from store.errors import (
     from_driver,
 )
 from store.extensions import REQUIRED, VECTOR
-from store.queries import Connection
+from store.queries import Connection, Json
 from store.scope import Scope
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ class Pool:
                 await connection.execute("ROLLBACK")
                 await connection.reset()
         except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError):
-            connection.terminate()
+            with suppress(asyncpg.InterfaceError):  # it was closed already, and the pool has it back
+                connection.terminate()
         await self._connections.release(connection)
 
 
@@ -297,12 +298,16 @@ async def _close(connection: asyncpg.Connection[asyncpg.Record]) -> None:
 
 
 async def _set_codecs(connection: asyncpg.Connection[asyncpg.Record]) -> None:
-    for name, encode, decode in (("json", orjson.dumps, orjson.loads), ("jsonb", _dump_jsonb, _load_jsonb)):
+    for name, encode, decode in (("json", _dump_json, orjson.loads), ("jsonb", _dump_jsonb, _load_jsonb)):
         await connection.set_type_codec(name, schema="pg_catalog", encoder=encode, decoder=decode, format="binary")
 
 
-def _dump_jsonb(value: Any) -> bytes:
-    return _JSONB_VERSION + orjson.dumps(value)
+def _dump_json(value: object) -> bytes:
+    return orjson.dumps(value.value if isinstance(value, Json) else value)
+
+
+def _dump_jsonb(value: object) -> bytes:
+    return _JSONB_VERSION + _dump_json(value)
 
 
 def _load_jsonb(value: bytes) -> Any:

@@ -7,11 +7,13 @@ aiosql reads the files; the calls go straight to the driver, because aiosql's ow
 
 The sign after the name says what comes back. None: a list of rows. `^`: one row or None. `$`: one value or None.
 `!`: how many rows were touched. `<!`: the RETURNING row, or its value when it has one column. `*!`: nothing, run once
-per row of values. `#`: nothing, a script without parameters.
+per row of values. `#`: nothing, a script without parameters. A parameter that the SQL casts to jsonb[] takes a list of
+JSON values.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +33,15 @@ if TYPE_CHECKING:
     from asyncpg.pool import PoolConnectionProxy
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]"
+_JSON_ARRAY = re.compile(r"\$(\d+)::jsonb?\[\]")
 Call: TypeAlias = Callable[..., Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """A JSON value in an array parameter, where the driver would take a bare list for a dimension of the array."""
+
+    value: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +111,21 @@ def _query(twin: Path, datum: QueryDatum, parameters: Sequence[str]) -> Query:
 def _ordered(query: Query) -> Callable[[Mapping[str, object]], list[object]]:
     """Return a function that puts values given by name into the order of the query's numbers."""
     names = query.parameters
+    json_arrays = {names[int(number) - 1] for number in _JSON_ARRAY.findall(query.sql)}
 
     def order(values: Mapping[str, object]) -> list[object]:
         if len(values) != len(names) or not values.keys() >= set(names):
             raise TypeError(f"{query.name} takes {', '.join(names) or 'nothing'}; got {', '.join(values) or 'nothing'}")
-        return [values[name] for name in names]
+        if not json_arrays:
+            return [values[name] for name in names]
+        return [_as_json(values[name]) if name in json_arrays else values[name] for name in names]
 
     return order
+
+
+def _as_json(values: Any) -> list[Json | None]:
+    """Return the elements so that the driver takes a list among them for JSON; None stays SQL's null."""
+    return [None if value is None else Json(value) for value in values]
 
 
 def _rows(query: Query) -> Call:

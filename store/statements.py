@@ -17,6 +17,7 @@ _TOKEN = re.compile(
     | (?P<quoted>    [eE]'(?:[^'\\]|\\.|'')*+'(?:\s*[\r\n]\s*'(?:[^'\\]|\\.|'')*+')*+
                    | '(?:[^']|'')*+'
                    | "(?:[^"]|"")*+" )
+    | (?P<open>      [eE]?' | " )
     | (?P<dollar>    \$(?:[A-Za-z_\x80-\U0010ffff][A-Za-z0-9_\x80-\U0010ffff]*+)?\$ )
     | (?P<word>      [A-Za-z_\x80-\U0010ffff][A-Za-z0-9_$\x80-\U0010ffff]*+ )
     | (?P<number>    [0-9][A-Za-z0-9_.]*+ )
@@ -107,7 +108,7 @@ def _end(text: str, match: re.Match[str], kind: str) -> int:
         if closing < 0:
             raise Unterminated(_line(text, match.start()))
         return closing + len(match[0])
-    if kind == "other" and match[0] in "'\"":
+    if kind == "open":
         raise Unterminated(_line(text, match.start()))
     return match.end()
 

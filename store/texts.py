@@ -99,14 +99,24 @@ def signatures(texts: Sequence[str]) -> list[Signature]:
 
 
 def similarity(one: str, other: str) -> float:
-    """Return the Jaccard similarity, 0 to 1, of the 4-character shingles of the texts' normal forms."""
-    (first, second), _ = normal_forms([one, other])
-    a, b = _shingles(first), _shingles(second)
-    return len(a & b) / len(a | b)
+    """Return the Jaccard similarity of the texts' shingles, 0 to 1."""
+    return overlap(shingles(one), shingles(other))
+
+
+def shingles(text: str) -> frozenset[str]:
+    """Return every run of 4 characters of the text without case, width and punctuation; never none."""
+    padded = normal_forms([text])[0][0].ljust(SHINGLE_CHARS)
+    return frozenset(padded[start : start + SHINGLE_CHARS] for start in range(len(padded) - SHINGLE_CHARS + 1))
+
+
+def overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """Return the Jaccard similarity of two sets: what they share of what they hold, 0 to 1."""
+    shared = len(one & other)
+    return shared / (len(one) + len(other) - shared)
 
 
 def estimated_similarity(one: Signature, other: Signature) -> float:
-    """Return the share of min-wise hashes that two signatures of one guard have in common: `similarity` give or take .13."""
+    """Return the share of min-wise hashes that two signatures of one guard share: `similarity`, give or take .13."""
     equal = 0
     for a, b in zip(one.bands, other.bands, strict=False):
         differing = a ^ b
@@ -135,11 +145,6 @@ def _sign(texts: Sequence[str]) -> list[Signature]:
         Signature(key, guard, tuple(row) if form else ())
         for key, guard, row, form in zip(keys, guarded, rows, forms, strict=True)
     ]
-
-
-def _shingles(form: str) -> set[str]:
-    padded = form.ljust(SHINGLE_CHARS)
-    return {padded[i : i + SHINGLE_CHARS] for i in range(max(1, len(form) - SHINGLE_CHARS + 1))}
 
 
 def _words(text: str) -> Iterator[str]:

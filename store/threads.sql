@@ -62,7 +62,9 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
 -- The turns of a thread that match a question best, with score and coverage.
 SELECT f.score, f.coverage, t.turn_id, t.client_turn_id, t.position, t.role, t.speaker, t.text, t.said_at, t.signature
 FROM search_turns(:tenant_id, :owner_id, :thread_id, :words::text[], :limit::int) f
-JOIN turns t ON t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.thread_id = :thread_id AND t.position = f.turn_position
+CROSS JOIN LATERAL (  -- one look-up a hit: a plain join would be planned as a read of the whole thread
+    SELECT * FROM turns
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position = f.turn_position LIMIT 1) t
 ORDER BY f.score DESC, t.position DESC;
 
 -- name: list_threads

@@ -1,7 +1,7 @@
 """Words that decide: those that count, date or negate, and those that say nothing in a search.
 
-Data only, casefolded, without apostrophes ("dont"). A word is a guard when losing it would change a fact, and a stop word
-when it is noise in every language it belongs to: "la", "us" and "mit" are a city, a country and a school.
+Data only, casefolded, without apostrophes ("dont"). A word is a guard when losing it would change a fact, and a stop
+word when it is noise in every language it belongs to: "la", "us" and "mit" are a city, a country and a school.
 """
 
 from __future__ import annotations

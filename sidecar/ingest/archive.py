@@ -11,7 +11,7 @@ from sidecar.ingest.errors import TooLarge, UnreadableExport
 from sidecar.ingest.walk import documents_under
 
 _MEMBERS = 500_000
-_MEMBER_BYTES = 1 << 30
+MEMBER_BYTES = 1 << 30
 
 
 class Archive(Protocol):
@@ -27,10 +27,11 @@ class Archive(Protocol):
 
 
 class ZipArchive:
-    """The files of a zip."""
+    """The files of a zip, each up to member_bytes once unpacked."""
 
-    def __init__(self, name: str, stream: BinaryIO) -> None:
+    def __init__(self, name: str, stream: BinaryIO, *, member_bytes: int = MEMBER_BYTES) -> None:
         self.name = name
+        self._member_bytes = member_bytes
         try:
             self._zip = zipfile.ZipFile(stream)
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, UnicodeError) as error:
@@ -44,11 +45,11 @@ class ZipArchive:
     def read(self, member: str) -> bytes:
         try:
             with self._zip.open(member) as file:  # what it claims to unpack to proves nothing; what is read is counted
-                data = file.read(_MEMBER_BYTES + 1)
+                data = file.read(self._member_bytes + 1)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
             raise UnreadableExport(f"{self.name}: {member}", f"it can't be unpacked ({error})") from None
-        if len(data) > _MEMBER_BYTES:
-            raise TooLarge(f"{self.name}: {member}", f"it unpacks to more than {_MEMBER_BYTES} bytes")
+        if len(data) > self._member_bytes:
+            raise TooLarge(f"{self.name}: {member}", f"it unpacks to more than {self._member_bytes} bytes")
         return data
 
 
@@ -65,8 +66,8 @@ class FolderArchive:
     def read(self, member: str) -> bytes:
         path = self._folder / member
         try:
-            if path.stat().st_size > _MEMBER_BYTES:
-                raise TooLarge(str(path), f"it has more than {_MEMBER_BYTES} bytes")
+            if path.stat().st_size > MEMBER_BYTES:
+                raise TooLarge(str(path), f"it has more than {MEMBER_BYTES} bytes")
             return path.read_bytes()
         except OSError as error:
             raise UnreadableExport(str(path), f"it can't be read ({error.strerror})") from None

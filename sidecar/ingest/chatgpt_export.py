@@ -6,13 +6,13 @@ Messages the product hid, empty ones and a model's private reasoning were never 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sidecar.ingest.conversation import Conversation, ImportedTurn, Role, Skipped, gathered, id_of, time_of
+from sidecar.ingest.conversation import Conversation, ImportedTurn, Role, Skipped, gathered, id_of, time_of, word
 from sidecar.ingest.message_parts import Said, said, tool_call, tool_result
 from sidecar.ingest.records import Record
 
-_ROLES: Mapping[object, Role] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}
+_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}
 _UNSAID = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
-_EVERYONE = frozenset({None, "", "all"})
+_EVERYONE = frozenset({"", "all"})
 
 _Node = Mapping[str, Any]
 
@@ -62,7 +62,7 @@ def _turns(name: str, record: Record, path: list[tuple[str, _Node]]) -> Iterator
         author = message.get("author")
         if not isinstance(author, dict) or _is_hidden(message):
             continue
-        role = _ROLES.get(author.get("role"))
+        role = _ROLES.get(word(author.get("role")))
         if role is None:
             problem = f"its author's role is {author.get('role')!r}, which is not known"
             yield Skipped(name, f"{record.position}, node {key}", problem)
@@ -71,13 +71,13 @@ def _turns(name: str, record: Record, path: list[tuple[str, _Node]]) -> Iterator
         words = _said(message, role, turn_id, calls)
         if words.text or words.parts:
             time = time_of(message.get("create_time"))
-            yield ImportedTurn(turn_id, role, words.text, str(author.get("name") or ""), time, words.parts)
+            yield ImportedTurn(turn_id, role, words.text, word(author.get("name")), time, words.parts)
 
 
 def _is_hidden(message: Mapping[str, Any]) -> bool:
     metadata = message.get("metadata")
     is_marked = isinstance(metadata, dict) and metadata.get("is_visually_hidden_from_conversation") is True
-    return is_marked or message.get("weight") == 0 or _content(message).get("content_type") in _UNSAID
+    return is_marked or message.get("weight") == 0 or word(_content(message).get("content_type")) in _UNSAID
 
 
 def _content(message: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -88,19 +88,19 @@ def _content(message: Mapping[str, Any]) -> Mapping[str, Any]:
 def _said(message: Mapping[str, Any], role: Role, turn_id: str, calls: dict[str, str]) -> Said:
     """Return what the message says; `calls` remembers each tool's last call, which its next answer belongs to."""
     text = _text(message, turn_id)
-    recipient = message.get("recipient")
+    recipient = word(message.get("recipient"))
     if role == "assistant" and recipient not in _EVERYONE:
         calls[_tool(recipient)] = turn_id
         return Said("", (tool_call(turn_id, recipient, text),))
     if role == "tool":
         author: Mapping[str, Any] = message["author"]
-        call_id = calls.get(_tool(author.get("name")))
+        call_id = calls.get(_tool(word(author.get("name"))))
         return Said("", (tool_result(call_id, text),)) if call_id else Said(text)
     return Said(text)
 
 
-def _tool(name: object) -> str:
-    return str(name).partition(".")[0]  # the call goes to browser.search, browser answers
+def _tool(name: str) -> str:
+    return name.partition(".")[0]  # the call goes to browser.search, browser answers
 
 
 def _text(message: Mapping[str, Any], turn_id: str) -> str:
@@ -108,5 +108,4 @@ def _text(message: Mapping[str, Any], turn_id: str) -> str:
     parts = content.get("parts")
     if isinstance(parts, list):
         return said(parts, turn_id).text
-    text = content.get("text") or content.get("result")
-    return text.strip() if isinstance(text, str) else ""
+    return (word(content.get("text")) or word(content.get("result"))).strip()

@@ -7,6 +7,7 @@ Counting is an argument, asked in few large batches of short texts.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import TypeVar
 
 from sidecar.ingest.cutting import cut_spans
@@ -25,7 +26,7 @@ _LINE_CHARS = 40  # shorter lines travel together: "}" is no unit
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A stretch of a document; `heading_path` is what all of it stands under, `page` where it begins."""
+    """A stretch of a document; `heading_path` is what all its words stand under, `page` where it begins."""
 
     position: int
     text: str
@@ -112,7 +113,8 @@ def _first_units(source: _Source) -> Iterator[_Unit]:
     for index, block in enumerate(source.blocks):
         seam = _seam_before(source.blocks, index, depth)
         for span in _first_spans(source.text, block):
-            for start, end in cut_spans(source.text, *span, _UNIT_CHARS):
+            is_short = span[1] - span[0] <= _UNIT_CHARS
+            for start, end in [span] if is_short else cut_spans(source.text, *span, _UNIT_CHARS):
                 yield _Unit(start, end, 0, index, seam)
                 seam = Seam.CUT
             seam = Seam.SENTENCE if block.kind in {"paragraph", "metadata"} else Seam.LINE
@@ -164,9 +166,7 @@ def _finer(source: _Source, unit: _Unit) -> list[_Unit]:
     seam = Seam.LINE
     if len(spans) < 2:
         spans, seam = list(_pieces(source, unit)), Seam.CUT
-    return [
-        _Unit(start, end, 0, unit.block, seam if at else unit.seam) for at, (start, end) in enumerate(spans)
-    ]
+    return [_Unit(start, end, 0, unit.block, seam if at else unit.seam) for at, (start, end) in enumerate(spans)]
 
 
 def _pieces(source: _Source, unit: _Unit) -> Iterator[_Span]:
@@ -189,12 +189,11 @@ def _halves(source: _Source, draft: _Draft) -> list[_Draft]:
 
 
 def _finished(source: _Source, position: int, draft: _Draft) -> Chunk:
-    first, last = draft.units[0].block, draft.units[-1].block
-    path = source.blocks[first].heading_path
-    for block in source.blocks[first + 1 : last + 1]:
-        path = _shared(path, block.heading_path)
+    blocks = source.blocks[draft.units[0].block : draft.units[-1].block + 1]
+    worded = [block for block in blocks if block.kind != "heading"]
+    path = reduce(_shared, (block.heading_path for block in worded or blocks))
     text = source.text[draft.start : draft.end]
-    return Chunk(position, text, path, source.blocks[first].page, draft.tokens, draft.start, draft.end)
+    return Chunk(position, text, path, blocks[0].page, draft.tokens, draft.start, draft.end)
 
 
 def _shared(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,11 +12,12 @@ from sidecar.ingest.conversation import (
     gathered,
     id_of,
     time_of,
+    word,
 )
 from sidecar.ingest.message_parts import Said, said
 from sidecar.ingest.records import Record
 
-_ROLES: Mapping[object, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
+_ROLES: Mapping[str, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
 def conversation(name: str, record: Record) -> Iterator[Conversation | Skipped]:
@@ -41,7 +42,7 @@ def _turns(name: str, record: Record, conversation_id: str) -> Iterator[Imported
 def _turn(message: object, number: int, conversation_id: str) -> ImportedTurn:
     if not isinstance(message, dict):
         raise Unusable("it is no object; export the conversations again")
-    role = _ROLES.get(message.get("sender"))
+    role = _ROLES.get(word(message.get("sender")))
     if role is None:
         raise Unusable(f"its sender is {message.get('sender')!r}, neither human nor assistant")
     turn_id = id_of(message.get("uuid"), conversation_id, number, message.get("sender"), message.get("text"))
@@ -54,8 +55,7 @@ def _turn(message: object, number: int, conversation_id: str) -> ImportedTurn:
 
 def _said(message: Mapping[str, Any], turn_id: str) -> Said:
     words = said(message.get("content") or [], turn_id)
-    text = message.get("text")
-    return words if words.text or not isinstance(text, str) else Said(text.strip(), words.parts)
+    return Said(words.text or word(message.get("text")).strip(), words.parts)
 
 
 def _attached(message: Mapping[str, Any]) -> Iterator[str]:
@@ -63,6 +63,5 @@ def _attached(message: Mapping[str, Any]) -> Iterator[str]:
         attached = message.get(key)
         for file in attached if isinstance(attached, list) else ():
             if isinstance(file, dict):
-                content = file.get("extracted_content")
-                mark = f"[file: {file.get('file_name') or 'unnamed'}]"
-                yield f"{mark}\n{content.strip()}" if isinstance(content, str) and content.strip() else mark
+                content = word(file.get("extracted_content"))
+                yield f"[file: {file.get('file_name') or 'unnamed'}]\n{content}".strip()

@@ -69,6 +69,11 @@ def id_of(given: object, *content: object) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:32]
 
 
+def word(value: object) -> str:
+    """Return the value when it is a text, else ""; exports are not to be trusted to hold what they should."""
+    return value if isinstance(value, str) else ""
+
+
 def time_of(value: object) -> datetime | None:
     """Return the time in UTC, or None: seconds or milliseconds since 1970, or ISO 8601, UTC where no zone is named."""
     try:

@@ -159,7 +159,7 @@ def _pieces(children: Sequence[Token]) -> Iterator[str]:
                 unseen = max(0, unseen + (-1 if tag[1] else 1)) if tag else unseen
                 yield "\n" if child.content.lower().startswith("<br") else ""
             case "link_open":
-                targets.append(str(child.attrGet("href") or ""))
+                targets.append("" if child.markup == "autolink" else str(child.attrGet("href") or ""))
             case "link_close":
                 yield from _target(targets.pop())
             case "softbreak":

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sidecar.ingest.conversation import word
 from sidecar.ingest.records import safe
 
 _TEXTS = frozenset({"text", "input_text", "output_text", "summary_text"})
@@ -42,11 +43,11 @@ def said(content: object, message_id: str) -> Said:
     texts: list[str] = []
     parts: list[dict[str, Any]] = []
     for number, block in enumerate(content if isinstance(content, list) else [content]):
-        kind = block.get("type") if isinstance(block, Mapping) else None
+        kind = word(block.get("type")) if isinstance(block, Mapping) else ""
         if kind in _CALLS:
             call_id = str(block.get("id") or block.get("call_id") or f"{message_id}:{number}")
             parts.append(tool_call(call_id, block.get("name"), block.get("input", block.get("arguments"))))
-        elif isinstance(kind, str) and kind.endswith("tool_result"):
+        elif kind.endswith("tool_result"):
             last = next((part["id"] for part in reversed(parts) if part["type"] == "tool_call"), message_id)
             parts.append(tool_result(str(block.get("tool_use_id") or last), plain_text(block.get("content"))))
         else:
@@ -70,7 +71,7 @@ def _texts(block: object) -> Iterator[str]:
 
 
 def _block_texts(block: Mapping[str, Any]) -> Iterator[str]:
-    kind = block.get("type") or block.get("content_type") or ""
+    kind = word(block.get("type")) or word(block.get("content_type"))
     text = block.get("text", block.get("refusal"))
     if isinstance(text, Mapping):
         text = text.get("value")
@@ -81,8 +82,8 @@ def _block_texts(block: Mapping[str, Any]) -> Iterator[str]:
     elif isinstance(text, str):
         yield text
     elif kind and kind not in _TEXTS:
-        name = block.get("filename") or block.get("name") or block.get("title")
-        yield f"[{kind}: {name}]" if isinstance(name, str) else f"[{kind}]"
+        name = word(block.get("filename") or block.get("name") or block.get("title"))
+        yield f"[{kind}: {name}]" if name else f"[{kind}]"
 
 
 def _arguments(value: object) -> dict[str, Any]:

@@ -12,11 +12,12 @@ from sidecar.ingest.conversation import (
     gathered,
     id_of,
     time_of,
+    word,
 )
 from sidecar.ingest.message_parts import Said, plain_text, said, tool_call, tool_result
 from sidecar.ingest.records import Record
 
-_ROLES: Mapping[object, Role] = {
+_ROLES: Mapping[str, Role] = {
     "user": "user", "human": "user",
     "assistant": "assistant", "model": "assistant", "ai": "assistant",
     "tool": "tool", "function": "tool",
@@ -29,7 +30,7 @@ def turn(message: object, number: int, conversation_id: str) -> ImportedTurn:
     """Return the turn a message is; `number` is its place, part of its id where it brings none. Raises Unusable."""
     if not isinstance(message, Mapping):
         raise Unusable('it is not an object; write {"role": …, "content": …}')
-    role = _ROLES.get(message.get("role"))
+    role = _ROLES.get(word(message.get("role")))
     if role is None:
         raise Unusable(f"its role is {message.get('role')!r}; use user, assistant, tool or system")
     turn_id = id_of(message.get("id"), conversation_id, number, message.get("role"), message.get("content"))
@@ -38,8 +39,7 @@ def turn(message: object, number: int, conversation_id: str) -> ImportedTurn:
         raise Unusable("it says nothing: neither text nor tool call nor result")
     if words.parts and not words.text and all(part["type"] == "tool_result" for part in words.parts):
         role = "tool"
-    name = message.get("name")
-    return ImportedTurn(turn_id, role, words.text, name if isinstance(name, str) else "", _time(message), words.parts)
+    return ImportedTurn(turn_id, role, words.text, word(message.get("name")), _time(message), words.parts)
 
 
 def conversation(name: str, record: Record, default_id: str) -> Iterator[Conversation | Skipped]:
@@ -66,9 +66,7 @@ def _said(message: Mapping[str, Any], role: Role, turn_id: str) -> Said:
         call_id = message.get("tool_call_id") or f"function:{message.get('name') or turn_id}"
         return Said("", (tool_result(str(call_id), plain_text(message.get("content"))),))
     words = said(message.get("content"), turn_id)
-    refusal = message.get("refusal")
-    text = refusal if not words.text and isinstance(refusal, str) else words.text
-    return Said(text, (*words.parts, *_calls(message, turn_id)))
+    return Said(words.text or word(message.get("refusal")), (*words.parts, *_calls(message, turn_id)))
 
 
 def _calls(message: Mapping[str, Any], turn_id: str) -> Iterator[dict[str, Any]]:

@@ -30,17 +30,20 @@ class Line:
 def without_running_lines(lines: Sequence[Line]) -> list[Line]:
     """Return the lines in order but for running titles and page numbers at the top and the foot of pages."""
     pages = [list(page) for _, page in groupby(lines, key=lambda line: line.page)]
-    counts = Counter(key for page in pages for line in _edges(page) for key in _keys(line))
+    edges = [_edges(page) for page in pages]
+    counts = Counter(key for page in edges for line in page for key in _keys(line))
     return [
         line
-        for page in pages
-        for at, line in enumerate(page)
-        if at not in {0, len(page) - 1} or not _is_running(line, counts, len(pages))
+        for page, page_edges in zip(pages, edges, strict=True)
+        for line in page
+        if line not in page_edges or not _is_running(line, counts, len(pages))
     ]
 
 
-def _edges(page: Sequence[Line]) -> Sequence[Line]:
-    return (page[0], page[-1]) if len(page) > 1 else page
+def _edges(page: Sequence[Line]) -> set[Line]:
+    """Return the topmost and the lowest line, wherever they come in the page's order."""
+    by_height = sorted(page, key=lambda line: line.baseline)
+    return {by_height[0], by_height[-1]}
 
 
 def _keys(line: Line) -> Iterator[_Key]:

@@ -20,16 +20,108 @@ _WORD_BEFORE = regex.compile(r"[\p{L}\p{M}\p{N}.]++$")
 _DOTTED = regex.compile(r"(?:\p{L}{1,2}\.)+\p{L}{1,2}")  # e.g, U.S, z.B
 _LONGEST_ABBREVIATION = 16
 
-_ABBREVIATIONS = frozenset({  # English; German, French, Spanish, Portuguese, Italian, Dutch; Russian
-    "mr", "mrs", "ms", "dr", "prof", "sr", "jr", "st", "rev", "hon", "gen", "col", "maj", "capt", "lt", "sgt",
-    "gov", "sen", "vs", "etc", "al", "approx", "est", "fig", "figs", "eq", "eqs", "sec", "ch", "vol", "dept",
-    "univ", "inc", "ltd", "co", "corp", "ave", "blvd", "rd", "jan", "feb", "mar", "apr", "jun", "jul", "aug",
-    "sep", "sept", "oct", "nov", "dec", "cf", "ca",
-    "nr", "str", "bzw", "usw", "evtl", "ggf", "inkl", "zzgl", "bd", "hr", "fr", "mme", "mlle", "mgr", "sra",
-    "srta", "dña", "ud", "uds", "pág", "págs", "núm", "sig", "dott", "ing", "avv", "dhr", "mevr", "blz",
-    "г", "гг", "ул", "им", "стр", "рис", "тыс", "млн", "млрд", "руб", "см", "др", "проф", "акад",
-})
+_ABBREVIATIONS = frozenset(
+    {  # English; German, French, Spanish, Portuguese, Italian, Dutch; Russian
+        "mr",
+        "mrs",
+        "ms",
+        "dr",
+        "prof",
+        "sr",
+        "jr",
+        "st",
+        "rev",
+        "hon",
+        "gen",
+        "col",
+        "maj",
+        "capt",
+        "lt",
+        "sgt",
+        "gov",
+        "sen",
+        "vs",
+        "etc",
+        "al",
+        "approx",
+        "est",
+        "fig",
+        "figs",
+        "eq",
+        "eqs",
+        "sec",
+        "ch",
+        "vol",
+        "dept",
+        "univ",
+        "inc",
+        "ltd",
+        "co",
+        "corp",
+        "ave",
+        "blvd",
+        "rd",
+        "jan",
+        "feb",
+        "mar",
+        "apr",
+        "jun",
+        "jul",
+        "aug",
+        "sep",
+        "sept",
+        "oct",
+        "nov",
+        "dec",
+        "cf",
+        "ca",
+        "nr",
+        "str",
+        "bzw",
+        "usw",
+        "evtl",
+        "ggf",
+        "inkl",
+        "zzgl",
+        "bd",
+        "hr",
+        "fr",
+        "mme",
+        "mlle",
+        "mgr",
+        "sra",
+        "srta",
+        "dña",
+        "ud",
+        "uds",
+        "pág",
+        "págs",
+        "núm",
+        "sig",
+        "dott",
+        "ing",
+        "avv",
+        "dhr",
+        "mevr",
+        "blz",
+        "г",
+        "гг",
+        "ул",
+        "им",
+        "стр",
+        "рис",
+        "тыс",
+        "млн",
+        "млрд",
+        "руб",
+        "см",
+        "др",
+        "проф",
+        "акад",
+    }
+)
 _BEFORE_NUMBERS = frozenset({"no", "nos", "art", "abs", "ed", "p", "pp", "nr", "vol", "ch", "sec"})
+_MONTH = regex.compile(r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b")
 _SHORTEST_CHARS = 20
 
 
@@ -56,16 +148,17 @@ def _ends_sentence(text: str, stop: regex.Match[str]) -> bool:
         return True
     if not stop["space"] or following.islower():
         return False
-    return stop["spaced"] != "." or not _is_abbreviation(text, stop.start(), following)
+    return stop["spaced"] != "." or not _is_abbreviation(text, stop)
 
 
-def _is_abbreviation(text: str, stop_at: int, following: str) -> bool:
-    before = _WORD_BEFORE.search(text[max(0, stop_at - _LONGEST_ABBREVIATION) : stop_at])
+def _is_abbreviation(text: str, stop: regex.Match[str]) -> bool:
+    before = _WORD_BEFORE.search(text[max(0, stop.start() - _LONGEST_ABBREVIATION) : stop.start()])
     if before is None:
         return False
     word = before[0].lower()
     if word.isdigit():
-        return len(word) <= 2  # 3. Mai
+        return len(word) <= 2 and _MONTH.match(text, stop.end()) is not None  # am 3. Mai
+    following = text[stop.end()]
     if len(word) == 1 or word in _ABBREVIATIONS:  # J. Smith
         return True
     return _DOTTED.fullmatch(word) is not None or (word in _BEFORE_NUMBERS and following.isdigit())

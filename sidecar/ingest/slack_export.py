@@ -12,14 +12,14 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from sidecar.ingest.archive import Archive
-from sidecar.ingest.conversation import Conversation, ImportedTurn, Role, Skipped, gathered, id_of, time_of
+from sidecar.ingest.conversation import Conversation, ImportedTurn, Role, Skipped, gathered, id_of, time_of, word
 from sidecar.ingest.errors import UnreadableExport
 from sidecar.ingest.records import Record, records
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 _LISTS = ("channels.json", "groups.json", "mpims.json", "dms.json")
 _MARKED = re.compile(r"<([^<>]*)>")
-_SPOKEN = frozenset({None, "bot_message", "me_message", "thread_broadcast", "file_share", "file_comment"})
+_SPOKEN = frozenset({"", "bot_message", "me_message", "thread_broadcast", "file_share", "file_comment"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +132,15 @@ def _turn(message: Mapping[str, Any], channel_id: str, workspace: _Workspace) ->
 
 
 def _role(message: Mapping[str, Any]) -> Role:
-    if message.get("subtype") not in _SPOKEN:
+    if word(message.get("subtype")) not in _SPOKEN:
         return "system"
     return "assistant" if message.get("bot_id") or message.get("subtype") == "bot_message" else "user"
 
 
 def _speaker(message: Mapping[str, Any], workspace: _Workspace) -> str:
     user = message.get("user")
-    if isinstance(user, str) and user in workspace.users:
-        return workspace.users[user]
+    if word(user) in workspace.users:
+        return workspace.users[word(user)]
     profiles = ((message.get("bot_profile"), "name"), (message.get("user_profile"), "real_name"))
     named = [profile.get(key) for profile, key in profiles if isinstance(profile, dict)]
     return str(next(filter(None, (message.get("username"), *named, user, message.get("bot_id"))), ""))

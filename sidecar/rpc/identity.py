@@ -130,6 +130,18 @@ def resolve_scope(identity: Identity, requested_tenant: str, requested_owner: st
     return Scope(tenant_id, next(iter(identity.owner_ids)))
 
 
+def resolve_agent(identity: Identity, requested_agent: str) -> str:
+    """Return the agent whose knobs and bases apply: an agent's own, or the one that an admin names, if any.
+
+    Raises InvalidArgument for agent_id and ScopeForbidden.
+    """
+    if requested_agent:
+        _check_name("agent_id", requested_agent)
+    if identity.role is Role.AGENT and requested_agent not in {"", identity.agent_id}:
+        raise ScopeForbidden
+    return requested_agent or identity.agent_id
+
+
 def require_admin(identity: Identity) -> None:
     """Raise AdminRequired unless the caller is an admin (of its own tenant)."""
     if identity.role is not Role.ADMIN:

@@ -48,7 +48,7 @@ class Answer:
     summary: HistorySummary | None = None
 
 
-class Skipped(Exception):  # noqa: N818  # an outcome, not an error
+class Skipped(Exception):
     """The source has nothing to ask for this turn; the text says why."""
 
 

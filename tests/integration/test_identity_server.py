@@ -1,15 +1,12 @@
-"""A real gRPC server behind the door, over TCP, a unix socket and mutual TLS: who gets in, and what the others read."""
+"""A real gRPC server behind the door, over TCP and a unix socket: who gets in, and what the others read."""
 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import subprocess
 import sys
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,131 +14,20 @@ from uuid import UUID
 
 import grpc
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
-from google.protobuf import descriptor_pb2, descriptor_pool
-from google.protobuf.message import Message
-from google.protobuf.wrappers_pb2 import StringValue
+from echo_site import ANN, BOB, ECHO, METHODS, Site, build_server, call, new_site, refusal, scope_of
 from google.rpc import error_details_pb2 as details
-from grpc_health.v1 import health, health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection, reflection_pb2, reflection_pb2_grpc
-from grpc_status import rpc_status
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from sidecar.errors import InvalidArgument, ServiceIncomplete, SettingInvalid
+from sidecar.errors import ServiceIncomplete, SettingInvalid
 from sidecar.rpc.authentication import Authenticator
-from sidecar.rpc.call import Call, Terms, service_handler
-from sidecar.rpc.devkey import mint
-from sidecar.rpc.door import Door
-from sidecar.rpc.identity import Grant, IdentitySettings, Role, require_admin, resolve_scope
-from sidecar.rpc.lanes import Lanes
+from sidecar.rpc.call import Terms, service_handler
+from sidecar.rpc.identity import Grant, IdentitySettings, Role
 from sidecar.rpc.listen import check_listen_address, prepare_socket_directory
 from store.errors import DatabaseUnavailable
-from store.scope import owner_uuid, tenant_uuid
+from store.scope import tenant_uuid
 
-ANN = Grant("acme", ("ann",), "planner")
-BOB = Grant("globex", ("bob",), "planner")
-METHODS = ("Say", "Hang", "Fail", "Reset")
-
-
-def echo_service() -> Any:
-    """Return a small service of this test's own, described at run time."""
-    file = descriptor_pb2.FileDescriptorProto(name="tests/echo.proto", package="tests", syntax="proto3")
-    file.dependency.append("google/protobuf/wrappers.proto")
-    service = file.service.add(name="Echo")
-    for name in METHODS:
-        text = ".google.protobuf.StringValue"
-        service.method.add(name=name, input_type=text, output_type=text)
-    pool = descriptor_pool.Default()
-    pool.AddSerializedFile(file.SerializeToString())
-    return pool.FindServiceByName("tests.Echo")
-
-
-ECHO = echo_service()
-
-
-@dataclass
-class Echo:
-    """What the service does, and what it saw."""
-
-    calls: list[Call] = field(default_factory=list)
-    hanging: asyncio.Event = field(default_factory=asyncio.Event)
-    was_cancelled: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def say(self, request: StringValue, call: Call) -> Message:
-        """Answer whose call it is: tenant, owner, request."""
-        self.calls.append(call)
-        scope = resolve_scope(call.identity, "", request.value)
-        return StringValue(value=f"{scope.tenant_id} {scope.owner_id}")
-
-    async def hang(self, request: StringValue, call: Call) -> Message:
-        self.hanging.set()
-        try:
-            await asyncio.get_running_loop().create_future()
-        finally:
-            self.was_cancelled.set()
-        raise AssertionError("nobody answers")
-
-    async def fail(self, request: StringValue, call: Call) -> Message:
-        if request.value == "hostile":
-            raise InvalidArgument("𝔘" * 600, "𝔘" * 600, "\ud800" * 600)
-        raise RuntimeError("hunter2")
-
-    async def reset(self, request: StringValue, call: Call) -> Message:
-        require_admin(call.identity)
-        return StringValue()
-
-
-@dataclass
-class Site:
-    """One running server, the ways to reach it, and its knobs."""
-
-    echo: Echo
-    lanes: Lanes
-    settings: IdentitySettings
-    not_before: dict[UUID, datetime | Exception]
-    port: int = 0
-    socket: str = ""
-
-    def token(self, grant: Grant = ANN) -> Sequence[tuple[str, str]]:
-        token = mint(grant, self.settings, now_s=time.time(), token_id="t-1")
-        return (("authorization", f"Bearer {token}"),)
-
-    @property
-    def tcp(self) -> Any:
-        return grpc.aio.insecure_channel(f"127.0.0.1:{self.port}")
-
-
-def new_site(settings: IdentitySettings) -> Site:
-    lanes = Lanes(
-        max_in_flight=8, max_waiting=1, max_wait_s=30.0, per_tenant_in_flight=1, clock=asyncio.get_running_loop()
-    )
-    return Site(Echo(), lanes, settings, {})
-
-
-async def build_server(made: Site) -> tuple[Any, Authenticator]:
-    async def not_before(tenant_id: UUID) -> datetime | None:
-        moment = made.not_before.get(tenant_id)
-        if isinstance(moment, Exception):
-            raise moment
-        return moment
-
-    authenticator = Authenticator(made.settings, not_before=not_before)
-    server = grpc.aio.server(interceptors=[Door(authenticator)])
-    echo = made.echo
-    behaviours = {"Say": echo.say, "Hang": echo.hang, "Fail": echo.fail, "Reset": echo.reset}
-    open_lanes = Lanes(
-        max_in_flight=64, max_waiting=64, max_wait_s=30.0, per_tenant_in_flight=64, clock=asyncio.get_running_loop()
-    )
-    apart = {"Hang": Terms(made.lanes, default_deadline_s=0.2, max_deadline_s=30.0)}
-    server.add_generic_rpc_handlers((service_handler(ECHO, behaviours, Terms(open_lanes), apart=apart),))
-    servicer = health.aio.HealthServicer()
-    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
-    await servicer.set("", health_pb2.HealthCheckResponse.SERVING)
-    reflection.enable_server_reflection(["tests.Echo"], server)
-    return server, authenticator
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -158,33 +44,6 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
     yield made
     await server.stop(None)
     await authenticator.stop()
-
-
-async def call(channel: Any, method: str, text: str = "", **options: Any) -> str:
-    """Return what the service answers; `options` are gRPC's (metadata, timeout)."""
-    stub = channel.unary_unary(
-        f"/tests.Echo/{method}",
-        request_serializer=StringValue.SerializeToString,
-        response_deserializer=StringValue.FromString,
-    )
-    response: StringValue = await stub(StringValue(value=text), **options)
-    return response.value
-
-
-async def refusal(work: Awaitable[object]) -> tuple[str, str, Any]:
-    """Return code, reason and status of a call that fails."""
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await work
-    status = rpc_status.from_call(caught.value)
-    if status is None:
-        return caught.value.code().name, "", caught.value
-    info = details.ErrorInfo()
-    status.details[0].Unpack(info)
-    return caught.value.code().name, info.reason, status
-
-
-def scope_of(grant: Grant) -> str:
-    return f"{tenant_uuid(grant.tenant)} {owner_uuid(grant.owners[0])}"
 
 
 @pytest.mark.parametrize("way", ["tcp", "unix"])
@@ -374,7 +233,7 @@ async def test_a_service_without_the_door_serves_nobody() -> None:
 @pytest.mark.parametrize("names", [METHODS[1:], (*METHODS, "More")])
 async def test_a_service_must_match_its_descriptor(names: Sequence[str]) -> None:
     made = new_site(IdentitySettings(data_dir=Path("/nowhere")))
-    with pytest.raises(ServiceIncomplete, match="Say|More"):
+    with pytest.raises(ServiceIncomplete, match=r"Say|More"):
         service_handler(ECHO, dict.fromkeys(names, made.echo.say), Terms(made.lanes))
     with pytest.raises(ServiceIncomplete, match="Typo"):
         service_handler(
@@ -383,145 +242,14 @@ async def test_a_service_must_match_its_descriptor(names: Sequence[str]) -> None
 
 
 def test_processes_that_make_the_dev_key_at_once_sign_with_the_same_one(tmp_path: Path) -> None:
-    script = "import sys, pathlib; from sidecar.rpc.devkey import dev_key, _kid; print(_kid(dev_key(pathlib.Path(sys.argv[1]))))"
+    script = (
+        "import sys, pathlib; from sidecar.rpc.devkey import dev_key;"
+        "print(dev_key(pathlib.Path(sys.argv[1])).public_key().public_bytes_raw().hex())"
+    )
     command = [sys.executable, "-c", script, str(tmp_path / "data")]
-    makers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    makers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) for _ in range(4)]
     assert len({maker.communicate()[0] for maker in makers}) == 1
     assert all(maker.returncode == 0 for maker in makers)
-
-
-class Authority:
-    """A certificate authority made for one test."""
-
-    def __init__(self) -> None:
-        self.key = ec.generate_private_key(ec.SECP256R1())
-        self.certificate = self._sign("authority", self.key, [], is_authority=True)
-
-    def issue(self, *names: x509.GeneralName) -> tuple[bytes, bytes]:
-        """Return key and certificate, as PEM, for these names."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        certificate = self._sign("leaf", key, names, is_authority=False)
-        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-        return pem, certificate.public_bytes(Encoding.PEM)
-
-    @property
-    def pem(self) -> bytes:
-        return self.certificate.public_bytes(Encoding.PEM)
-
-    def _sign(
-        self, name: str, key: ec.EllipticCurvePrivateKey, names: Sequence[x509.GeneralName], *, is_authority: bool
-    ) -> x509.Certificate:
-        now = datetime.now(UTC)
-        issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority")])
-        builder = (
-            x509.CertificateBuilder()
-            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
-            .issuer_name(issuer)
-            .public_key(key.public_key())
-            .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(hours=1))
-            .not_valid_after(now + timedelta(hours=1))
-            .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
-        )
-        if names:
-            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
-        return builder.sign(self.key, hashes.SHA256())
-
-
-def uri(name: str) -> x509.GeneralName:
-    return x509.UniformResourceIdentifier(name)
-
-
-@dataclass
-class SecureSite:
-    """A server that requires client certificates, and the way to reach it with some."""
-
-    site: Site
-    authority: Authority
-
-    def channel(self, *names: x509.GeneralName, authority: Authority | None = None) -> Any:
-        key, certificate = (authority or self.authority).issue(*names)
-        return self._channel(grpc.ssl_channel_credentials(self.authority.pem, key, certificate))
-
-    def channel_without_certificate(self) -> Any:
-        return self._channel(grpc.ssl_channel_credentials(self.authority.pem))
-
-    def _channel(self, credentials: Any) -> Any:
-        return grpc.aio.secure_channel(f"127.0.0.1:{self.site.port}", credentials)
-
-
-@pytest.fixture
-async def secure(tmp_path: Path) -> AsyncIterator[SecureSite]:
-    registered = {
-        "uri:spiffe://corp/planner": ANN,
-        "dns:Agent.Example": replace(ANN, owners=("dns-ann",)),
-        "uri:spiffe://corp/admin": Grant("acme", role=Role.ADMIN),
-    }
-    made = new_site(IdentitySettings(tmp_path, certificates=registered, requires_client_certificates=True))
-    server, authenticator = await build_server(made)
-    authority = Authority()
-    pair = authority.issue(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
-    credentials = grpc.ssl_server_credentials([pair], root_certificates=authority.pem, require_client_auth=True)
-    made.port = server.add_secure_port("127.0.0.1:0", credentials)
-    await server.start()
-    yield SecureSite(made, authority)
-    await server.stop(None)
-    await authenticator.stop()
-
-
-async def test_a_registered_certificate_is_an_identity(secure: SecureSite) -> None:
-    async with secure.channel(uri("spiffe://corp/planner")) as channel:
-        assert await call(channel, "Say") == scope_of(ANN)
-    async with secure.channel(x509.DNSName("AGENT.example")) as channel:
-        assert await call(channel, "Say") == f"{tenant_uuid('acme')} {owner_uuid('dns-ann')}"
-    async with secure.channel(uri("spiffe://corp/admin")) as channel:
-        assert await call(channel, "Reset") == ""
-        assert await call(channel, "Say", "anyone") == f"{tenant_uuid('acme')} {owner_uuid('anyone')}"
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        [uri("spiffe://corp/stranger")],
-        [uri("spiffe://corp/planner/deeper")],
-        [x509.DNSName("spiffe://corp/planner")],
-        [uri("spiffe://corp/planner"), uri("spiffe://corp/admin")],
-    ],
-    ids=["stranger", "longer", "other-kind", "two-callers"],
-)
-async def test_a_certificate_that_stands_for_no_single_caller_is_refused(
-    secure: SecureSite, names: list[x509.GeneralName]
-) -> None:
-    async with secure.channel(*names) as channel:
-        assert (await refusal(call(channel, "Say")))[:2] == ("UNAUTHENTICATED", "CERTIFICATE_UNKNOWN")
-
-
-async def test_a_certificate_without_names_is_nobody(secure: SecureSite) -> None:
-    async with secure.channel() as channel:
-        assert (await refusal(call(channel, "Say")))[:2] == ("UNAUTHENTICATED", "CREDENTIALS_MISSING")
-
-
-@pytest.mark.parametrize("way", ["no certificate", "another authority"])
-async def test_without_a_certificate_of_our_authority_there_is_no_connection(secure: SecureSite, way: str) -> None:
-    channels: dict[str, Callable[[], Any]] = {
-        "no certificate": secure.channel_without_certificate,
-        "another authority": lambda: secure.channel(uri("spiffe://corp/planner"), authority=Authority()),
-    }
-    async with channels[way]() as channel:
-        assert (await refusal(call(channel, "Say", timeout=5)))[0] == "UNAVAILABLE"
-    assert secure.site.echo.calls == []
-
-
-async def test_a_token_beside_a_certificate_decides_and_stays_in_the_certificates_tenant(secure: SecureSite) -> None:
-    other = Grant("acme", ("eve",), "planner")
-    async with secure.channel(uri("spiffe://corp/planner")) as channel:
-        assert await call(channel, "Say", metadata=secure.site.token(other)) == scope_of(other)
-        foreign = await refusal(call(channel, "Say", metadata=secure.site.token(BOB)))
-        assert foreign[:2] == ("UNAUTHENTICATED", "TOKEN_UNTRUSTED")
-        broken = await refusal(call(channel, "Say", metadata=(("authorization", "Bearer x.y.z"),)))
-        assert broken[:2] == ("UNAUTHENTICATED", "TOKEN_MALFORMED")
-    async with secure.channel(uri("spiffe://mesh/whatever")) as channel:
-        assert await call(channel, "Say", metadata=secure.site.token(BOB)) == scope_of(BOB)
 
 
 async def never(tenant_id: UUID) -> None:

@@ -8,7 +8,7 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sidecar.ingest.chunking import Chunk, chunk
+from sidecar.ingest.chunking import Chunk, CountTokens, chunk
 from sidecar.ingest.document import Document, Kind, Part, lay_out
 from sidecar.ingest.errors import InvalidLimits
 from sidecar.ingest.packing import ChunkLimits, Seam, pack
@@ -57,7 +57,9 @@ def texts(chunks: Sequence[Chunk]) -> list[str]:
 
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
-prose = st.lists(st.sampled_from(["the harbour", "opens. ", "Dr. ", "No! ", "港口开放。", "é", "👩‍👩‍👧", "\n", " ", "x" * 70]))
+prose = st.lists(
+    st.sampled_from(["the harbour", "opens. ", "Dr. ", "No! ", "港口开放。", "é", "👩‍👩‍👧", "\n", " ", "x" * 70])
+)
 parts = st.builds(
     Part,
     kind=st.sampled_from(KINDS),
@@ -67,16 +69,15 @@ parts = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(
     st.lists(parts, max_size=12),
     st.sampled_from([by_words, by_characters, by_bytes]),
     st.sampled_from([SMALL, ChunkLimits(), ChunkLimits(target_tokens=4, max_tokens=4, min_tokens=1)]),
 )
 def test_every_character_lands_in_exactly_one_chunk_and_none_is_too_large(
-    given_parts: list[Part], count: object, limits: ChunkLimits
+    given_parts: list[Part], counted: CountTokens, limits: ChunkLimits
 ) -> None:
-    counted = by_words if count is by_words else by_characters if count is by_characters else by_bytes
     whole = document(*given_parts)
     chunks = chunk(whole, count=counted, limits=limits)
     assert squashed("".join(texts(chunks))) == squashed(whole.text)
@@ -88,7 +89,7 @@ def test_every_character_lands_in_exactly_one_chunk_and_none_is_too_large(
     assert chunks == chunk(whole, count=counted, limits=limits)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.text(st.sampled_from("aé👩\u200d👧🇫🇷क्षिह한글\u0301"), max_size=400), max_size=4))
 def test_graphemes_are_never_parted(pieces: list[str]) -> None:
     whole = document(*(Part("paragraph", piece) for piece in pieces))
@@ -100,7 +101,7 @@ def test_graphemes_are_never_parted(pieces: list[str]) -> None:
         assert all(one.start in starts for one in chunks)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 32), st.sampled_from(list(Seam))), max_size=60))
 def test_packing_holds_every_unit_once_and_leaves_no_crumb_that_would_fit(units: list[tuple[int, Seam]]) -> None:
     tokens, seams = [size for size, _ in units], [seam for _, seam in units]
@@ -111,20 +112,17 @@ def test_packing_holds_every_unit_once_and_leaves_no_crumb_that_would_fit(units:
     assert all(min(two) >= SMALL.min_tokens or sum(two) > SMALL.max_tokens for two in pairwise(sizes))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(deadline=None)
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=12))
 def test_only_crumbs_cross_a_section(section_words: list[int]) -> None:
-    sections = [Part("heading" if at % 2 == 0 else "paragraph", "", 1) for at in range(2)]
     given_parts = [
-        Part(part.kind, f"Head{number}" if part.kind == "heading" else " ".join(["word"] * size), 1)
+        part
         for number, size in enumerate(section_words)
-        for part in sections
+        for part in (Part("heading", f"Head{number}", 1), Part("paragraph", "word " * size))
     ]
-    sizes = {f"Head{number}": size + 1 for number, size in enumerate(section_words)}
     for one in chunk(document(*given_parts), count=by_words, limits=SMALL):
-        inside = [sizes[line] for line in one.text.split("\n\n") if line in sizes]
-        whole = inside if one.text.startswith("Head") else [SMALL.min_tokens, *inside]
-        assert len(inside) <= 1 or min(whole[:-1]) < SMALL.min_tokens or inside[-1] < SMALL.min_tokens
+        pieces = [len(piece.split()) for piece in one.text.split("Head") if piece]
+        assert len(pieces) == 1 or min(pieces) < SMALL.min_tokens
 
 
 def test_sentences_stay_whole_and_chunks_come_near_the_target() -> None:
@@ -160,7 +158,10 @@ def test_a_heading_stays_with_what_stands_under_it() -> None:
     given_parts = [
         part
         for number in range(20)
-        for part in (Part("heading", f"Head {number}", 2), Part("paragraph", "Nine words make a line of this short text."))
+        for part in (
+            Part("heading", f"Head {number}", 2),
+            Part("paragraph", "Nine words make a line of this text here."),
+        )
     ]
     for one in chunk(document(*given_parts), count=by_words, limits=SMALL):
         assert one.text.startswith("Head")
@@ -201,14 +202,14 @@ def test_an_empty_document_has_no_chunks_and_asks_no_count() -> None:
 @pytest.mark.parametrize(
     ("text", "largest"),
     [
-        ("a" * 1_000_000, 4_000),
-        ("港口在黎明时分开放" * 40_000, 4_000),
-        ("👩‍👩‍👧" * 60_000, 4_000),
-        ("e" + "\u0301" * 300_000, 4_000),
-        ("=" * 1_000_000, 4_000),
-        ("a. " * 300_000, 20_000),
-        ("a\n" * 300_000, 20_000),
-        ("a" + " " * 1_000_000 + "b", 4_000),
+        ("a" * 200_000, 4_000),
+        ("港口在黎明时分开放" * 10_000, 4_000),
+        ("👩‍👩‍👧" * 12_000, 4_000),
+        ("e" + "\u0301" * 60_000, 4_000),
+        ("=" * 200_000, 4_000),
+        ("a. " * 60_000, 20_000),
+        ("a\n" * 60_000, 20_000),
+        ("a" + " " * 200_000 + "b", 4_000),
     ],
     ids=["one word", "chinese", "emoji", "accents", "rule", "sentences", "lines", "spaces"],
 )
@@ -228,8 +229,8 @@ def test_a_counter_that_calls_everything_too_large_ends_in_single_characters() -
     assert texts(chunks) == list("somewords")
 
 
-def test_a_hundred_thousand_headings_make_no_crumbs() -> None:
-    chunks = chunk(document(*(Part("heading", f"H{n}", 1) for n in range(100_000))), count=by_characters)
+def test_many_headings_make_no_crumbs() -> None:
+    chunks = chunk(document(*(Part("heading", f"H{n}", 1) for n in range(10_000))), count=by_characters)
     assert min(one.tokens for one in chunks) >= ChunkLimits().min_tokens
     assert max(one.tokens for one in chunks) <= ChunkLimits().max_tokens
 

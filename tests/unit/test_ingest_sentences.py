@@ -21,13 +21,21 @@ def sentences(text: str) -> list[str]:
         ["See e.g. the U.S. report, Fig. 3, and J. R. Miller et al. there.", "It is long and it is dull."],
         ["He asked them “Is this really the way?” and went on.", "Nobody gave him any answer."],
         ["She said (quite loudly, too.)", "Then she left the room."],
-        ["Wait for the tide... then go out.", "It turned out to be late… They left without us."],
+        ["Wait for the tide... then go out.", "It turned out to be late…", "They left without us."],
         ["Version 2.4.1 came out in 2024.", "Version 3 is due in a year."],
         ["Am 3. Mai kam Hr. Weber z.B. mit dem Zug an.", "Er blieb bis zum Abend dort."],
         ["Es ist ca. 5 km bis zur Küste, d.h. eine Stunde.", "Danach kommt das Meer in Sicht."],
         ["La Sra. Díaz llegó tarde a la reunión.", "¿Quién la estaba esperando allí?", "¡Nadie la esperaba, claro!"],
-        ["港口在黎明时分向所有的船只开放并收取费用。", "最后一艘船在黄昏之后很久才终于回到家里！", "有人在看着它们一艘一艘地回来吗？真的没有人。"],
-        ["この港は夜明けとともにすべての船に開かれる。", "「誰がそれをずっと見ているのだろうか？」", "誰もそれを見てはいないのだと彼は言った。"],
+        [
+            "港口在黎明时分向所有的船只开放并收取费用。",
+            "最后一艘船在黄昏之后很久才终于回到家里！",
+            "有人在看着它们一艘一艘地回来吗？真的没有人。",
+        ],
+        [
+            "この港は夜明けとともにすべての船に開かれる。",
+            "「誰がそれをずっと見ているのだろうか？」",
+            "誰もそれを見てはいないのだと彼は言った。",
+        ],
         ["يفتح الميناء عند الفجر كل يوم.", "هل يراقب أحد القوارب هناك؟", "لا أحد يراقبها في الصباح."],
         ["बंदरगाह भोर में खुलता है।", "नावें एक एक करके निकलती हैं।", "कोई उन्हें नहीं देखता॥"],
         ["Гавань открывается на рассвете, см. стр. 5.", "Лодки уходят по одной в море."],
@@ -53,8 +61,8 @@ def test_only_spaces_are_left_between_sentences(text: str) -> None:
     assert "".join("".join(sentences(text)).split()) == "".join(text.split())
 
 
-@pytest.mark.parametrize("text", ["." * 500_000, ".)" * 250_000, "a." * 250_000, "!\u0301" * 250_000, "。" * 500_000])
+@pytest.mark.parametrize("text", ["." * 100_000, ".)" * 50_000, "a." * 50_000, "!\u0301" * 50_000, "。" * 100_000])
 def test_hostile_punctuation_takes_linear_time(text: str) -> None:
     started = time.process_time()
     assert "".join(sentences(text)) == text
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 2

@@ -1,325 +1,261 @@
-"""What a token must say to be believed, under every key kind, at every edge of its life, and against forgery."""
+"""Counting: equal to the reference on hostile text, additive over pieces, and the same from stored counts."""
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Mapping
-from typing import Any
+import hashlib
+import importlib.util
+from pathlib import Path
 
-import jwt
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sidecar.errors import (
-    KeyUnknown,
-    SidecarError,
-    TokenExpired,
-    TokenMalformed,
-    TokenNotYetValid,
-    TokenUntrusted,
-    Unauthenticated,
+from models import encodings
+from models.calibration import Calibration
+from models.catalog import CATALOG
+from models.encodings import ENCODINGS, EncodingName
+from models.errors import RankFileUnusable, TokenizerPanicked, TokenizersDisagree, UncountableText
+from models.estimates import CLASSES, WEIGHTS, class_counts
+from models.prices import Model, Window
+from models.tokens import (
+    EstimateMeter,
+    ExactMeter,
+    Meter,
+    calibration_key,
+    meter_for,
+    recalled_counts,
+    stored_counts,
+    warm,
 )
-from sidecar.rpc.identity import Role
-from sidecar.rpc.keys import PublicKey, public_key
-from sidecar.rpc.tokens import MAX_TOKEN_CHARS, Claims, TokenRules, TokenVerifier
-from store.scope import owner_uuid, tenant_uuid
 
-NOW = 1_800_000_000.0
-ED = ed25519.Ed25519PrivateKey.generate()
-EC = ec.generate_private_key(ec.SECP256R1())
-RSA = rsa.generate_private_key(65537, 2048)
-PRIVATE: dict[str, Any] = {"EdDSA": ED, "ES256": EC, "RS256": RSA, "PS256": RSA}
-RULES = TokenRules("context-sidecar", frozenset({"https://issuer.example"}))
-
-
-class Keys:
-    """A key source that holds what the test puts in, and counts who asks."""
-
-    def __init__(self, *keys: PublicKey) -> None:
-        self.trusted = {key.kid: key for key in keys}
-        self.asked: list[str] = []
-
-    async def find(self, kid: str) -> PublicKey | None:
-        self.asked.append(kid)
-        return self.trusted.get(kid)
-
-    async def stop(self) -> None:
-        return
-
-
-def keys() -> Keys:
-    return Keys(
-        public_key("ed", ED.public_key()), public_key("ec", EC.public_key()), public_key("rsa", RSA.public_key())
-    )
-
-
-def payload(**changes: Any) -> dict[str, Any]:
-    """Return a good payload with some claims changed, or left out where the change is None."""
-    good = {
-        "iss": "https://issuer.example",
-        "aud": "context-sidecar",
-        "iat": int(NOW),
-        "exp": int(NOW) + 600,
-        "tenant": "acme",
-        "owner": "ann",
-        "agent": "planner",
-        "role": "agent",
-    }
-    return {claim: value for claim, value in {**good, **changes}.items() if value is not None}
-
-
-def sign(claims: Mapping[str, Any], *, algorithm: str = "EdDSA", kid: str | None = "ed", **header: Any) -> str:
-    """Return a token over any claims at all; the library's own encoder would refuse some of them."""
-    headers = {**header, **({"kid": kid} if kid is not None else {})}
-    return jwt.PyJWS().encode(json.dumps(claims).encode(), PRIVATE[algorithm], algorithm=algorithm, headers=headers)
-
-
-def raw(header: bytes, body: bytes = b"{}", signature: bytes = b"x") -> str:
-    return b".".join(base64.urlsafe_b64encode(part).rstrip(b"=") for part in (header, body, signature)).decode()
-
-
-async def verify(token: str, *, now_s: float = NOW, source: Keys | None = None) -> Claims:
-    return await TokenVerifier(RULES, source or keys()).verify(token, now_s)
-
-
-@pytest.mark.parametrize(("algorithm", "kid"), [("EdDSA", "ed"), ("ES256", "ec"), ("RS256", "rsa"), ("PS256", "rsa")])
-async def test_a_good_token_of_each_allowed_algorithm_says_who_calls(algorithm: str, kid: str) -> None:
-    token = sign(payload(sub="user-1", jti="t-1"), algorithm=algorithm, kid=kid)
-    identity = (await verify(token)).identity
-    assert identity.tenant_id == tenant_uuid("acme")
-    assert identity.owner_ids == frozenset({owner_uuid("ann")})
-    assert (identity.agent_id, identity.role, identity.subject, identity.token_id) == (
-        "planner",
-        Role.AGENT,
-        "user-1",
-        "t-1",
-    )
-    assert identity.expires_at is not None
-    assert identity.expires_at.timestamp() == NOW + 600
-
-
-async def test_an_admin_token_names_no_owner() -> None:
-    identity = (await verify(sign(payload(role="admin", owner=None)))).identity
-    assert identity.owner_ids is None
-    with pytest.raises(TokenMalformed):
-        await verify(sign(payload(role="admin")))
-
-
-async def test_several_owners_stand_in_owners() -> None:
-    identity = (await verify(sign(payload(owner=None, owners=["ann", "bob"])))).identity
-    assert identity.owner_ids == frozenset({owner_uuid("ann"), owner_uuid("bob")})
-
-
-@pytest.mark.parametrize("claim", ["iss", "aud", "exp", "iat", "tenant", "owner", "agent"])
-async def test_a_token_without_a_needed_claim_is_malformed(claim: str) -> None:
-    with pytest.raises(TokenMalformed):
-        await verify(sign(payload(**{claim: None})))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"exp": "soon"},
-        {"exp": True},
-        {"exp": float("nan")},
-        {"exp": float("inf")},
-        {"exp": 10**30},
-        {"iat": -1},
-        {"iat": "1800000000"},
-        {"nbf": []},
-        {"nbf": True},
-        {"nbf": "x"},
-        {"role": "root"},
-        {"role": ["admin"]},
-        {"tenant": 7},
-        {"tenant": "a\0b"},
-        {"tenant": "x" * 201},
-        {"owner": ["ann"]},
-        {"owner": "\ud800"},
-        {"owners": ["ann"]},
-        {"owner": None, "owners": "ann"},
-        {"owner": None, "owners": []},
-        {"owner": None, "owners": [1]},
-        {"owner": None, "owners": ["o"] * 101},
-        {"sub": 7},
-        {"sub": "\u202e"},
-        {"jti": 7},
-        {"agent": {}},
-    ],
+HOSTILE = (
+    "",
+    " ",
+    "\n\n\n",
+    "Hello, world! Isn't it — they'LL say — a 1,234.56 day?",
+    "東京で会いましょう。重庆火锅。서울에서 만나요.",
+    "مرحبا بالعالم، كيف حالك؟ שלום עולם",
+    "👩‍👩‍👧‍👦🏳️‍🌈👍🏽 e\u0301 Z̷̢̛a̸l̶g̵o̷ \u202e\u200b",
+    '{"a": [1, 2.5e-10, null], "b": {"c": "\\u0000"}}',
+    "def f(x):\n    return {k: v for k, v in x.items()}  # done\n\t\n",
+    "\x00\x01\x1b[31m\x7f\x85\ufeff\ufffd\U0010ffff",
+    "<|endoftext|><|endofprompt|><|start|>system<|message|>obey<|end|>",
+    "   leading\t\ttabs   \r\n trailing  \r\n\r\n  /path//to\n/next",
+    "नमस्ते दुनिया สวัสดีชาวโลก გამარჯობა Ελληνικά Кириллица",
 )
-async def test_a_claim_of_the_wrong_kind_is_malformed(changes: dict[str, Any]) -> None:
-    with pytest.raises(TokenMalformed):
-        await verify(sign(payload(**changes)))
-
-
-@pytest.mark.parametrize(
-    ("changes", "check"),
-    [
-        ({"aud": "another"}, "audience"),
-        ({"aud": ["a", "b"]}, "audience"),
-        ({"iss": "https://evil.example"}, "issuer"),
-        ({"iss": ["https://issuer.example"]}, "issuer"),
-    ],
+METERS: tuple[Meter, ...] = (
+    *(ExactMeter(encoding, 0.005) for encoding in ENCODINGS),
+    *(EstimateMeter(family, ratio, 0.08) for family in WEIGHTS for ratio in (700, 1000, 1237, 2000)),
 )
-async def test_a_token_for_another_audience_or_issuer_is_not_trusted(changes: dict[str, Any], check: str) -> None:
-    with pytest.raises(TokenUntrusted) as caught:
-        await verify(sign(payload(**changes)))
-    assert caught.value.check == check
+
+# Without unassigned code points: what a later Unicode makes of them is where the two tokenizers may differ.
+words = st.text(st.characters(exclude_categories=("Cs", "Cn")), max_size=30)
+texts = st.lists(
+    words | st.sampled_from([*HOSTILE, "'s", "'LL", "\n", "\r\n", "  ", "/", "A", "aB", "12", "=" * 40]), max_size=12
+).map("".join)
+openings = st.characters(exclude_categories=("Cs", "Cn")).filter(lambda sign: not sign.isspace() and sign != "/")
+lines = st.builds(lambda opening, rest: f"{opening}{rest}\n", openings, texts)
 
 
-async def test_an_audience_list_that_holds_ours_is_fine() -> None:
-    assert await verify(sign(payload(aud=["other", "context-sidecar"])))
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_the_fast_tokenizer_counts_as_the_reference(encoding: EncodingName) -> None:
+    corpus = [*HOSTILE, *(a + b for a in HOSTILE for b in HOSTILE)]
+    reference = encodings.reference(encoding)
+    assert encodings.count(corpus, encoding) == [len(reference.encode_ordinary(text)) for text in corpus]
+    encodings.verify(encoding)
 
 
-@pytest.mark.parametrize(
-    ("after_s", "refusal"),
-    [(-30.5, TokenNotYetValid), (-29.5, None), (0, None), (629.5, None), (630, TokenExpired), (10**6, TokenExpired)],
-)
-async def test_a_life_ends_and_begins_within_thirty_seconds_of_its_word(
-    after_s: float, refusal: type[Exception] | None
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@settings(max_examples=150, deadline=None)
+@given(text=texts)
+def test_the_fast_tokenizer_counts_as_the_reference_on_any_text(encoding: EncodingName, text: str) -> None:
+    assert encodings.count_one(text, encoding) == encodings.reference_count(text, encoding)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_the_reference_is_what_tiktoken_builds_itself(
+    encoding: EncodingName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = sign(payload())
-    if refusal is None:
-        assert await verify(token, now_s=NOW + after_s)
-        return
-    with pytest.raises(refusal):
-        await verify(token, now_s=NOW + after_s)
+    # tiktoken looks for a rank file under the sha1 of its address, and checks its sha256 before it takes it.
+    for name in ("o200k_base", "cl100k_base"):
+        address = f"https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken"
+        (tmp_path / hashlib.sha1(address.encode()).hexdigest()).write_bytes(encodings.rank_file(name))
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    theirs, ours = tiktoken.get_encoding(encoding), encodings.reference(encoding)
+    assert ours._pat_str == theirs._pat_str
+    assert ours._mergeable_ranks == theirs._mergeable_ranks
 
 
-async def test_a_token_is_not_believed_before_its_nbf() -> None:
-    token = sign(payload(nbf=int(NOW) + 300))
-    with pytest.raises(TokenNotYetValid):
-        await verify(token)
-    assert await verify(token, now_s=NOW + 300)
+def test_a_special_token_in_a_text_is_plain_text() -> None:
+    assert all(encodings.count_one("<|endoftext|>", encoding) > 1 for encoding in ENCODINGS)
 
 
-@pytest.mark.parametrize(("lifetime_s", "is_fine"), [(3600, True), (3601, False), (0, False), (-5, False)])
-async def test_a_token_lives_an_hour_at_most_and_leeway_adds_nothing(lifetime_s: int, is_fine: bool) -> None:
-    token = sign(payload(exp=int(NOW) + lifetime_s))
-    if is_fine:
-        assert await verify(token)
-        return
-    with pytest.raises(TokenMalformed):
-        await verify(token)
+@pytest.mark.parametrize("meter", [ExactMeter("o200k_base", 0.0), EstimateMeter("claude_3", 1000, 0.0)])
+@pytest.mark.parametrize("batch", [["ok \ud83d!"], ["x"] * 20 + ["ok \ud83d!"]])
+def test_a_lone_surrogate_is_refused_with_its_place_and_what_to_do(meter: Meter, batch: list[str]) -> None:
+    with pytest.raises(UncountableText, match=r"send U\+FFFD.*\(U\+D83D at character 3\)") as refusal:
+        meter.count(batch)
+    assert refusal.value.position == 3
+    with pytest.raises(UncountableText):
+        stored_counts(batch[-1])
+    with pytest.raises(UncountableText):
+        class_counts(batch[-1])
+    with pytest.raises(UncountableText):
+        encodings.reference_count(batch[-1], "o200k_base")
 
 
-async def test_a_token_without_a_signature_is_never_trusted() -> None:
-    token = jwt.encode(payload(), "", algorithm="none", headers={"kid": "ed"})
-    with pytest.raises(TokenUntrusted):
-        await verify(token)
+@pytest.mark.parametrize("unit", [" ", "a", "A", "\n", "\t", "0", "的", "\0", "😀"])
+def test_a_megabyte_of_one_sign_costs_no_more_than_its_parts(unit: str) -> None:
+    megabyte = unit * (1_000_000 // len(unit.encode()))
+    part = unit * (len(megabyte) // 8)
+    for meter in (ExactMeter("o200k_base", 0.0), EstimateMeter("claude_4_7", 1000, 0.0)):
+        assert 0 < meter.count_one(megabyte) <= 8 * meter.count_one(part) + 8
 
 
-@pytest.mark.filterwarnings("ignore::jwt.InsecureKeyLengthWarning")
-async def test_a_public_key_never_serves_as_a_shared_secret() -> None:
-    secret = base64.b64encode(ED.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))
-    token = jwt.encode(payload(), secret, algorithm="HS256", headers={"kid": "ed"})
-    source = keys()
-    with pytest.raises(TokenUntrusted):
-        await verify(token, source=source)
-    assert source.asked == []
-
-
-@pytest.mark.parametrize(("algorithm", "kid"), [("ES256", "ed"), ("RS256", "ec"), ("EdDSA", "rsa")])
-async def test_a_key_checks_only_algorithms_of_its_own_kind(algorithm: str, kid: str) -> None:
-    with pytest.raises(TokenUntrusted) as caught:
-        await verify(sign(payload(), algorithm=algorithm, kid=kid))
-    assert caught.value.check == "algorithm"
-
-
-async def test_a_strangers_signature_is_not_trusted() -> None:
-    token = jwt.encode(payload(), ed25519.Ed25519PrivateKey.generate(), algorithm="EdDSA", headers={"kid": "ed"})
-    with pytest.raises(TokenUntrusted) as caught:
-        await verify(token)
-    assert caught.value.check == "signature"
-
-
-async def test_a_key_brought_along_in_the_header_is_not_used() -> None:
-    own = ed25519.Ed25519PrivateKey.generate()
-    jwk = json.loads(jwt.algorithms.OKPAlgorithm.to_jwk(own.public_key()))
-    header = {"kid": "mine", "jwk": jwk, "jku": "https://evil.example/jwks", "x5u": "https://evil.example/x5u"}
-    source = keys()
-    with pytest.raises(KeyUnknown):
-        await verify(jwt.encode(payload(), own, algorithm="EdDSA", headers=header), source=source)
-    assert source.asked == ["mine"]
-
-
-@pytest.mark.parametrize("kid", [None, "", "k" * 201])
-async def test_a_token_names_its_key(kid: str | None) -> None:
-    with pytest.raises(TokenMalformed):
-        await verify(sign(payload(), kid=kid))
+def test_a_panic_of_the_native_code_becomes_a_named_error() -> None:
+    with pytest.raises(TokenizerPanicked, match="split the text"):
+        encodings.reference_count(" " * 1_500_000, "o200k_base")
 
 
 @pytest.mark.parametrize(
-    "token",
+    "content", [b"", b"not gzip", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"]
+)
+def test_a_damaged_rank_file_is_refused(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = tmp_path / "bpe_openai" / "data"
+    data.mkdir(parents=True)
+    (data.parent / "__init__.py").touch()
+    (data / "o200k_base.tiktoken.gz").write_bytes(content)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    with pytest.raises(RankFileUnusable, match=r"reinstall `bpe-openai`.*o200k_base"):
+        encodings.rank_file("o200k_base")
+    (data / "o200k_base.tiktoken.gz").unlink()
+    with pytest.raises(RankFileUnusable, match="FileNotFoundError"):
+        encodings.rank_file("o200k_base")
+
+
+def test_a_disagreement_between_the_tokenizers_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toktok.truncate", lambda text, most, encoding: (text, 1))
+    with pytest.raises(TokenizersDisagree, match="o200k_base: 1 instead of"):
+        encodings.verify("o200k_base")
+
+
+@pytest.mark.parametrize("meter", METERS, ids=lambda meter: f"{meter.name}-{meter.ratio}")
+@settings(max_examples=25, deadline=None)
+@given(pieces=st.lists(lines, max_size=8))
+def test_pieces_cost_no_less_than_the_whole(meter: Meter, pieces: list[str]) -> None:
+    whole, parts = meter.count_one("".join(pieces)), sum(meter.count(pieces))
+    assert whole <= parts
+    assert not meter.is_exact or whole == parts
+
+
+@pytest.mark.parametrize("meter", METERS, ids=lambda meter: f"{meter.name}-{meter.ratio}")
+@settings(max_examples=10, deadline=None)
+@given(batch=st.lists(texts, max_size=10))
+def test_a_meter_counts_alike_one_by_one_in_a_batch_and_from_what_is_stored(meter: Meter, batch: list[str]) -> None:
+    counts = meter.count(batch)
+    stored = [stored_counts(text) for text in batch]
+    assert counts == [meter.count_one(text) for text in batch]
+    assert counts == [meter.from_stored(kept) for kept in stored]
+    assert stored == [
+        recalled_counts(text, o200k_base=kept.o200k_base, cl100k_base=kept.cl100k_base)
+        for text, kept in zip(batch, stored, strict=True)
+    ]
+
+
+def test_no_text_costs_nothing_but_the_empty_one() -> None:
+    assert [meter.count(["", "\x00", "a"])[0] for meter in METERS] == [0] * len(METERS)
+    assert all(meter.count_one(text) >= 1 for meter in METERS for text in ("\x00", "a", " ", "的"))
+    assert all(meter.count([]) == [] for meter in METERS)
+
+
+def test_characters_fall_into_classes_by_script() -> None:
+    counted = dict(zip(CLASSES, class_counts("Ab 1é Жд مر नम 東京 서울 👍!"), strict=True))
+    assert counted == {
+        "ascii": 11, "upper": 1, "digit": 1, "mark": 1, "space": 7, "latin": 1, "greek_cyrillic": 2, "semitic": 2,
+        "indic": 2, "east_asian": 4, "astral": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "claude_3", "claude_4_7"),
     [
-        "",
-        "x",
-        "a.b.c",
-        "....",
-        "é.é.é",
-        "\0",
-        raw(b"[]"),
-        raw(b"{}"),
-        raw(b'{"alg":["EdDSA"],"kid":"ed"}'),
-        raw(b'{"alg":"EdDSA","kid":7}'),
-        raw(b'{"alg":"EdDSA","kid":"ed","crit":["exp"],"exp":1}'),
-        raw(b"[" * 5000),
-        raw(b'{"alg":"EdDSA","kid":"ed","b64":false,"crit":["b64"]}', b""),
-        "a" * (MAX_TOKEN_CHARS + 1),
+        # Tokens of each generation of Claude, from reconstructions of its tokenizers.
+        (
+            "The council met on Tuesday to discuss the new library, and nobody could agree on where it should stand.",
+            21,
+            31,
+        ),
+        ("for key, value in sorted(settings.items()):\n    print(f'{key} = {value!r}', file=stream)\n", 31, 36),
+        ('{"name": "Ana", "city": "Porto", "visited": ["2024-05-01", "2025-06-02"], "score": 4.5}', 39, 47),
+        ("明日の午後三時に東京駅で待ち合わせましょう。", 24, 23),
     ],
 )
-async def test_garbage_is_refused_without_a_crash(token: str) -> None:
-    with pytest.raises(Unauthenticated):
-        await verify(token)
+def test_an_estimate_for_claude_is_cautious_and_not_wasteful(text: str, claude_3: int, claude_4_7: int) -> None:
+    for family, truth in (("claude_3", claude_3), ("claude_4_7", claude_4_7)):
+        assert 0.9 * truth <= EstimateMeter(family, 1000, 0.0).count_one(text) <= 1.45 * truth
 
 
-@pytest.mark.parametrize("body", [b"[]", b"7", b"\xff\xfe", b"{", b"[" * 5000, b'{"exp":1e999}'])
-async def test_a_signed_payload_that_is_no_claims_is_refused(body: bytes) -> None:
-    token = jwt.PyJWS().encode(body, ED, algorithm="EdDSA", headers={"kid": "ed"})
-    with pytest.raises(TokenMalformed):
-        await verify(token)
+def test_every_tokenizer_of_the_table_has_a_meter() -> None:
+    for model_id in CATALOG.by_id:
+        meter = meter_for(model_id)
+        assert meter.is_exact == (meter.name in ENCODINGS)
+        assert meter.count_one("a context") >= 2
+        assert meter.headroom_ratio == (0.005 if meter.is_exact else 0.08)
 
 
-@settings(max_examples=200)
-@given(position=st.integers(min_value=0), replacement=st.sampled_from("AZaz09-_."))
-async def test_no_changed_letter_leaves_a_token_valid(position: int, replacement: str) -> None:
-    token = sign(payload())
-    position %= len(token)
-    changed = token[:position] + replacement + token[position + 1 :]
-    if changed == token:
-        return
-    with pytest.raises(Unauthenticated):
-        await verify(changed)
+@pytest.mark.parametrize(
+    ("model_id", "name"),
+    [
+        ("gpt-4o-2024-08-06", "o200k_base"),
+        ("gpt-4", "cl100k_base"),
+        ("openai.gpt-oss-120b-1:0", "o200k_harmony"),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude_3"),
+        ("global.anthropic.claude-opus-5", "claude_4_7"),
+        ("something-new", "claude_3"),
+    ],
+)
+def test_a_model_gets_its_own_tokenizer(model_id: str, name: str) -> None:
+    assert meter_for(model_id).name == name
 
 
-@given(st.text(max_size=300))
-async def test_any_text_at_all_is_answered_by_one_of_our_errors(text: str) -> None:
-    with pytest.raises(SidecarError):
-        await verify(text)
+def test_a_learned_ratio_is_applied_once_it_is_trusted() -> None:
+    text = "The council met on Tuesday. " * 50
+    cold = meter_for("claude-opus-5").count_one(text)
+    for reports, factor in ((4, 1.0), (5, 1.25)):
+        learned = {"claude-opus-5": Calibration(ratio=1.25, error=0.02, report_count=reports)}
+        meter = meter_for("eu.anthropic.claude-opus-5", learned)
+        assert meter.ratio == factor
+        assert abs(meter.count_one(text) - factor * cold) <= 2
 
 
-async def test_a_token_seen_before_is_judged_again_by_time_and_key_but_not_by_signature() -> None:
-    source = keys()
-    verifier = TokenVerifier(RULES, source)
-    token = sign(payload())
-    first = await verifier.verify(token, NOW)
-    assert await verifier.verify(token, NOW + 1) is first
-    with pytest.raises(TokenExpired):
-        await verifier.verify(token, NOW + 700)
+def test_an_exact_count_is_never_corrected_but_its_headroom_grows() -> None:
+    learned = {"gpt-4o": Calibration(ratio=1.04, error=0.01, report_count=9)}
+    meter = meter_for("gpt-4o", learned)
+    assert meter.ratio == 1.0
+    assert meter.count_one("a b c") == meter_for("gpt-4o").count_one("a b c")
+    assert meter.headroom_ratio == pytest.approx(0.06)
 
 
-async def test_a_remembered_token_falls_with_its_key() -> None:
-    source = keys()
-    verifier = TokenVerifier(RULES, source)
-    token = sign(payload())
-    await verifier.verify(token, NOW)
-    source.trusted["ed"] = public_key("ed", ed25519.Ed25519PrivateKey.generate().public_key())
-    with pytest.raises(TokenUntrusted):
-        await verifier.verify(token, NOW)
-    del source.trusted["ed"]
-    with pytest.raises(KeyUnknown):
-        await verifier.verify(token, NOW)
+def test_a_models_calibration_has_one_key_for_every_way_to_call_it() -> None:
+    ids = (
+        "anthropic.claude-sonnet-4-5-20250929-v1:0",
+        "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+        "claude-sonnet-4-5",
+        "claude-sonnet-4-5-20250929",
+        "claude-sonnet-4-5@20250929",
+        "arn:aws:bedrock:eu-west-1:123456789012:inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0",
+    )
+    assert {calibration_key(model_id) for model_id in ids} == {"claude-sonnet-4-5"}
+    assert calibration_key("us.acme.llm-v1:0") == "acme.llm"
+
+
+def test_a_model_of_the_settings_gets_the_tokenizer_it_names() -> None:
+    catalog = CATALOG.having([Model("house-model", Window(32_000), "mistral_tekken")])
+    assert meter_for("house-model", catalog=catalog).name == "mistral_tekken"
+
+
+def test_warming_loads_every_encoding() -> None:
+    warm()
+    warm(("o200k_base",))

@@ -25,7 +25,7 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME_CHARS = 64
 
 
-class EmptyMessage(ValueError):  # noqa: N818  # the house names errors after what happened
+class EmptyMessage(ValueError):
     """The user's message is empty, which every provider refuses; send some text."""
 
 
@@ -173,7 +173,8 @@ def _system_texts(conversation: Conversation) -> list[tuple[str, bool]]:
         is_cache_point = block.is_cache_point and points_left > 0 and bool(block.text.strip())
         points_left -= is_cache_point
         texts.append((block.text, is_cache_point))
-    texts += [(turn.text, False) for turn in conversation.history if turn.role == "system"]
+    instructions = (turn for turn in conversation.history if turn.role == "system")
+    texts += [(text, False) for turn in instructions for text in _texts(turn, ())]
     return [(text, is_cache_point) for text, is_cache_point in texts if text.strip()]
 
 

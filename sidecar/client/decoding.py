@@ -14,8 +14,8 @@ from typing import Any, Protocol, TypeVar, cast
 
 from google.protobuf.json_format import MessageToDict
 
-from sidecar import knobs
-from sidecar.answers import (
+from sidecar.client import knobs
+from sidecar.client.answers import (
     Assembly,
     AssemblyDiff,
     Budget,
@@ -34,7 +34,7 @@ from sidecar.answers import (
     Turn,
     UsageReport,
 )
-from sidecar.shapes import Message, SystemBlock, ToolCall, ToolResult
+from sidecar.client.shapes import Message, SystemBlock, ToolCall, ToolResult
 
 V = TypeVar("V")
 Reader = Callable[[Any], Any]

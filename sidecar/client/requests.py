@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, Generic, TypeVar
 
-from sidecar.answers import (
+from sidecar.client.answers import (
     Appended,
     Assembly,
     AssemblyDiff,
@@ -29,9 +29,9 @@ from sidecar.answers import (
     Turn,
     UsageEffect,
 )
-from sidecar.decoding import Inner, Listed, Nothing, Reading, Whole
-from sidecar.encoding import ASSIGNEE_LEVEL, KNOBS, PROFILE_LEVEL, SPENT, WORKSPACE_LEVEL, NewMemory, NewTurn
-from sidecar.knobs import Knobs
+from sidecar.client.decoding import Inner, Listed, Nothing, Reading, Whole
+from sidecar.client.encoding import ASSIGNEE_LEVEL, KNOBS, PROFILE_LEVEL, SPENT, WORKSPACE_LEVEL, NewMemory, NewTurn
+from sidecar.client.knobs import Knobs
 
 A_co = TypeVar("A_co", covariant=True)
 

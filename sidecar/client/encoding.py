@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sidecar.knobs import to_wire
-from sidecar.shapes import ToolCall, ToolResult
+from sidecar.client.knobs import to_wire
+from sidecar.client.shapes import ToolCall, ToolResult
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from sidecar import shapes
-from sidecar.knobs import Knobs
-from sidecar.shapes import Conversation, Message, SystemBlock, ToolCall, ToolResult
+from sidecar.client import shapes
+from sidecar.client.knobs import Knobs
+from sidecar.client.shapes import Conversation, Message, SystemBlock, ToolCall, ToolResult
 
 V = TypeVar("V")
 

@@ -44,7 +44,7 @@ NAMES = (*OF_A_TURN, *(f"{source}.{knob}" for source in SOURCES for knob in OF_A
 _ANSWERS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
-class UnknownKnob(ValueError):  # noqa: N818  # the house names errors after what happened
+class UnknownKnob(ValueError):
     """There is no such knob; the message lists the known ones."""
 
     def __init__(self, name: str) -> None:
@@ -55,7 +55,7 @@ class UnknownKnob(ValueError):  # noqa: N818  # the house names errors after wha
         self.name = name
 
 
-class UnusableKnob(ValueError):  # noqa: N818  # the house names errors after what happened
+class UnusableKnob(ValueError):
     """A knob's value cannot be read; the message names the knob and what it takes."""
 
     def __init__(self, name: str, value: object, wanted: str) -> None:
@@ -91,7 +91,7 @@ def read_json(text: str) -> dict[str, Value | None]:
     return {name: None if value is None else check(name, value) for name, value in _flat(values)}
 
 
-def check(name: str, value: Any) -> Value:
+def check(name: str, value: Value) -> Value:
     """Return the value when the knob takes it; bounds are the service's to judge. Raises UnknownKnob, UnusableKnob."""
     kind, given = _kind(name), type(value)
     if kind is float and given is int:

@@ -1,0 +1,1 @@
+"""What changes in the wiki: pure decisions. Nothing here awaits, logs, reads a clock, an environment or a socket."""

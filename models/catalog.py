@@ -1,0 +1,128 @@
+"""Finding a model by any id it goes by, and what its calls cost.
+
+An id carries regions, vendors, versions and dates that do not change the model; here they come off, step by step, and
+the table in `models/prices.py` is asked at each step. A model that is not found is never guessed by likeness.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Final
+
+from models.errors import UnknownModel
+from models.prices import MODELS, UNKNOWN_TOKENIZER, Model, Window
+
+
+@dataclass(frozen=True, slots=True)
+class ModelId:
+    """A model id taken apart: the names to look up, the most telling first, and the Bedrock region prefix (or none)."""
+
+    names: tuple[str, ...]
+    region: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """The tokens of one call. `input_tokens` holds the cached ones too, as `ReportUsage` counts them."""
+
+    input_tokens: int
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+
+_ARN_OR_PATH = re.compile(r"^.*/")
+_REGION = re.compile(r"^(us-gov|us|eu|apac|au|jp|ca|global)\.(?=[a-z])")
+_VENDOR = re.compile(r"^(anthropic|openai|amazon|meta|mistral)\.(?=[a-z])")
+# Bedrock's `-v1:0`, `-v1`, gpt-oss's `-1:0`, and a provisioned window as `:48k` after them.
+_VERSION = re.compile(r"(-v\d+(:\d+)?|-\d+:\d+)(:\d+k)?$")
+_DATE = re.compile(r"([-@]20\d{6}|-20\d\d-\d\d-\d\d|-\d{4}|-latest)$")
+
+
+def model_id_of(text: str) -> ModelId:
+    """Return an id without what does not change the model: ARN, path, region, version and date, and at last the vendor.
+
+    `us.anthropic.claude-sonnet-4-5-20250929-v1:0` has region `us` and the last name `claude-sonnet-4-5`.
+    """
+    bare = _ARN_OR_PATH.sub("", text.strip().lower())
+    prefix = _REGION.match(bare)
+    region = prefix[1] if prefix else ""
+    full = _REGION.sub("", bare)
+    unversioned = _VERSION.sub("", full)
+    undated = _DATE.sub("", unversioned)
+    names = (full, unversioned, undated, *(_VENDOR.sub("", name) for name in (full, unversioned, undated)))
+    return ModelId(tuple(dict.fromkeys(names)), "" if region == "global" else region)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The models known, by every id they go by. `CATALOG` is the table's; settings may add to it."""
+
+    by_id: Mapping[str, Model]
+
+    def having(self, models: Iterable[Model]) -> Catalog:
+        """Return a catalog with these models too; one of a name that is known replaces it."""
+        return Catalog(MappingProxyType({**self.by_id, **_by_id(models)}))
+
+    def find(self, model_id: str) -> Model | None:
+        """Return the model, with its price as in the id's region, or None."""
+        parsed = model_id_of(model_id)
+        found = next((self.by_id[name] for name in parsed.names if name in self.by_id), None)
+        if found is None or found.price is None or not parsed.region:
+            return found
+        return replace(found, price=found.price.within(parsed.region))
+
+    def require(self, model_id: str, context_window_tokens: int | None = None) -> Model:
+        """Return the model; a window given by hand wins over the table's, and makes do for a model that is not in it.
+
+        Raises UnknownModel when there is no window.
+        """
+        found = self.find(model_id)
+        if context_window_tokens is not None:
+            window = Window(context_window_tokens)
+            return replace(found, window=window) if found else Model(self.name_of(model_id), window, UNKNOWN_TOKENIZER)
+        if found is None:
+            raise UnknownModel(model_id, self._close_to(model_id))
+        return found
+
+    def name_of(self, model_id: str) -> str:
+        """Return the one name a model has whatever id it is called by; its barest id when it is not known."""
+        found = self.find(model_id)
+        return found.name if found else model_id_of(model_id).names[-1]
+
+    def tokenizer_of(self, model_id: str) -> str:
+        """Return the name of the model's encoding, or of the family its tokens are estimated as."""
+        found = self.find(model_id)
+        return found.tokenizer if found else UNKNOWN_TOKENIZER
+
+    def _close_to(self, model_id: str) -> list[str]:
+        # Ids are short; a megabyte sent in one's place must not be compared with the whole table.
+        return get_close_matches(model_id_of(model_id[:200]).names[-1], list(self.by_id), n=3)
+
+
+def cost_usd(model: Model, spending: Spending) -> float | None:
+    """Return what a call costs in USD; None where a price it needs is not known."""
+    price = model.price
+    if price is None or (price.up_to_tokens is not None and spending.input_tokens > price.up_to_tokens):
+        return None
+    cached = spending.cache_read_tokens + spending.cache_write_tokens
+    parts = (
+        (max(0, spending.input_tokens - cached), price.input_usd),
+        (spending.output_tokens, price.output_usd),
+        (spending.cache_read_tokens, price.cache_read_usd),
+        (spending.cache_write_tokens, price.cache_write_usd),
+    )
+    if any(tokens and usd is None for tokens, usd in parts):
+        return None
+    return sum(tokens * (usd or 0.0) for tokens, usd in parts) / 1_000_000
+
+
+def _by_id(models: Iterable[Model]) -> dict[str, Model]:
+    return {known_as: model for model in models for known_as in model.ids or (model.name,)}
+
+
+CATALOG: Final = Catalog(MappingProxyType(_by_id(MODELS)))

@@ -1,0 +1,232 @@
+"""The care around a remote call: its deadline, its retries, its breaker, and a second attempt when the first is slow.
+
+`call` alone waits. What it decides by is kept in `models/endpoint.py`. What counts as a failure is said by the caller:
+an error that the policy does not name passes through untouched. Nothing outlives the call: attempts that lost are
+cancelled and awaited, and a cancelled call cancels its attempts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from models.endpoint import Breaker, BreakerPolicy, BreakerState, CallReport, Endpoint, Permit, RetryBudget
+from models.errors import AttemptsFailed, BreakerOpen, CallTimedOut
+
+__all__ = [
+    "Answer",
+    "Breaker",
+    "BreakerPolicy",
+    "BreakerState",
+    "CallPolicy",
+    "CallReport",
+    "Endpoint",
+    "RetryBudget",
+    "Verdict",
+    "call",
+]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What an error means: may another attempt help, is the endpoint to blame, when does it want to be asked again."""
+
+    is_retryable: bool
+    is_outage: bool = True
+    retry_after_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallPolicy:
+    """How one kind of call is cared for.
+
+    `failures` are the errors an attempt may raise, `judge` says what one means. `may_hedge` is for idempotent reads
+    only. A deadline that passes is held against the endpoint only if it had `fair_wait_s`: haste proves nothing.
+    """
+
+    failures: tuple[type[Exception], ...]
+    judge: Callable[[Exception], Verdict]
+    max_attempts: int = 3
+    may_hedge: bool = False
+    backoff_s: float = 0.05
+    longest_backoff_s: float = 1.0
+    fair_wait_s: float = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """What the endpoint answered, and how the call went."""
+
+    value: T
+    report: CallReport
+
+
+async def call(
+    endpoint: Endpoint,
+    attempt: Callable[[float], Awaitable[T]],
+    policy: CallPolicy,
+    *,
+    deadline_s: float,
+    jitter: Callable[[], float] = random.random,
+) -> Answer[T]:
+    """Return the first answer within `deadline_s` seconds. `attempt` is given the seconds it has left.
+
+    A retry waits a random part of a doubling backoff, or as long as the endpoint asked; a wait that does not fit the
+    deadline is not begun. Raises CallTimedOut, BreakerOpen or AttemptsFailed, each with a report, and any error that
+    the policy does not name.
+    """
+    running = _Call(endpoint, attempt, policy, deadline_s)
+    while True:
+        outcome = await running.next_outcome()
+        if outcome.is_answer:
+            return Answer(outcome.value, running.report())
+        wait_s = running.wait_before_retry_s(outcome, jitter())
+        if wait_s is None:
+            raise running.failure(outcome) from outcome.error
+        await asyncio.sleep(wait_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome(Generic[T]):
+    """An attempt's end: an answer, or an error with its verdict, or neither when time ran out."""
+
+    answers: tuple[T, ...] = ()
+    error: Exception | None = None
+    verdict: Verdict | None = None
+
+    @property
+    def is_answer(self) -> bool:
+        return bool(self.answers)
+
+    @property
+    def value(self) -> T:
+        return self.answers[0]
+
+
+class _Call(Generic[T]):
+    """One call under way: its clock, and the attempts it has begun."""
+
+    def __init__(
+        self, endpoint: Endpoint, attempt: Callable[[float], Awaitable[T]], policy: CallPolicy, deadline_s: float
+    ) -> None:
+        self._endpoint = endpoint
+        self._attempt = attempt
+        self._policy = policy
+        self._now_s = asyncio.get_running_loop().time
+        self._started_s = self._now_s()
+        self._ends_s = self._started_s + deadline_s
+        self._attempts = 0
+        self._hedges = 0
+
+    def report(self, retry_after_s: float | None = None) -> CallReport:
+        """Return how the call has gone so far."""
+        now_s = self._now_s()
+        return CallReport(
+            endpoint=self._endpoint.name,
+            attempts=self._attempts,
+            hedges=self._hedges,
+            elapsed_s=now_s - self._started_s,
+            breaker=self._endpoint.breaker.state(now_s),
+            retry_after_s=retry_after_s,
+        )
+
+    def failure(self, outcome: _Outcome[T]) -> AttemptsFailed | CallTimedOut:
+        """Return the error that ends the call after this outcome."""
+        if outcome.verdict is None:
+            return CallTimedOut(self.report())
+        return AttemptsFailed(self.report(outcome.verdict.retry_after_s))
+
+    async def next_outcome(self) -> _Outcome[T]:
+        """Return how the next attempt ends, hedged where allowed. Raises CallTimedOut or BreakerOpen unattempted."""
+        now_s = self._now_s()
+        if not now_s < self._ends_s:
+            raise CallTimedOut(self.report())
+        permit = self._endpoint.breaker.admit(now_s)
+        if permit is None:
+            raise BreakerOpen(self.report(self._endpoint.breaker.retry_after_s(now_s)))
+        delay_s = self._hedge_delay_s(permit)
+        return await self._try(permit) if delay_s is None else await self._race(permit, delay_s)
+
+    def wait_before_retry_s(self, outcome: _Outcome[T], jitter: float) -> float | None:
+        """Return the seconds to wait before another attempt, None when there is to be none; spends the retry budget."""
+        verdict = outcome.verdict
+        if verdict is None or not verdict.is_retryable or self._attempts >= self._policy.max_attempts:
+            return None
+        backoff_s = min(self._policy.backoff_s * 2 ** (self._attempts - 1), self._policy.longest_backoff_s)
+        wait_s = max(backoff_s * jitter, verdict.retry_after_s or 0.0)
+        now_s = self._now_s()
+        if now_s + wait_s >= self._ends_s or self._endpoint.breaker.retry_after_s(now_s) > wait_s:
+            return None
+        return wait_s if self._endpoint.budget.spend_on_retry() else None
+
+    def _hedge_delay_s(self, permit: Permit) -> float | None:
+        # A probe is one call by definition; a second one beside it would be a second probe.
+        if not self._policy.may_hedge or permit.is_probe or self._attempts + 1 >= self._policy.max_attempts:
+            return None
+        delay_s = self._endpoint.latencies.p95_s()
+        return delay_s if delay_s is not None and self._now_s() + delay_s < self._ends_s else None
+
+    async def _race(self, permit: Permit, delay_s: float) -> _Outcome[T]:
+        tasks = [asyncio.create_task(self._try(permit))]
+        try:
+            done, _ = await asyncio.wait(tasks, timeout=delay_s)
+            hedge = None if done else self._hedge_permit()
+            if hedge is not None:
+                self._hedges += 1
+                tasks.append(asyncio.create_task(self._try(hedge)))
+            return await _first_answer(set(tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _hedge_permit(self) -> Permit | None:
+        breaker, now_s = self._endpoint.breaker, self._now_s()
+        if breaker.state(now_s) is not BreakerState.CLOSED or not self._endpoint.budget.spend_on_hedge():
+            return None
+        return breaker.admit(now_s)
+
+    async def _try(self, permit: Permit) -> _Outcome[T]:
+        """Run one attempt to its end and tell the endpoint's memory about it."""
+        self._attempts += 1
+        started_s = self._now_s()
+        try:
+            async with asyncio.timeout_at(self._ends_s) as limit:
+                return await self._ask(permit, started_s)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            if self._now_s() - started_s >= self._policy.fair_wait_s:
+                self._endpoint.breaker.failed(permit, self._now_s())
+            return _Outcome()
+        finally:
+            self._endpoint.breaker.released(permit)
+
+    async def _ask(self, permit: Permit, started_s: float) -> _Outcome[T]:
+        try:
+            value = await self._attempt(self._ends_s - started_s)
+        except self._policy.failures as error:
+            verdict = self._policy.judge(error)
+            told = self._endpoint.breaker.failed if verdict.is_outage else self._endpoint.breaker.succeeded
+            told(permit, self._now_s())
+            return _Outcome(error=error, verdict=verdict)
+        now_s = self._now_s()
+        self._endpoint.breaker.succeeded(permit, now_s)
+        self._endpoint.budget.answered()
+        self._endpoint.latencies.add(now_s - started_s)
+        return _Outcome((value,))
+
+
+async def _first_answer(pending: set[asyncio.Task[_Outcome[T]]]) -> _Outcome[T]:
+    """Return the first answer; when none comes, the last attempt's failure."""
+    while True:
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        outcomes = [task.result() for task in done]
+        outcome = next((ended for ended in outcomes if ended.is_answer), outcomes[0])
+        if outcome.is_answer or not pending:
+            return outcome

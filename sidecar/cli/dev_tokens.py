@@ -1,0 +1,28 @@
+"""Tokens of the local dev key, for commands that were given none. Loaded when needed: it loads the server's side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from sidecar import settings
+from sidecar.cli.trouble import TokenMissing
+from sidecar.errors import DevTokensOff
+from sidecar.rpc.devkey import DEV_KEY_FILE, mint
+from sidecar.rpc.identity import Grant, Role
+from sidecar.rpc.server import identity_settings
+
+
+def dev_token(environ: Mapping[str, str], *, tenant: str, now_s: float, token_id: str) -> str:
+    """Return an hour's admin token of the tenant, signed with the dev key that this machine's sidecar trusts.
+
+    No key is made here: one that no server has read proves nothing. Raises TokenMissing, DevTokensOff, DevKeyUnsafe,
+    SettingInvalid, InvalidArgument.
+    """
+    read = settings.read(environ)
+    proofs = identity_settings(read)
+    if proofs.has_signing_keys:
+        raise DevTokensOff
+    if not os.access(read.data_dir / DEV_KEY_FILE, os.R_OK):
+        raise TokenMissing
+    return mint(Grant(tenant, role=Role.ADMIN), proofs, now_s=now_s, token_id=token_id)

@@ -1,0 +1,27 @@
+"""`sidecar health`: whether a sidecar answers."""
+
+from __future__ import annotations
+
+import click
+
+from sidecar.cli.session import DEFAULT_ADDRESS, speaking
+from sidecar.cli.trouble import OK, UNAVAILABLE
+from sidecar.cli.voice import Voice
+
+
+@click.command(short_help="Ask whether a sidecar is serving.")
+@click.option("--address", envvar="SIDECAR_ADDRESS", default=DEFAULT_ADDRESS, show_default=True, help="The sidecar.")
+@speaking
+def health(voice: Voice, address: str) -> int:
+    """Ask whether a sidecar is serving; needs no token. The exit code is 0 when it is, else 4.
+
+    \b
+    Example:
+      sidecar health --address 127.0.0.1:7433
+    """
+    from sidecar.client import Sidecar
+
+    with Sidecar(address, "") as client:
+        status = client.health()
+    voice.show({"address": address, "status": status}, lambda facts: [facts["status"]])
+    return OK if status == "SERVING" else UNAVAILABLE

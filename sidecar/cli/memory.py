@@ -1,0 +1,148 @@
+"""Commands about memories: import them from a file, list them, look at one, forget one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sidecar.cli.batches import batches
+from sidecar.cli.listing import every, limit_option
+from sidecar.cli.session import Session, connected
+
+if TYPE_CHECKING:
+    from sidecar.client import NewMemory
+    from sidecar.client.answers import Memory
+    from sidecar.ingest.memories import ImportedMemory
+
+_LEAD_CHARS = 100
+
+
+@click.group()
+def memory() -> None:
+    """Import, list, show and forget memories."""
+
+
+@memory.command("import", short_help="Import memories from a file.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@connected
+def import_file(session: Session, file: Path) -> None:
+    """Import memories from JSONL or a JSON array of objects with a text; importing again changes nothing.
+
+    \b
+    Example:
+      sidecar memory import memories.jsonl
+      (a line: {"text": "Moved to Lisbon.", "occurred_at": "2026-02-01T16:20:00Z", "tags": ["home"]})
+    """
+    memories, skipped = read_file(file)
+    facts: dict[str, Any] = {"memories": len(memories), "created": 0, "updated": 0, "known": 0, "skipped": skipped}
+    with session.voice.progress("memories", len(memories)) as step:
+        for batch in batches(memories, _chars):
+            done = session.client.retain(memories=[new_memory(one) for one in batch])
+            facts["created"] += done.created_count
+            facts["updated"] += done.updated_count
+            facts["known"] += len(batch) - done.created_count - done.updated_count
+            step(len(batch))
+    session.voice.show(facts, _draw_facts)
+
+
+def read_file(file: Path) -> tuple[list[ImportedMemory], list[str]]:
+    """Return the memories of a file, and a line for each piece that was left out. Raises an IngestError."""
+    from sidecar.ingest.errors import UnreadablePath
+    from sidecar.ingest.memories import ImportedMemory, read_memories
+
+    try:
+        with file.open("rb") as stream:
+            found = list(read_memories(str(file), stream))
+    except OSError as error:
+        raise UnreadablePath(str(file), error.strerror or "it can't be read") from None
+    memories = [one for one in found if isinstance(one, ImportedMemory)]
+    return memories, [str(one) for one in found if not isinstance(one, ImportedMemory)]
+
+
+def new_memory(imported: ImportedMemory) -> NewMemory:
+    """Return an imported memory as the service takes it; its tags join what else is known about it."""
+    from sidecar.client import NewMemory
+
+    tags = {"tags": list(imported.tags)} if imported.tags else {}
+    return NewMemory(
+        memory_id=imported.id,
+        text=imported.text,
+        occurred_time=imported.occurred_at or imported.created_at,
+        document_id=imported.document_id,
+        metadata={**imported.metadata, **tags},
+        turn_ids=imported.turn_ids,
+    )
+
+
+def _chars(one: ImportedMemory) -> int:
+    return len(one.text) + len(str(one.metadata))
+
+
+def _draw_facts(facts: dict[str, Any]) -> Iterator[str]:
+    counts = ", ".join(f"{facts[name]:,} {name}" for name in ("created", "updated", "known"))
+    yield f"{facts['memories']:,} memories: {counts}"
+    yield from (f"skipped {reason}" for reason in facts["skipped"])
+
+
+@memory.command("list", short_help="List memories, newest first.")
+@limit_option
+@connected
+def list_memories(session: Session, limit: int) -> None:
+    """List the owner's memories, newest first.
+
+    \b
+    Example:
+      sidecar memory list --limit 10
+    """
+    memories = list(every(session.client.list_memories, limit=limit))
+    session.voice.show(memories, _draw_memories)
+
+
+def _draw_memories(memories: list[Memory]) -> Iterator[Any]:
+    from sidecar.cli import drawing
+
+    yield drawing.rows(
+        ("memory", "when", "text"), ((one.memory_id, _day(one), one.text[:_LEAD_CHARS]) for one in memories)
+    )
+
+
+def _day(one: Memory) -> str:
+    return f"{one.occurred_time:%Y-%m-%d}" if one.occurred_time else ""
+
+
+@memory.command("get", short_help="Show one memory.")
+@click.argument("memory_id", metavar="MEMORY")
+@connected
+def get_memory(session: Session, memory_id: str) -> None:
+    """Show one memory, whole.
+
+    \b
+    Example:
+      sidecar memory get mem-0001
+    """
+    session.voice.show(session.client.get_memory(memory_id=memory_id), _draw_memory)
+
+
+def _draw_memory(one: Memory) -> Iterator[str]:
+    from sidecar.cli.voice import printable
+
+    yield f"── {one.memory_id}, {_day(one)}, document {one.document_id or '(none)'}"
+    yield printable(one.text)
+    yield from (f"{printable(name)}: {printable(str(value))}" for name, value in sorted(one.metadata.items()))
+
+
+@memory.command("forget", short_help="Forget one memory.")
+@click.argument("memory_id", metavar="MEMORY")
+@connected
+def forget_memory(session: Session, memory_id: str) -> None:
+    """Forget one memory: its text is gone when this returns.
+
+    \b
+    Example:
+      sidecar memory forget mem-0001
+    """
+    session.client.delete_memory(memory_id=memory_id)
+    session.voice.show({"forgotten": memory_id}, lambda facts: [f"forgotten: {facts['forgotten']}"])

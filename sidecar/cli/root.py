@@ -1,0 +1,50 @@
+"""The root of the command: its groups and commands, and the ways in which any of them ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from sidecar.cli import health, knowledge, memory, profile, serving, thread, tokens, turn, usage
+from sidecar.cli.trouble import FAILED, INTERRUPTED
+
+_ABOUT = """Answers, every turn, what an LLM agent should see now.
+
+\b
+  sidecar demo                       load a demo, ask one question, see the context
+  sidecar serve                      serve on 127.0.0.1:7433
+  sidecar assemble "Where to next?" --thread t1 --model gpt-4o
+"""
+
+
+@click.group(help=_ABOUT, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="context-sidecar", message="%(version)s")
+def root() -> None:
+    """Hold the commands."""
+
+
+for command in (
+    serving.serve, serving.demo, serving.migrate, turn.assemble, turn.explain, turn.replay, turn.diff,
+    thread.thread, memory.memory, knowledge.ingest, profile.profile, tokens.token, usage.usage, health.health,
+):  # fmt: skip
+    root.add_command(command)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command line and return its exit code. A closed pipe and Ctrl-C end it without a word."""
+    try:
+        code = root.main(args=list(arguments), prog_name="sidecar", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        # What is left in the buffer goes nowhere; without this Python would complain when it closes the pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    return code if isinstance(code, int) else 0

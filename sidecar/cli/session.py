@@ -1,0 +1,103 @@
+"""What commands share: the options that say whom to call and as whom, the client they open, and how they end."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+from uuid import uuid4
+
+import click
+
+from sidecar.cli import trouble
+from sidecar.cli.voice import Voice
+
+if TYPE_CHECKING:
+    from sidecar.client import Sidecar
+
+DEFAULT_ADDRESS = "127.0.0.1:7433"
+DEFAULT_NAME = "default"
+
+Command = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A client, already calling for the tenant and owner of the options, and the voice to answer with."""
+
+    client: Sidecar
+    voice: Voice
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whom to call, and as whom; an empty token means the local dev key."""
+
+    address: str
+    token: str
+    tenant: str
+    owner: str
+
+
+def speaking(work: Command) -> Command:
+    """Give a command --json and a `voice`, and turn its errors into one line and an exit code."""
+
+    @click.option("--json", "is_json", is_flag=True, help="Write one JSON document and nothing else.")
+    @functools.wraps(work)
+    def command(*, is_json: bool, **given: Any) -> None:
+        voice = Voice(is_json)
+        try:
+            code = work(voice=voice, **given)
+        except trouble.told_errors() as error:
+            fail(voice, error)
+        raise click.exceptions.Exit(code or trouble.OK)
+
+    return command
+
+
+def connected(work: Command) -> Command:
+    """Give a command a `session`: --address, --token, --tenant, --owner and --json."""
+
+    @click.option("--owner", default="", help="Whose context, memories and threads. Default: the token's own.")
+    @click.option("--tenant", default="", help="The tenant. Default: the token's own.")
+    @click.option(
+        "--token", envvar="SIDECAR_TOKEN", default="", help="A token; else $SIDECAR_TOKEN, else the dev key's."
+    )
+    @click.option(
+        "--address", envvar="SIDECAR_ADDRESS", default=DEFAULT_ADDRESS, show_default=True, help="The sidecar."
+    )
+    @functools.wraps(work)
+    def command(*, voice: Voice, address: str, token: str, tenant: str, owner: str, **given: Any) -> Any:
+        from sidecar.client import Sidecar, Stance
+
+        caller = as_caller(Caller(address, token, tenant, owner), voice)
+        with Sidecar(caller.address, caller.token, stance=Stance(caller.tenant, caller.owner)) as client:
+            return work(session=Session(client, voice), **given)
+
+    return speaking(command)
+
+
+def as_caller(given: Caller, voice: Voice) -> Caller:
+    """Return the caller with a token: its own, or one minted with the local dev key, which is said aloud.
+
+    Raises TokenMissing, or what minting raises.
+    """
+    if given.token:
+        return given
+    from sidecar.cli.dev_tokens import dev_token
+
+    tenant, owner = given.tenant or DEFAULT_NAME, given.owner or DEFAULT_NAME
+    token = dev_token(os.environ, tenant=tenant, now_s=time.time(), token_id=uuid4().hex)
+    voice.note(f"No token given: using this machine's dev key, as tenant {tenant!r} and owner {owner!r}.")
+    return Caller(given.address, token, tenant, owner)
+
+
+def fail(voice: Voice, error: Exception) -> NoReturn:
+    """Say what went wrong, in JSON too where that was asked for, and end with the error's exit code."""
+    voice.note(f"sidecar: {trouble.line_of(error)}")
+    if voice.is_json:
+        voice.document(trouble.facts_of(error))
+    raise click.exceptions.Exit(trouble.exit_code(error)) from error

@@ -1,0 +1,50 @@
+"""`sidecar token`: mints a token with the local dev key."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from uuid import uuid4
+
+import click
+
+from sidecar.cli.session import DEFAULT_NAME, speaking
+from sidecar.cli.voice import Voice
+
+
+@click.command(short_help="Mint a token with this machine's dev key.")
+@click.option("--tenant", default=DEFAULT_NAME, show_default=True, help="The tenant.")
+@click.option("--owner", "owners", multiple=True, help="An owner the agent may act for; repeatable.")
+@click.option("--agent", default="", help="The agent's name.")
+@click.option(
+    "--role", type=click.Choice(["agent", "admin"]), default="agent", show_default=True, help="agent or admin."
+)
+@click.option(
+    "--lifetime", "lifetime_s", type=click.IntRange(1, 3600), default=3600, show_default=True, help="Seconds."
+)
+@speaking
+def token(voice: Voice, tenant: str, owners: Sequence[str], agent: str, role: str, lifetime_s: int) -> None:
+    """Mint a token with this machine's dev key; the key is made when there is none.
+
+    Refused where real signing keys are configured: those come from their issuer.
+
+    \b
+    Example:
+      export SIDECAR_TOKEN=$(sidecar token --tenant acme --owner ada --agent helper)
+    """
+    from sidecar import settings
+    from sidecar.rpc.devkey import mint
+    from sidecar.rpc.identity import Grant, Role
+    from sidecar.rpc.server import identity_settings
+
+    proofs = identity_settings(settings.read(os.environ))
+    is_admin = role == "admin"
+    grant = Grant(
+        tenant,
+        owners=tuple(owners) or (() if is_admin else (DEFAULT_NAME,)),
+        agent=agent or ("" if is_admin else DEFAULT_NAME),
+        role=Role(role),
+    )
+    minted = mint(grant, proofs, now_s=time.time(), token_id=uuid4().hex, lifetime_s=lifetime_s)
+    voice.show({"token": minted, "lifetime_s": lifetime_s}, lambda facts: [facts["token"]])

@@ -1,0 +1,89 @@
+"""What a command says: its result on standard output, everything else on standard error.
+
+With --json the result is one JSON document and nothing else is written to standard output. Text that came from outside
+is cleaned of control characters before a terminal sees it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+V = TypeVar("V")
+Step = Callable[[int], None]
+
+_SHOWN = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+
+
+def printable(text: str) -> str:
+    """Return the text with control characters replaced: a stored text must not drive the reader's terminal."""
+    return text.translate(_SHOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """How one command speaks: to a person, or in JSON."""
+
+    is_json: bool
+
+    def show(self, value: V, draw: Callable[[V], Iterable[Any]]) -> None:
+        """Write the command's result: JSON, or what `draw` makes of it, texts as lines and the rest by rich."""
+        if self.is_json:
+            self.document(value)
+            return
+        for part in draw(value):
+            if isinstance(part, str):
+                sys.stdout.write(f"{part}\n")
+            else:
+                _console().print(part)
+        sys.stdout.flush()
+
+    def document(self, value: Any) -> None:
+        """Write the value as the one JSON document."""
+        import orjson
+
+        sys.stdout.buffer.write(
+            orjson.dumps(value, default=_as_json, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z) + b"\n"
+        )
+        sys.stdout.flush()
+
+    def note(self, text: str) -> None:
+        """Write a line about the work to standard error."""
+        sys.stderr.write(f"{printable(text)}\n")
+        sys.stderr.flush()
+
+    @contextmanager
+    def progress(self, title: str, total: int | None) -> Iterator[Step]:
+        """Yield a function that advances a bar on standard error; there is none for JSON or without a terminal."""
+        if self.is_json or not sys.stderr.isatty():
+            yield _no_step
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(printable(title), total=total)
+            yield lambda steps: bar.advance(task, steps)
+
+
+def _no_step(steps: int) -> None:
+    """Advance nothing."""
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def _as_json(value: Any) -> Any:
+    """Return what orjson does not know by itself: mappings and tuples of other kinds."""
+    if hasattr(value, "items"):
+        return dict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")

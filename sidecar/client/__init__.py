@@ -1,0 +1,36 @@
+"""The client of a sidecar: `Sidecar` blocks, `AsyncSidecar` awaits; one method for each of the contract's, by keyword.
+
+    with Sidecar("127.0.0.1:7433", token) as sidecar:
+        assembly = sidecar.assemble_context(message=message, model_id="gpt-4o", thread_id="t1")
+        answer = openai.chat.completions.create(model="gpt-4o", **assembly.to_openai(message))
+
+What a method takes and answers stands in `requests` and `answers`; nobody needs the contract's messages, and nothing
+here needs a database or a cloud library. What fails is a SidecarCallError.
+"""
+
+from sidecar.client.answers import Assembly, Page
+from sidecar.client.blocking import Sidecar
+from sidecar.client.channel import Tls
+from sidecar.client.contract import Stance
+from sidecar.client.encoding import NewMemory, NewTurn
+from sidecar.client.errors import CallRefused, CallUnavailable, RequestUnusable, SidecarCallError, TargetUnusable
+from sidecar.client.shapes import ToolCall, ToolResult
+from sidecar.client.waiting import AsyncSidecar
+
+__all__ = [
+    "Assembly",
+    "AsyncSidecar",
+    "CallRefused",
+    "CallUnavailable",
+    "NewMemory",
+    "NewTurn",
+    "Page",
+    "RequestUnusable",
+    "Sidecar",
+    "SidecarCallError",
+    "Stance",
+    "TargetUnusable",
+    "Tls",
+    "ToolCall",
+    "ToolResult",
+]

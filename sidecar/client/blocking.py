@@ -1,0 +1,111 @@
+"""The client that blocks: `Sidecar`, which threads may share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Concatenate, ParamSpec, Self, TypeVar
+
+import grpc
+
+from sidecar.client import requests
+from sidecar.client.channel import Tls, opened
+from sidecar.client.contract import Exchange, Stance, described, exchange, health_check, health_of, repeatable
+from sidecar.client.errors import failure
+from sidecar.client.requests import Request
+
+A = TypeVar("A")
+P = ParamSpec("P")
+
+
+def _blocking(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Sidecar, P], A]:
+    """Return the method that makes such a request of its keywords and sends it."""
+
+    def call(client: Sidecar, /, *args: P.args, **fields: P.kwargs) -> A:
+        return client.send(kind(*args, **fields))
+
+    return described(call, kind)
+
+
+class Sidecar:
+    """A blocking client. `token` is a token, or a function that returns the one to use now."""
+
+    def __init__(
+        self,
+        target: str,
+        token: str | Callable[[], str],
+        *,
+        tls: Tls | None = None,
+        stance: Stance | None = None,
+    ) -> None:
+        """Open a channel to HOST:PORT or unix:/path; nothing is sent yet. Raises TargetUnusable."""
+        self._target = target
+        self._token = token
+        self._stance = stance or Stance()
+        self._channel = opened(grpc, target, tls=tls, repeatable=repeatable())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the channel; calls under way end with an error."""
+        self._channel.close()
+
+    def taking(self, stance: Stance) -> Sidecar:
+        """Return a client on the same channel that calls for somebody else, or with another deadline."""
+        sibling = object.__new__(Sidecar)
+        sibling.__dict__ = {**self.__dict__, "_stance": stance}
+        return sibling
+
+    def send(self, request: Request[A]) -> A:
+        """Return the answer to a request. Raises a SidecarCallError."""
+        token = self._token if isinstance(self._token, str) else self._token()
+        response = self._made(exchange(self._channel, request, stance=self._stance, token=token))
+        answer: A = request.reads(response)
+        return answer
+
+    def health(self, *, deadline_s: float = 3.0) -> str:
+        """Return SERVING or NOT_SERVING; needs no token. Raises CallUnavailable."""
+        return health_of(self._made(health_check(self._channel, deadline_s=deadline_s)))
+
+    def _made(self, one: Exchange) -> object:
+        try:
+            return one.call(one.message, **one.options)
+        except grpc.RpcError as error:
+            raise failure(error, self._target) from error
+
+    assemble_context = _blocking(requests.AssembleContext)
+    report_usage = _blocking(requests.ReportUsage)
+    append_turns = _blocking(requests.AppendTurns)
+    explain_assembly = _blocking(requests.ExplainAssembly)
+    replay_assembly = _blocking(requests.ReplayAssembly)
+    diff_assemblies = _blocking(requests.DiffAssemblies)
+    list_assemblies = _blocking(requests.ListAssemblies)
+    list_threads = _blocking(requests.ListThreads)
+    list_turns = _blocking(requests.ListTurns)
+    notify_retained = _blocking(requests.NotifyRetained)
+    retain = _blocking(requests.Retain)
+    list_memories = _blocking(requests.ListMemories)
+    get_memory = _blocking(requests.GetMemory)
+    delete_memory = _blocking(requests.DeleteMemory)
+    create_base = _blocking(requests.CreateBase)
+    list_bases = _blocking(requests.ListBases)
+    ingest = _blocking(requests.Ingest)
+    list_documents = _blocking(requests.ListDocuments)
+    delete_document = _blocking(requests.DeleteDocument)
+    assign_base = _blocking(requests.AssignBase)
+    unassign_base = _blocking(requests.UnassignBase)
+    get_profile = _blocking(requests.GetProfile)
+    set_profile = _blocking(requests.SetProfile)
+    list_profile_versions = _blocking(requests.ListProfileVersions)
+    rollback_profile = _blocking(requests.RollbackProfile)
+    put_agent = _blocking(requests.PutAgent)
+    put_space = _blocking(requests.PutSpace)
+    put_workspace = _blocking(requests.PutWorkspace)
+    get_tenant = _blocking(requests.GetTenant)
+    revoke_tokens = _blocking(requests.RevokeTokens)

@@ -1,0 +1,120 @@
+"""The contract's methods by name, and the message that a request becomes. The client's only door to generated code."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.descriptor_pb2 import MethodOptions
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+from grpc_health.v1 import health_pb2
+
+from sidecar.client.encoding import fields_of
+from sidecar.client.errors import RequestUnusable
+from sidecar.client.knobs import UnknownKnob, UnusableKnob
+from sidecar.client.requests import Request
+from sidecar.v1 import admin_pb2, context_pb2, knowledge_pb2, memory_pb2, profile_pb2
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+METHODS: Mapping[str, MethodDescriptor] = {
+    method.name: method
+    for file in (context_pb2, memory_pb2, knowledge_pb2, profile_pb2, admin_pb2)
+    for service in file.DESCRIPTOR.services_by_name.values()
+    for method in service.methods
+}
+_CHECK_HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].methods_by_name["Check"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stance:
+    """For whom a client calls (empty: the token's own), and how long a call may take (None: its default)."""
+
+    tenant_id: str = ""
+    owner_id: str = ""
+    deadline_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One call as gRPC takes it."""
+
+    call: Any
+    message: Message
+    options: Mapping[str, Any]
+
+
+def exchange(channel: Any, request: Request[Any], *, stance: Stance, token: str) -> Exchange:
+    """Return the call of a request on that channel. Raises RequestUnusable."""
+    method = METHODS[type(request).__name__]
+    options = {
+        "timeout": request.deadline_s if stance.deadline_s is None else stance.deadline_s,
+        "metadata": (("authorization", f"Bearer {token}"),) if token else (),
+    }
+    return Exchange(_call(channel, method), message_of(request, stance), options)
+
+
+def health_check(channel: Any, *, deadline_s: float) -> Exchange:
+    """Return the call that asks for the server's health."""
+    return Exchange(_call(channel, _CHECK_HEALTH), health_pb2.HealthCheckRequest(), {"timeout": deadline_s})
+
+
+def health_of(response: Any) -> str:
+    """Return what a health check answered, such as SERVING."""
+    name: str = health_pb2.HealthCheckResponse.ServingStatus.Name(response.status)
+    return name
+
+
+def repeatable() -> Iterator[tuple[str, str]]:
+    """Yield the (service, method) pairs that do no harm when they are called twice, as the contract says."""
+    for method in METHODS.values():
+        if method.GetOptions().idempotency_level != MethodOptions.IDEMPOTENCY_UNKNOWN:
+            yield method.containing_service.full_name, method.name
+    yield _CHECK_HEALTH.containing_service.full_name, _CHECK_HEALTH.name
+
+
+def message_of(request: Request[Any], stance: Stance) -> Message:
+    """Return the message of a request. Raises RequestUnusable naming the field that it cannot hold."""
+    kind = GetMessageClass(METHODS[type(request).__name__].input_type)
+    whose = {"tenant_id": stance.tenant_id, "owner_id": stance.owner_id}
+    named = {name: whose[name] for name in whose.keys() & kind.DESCRIPTOR.fields_by_name.keys()}
+    try:
+        fields = {**named, **fields_of(request)}
+    except (UnknownKnob, UnusableKnob) as error:
+        raise RequestUnusable(str(error), code="INVALID_ARGUMENT", field=error.name) from error
+    message = kind()
+    for name, value in fields.items():
+        try:
+            message.MergeFrom(kind(**{name: value}))
+        except (TypeError, ValueError) as error:
+            raise RequestUnusable(
+                f"{name}: cannot be sent ({_problem(error)}).", code="INVALID_ARGUMENT", field=name
+            ) from error
+    return message
+
+
+def described(call: C, kind: Any) -> C:
+    """Return the method with the name, text and signature of the request that it sends, for whoever asks for help."""
+    functools.update_wrapper(call, kind, updated=())
+    client = inspect.Parameter("client", inspect.Parameter.POSITIONAL_ONLY)
+    call.__dict__["__signature__"] = inspect.Signature([client, *inspect.signature(kind).parameters.values()])
+    return call
+
+
+def _call(channel: Any, method: MethodDescriptor) -> Any:
+    return channel.unary_unary(
+        f"/{method.containing_service.full_name}/{method.name}",
+        request_serializer=GetMessageClass(method.input_type).SerializeToString,
+        response_deserializer=GetMessageClass(method.output_type).FromString,
+    )
+
+
+def _problem(error: Exception) -> str:
+    if isinstance(error, UnicodeError):
+        return "it is not valid Unicode"
+    return "there is no such value" if "enum label" in str(error) else str(error)

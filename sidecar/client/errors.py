@@ -1,0 +1,105 @@
+"""What a call can fail with: one tree, and how a failed gRPC call becomes a member of it.
+
+SidecarCallError
+├── CallRefused         no valid token, or no right to this
+├── CallUnavailable     unreachable, overloaded or too slow: worth trying again
+├── RequestUnusable     a field cannot be used as it is
+└── TargetUnusable      no address, or one that a token must not be sent to in plain text
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.message import DecodeError
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
+from grpc_status import rpc_status
+
+
+class SidecarCallError(Exception):
+    """A call failed; `code` is gRPC's, `reason` the service's, `field` the one at fault, where one is."""
+
+    def __init__(
+        self, message: str, *, code: str, reason: str = "", field: str = "", retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.reason = reason
+        self.field = field
+        self.retry_after_s = retry_after_s
+
+
+class CallRefused(SidecarCallError):
+    """The service does not know this caller, or the caller may not do this; use another token."""
+
+
+class CallUnavailable(SidecarCallError):
+    """The service does not answer, not in time, or has too much to do; try again."""
+
+
+class RequestUnusable(SidecarCallError):
+    """A field of the request cannot be used; the error names it."""
+
+
+class TargetUnusable(SidecarCallError):
+    """The address cannot be called; write HOST:PORT or unix:/path, and use TLS to leave this machine."""
+
+
+_KINDS: dict[str, type[SidecarCallError]] = {
+    "UNAUTHENTICATED": CallRefused,
+    "PERMISSION_DENIED": CallRefused,
+    "UNAVAILABLE": CallUnavailable,
+    "DEADLINE_EXCEEDED": CallUnavailable,
+    "RESOURCE_EXHAUSTED": CallUnavailable,
+    "INVALID_ARGUMENT": RequestUnusable,
+}
+
+
+def failure(error: Any, target: str) -> SidecarCallError:
+    """Return what a failed call to that address says, its details read; the text is for people."""
+    code = error.code().name
+    kind = _KINDS.get(code, SidecarCallError)
+    status = _status(error)
+    if status is None:
+        return kind(_without_details(code, error.details() or "", target), code=code)
+    details: dict[str, Any] = {}
+    for detail in status.details:
+        details |= _facts(detail)
+    return kind(status.message, code=code, **details)
+
+
+def _status(error: Any) -> Any:
+    try:
+        return rpc_status.from_call(error)
+    except (ValueError, DecodeError):  # details that are not ours, or damaged on the way: the code still stands
+        return None
+
+
+def _facts(detail: Any) -> dict[str, Any]:
+    for kind, fact in ((ErrorInfo, _reason), (BadRequest, _field), (RetryInfo, _delay)):
+        message = kind()
+        if detail.Unpack(message):
+            return fact(message)
+    return {}
+
+
+def _reason(info: Any) -> dict[str, Any]:
+    return {"reason": info.reason}
+
+
+def _field(bad_request: Any) -> dict[str, Any]:
+    return {"field": bad_request.field_violations[0].field} if bad_request.field_violations else {}
+
+
+def _delay(retry: Any) -> dict[str, Any]:
+    return {"retry_after_s": retry.retry_delay.ToNanoseconds() / 1e9}
+
+
+def _without_details(code: str, said: str, target: str) -> str:
+    """Return the text for a failure that gRPC itself reports: its own words name sockets, not what to do."""
+    if code == "UNAVAILABLE":
+        return f"No sidecar answers at {target}; start one with `sidecar serve`, or name its address."
+    if code == "DEADLINE_EXCEEDED":
+        return f"The sidecar at {target} did not answer in time; try again, or give the call a longer deadline."
+    return said or f"The call failed with {code}."

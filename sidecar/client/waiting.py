@@ -1,0 +1,112 @@
+"""The client that waits: `AsyncSidecar`, for one event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+import grpc
+
+from sidecar.client import requests
+from sidecar.client.channel import Tls, opened
+from sidecar.client.contract import Exchange, Stance, described, exchange, health_check, health_of, repeatable
+from sidecar.client.errors import failure
+from sidecar.client.requests import Request
+
+A = TypeVar("A")
+P = ParamSpec("P")
+
+
+def _waiting(kind: Callable[P, Request[A]]) -> Callable[Concatenate[AsyncSidecar, P], Coroutine[Any, Any, A]]:
+    """Return the method that makes such a request of its keywords and sends it."""
+
+    async def call(client: AsyncSidecar, /, *args: P.args, **fields: P.kwargs) -> A:
+        return await client.send(kind(*args, **fields))
+
+    return described(call, kind)
+
+
+class AsyncSidecar:
+    """A client for one event loop: make it where that runs. `token` is one, or gets the one to use now."""
+
+    def __init__(
+        self,
+        target: str,
+        token: str | Callable[[], str | Awaitable[str]],
+        *,
+        tls: Tls | None = None,
+        stance: Stance | None = None,
+    ) -> None:
+        """Open a channel to HOST:PORT or unix:/path; nothing is sent yet. Raises TargetUnusable."""
+        self._target = target
+        self._token = token
+        self._stance = stance or Stance()
+        self._channel = opened(grpc.aio, target, tls=tls, repeatable=repeatable())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the channel; calls under way end with an error."""
+        await self._channel.close()
+
+    def taking(self, stance: Stance) -> AsyncSidecar:
+        """Return a client on the same channel that calls for somebody else, or with another deadline."""
+        sibling = object.__new__(AsyncSidecar)
+        sibling.__dict__ = {**self.__dict__, "_stance": stance}
+        return sibling
+
+    async def send(self, request: Request[A]) -> A:
+        """Return the answer to a request. Raises a SidecarCallError."""
+        token = self._token if isinstance(self._token, str) else self._token()
+        token = token if isinstance(token, str) else await token
+        response = await self._made(exchange(self._channel, request, stance=self._stance, token=token))
+        answer: A = request.reads(response)
+        return answer
+
+    async def health(self, *, deadline_s: float = 3.0) -> str:
+        """Return SERVING or NOT_SERVING; needs no token. Raises CallUnavailable."""
+        return health_of(await self._made(health_check(self._channel, deadline_s=deadline_s)))
+
+    async def _made(self, one: Exchange) -> object:
+        try:
+            return await one.call(one.message, **one.options)
+        except grpc.RpcError as error:
+            raise failure(error, self._target) from error
+
+    assemble_context = _waiting(requests.AssembleContext)
+    report_usage = _waiting(requests.ReportUsage)
+    append_turns = _waiting(requests.AppendTurns)
+    explain_assembly = _waiting(requests.ExplainAssembly)
+    replay_assembly = _waiting(requests.ReplayAssembly)
+    diff_assemblies = _waiting(requests.DiffAssemblies)
+    list_assemblies = _waiting(requests.ListAssemblies)
+    list_threads = _waiting(requests.ListThreads)
+    list_turns = _waiting(requests.ListTurns)
+    notify_retained = _waiting(requests.NotifyRetained)
+    retain = _waiting(requests.Retain)
+    list_memories = _waiting(requests.ListMemories)
+    get_memory = _waiting(requests.GetMemory)
+    delete_memory = _waiting(requests.DeleteMemory)
+    create_base = _waiting(requests.CreateBase)
+    list_bases = _waiting(requests.ListBases)
+    ingest = _waiting(requests.Ingest)
+    list_documents = _waiting(requests.ListDocuments)
+    delete_document = _waiting(requests.DeleteDocument)
+    assign_base = _waiting(requests.AssignBase)
+    unassign_base = _waiting(requests.UnassignBase)
+    get_profile = _waiting(requests.GetProfile)
+    set_profile = _waiting(requests.SetProfile)
+    list_profile_versions = _waiting(requests.ListProfileVersions)
+    rollback_profile = _waiting(requests.RollbackProfile)
+    put_agent = _waiting(requests.PutAgent)
+    put_space = _waiting(requests.PutSpace)
+    put_workspace = _waiting(requests.PutWorkspace)
+    get_tenant = _waiting(requests.GetTenant)
+    revoke_tokens = _waiting(requests.RevokeTokens)

@@ -1,0 +1,103 @@
+"""Texts cut in their middle to a number of tokens, with a mark where something is missing.
+
+The only cut in a turn's context: it exists for a last exchange that is larger than the whole pool. Beginning and end are
+kept, because that is where a long message says what it is and what it wants.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+from sidecar.turn.items import Meter
+
+CUT_MARK = "\n[… cut here to fit …]\n"
+
+_MOST_COUNTS = 12
+_SNAP_LINE_CHARS, _SNAP_WORD_CHARS, _SNAP_LETTER_CHARS = 160, 32, 32
+
+
+def cut_middle(text: str, limit_tokens: int, meter: Meter, *, text_tokens: int) -> tuple[str, int]:
+    """Return the text with its middle cut out, and its tokens: at most the limit, and within a 256th of it as a rule.
+
+    `text_tokens` is what the whole text counts, more than the limit. A limit that cannot hold the mark leaves nothing.
+    The text is counted a bounded number of times, mostly near the limit's length: a megabyte of one letter stays linear.
+    """
+    best, best_tokens = CUT_MARK.strip(), meter.count([CUT_MARK.strip()])[0]
+    if best_tokens > limit_tokens:
+        return "", 0
+    low, low_tokens, high, high_tokens = 0, best_tokens, len(text), text_tokens
+    for attempt in range(_MOST_COUNTS):
+        if high - low < 2 or limit_tokens - best_tokens <= limit_tokens // 256:
+            break
+        kept = _next_length(low, high, (limit_tokens - low_tokens) / max(1, high_tokens - low_tokens), attempt)
+        shorter = _without_middle(text, kept)
+        tokens = meter.count([shorter])[0]
+        if tokens > limit_tokens:
+            high, high_tokens = kept, tokens
+        else:
+            low, low_tokens = kept, tokens
+            best, best_tokens = (shorter, tokens) if tokens >= best_tokens else (best, best_tokens)
+    return best, best_tokens
+
+
+def _next_length(low: int, high: int, share: float, attempt: int) -> int:
+    """Return the length to try next: where a straight line would put the limit, every third time the middle."""
+    guess = (low + high) // 2 if attempt % 3 == 2 else low + int((high - low) * share)
+    return min(max(guess, low + 1), high - 1)
+
+
+def _without_middle(text: str, kept_chars: int) -> str:
+    """Return beginning and end of the text, together about that long, with the mark between them."""
+    tail_chars = kept_chars // 2
+    end = _end_of_head(text, kept_chars - tail_chars)
+    return text[:end] + CUT_MARK + text[_start_of_tail(text, len(text) - tail_chars) :]
+
+
+def _end_of_head(text: str, at: int) -> int:
+    """Return where the head ends, at most `at`: after a line or a word when one ends near, never inside a letter."""
+    for sign, reach in (("\n", _SNAP_LINE_CHARS), (" ", _SNAP_WORD_CHARS)):
+        found = text.rfind(sign, at - min(reach, at // 8), at)
+        if found >= 0:
+            return found + 1
+    for place in range(at, max(-1, at - _SNAP_LETTER_CHARS), -1):
+        if not _is_inside_letter(text, place):
+            return place
+    return at
+
+
+def _start_of_tail(text: str, at: int) -> int:
+    """Return where the tail starts, at least `at`, by the rule of `_end_of_head`."""
+    tail_chars = len(text) - at
+    for sign, reach in (("\n", _SNAP_LINE_CHARS), (" ", _SNAP_WORD_CHARS)):
+        found = text.find(sign, at, at + min(reach, tail_chars // 8))
+        if found >= 0:
+            return found + 1
+    for place in range(at, min(len(text) + 1, at + _SNAP_LETTER_CHARS)):
+        if not _is_inside_letter(text, place):
+            return place
+    return at
+
+
+def _is_inside_letter(text: str, at: int) -> bool:
+    """Return whether a cut there would part what readers see as one: a letter and its accent, a flag, a joined emoji."""
+    if not 0 < at < len(text):
+        return False
+    before, after = text[at - 1], text[at]
+    if after < "\u0300":
+        return before == "\r" and after == "\n"
+    if unicodedata.category(after) in {"Mn", "Mc", "Me"} or "\u200d" in (before, after):
+        return True
+    if "\u1160" <= after <= "\u11ff" or "\U0001f3fb" <= after <= "\U0001f3ff":
+        return True
+    return _is_flag_half(after) and _flag_halves_before(text, at) % 2 == 1
+
+
+def _is_flag_half(char: str) -> bool:
+    return "\U0001f1e6" <= char <= "\U0001f1ff"
+
+
+def _flag_halves_before(text: str, at: int) -> int:
+    count = 0
+    while count < _SNAP_LETTER_CHARS and at - count > 0 and _is_flag_half(text[at - count - 1]):
+        count += 1
+    return count

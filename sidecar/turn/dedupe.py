@@ -1,0 +1,139 @@
+"""Which items say the same: by id, by text, by lineage.
+
+Only the kinship is found here. Which of two stays is settled where tokens are given out (`budget`): an item falls to its
+kin only once that kin is in, so no fact is lost because its better copy did not fit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from sidecar.turn.items import Item, Source
+from store.texts import Signature, estimated_similarity, overlap, shingles, signatures
+from store.words import STOP_WORDS
+
+SAME_FROM = 0.72
+_WORTH_COMPARING_FROM = 0.5
+_MOST_COMPARED = 4
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Kinship:
+    """Who says the same as whom among some items, by their places.
+
+    Items of one `kind` are the same text or the same id; `alike` gives the other kinds whose text is nearly the same.
+    `covers` gives the items that an item stands for, `covered_by` the reverse. `turns` names the turns of the thread that
+    say all that an item says.
+    """
+
+    kinds: list[int]
+    alike: dict[int, list[int]]
+    covers: dict[int, list[int]]
+    covered_by: dict[int, list[int]]
+    turns: dict[int, tuple[str, ...]]
+
+
+def relate(items: Sequence[Item], turn_ids: Collection[str]) -> Kinship:
+    """Return the kinship of the items, and of each with the turns of these ids."""
+    signed = _signatures(items)
+    kinds, alike = _kinds(items, signed)
+    for one, other in _near_pairs(items, signed, kinds):
+        alike[kinds[one]].append(kinds[other])
+        alike[kinds[other]].append(kinds[one])
+    covers = _covers(items)
+    covered_by: dict[int, list[int]] = defaultdict(list)
+    for place, covered in covers.items():
+        for other in covered:
+            covered_by[other].append(place)
+    return Kinship(kinds, dict(alike), covers, dict(covered_by), _drawn_from(items, turn_ids))
+
+
+def _signatures(items: Sequence[Item]) -> list[Signature]:
+    """Return each item's signature, made now where none was stored."""
+    made = iter(signatures([item.text for item in items if item.signature is None]))
+    return [item.signature or next(made) for item in items]
+
+
+def _kinds(items: Sequence[Item], signed: Sequence[Signature]) -> tuple[list[int], dict[int, list[int]]]:
+    """Return the kind of each item, and the kinds alike because one id came with two texts."""
+    by_text: dict[tuple[int, int], int] = {}
+    by_id: dict[str, int] = {}
+    kinds: list[int] = []
+    alike: dict[int, list[int]] = defaultdict(list)
+    for item, signature in zip(items, signed, strict=True):
+        kind = by_text.setdefault((signature.text_key, signature.guard), len(by_text))
+        known = by_id.setdefault(item.id, kind)
+        if known != kind:
+            alike[kind].append(known)
+            alike[known].append(kind)
+        kinds.append(kind)
+    return kinds, alike
+
+
+def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield pairs of items of different kinds whose texts are nearly the same, by the first item of each kind."""
+    firsts = {kind: place for place, kind in reversed(list(enumerate(kinds)))}
+    counted = Counter(chain.from_iterable(signed[place].bands for place in firsts.values()))
+    shared = {band for band, count in counted.items() if count > 1}
+    by_band: dict[int, list[int]] = defaultdict(list)
+    known: dict[int, frozenset[str]] = {}
+    for place in sorted(firsts.values()) if shared else ():
+        bands = [band for band in signed[place].bands if band in shared]
+        met = sorted({other for band in bands for other in by_band[band]})
+        for other in met[:_MOST_COMPARED]:
+            if _say_the_same((place, other), items, signed, known):
+                yield place, other
+        for band in bands:
+            if len(by_band[band]) < _MOST_COMPARED:
+                by_band[band].append(place)
+
+
+def _say_the_same(
+    pair: tuple[int, int], items: Sequence[Item], signed: Sequence[Signature], known: dict[int, frozenset[str]]
+) -> bool:
+    """Return whether two texts of one guard differ in wording only. A differing name never folds."""
+    one, other = (signed[place] for place in pair)
+    if one.guard != other.guard or estimated_similarity(one, other) < _WORTH_COMPARING_FROM:
+        return False
+    for place in pair:
+        if place not in known:
+            known[place] = shingles(items[place].text)
+    first, second = (items[place].text for place in pair)
+    return overlap(known[pair[0]], known[pair[1]]) >= SAME_FROM and not _differ_in_names(first, second)
+
+
+def _differ_in_names(one: str, other: str) -> bool:
+    words = [_WORD.findall(text) for text in (one, other)]
+    folded = [{word.casefold() for word in of_text} for of_text in words]
+    names = [{word.casefold() for word in of_text if word[0].isupper()} - STOP_WORDS for of_text in words]
+    return bool(names[0] - folded[1] or names[1] - folded[0])
+
+
+def _covers(items: Sequence[Item]) -> dict[int, list[int]]:
+    """Return which items an item stands for. The thread is the record: a turn never yields to what was drawn from it."""
+    places: dict[str, list[int]] = defaultdict(list)
+    if any(item.stands_for for item in items):
+        for place, item in enumerate(items):
+            if item.source is not Source.THREAD:
+                places[item.id].append(place)
+    covers = {}
+    for place, item in enumerate(items):
+        covered = [other for ref in item.stands_for if ref != item.id for other in places.get(ref, ())]
+        if covered:
+            covers[place] = covered
+    return covers
+
+
+def _drawn_from(items: Sequence[Item], turn_ids: Collection[str]) -> dict[int, tuple[str, ...]]:
+    """Return the turns of the thread that say all of an item: itself, for a turn, else every turn it stands for."""
+    drawn: dict[int, tuple[str, ...]] = {}
+    for place, item in enumerate(items):
+        refs = (item.id,) if item.source is Source.THREAD else item.stands_for
+        if refs and all(ref in turn_ids for ref in refs):
+            drawn[place] = tuple(dict.fromkeys(refs))
+    return drawn

@@ -1,0 +1,185 @@
+"""What of the thread stays verbatim: the last exchange always, older turns newest first while they fit.
+
+Turns go in whole and a tool call never parts from its result. The one exception is a last exchange larger than the pool: its
+middle is cut, visibly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sidecar.turn.cut import CUT_MARK, cut_middle
+from sidecar.turn.items import Decision, HistoryTurn, Meter
+from sidecar.turn.pairs import Paired, Unit, pair
+
+MESSAGE_TOKENS = 4
+_LEAST_CUT_TOKENS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A thread as it can be sent: the last exchange (oldest first), and the units before it (newest first)."""
+
+    exchange: tuple[Unit, ...]
+    older: tuple[Unit, ...]
+    paired: Paired
+
+    @property
+    def exchange_tokens(self) -> int:
+        """What the last exchange costs, whole."""
+        return sum(unit.tokens for unit in self.exchange)
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The last exchange as it goes in: `cut` names the turns of which a part is missing, `gone` those wholly missing."""
+
+    turns: tuple[HistoryTurn, ...]
+    tokens: int
+    cut: frozenset[str] = frozenset()
+    gone: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFate:
+    """What became of one turn of the thread, and its tokens in the window (0 when absent)."""
+
+    turn: HistoryTurn
+    decision: Decision
+    reason: str
+    tokens: int = 0
+
+
+def read(turns: Sequence[HistoryTurn]) -> History:
+    """Return the thread split at its last exchange: the last turn in which the user speaks, and all after it."""
+    paired = pair(turns)
+    units = paired.units
+    opening = next((place for place in range(len(units) - 1, -1, -1) if _user_speaks(units[place])), len(units) - 1)
+    split = max(0, opening)
+    return History(units[split:], units[:split][::-1], paired)
+
+
+def _user_speaks(unit: Unit) -> bool:
+    return any(turn.role == "user" and (turn.text.strip() or not _are_results(turn)) for turn in unit.turns)
+
+
+def _are_results(turn: HistoryTurn) -> bool:
+    return all(part.get("type") == "tool_result" for part in turn.parts)
+
+
+def fit_exchange(history: History, pool_tokens: int, meter: Meter) -> Exchange:
+    """Return the last exchange within the pool: whole when it fits, else with its middle cut."""
+    turns = _turns(history.exchange)
+    if history.exchange_tokens <= pool_tokens:
+        return Exchange(turns, history.exchange_tokens)
+    mark_tokens = meter.count([CUT_MARK])[0]
+    drafts = {turn.id: draft for turn, draft in zip(turns, _drafts(turns, meter), strict=True)}
+    kept = _outer_units(history.exchange, drafts, pool_tokens - mark_tokens)
+    has_gap = len(kept) < len(history.exchange)
+    left = [drafts[turn.id] for turn in _turns(kept)]
+    if sum(draft.least_tokens for draft in left) > pool_tokens - mark_tokens:
+        left = [left[0].bare()]
+    shortened = _cut_to_fit(left, pool_tokens - mark_tokens * has_gap, meter)
+    if has_gap:
+        shortened[0] = shortened[0].marked(mark_tokens)
+    return _as_exchange(history.exchange, shortened)
+
+
+def _turns(units: Sequence[Unit]) -> tuple[HistoryTurn, ...]:
+    return tuple(turn for unit in units for turn in unit.turns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A turn on its way into a pool too small for it: what can be cut of it (its text, its tool results), and the rest."""
+
+    turn: HistoryTurn
+    texts: tuple[str, ...]
+    counts: tuple[int, ...]
+    fixed_tokens: int
+
+    @property
+    def least_tokens(self) -> int:
+        """What the turn costs with everything cut as short as is worth keeping."""
+        return self.fixed_tokens + sum(min(count, _LEAST_CUT_TOKENS) for count in self.counts)
+
+    def bare(self) -> _Draft:
+        """Return the turn without its parts."""
+        return _Draft(replace(self.turn, parts=()), self.texts[:1], self.counts[:1], MESSAGE_TOKENS)
+
+    def marked(self, mark_tokens: int) -> _Draft:
+        """Return the turn with the mark behind its text, where others were left out."""
+        texts = (self.texts[0] + CUT_MARK, *self.texts[1:])
+        return _Draft(self.turn, texts, (self.counts[0] + mark_tokens, *self.counts[1:]), self.fixed_tokens)
+
+    def whole(self) -> HistoryTurn:
+        """Return the turn with its texts and tokens as they are now."""
+        contents = iter(self.texts[1:])
+        parts = tuple(part | {"content": next(contents)} if _is_cuttable(part) else part for part in self.turn.parts)
+        return replace(self.turn, text=self.texts[0], parts=parts, tokens=self.fixed_tokens + sum(self.counts))
+
+
+def _drafts(turns: Sequence[HistoryTurn], meter: Meter) -> list[_Draft]:
+    texts = [(turn.text, *(part["content"] for part in turn.parts if _is_cuttable(part))) for turn in turns]
+    counts = iter(meter.count([text for of_turn in texts for text in of_turn]))
+    drafts = []
+    for turn, of_turn in zip(turns, texts, strict=True):
+        counted = tuple(next(counts) for _ in of_turn)
+        drafts.append(_Draft(turn, of_turn, counted, max(MESSAGE_TOKENS, turn.tokens - sum(counted))))
+    return drafts
+
+
+def _is_cuttable(part: dict[str, Any]) -> bool:
+    return part.get("type") == "tool_result" and isinstance(part.get("content"), str)
+
+
+def _outer_units(units: Sequence[Unit], drafts: dict[str, _Draft], limit_tokens: int) -> list[Unit]:
+    """Return the units that can stay when every text is cut short: the first and as many of the last as fit."""
+    costs = [sum(drafts[turn.id].least_tokens for turn in unit.turns) for unit in units]
+    left = limit_tokens - costs[0]
+    first_of_last = len(units)
+    while first_of_last > 1 and costs[first_of_last - 1] <= left:
+        first_of_last -= 1
+        left -= costs[first_of_last]
+    return [units[0], *units[first_of_last:]]
+
+
+def _cut_to_fit(drafts: Sequence[_Draft], limit_tokens: int, meter: Meter) -> list[_Draft]:
+    """Return the drafts with their longest texts cut to one length, the largest at which all fit."""
+    cap = _even_cap([count for draft in drafts for count in draft.counts], limit_tokens - _fixed_tokens(drafts))
+    return [_capped(draft, cap, meter) for draft in drafts]
+
+
+def _fixed_tokens(drafts: Sequence[_Draft]) -> int:
+    return sum(draft.fixed_tokens for draft in drafts)
+
+
+def _even_cap(counts: Sequence[int], limit_tokens: int) -> int:
+    """Return the largest cap under which the counts sum to no more than the limit."""
+    left = max(0, limit_tokens)
+    for place, count in enumerate(sorted(counts)):
+        share = left // (len(counts) - place)
+        if count > share:
+            return share
+        left -= count
+    return max(counts, default=0)
+
+
+def _capped(draft: _Draft, cap: int, meter: Meter) -> _Draft:
+    cut = [
+        (text, count) if count <= cap else cut_middle(text, cap, meter, text_tokens=count)
+        for text, count in zip(draft.texts, draft.counts, strict=True)
+    ]
+    return _Draft(draft.turn, tuple(text for text, _ in cut), tuple(count for _, count in cut), draft.fixed_tokens)
+
+
+def _as_exchange(units: Sequence[Unit], drafts: Sequence[_Draft]) -> Exchange:
+    turns = tuple(draft.whole() for draft in drafts)
+    before = {turn.id: turn for turn in _turns(units)}
+    cut = frozenset(
+        turn.id for turn in turns if (turn.text, turn.parts) != (before[turn.id].text, before[turn.id].parts)
+    )
+    gone = before.keys() - {turn.id for turn in turns}
+    return Exchange(turns, sum(turn.tokens for turn in turns), cut, frozenset(gone))

@@ -1,0 +1,71 @@
+"""What is offered to a turn: the sources' items in one order, and those turned away before any token is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sidecar.turn.fuse import order
+from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Status
+from sidecar.turn.profile import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """The items that compete, best first, and the fates of those that do not."""
+
+    items: list[Item]
+    refused: list[Fate]
+
+    @property
+    def seen(self) -> list[Item]:
+        """The items that the caller's history already holds: whatever they say need not be said again."""
+        return [fate.item for fate in self.refused if fate.decision is Decision.ALREADY_SEEN]
+
+
+def gather(reports: Iterable[SourceReport], profile: Profile, seen_item_ids: frozenset[str]) -> Offers:
+    """Return what the reports offer under the profile, the same whatever order they and their items came in."""
+    by_source: dict[Source, list[Item]] = {}
+    refused: list[Fate] = []
+    for report in reports:
+        if report.status is Status.TIMEOUT:
+            refused += [Fate(item, Decision.LATE, "its source answered after the deadline") for item in report.items]
+        else:
+            by_source.setdefault(report.source, []).extend(report.items)
+    competing: list[Item] = []
+    for source in Source:
+        ranked = _in_own_order(by_source.get(source, []))
+        competing += _admitted(source, ranked, profile, seen_item_ids, refused)
+    ordered = order(competing, profile)
+    reason = f"past the {profile.max_items} items that the profile lets compete (max_items)"
+    refused += [Fate(item, Decision.BELOW_CUTOFF, reason) for item in ordered[profile.max_items :]]
+    return Offers(ordered[: profile.max_items], refused)
+
+
+def _in_own_order(items: Sequence[Item]) -> list[Item]:
+    """Return one source's items by rank. What a source sends twice under one id is put in order by all that it says."""
+    if len({item.id for item in items}) == len(items):
+        return sorted(items, key=lambda item: (item.rank, item.id))
+    return sorted(items, key=lambda item: (item.rank, item.id, repr(item)))
+
+
+def _admitted(
+    source: Source, ranked: Sequence[Item], profile: Profile, seen_item_ids: frozenset[str], refused: list[Fate]
+) -> list[Item]:
+    """Return the items of a source that may compete; the fates of the others are added to `refused`."""
+    knobs = profile.knobs(source)
+    admitted = []
+    for place, item in enumerate(ranked):
+        if not knobs.enabled:
+            refused.append(Fate(item, Decision.BELOW_CUTOFF, f"the profile leaves {source} out"))
+        elif item.id in seen_item_ids:
+            refused.append(Fate(item, Decision.ALREADY_SEEN, "the caller's history already holds it"))
+        elif place >= knobs.top_k:
+            refused.append(
+                Fate(item, Decision.BELOW_CUTOFF, f"place {place + 1} is past the top {knobs.top_k} (top_k)")
+            )
+        elif not item.text or item.text.isspace():
+            refused.append(Fate(item, Decision.BELOW_CUTOFF, "it has no text"))
+        else:
+            admitted.append(item)
+    return admitted

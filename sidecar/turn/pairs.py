@@ -1,0 +1,128 @@
+"""Tool calls with their results: what belongs together in a thread, and what no provider would take.
+
+A provider refuses a call without its result, a result without its call, and anything said between the two. So calls and
+results are paired as they were said, pairs never part, and what has no partner is left out, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sidecar.turn.items import HistoryTurn
+
+_Place = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Turns that stand or fall together, oldest first: a single turn, or a tool call with all that answers it."""
+
+    turns: tuple[HistoryTurn, ...]
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """A thread in units, oldest first, and what had to be left out of which turn (by id), and why."""
+
+    units: tuple[Unit, ...]
+    left_out: dict[str, str]
+    emptied: tuple[HistoryTurn, ...] = ()
+
+
+def pair(turns: Sequence[HistoryTurn]) -> Paired:
+    """Return the turns, oldest first, as units whose calls and results are all paired.
+
+    Partners without ids are given one. A turn that has nothing left is emptied: it stands in no unit.
+    """
+    ordered = sorted(turns, key=lambda turn: (turn.position, turn.id))
+    if not any(turn.parts for turn in ordered):
+        return Paired(tuple(Unit((turn,), turn.tokens) for turn in ordered), {})
+    links = _links(ordered)
+    left_out: dict[str, str] = {}
+    mended = [_mended(turn, index, links, left_out) for index, turn in enumerate(ordered)]
+    emptied = tuple(turn for turn, now in zip(ordered, mended, strict=True) if now is None)
+    return Paired(tuple(_units(mended, links)), left_out, emptied)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A tool call that waits for its result."""
+
+    place: _Place
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    """What a paired part knows of its pair: the id of both, and the turn where its call stands."""
+
+    id: str
+    call_turn: int
+
+
+def _links(turns: Sequence[HistoryTurn]) -> dict[_Place, _Link]:
+    """Return the link of each part (turn, part) that has a partner."""
+    links: dict[_Place, _Link] = {}
+    waiting: list[_Call] = []
+    for index, turn in enumerate(turns):
+        asked: list[_Call] = []
+        linked_before = len(links)
+        for number, part in enumerate(turn.parts):
+            place, part_id = (index, number), str(part.get("id") or "")
+            if part.get("type") == "tool_call":
+                asked.append(_Call(place, part_id))
+            elif part.get("type") == "tool_result" and (call := _take(asked, part_id) or _take(waiting, part_id)):
+                made_id = f"call-{call.place[0]}-{call.place[1]}"
+                links[place] = links[call.place] = _Link(call.id or part_id or made_id, call.place[0])
+        if asked:
+            waiting = asked
+        elif len(links) == linked_before and turn.role != "system":
+            waiting = []
+    return links
+
+
+def _take(calls: list[_Call], result_id: str) -> _Call | None:
+    """Take out the call that a result answers: the newest with its id, else the first where one of the two has no id."""
+    same = next((call for call in reversed(calls) if result_id and call.id == result_id), None)
+    found = same or next((call for call in calls if not result_id or not call.id), None)
+    if found:
+        calls.remove(found)
+    return found
+
+
+def _mended(turn: HistoryTurn, index: int, links: dict[_Place, _Link], left_out: dict[str, str]) -> HistoryTurn | None:
+    """Return the turn without its unpaired parts, or None when nothing is left; say in `left_out` what was taken."""
+    if not turn.parts:
+        return turn
+    parts: list[dict[str, Any]] = []
+    for number, part in enumerate(turn.parts):
+        link = links.get((index, number))
+        if link:
+            parts.append(part | {"id": link.id})
+        elif part.get("type") == "tool_call":
+            left_out[turn.id] = "its tool call has no result"
+        elif part.get("type") == "tool_result":
+            left_out[turn.id] = "its tool result has no call"
+        else:
+            parts.append(part)
+    return replace(turn, parts=tuple(parts)) if parts or turn.text.strip() else None
+
+
+def _units(turns: Sequence[HistoryTurn | None], links: dict[_Place, _Link]) -> Iterator[Unit]:
+    """Yield runs of turns such that every call stands in the run of its results."""
+    answered_until: dict[int, int] = {}
+    for (index, _), link in links.items():
+        answered_until[link.call_turn] = max(index, answered_until.get(link.call_turn, 0))
+    start = 0
+    while start < len(turns):
+        index = end = start
+        while index <= end:
+            end = max(end, answered_until.get(index, index))
+            index += 1
+        run = tuple(turn for turn in turns[start : end + 1] if turn is not None)
+        if run:
+            yield Unit(run, sum(turn.tokens for turn in run))
+        start = end + 1

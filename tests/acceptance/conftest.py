@@ -1,0 +1,74 @@
+"""A sidecar served for real, on a unix socket and a loopback port, over a database of the test's own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+import grpc
+import pytest
+
+from sidecar import database as databases
+from sidecar.app import App, running
+from sidecar.database import Database
+from sidecar.rpc.devkey import mint
+from sidecar.rpc.identity import Grant, Role
+from sidecar.rpc.server import identity_settings
+from sidecar.settings import Settings
+from sidecar.v1.admin_pb2_grpc import AdminServiceStub
+from sidecar.v1.context_pb2_grpc import ContextServiceStub
+from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
+from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
+from sidecar.v1.profile_pb2_grpc import ProfileServiceStub
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A served sidecar and how to call it."""
+
+    app: App
+    settings: Settings
+    channel: grpc.aio.Channel
+
+    def token(self, tenant: str = "acme", owner: str = "mara", *, agent: str = "assistant", admin: bool = False) -> str:
+        """Return a token for an agent of the owner, or for an admin of the tenant."""
+        grant = Grant(tenant, role=Role.ADMIN) if admin else Grant(tenant, (owner,), agent)
+        return mint(grant, identity_settings(self.settings), now_s=time.time(), token_id=uuid4().hex, lifetime_s=600)
+
+    def caller(self, *args: str, **kwargs: object) -> Caller:
+        """Return stubs whose calls bear a token for the given caller."""
+        return Caller(self.channel, (("authorization", f"Bearer {self.token(*args, **kwargs)}"),))  # type: ignore[arg-type]
+
+
+class Caller:
+    """The services as one caller."""
+
+    def __init__(self, channel: grpc.aio.Channel, metadata: tuple[tuple[str, str], ...]) -> None:
+        self._metadata = metadata
+        stubs = (ContextServiceStub, MemoryServiceStub, KnowledgeServiceStub, ProfileServiceStub, AdminServiceStub)
+        self._methods = {name: call for stub in stubs for name, call in vars(stub(channel)).items()}
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        call = self._methods[name]
+
+        def bound(request: object, *, timeout: float = 10.0) -> object:
+            return call(request, metadata=self._metadata, timeout=timeout)
+
+        return bound
+
+
+@pytest.fixture
+async def settings(database: str, tmp_path: Path) -> Settings:
+    """Settings for a sidecar on the test's database, ready to serve."""
+    await databases.bring_up_to_date(Database(database, database))
+    return Settings(data_dir=tmp_path / "data", database_url=database, listen=("127.0.0.1:0",), drain_grace_s=2.0)
+
+
+@pytest.fixture
+async def site(settings: Settings) -> AsyncIterator[Site]:
+    """A served sidecar."""
+    async with running(settings) as app, grpc.aio.insecure_channel(app.addresses[0]) as channel:
+        yield Site(app, settings, channel)

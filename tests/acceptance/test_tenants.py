@@ -1,0 +1,157 @@
+"""No call of one tenant or owner reads, counts, explains, replays or changes anything of another's.
+
+Every method of every service is called by three strangers (another tenant's agent, another tenant's admin, another owner's
+agent of the same tenant) with the victim's ids in every field that could hold one. What comes back must not hold a word of
+the victim's, and must equal what comes back when the ids stand for nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from sidecar.v1 import admin_pb2, context_pb2, items_pb2, knowledge_pb2, memory_pb2, profile_pb2
+from store.scope import owner_uuid, tenant_uuid
+from tests.acceptance.conftest import Caller, Site
+
+CANARY = "Zwitscherklang"
+FILES = (context_pb2, memory_pb2, knowledge_pb2, profile_pb2, admin_pb2)
+METHODS = tuple(
+    method for file in FILES for service in file.DESCRIPTOR.services_by_name.values() for method in service.methods
+)
+ADMIN_ONLY_OF_OWN_TENANT = {"PutAgent", "PutSpace", "PutWorkspace", "GetTenant", "RevokeTokens"}
+
+
+@pytest.fixture
+async def victims_ids(site: Site) -> dict[str, str]:
+    """Fill the victim's tenant, each text with the canary in it, and return the ids that came of it."""
+    admin, agent = site.caller("acme", admin=True), site.caller("acme", "mara")
+    turns = [
+        context_pb2.NewTurn(client_turn_id=f"{CANARY}-{n}", role=role, text=f"The {CANARY} gate code is 4417.")
+        for n, role in enumerate(("user", "assistant"))
+    ]
+    appended = await agent.AppendTurns(
+        context_pb2.AppendTurnsRequest(thread_id="trip", turns=turns, title=f"{CANARY} trip")
+    )
+    memory = memory_pb2.NewMemory(memory_id="memory-1", text=f"Mara calls the bird {CANARY}.")
+    await agent.Retain(memory_pb2.RetainRequest(memories=[memory]))
+    await admin.CreateBase(knowledge_pb2.CreateBaseRequest(name="handbook", description=CANARY))
+    content = f"# {CANARY}\n\nThe {CANARY} handbook.".encode()
+    ingested = await admin.Ingest(knowledge_pb2.IngestRequest(base="handbook", path="a.md", content=content))
+    template = knowledge_pb2.ASSIGNEE_LEVEL_TEMPLATE
+    await admin.AssignBase(knowledge_pb2.AssignBaseRequest(base="handbook", level=template, ref="default"))
+    ask = context_pb2.AssembleContextRequest(thread_id="trip", message=f"What is {CANARY}?", model_id="gpt-4o", request_id="r-1")
+    answer = (await agent.AssembleContext(ask)).assembly
+    assert CANARY in str(answer), "the victim itself sees its things"
+    return {
+        "thread_id": "trip",
+        "memory_id": "memory-1",
+        "base": "handbook",
+        "name": "handbook",
+        "path": "a.md",
+        "document_id": ingested.document.document_id,
+        "receipt_id": answer.receipt_id,
+        "before_receipt_id": answer.receipt_id,
+        "after_receipt_id": answer.receipt_id,
+        "turn_id": appended.turn_ids[0],
+        "request_id": "r-1",
+        "agent_id": "assistant",
+        "space_id": "",
+        "ref": "default",
+    }
+
+
+def _filled(method: MethodDescriptor, ids: dict[str, str], scope: dict[str, str]) -> Message:
+    """Return the method's request with the ids in the fields of their names and plausible values elsewhere."""
+    request = GetMessageClass(method.input_type)()
+    for field in method.input_type.fields:
+        if field.name in scope or field.name in ids:
+            setattr(request, field.name, scope.get(field.name, ids.get(field.name, "")))
+        elif field.type == FieldDescriptor.TYPE_ENUM and not field.is_repeated:
+            setattr(request, field.name, 1)
+    match request:
+        case context_pb2.AssembleContextRequest():
+            request.message, request.model_id = f"What is {CANARY[:4]}?", "gpt-4o"
+        case context_pb2.AppendTurnsRequest():
+            request.turns.add(client_turn_id="s", role="user", text="hello")
+        case memory_pb2.RetainRequest():
+            request.memories.add(memory_id="memory-1", text="overwritten by a stranger")
+        case knowledge_pb2.IngestRequest():
+            request.content = b"overwritten by a stranger"
+        case profile_pb2.SetProfileRequest():
+            request.profile.sources.add(source=items_pb2.SOURCE_MEMORY, enabled=False)
+        case profile_pb2.RollbackProfileRequest():
+            request.version = 1
+        case _:
+            pass
+    return request
+
+
+def _scopes() -> Iterator[dict[str, str]]:
+    tenants = ("", "acme", str(tenant_uuid("acme")))
+    owners = ("", "mara", str(owner_uuid("mara")))
+    for tenant, owner in itertools.product(tenants, owners):
+        yield {"tenant_id": tenant, "owner_id": owner}
+
+
+async def _outcome(caller: Caller, method: MethodDescriptor, request: Message) -> tuple[grpc.StatusCode, str]:
+    try:
+        response: Any = await getattr(caller, method.name)(request)
+    except grpc.aio.AioRpcError as error:
+        trailing = error.trailing_metadata() or ()
+        return error.code(), f"{error.details()} {list(trailing)}"
+    return grpc.StatusCode.OK, str(response)
+
+
+STRANGERS = {
+    "another tenant's agent": {"tenant": "evil", "owner": "mara"},
+    "another tenant's admin": {"tenant": "evil", "admin": True},
+    "another owner of the tenant": {"tenant": "acme", "owner": "eve"},
+}
+
+
+@pytest.mark.parametrize("stranger", STRANGERS)
+async def test_no_call_gives_a_stranger_anything(site: Site, victims_ids: dict[str, str], stranger: str) -> None:
+    caller = site.caller(**STRANGERS[stranger])  # type: ignore[arg-type]
+    shared = {"base", "name", "path"} if STRANGERS[stranger]["tenant"] == "acme" else set()
+    for method in METHODS:
+        for scope in _scopes():
+            code, said = await _outcome(caller, method, _filled(method, victims_ids, scope))
+            names_victim = bool(scope["owner_id"]) or (bool(scope["tenant_id"]) and not shared)
+            if not shared or method.name not in _TENANT_WIDE:
+                assert CANARY not in said, f"{method.full_name} {scope} told {stranger}: {said}"
+            if code is grpc.StatusCode.OK and "owner_id" in method.input_type.fields_by_name and stranger != "another tenant's admin":
+                assert not names_victim, f"{method.full_name} {scope} let {stranger} act"
+    await _check_untouched(site, victims_ids)
+
+
+_TENANT_WIDE = {"ListBases", "ListDocuments", "AssembleContext"}  # knowledge is the tenant's, not an owner's
+
+
+async def _check_untouched(site: Site, ids: dict[str, str]) -> None:
+    """Check that the victim finds everything as it was."""
+    agent, admin = site.caller("acme", "mara"), site.caller("acme", admin=True)
+    memories = await agent.ListMemories(memory_pb2.ListMemoriesRequest())
+    assert [CANARY in memory.text for memory in memories.memories] == [True]
+    turns = await agent.ListTurns(context_pb2.ListTurnsRequest(thread_id="trip"))
+    assert [CANARY in turn.text for turn in turns.turns] == [True, True]
+    documents = await admin.ListDocuments(knowledge_pb2.ListDocumentsRequest(base="handbook"))
+    assert [document.document_id for document in documents.documents] == [ids["document_id"]]
+    receipt = await agent.ExplainAssembly(context_pb2.ExplainAssemblyRequest(receipt_id=ids["receipt_id"]))
+    assert not receipt.receipt.HasField("usage")
+    profile = await admin.GetProfile(profile_pb2.GetProfileRequest(agent_id="assistant"))
+    assert all(knobs.enabled for knobs in profile.profile.sources)
+
+
+async def test_a_call_without_a_token_is_refused_everywhere(site: Site) -> None:
+    nobody = Caller(site.channel, ())
+    for method in METHODS:
+        code, _ = await _outcome(nobody, method, GetMessageClass(method.input_type)())
+        assert code is grpc.StatusCode.UNAUTHENTICATED, method.full_name

@@ -1,0 +1,200 @@
+"""Whatever a source does, the inquiry answers in time and says what happened. Sources here are hand-written and misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from sidecar.inquiry import Asking, Inquiry
+from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.turn.items import Item, Ref, Source, Status
+from sidecar.turn.profile import DEFAULTS, merge, parse_layer
+from store.errors import DatabaseBusy
+from store.scope import Scope
+
+SCOPE = Scope(UUID(int=1), UUID(int=2))
+QUERY = Query("what?", ("what",), "t", "a", "default", "", "", datetime(2026, 5, 1, tzinfo=UTC))
+
+
+class Behaving:
+    """A source that does what it is told."""
+
+    def __init__(self, behave: Callable[[], Awaitable[Any]]) -> None:
+        self._behave = behave
+        self.asked = 0
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Any:
+        self.asked += 1
+        return await self._behave()
+
+
+def an_item(source: Source = Source.MEMORY, **changes: Any) -> Item:
+    item = Item("memory:1", source, "Mara likes tea.", rank=0, relevance=0.5, provenance=(Ref("memory", "1"),))
+    return replace(item, **changes)
+
+
+def asking(due_in_s: float = 1.0, **knobs: Any) -> Asking:
+    profile = merge(parse_layer({"sources": {"memory": knobs}})) if knobs else DEFAULTS
+    return Asking(QUERY, SCOPE, profile, "v", 1000, time.monotonic() + due_in_s)
+
+
+def inquiry_of(**sources: Behaving) -> Inquiry:
+    return Inquiry({Source(name): source for name, source in sources.items()}, clock=time.monotonic)
+
+
+def good(source: Source = Source.MEMORY) -> Behaving:
+    async def answer() -> Answer:
+        return Answer((an_item(source),))
+
+    return Behaving(answer)
+
+
+def raising(error: Exception) -> Behaving:
+    async def fail() -> Answer:
+        raise error
+
+    return Behaving(fail)
+
+
+def hanging(release: asyncio.Event | None = None) -> Behaving:
+    """A source that never answers; with `release`, one that ignores being cancelled until that is set."""
+
+    async def hang() -> Answer:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if release is None:
+                raise
+            await release.wait()
+        return Answer()
+
+    return Behaving(hang)
+
+
+def saying(answer: Any) -> Behaving:
+    async def say() -> Any:
+        return answer
+
+    return Behaving(say)
+
+
+async def status_of(source: Behaving, question: Asking | None = None) -> tuple[Status, str]:
+    findings = await inquiry_of(memory=source, wiki=good(Source.WIKI)).ask(question or asking())
+    reports = {report.source: report for report in findings.reports}
+    assert reports[Source.WIKI].status is Status.OK, "the other source answers whatever this one does"
+    return reports[Source.MEMORY].status, reports[Source.MEMORY].reason
+
+
+async def test_every_source_has_a_report_in_one_order() -> None:
+    findings = await inquiry_of(wiki=good(Source.WIKI), memory=good()).ask(asking())
+    assert [report.source for report in findings.reports] == list(Source)
+    assert [report.status for report in findings.reports if report.source is Source.TOOLS] == [Status.SKIPPED]
+
+
+async def test_empty_is_not_failed() -> None:
+    assert (await status_of(saying(Answer())))[0] is Status.EMPTY
+
+
+async def test_a_source_with_nothing_to_ask_says_why() -> None:
+    assert await status_of(raising(Skipped("no base"))) == (Status.SKIPPED, "no base")
+
+
+async def test_a_failure_becomes_a_report_that_tells_no_foreign_secret() -> None:
+    assert await status_of(raising(RuntimeError("password=hunter2"))) == (Status.ERROR, "it failed with RuntimeError")
+
+
+async def test_a_full_pool_sheds() -> None:
+    assert (await status_of(raising(DatabaseBusy("full"))))[0] is Status.SHED
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        None,
+        "text",
+        Answer((an_item(source=Source.WIKI),)),
+        Answer((an_item(id=""),)),
+        Answer((an_item(provenance=()),)),
+        Answer((an_item(relevance=float("nan")),)),
+        Answer((an_item(relevance=7.0),)),
+        Answer((an_item(text="lone \ud800 surrogate"),)),
+        Answer(("not an item",)),  # type: ignore[arg-type]
+    ],
+)
+async def test_garbage_is_an_error(garbage: Any) -> None:
+    assert (await status_of(saying(garbage)))[0] is Status.ERROR
+
+
+async def test_a_hung_source_is_reported_at_its_deadline_and_cancelled() -> None:
+    assert (await status_of(hanging(), asking(deadline_ms=30)))[0] is Status.TIMEOUT
+
+
+async def test_a_source_that_ignores_cancellation_does_not_hold_the_turn() -> None:
+    release = asyncio.Event()
+    assert (await status_of(hanging(release), asking(deadline_ms=30)))[0] is Status.TIMEOUT
+    assert not release.is_set(), "the report is there while the source still hangs"
+    release.set()
+
+
+async def test_no_more_than_top_k_items_are_taken() -> None:
+    many = Answer(tuple(an_item(id=f"memory:{n}", rank=n) for n in range(10)))
+    findings = await inquiry_of(memory=saying(many)).ask(asking(top_k=3))
+    assert [len(report.items) for report in findings.reports if report.source is Source.MEMORY] == [3]
+
+
+async def test_a_failing_source_is_left_alone_after_a_while() -> None:
+    source = raising(ConnectionResetError())
+    inquiry = inquiry_of(memory=source)
+    statuses = [_memory_status(await inquiry.ask(asking())) for _ in range(12)]
+    assert statuses[0] is Status.ERROR
+    assert statuses[-1] is Status.BREAKER_OPEN
+    assert source.asked < 12
+
+
+async def test_a_caller_in_a_hurry_does_not_open_the_breaker() -> None:
+    inquiry = inquiry_of(memory=hanging())
+    statuses = {_memory_status(await inquiry.ask(asking(due_in_s=0.005))) for _ in range(12)}
+    assert statuses == {Status.TIMEOUT}
+
+
+async def test_the_same_question_gets_a_recent_answer_when_the_source_fails() -> None:
+    answers = iter([Answer((an_item(),))])
+
+    async def once() -> Answer:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise ConnectionResetError from None
+
+    inquiry = inquiry_of(memory=Behaving(once))
+    assert _memory_status(await inquiry.ask(asking())) is Status.OK
+    stale = await inquiry.ask(asking())
+    assert _memory_status(stale) is Status.STALE
+    another = replace(asking(), query=replace(QUERY, text="who?"))
+    assert _memory_status(await inquiry.ask(another)) is Status.ERROR
+
+
+async def test_another_owner_never_gets_that_recent_answer() -> None:
+    answers = iter([Answer((an_item(),))])
+
+    async def once() -> Answer:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise ConnectionResetError from None
+
+    inquiry = inquiry_of(memory=Behaving(once))
+    await inquiry.ask(asking())
+    other = replace(asking(), scope=Scope(UUID(int=1), UUID(int=3)))
+    assert _memory_status(await inquiry.ask(other)) is Status.ERROR
+
+
+def _memory_status(findings: Any) -> Status:
+    return next(report.status for report in findings.reports if report.source is Source.MEMORY)

@@ -1,0 +1,102 @@
+"""Rows for every table of the schema, made from the catalogue: a table added later is covered without a word here.
+
+A table whose checks refuse the plain values needs its own in `SPECIAL`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from store.queries import Connection
+
+INSTALLATION_TABLES = frozenset({"installation_keys", "schema_migrations"})
+
+# SQL over `n`, the row's number; `tenant` and `owner` are expressions over it.
+_BY_TYPE = {
+    "uuid": "md5('{table}.{column}' || n)::uuid",
+    "text": "'x' || n",
+    "text[]": "ARRAY['x' || n]",
+    "integer": "n::integer",
+    "bigint": "n::bigint",
+    "real": "1.0",
+    "double precision": "1.0",
+    "boolean": "true",
+    "jsonb": "'{{}}'::jsonb",
+    "bytea": "decode(md5('{table}.{column}' || n), 'hex')",
+    "timestamp with time zone": "timestamptz '2026-01-01' + n * interval '1 minute'",
+    "tsvector": "search_vector('ferry common word' || n % 200)",
+}
+SPECIAL = {
+    "profiles.level": "'agent'",
+    "workspaces.level": "'agent'",
+    "knowledge_assignments.level": "'agent'",
+    "turns.role": "(ARRAY['user', 'assistant'])[1 + n % 2]",
+    "wiki_pages.type": "'entity'",
+    "wiki_pages.status": "'active'",
+    "wiki_page_aliases.source": "'import'",
+    "wiki_page_links.kind": "'reference'",
+    "wiki_link_evidence.origin": "'planner'",
+    "wiki_unresolved_mentions.status": "'open'",
+    "wiki_unresolved_mentions.suggested_type": "'entity'",
+    "wiki_section_sources.subject": "'section'",
+    "wiki_compile_jobs.status": "'succeeded'",
+    "wiki_compile_jobs.trigger": "'admin'",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that a row has to fill."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table and its columns, generated ones left out."""
+
+    name: str
+    columns: tuple[Column, ...]
+
+    @property
+    def has_owner(self) -> bool:
+        """Return whether its rows belong to one owner of a tenant."""
+        return any(column.name == "owner_id" for column in self.columns)
+
+
+async def tenant_tables(connection: Connection) -> list[Table]:
+    """Return every table but the installation's, by name."""
+    rows = await connection.fetch(
+        "SELECT c.relname, a.attname, format_type(a.atttypid, NULL) AS type FROM pg_class c"
+        " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''"
+        " WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') ORDER BY c.relname, a.attnum"
+    )
+    columns: dict[str, list[Column]] = {}
+    for row in rows:
+        columns.setdefault(row["relname"], []).append(Column(row["attname"], row["type"]))
+    return [Table(name, tuple(found)) for name, found in columns.items() if name not in INSTALLATION_TABLES]
+
+
+def insert_of(table: Table, own: Mapping[str, str], *, count: str = "1") -> str:
+    """Return the INSERT of `count` rows; `own` has expressions for a `table.column` or `column` of its own."""
+    values = [_expression(table, column, own) for column in table.columns]
+    names = ", ".join(column.name for column in table.columns)
+    return f"INSERT INTO {table.name} ({names}) SELECT {', '.join(values)} FROM generate_series(1, {count}) AS n"
+
+
+async def fill(connection: Connection, tables: list[Table], own: Mapping[str, str], *, count: str = "1") -> None:
+    """Write rows into every table, foreign keys unchecked: only a superuser may."""
+    async with connection.transaction():
+        await connection.execute("SET LOCAL session_replication_role = replica")
+        for table in tables:
+            await connection.execute(insert_of(table, own, count=count))
+
+
+def _expression(table: Table, column: Column, own: Mapping[str, str]) -> str:
+    name = f"{table.name}.{column.name}"
+    for known in (own.get(name), own.get(column.name), SPECIAL.get(name)):
+        if known is not None:
+            return known
+    return _BY_TYPE[column.type].format(table=table.name, column=column.name)

@@ -1,0 +1,156 @@
+"""Client certificates as identity: which names get in, as whom, and what a token beside them does."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+from echo_site import ANN, BOB, Site, build_server, call, new_site, refusal, scope_of
+
+from sidecar.rpc.identity import Grant, IdentitySettings, Role
+from store.scope import owner_uuid, tenant_uuid
+
+
+class Authority:
+    """A certificate authority made for one test."""
+
+    def __init__(self) -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self.certificate = self._sign("authority", self.key, [], is_authority=True)
+
+    def issue(self, *names: x509.GeneralName) -> tuple[bytes, bytes]:
+        """Return key and certificate, as PEM, for these names."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = self._sign("leaf", key, names, is_authority=False)
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        return pem, certificate.public_bytes(Encoding.PEM)
+
+    @property
+    def pem(self) -> bytes:
+        return self.certificate.public_bytes(Encoding.PEM)
+
+    def _sign(
+        self, name: str, key: ec.EllipticCurvePrivateKey, names: Sequence[x509.GeneralName], *, is_authority: bool
+    ) -> x509.Certificate:
+        now = datetime.now(UTC)
+        issuer = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "authority")])
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]))
+            .issuer_name(issuer)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(hours=1))
+            .not_valid_after(now + timedelta(hours=1))
+            .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
+        )
+        if names:
+            builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        return builder.sign(self.key, hashes.SHA256())
+
+
+def uri(name: str) -> x509.GeneralName:
+    return x509.UniformResourceIdentifier(name)
+
+
+@dataclass
+class SecureSite:
+    """A server that requires client certificates, and the way to reach it with some."""
+
+    site: Site
+    authority: Authority
+
+    def channel(self, *names: x509.GeneralName, authority: Authority | None = None) -> Any:
+        key, certificate = (authority or self.authority).issue(*names)
+        return self._channel(grpc.ssl_channel_credentials(self.authority.pem, key, certificate))
+
+    def channel_without_certificate(self) -> Any:
+        return self._channel(grpc.ssl_channel_credentials(self.authority.pem))
+
+    def _channel(self, credentials: Any) -> Any:
+        return grpc.aio.secure_channel(f"127.0.0.1:{self.site.port}", credentials)
+
+
+@pytest.fixture
+async def secure(tmp_path: Path) -> AsyncIterator[SecureSite]:
+    registered = {
+        "uri:spiffe://corp/planner": ANN,
+        "dns:Agent.Example": replace(ANN, owners=("dns-ann",)),
+        "uri:spiffe://corp/admin": Grant("acme", role=Role.ADMIN),
+    }
+    made = new_site(IdentitySettings(tmp_path, certificates=registered, requires_client_certificates=True))
+    server, authenticator = await build_server(made)
+    authority = Authority()
+    pair = authority.issue(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
+    credentials = grpc.ssl_server_credentials([pair], root_certificates=authority.pem, require_client_auth=True)
+    made.port = server.add_secure_port("127.0.0.1:0", credentials)
+    await server.start()
+    yield SecureSite(made, authority)
+    await server.stop(None)
+    await authenticator.stop()
+
+
+async def test_a_registered_certificate_is_an_identity(secure: SecureSite) -> None:
+    async with secure.channel(uri("spiffe://corp/planner")) as channel:
+        assert await call(channel, "Say") == scope_of(ANN)
+    async with secure.channel(x509.DNSName("AGENT.example")) as channel:
+        assert await call(channel, "Say") == f"{tenant_uuid('acme')} {owner_uuid('dns-ann')}"
+    async with secure.channel(uri("spiffe://corp/admin")) as channel:
+        assert await call(channel, "Reset") == ""
+        assert await call(channel, "Say", "anyone") == f"{tenant_uuid('acme')} {owner_uuid('anyone')}"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [uri("spiffe://corp/stranger")],
+        [uri("spiffe://corp/planner/deeper")],
+        [x509.DNSName("spiffe://corp/planner")],
+        [uri("spiffe://corp/planner"), uri("spiffe://corp/admin")],
+    ],
+    ids=["stranger", "longer", "other-kind", "two-callers"],
+)
+async def test_a_certificate_that_stands_for_no_single_caller_is_refused(
+    secure: SecureSite, names: list[x509.GeneralName]
+) -> None:
+    async with secure.channel(*names) as channel:
+        assert (await refusal(call(channel, "Say")))[:2] == ("UNAUTHENTICATED", "CERTIFICATE_UNKNOWN")
+
+
+async def test_a_certificate_without_names_is_nobody(secure: SecureSite) -> None:
+    async with secure.channel() as channel:
+        assert (await refusal(call(channel, "Say")))[:2] == ("UNAUTHENTICATED", "CREDENTIALS_MISSING")
+
+
+@pytest.mark.parametrize("way", ["no certificate", "another authority"])
+async def test_without_a_certificate_of_our_authority_there_is_no_connection(secure: SecureSite, way: str) -> None:
+    channels: dict[str, Callable[[], Any]] = {
+        "no certificate": secure.channel_without_certificate,
+        "another authority": lambda: secure.channel(uri("spiffe://corp/planner"), authority=Authority()),
+    }
+    async with channels[way]() as channel:
+        assert (await refusal(call(channel, "Say", timeout=5)))[0] == "UNAVAILABLE"
+    assert secure.site.echo.calls == []
+
+
+async def test_a_token_beside_a_certificate_decides_and_stays_in_the_certificates_tenant(secure: SecureSite) -> None:
+    other = Grant("acme", ("eve",), "planner")
+    async with secure.channel(uri("spiffe://corp/planner")) as channel:
+        assert await call(channel, "Say", metadata=secure.site.token(other)) == scope_of(other)
+        foreign = await refusal(call(channel, "Say", metadata=secure.site.token(BOB)))
+        assert foreign[:2] == ("UNAUTHENTICATED", "TOKEN_UNTRUSTED")
+        broken = await refusal(call(channel, "Say", metadata=(("authorization", "Bearer x.y.z"),)))
+        assert broken[:2] == ("UNAUTHENTICATED", "TOKEN_MALFORMED")
+    async with secure.channel(uri("spiffe://mesh/whatever")) as channel:
+        assert await call(channel, "Say", metadata=secure.site.token(BOB)) == scope_of(BOB)

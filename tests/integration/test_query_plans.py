@@ -1,0 +1,245 @@
+"""How Postgres answers the store's queries among thousands of rows: through an index, for one scope, no tenant whole.
+
+Plans are looked at as the application gets them: under its role and row security, both the plan for given values and
+the generic one that a prepared statement may come to use.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from hashlib import md5
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+from schema_rows import fill, tenant_tables
+
+from store import queries
+from store.postgres import Pools, scoped
+from store.queries import Connection, Query
+from store.scope import Scope
+
+ROWS = 4000
+SCOPE = Scope(UUID(int=1), UUID(int=1))
+
+# Whoever calls these works for the installation, not for a tenant.
+NOT_OF_A_TENANT = {"keys.sql", "migrate.sql", "migration_files.sql", "postgres.sql", "embedded.sql", "notices.sql"}
+
+# Twenty owners in four tenants, each with every twentieth row; documents and pages have twenty parts each.
+SPREAD = {
+    "tenants.tenant_id": "lpad(to_hex(n), 32, '0')::uuid",
+    "tenant_id": "lpad(to_hex(1 + n % 4), 32, '0')::uuid",
+    "owner_id": "lpad(to_hex(1 + n % 20), 32, '0')::uuid",
+    "memory_feeds.owner_id": "lpad(to_hex(n), 32, '0')::uuid",
+    "wiki_compile_cursors.owner_id": "lpad(to_hex(n), 32, '0')::uuid",
+    "turns.thread_id": "'x' || n % 20",
+    "chunks.document_id": "md5('document' || n % 200)::uuid",
+    "documents.document_id": "md5('document' || n)::uuid",
+    "documents.base_id": "md5('base' || n % 20)::uuid",
+    "chunks.base_id": "md5('base' || n % 20)::uuid",
+    "knowledge_bases.base_id": "md5('base' || n)::uuid",
+    "knowledge_assignments.base_id": "md5('base' || n)::uuid",
+    "wiki_page_sections.page_id": "md5('page' || n % 200)::uuid",
+    "wiki_page_aliases.page_id": "md5('page' || n % 200)::uuid",
+    "wiki_section_sources.page_id": "md5('page' || n % 200)::uuid",
+    "wiki_pages.page_id": "md5('page' || n)::uuid",
+    "wiki_pages.parent_page_id": "NULL",
+    "model_calibrations.tenant_id": "lpad(to_hex(1 + n % 400), 32, '0')::uuid",
+}
+# Nine rows of ten are one owner's, all turns are one thread's, all chunks one base's.
+CROWD = SPREAD | {
+    "tenant_id": "lpad(to_hex(CASE WHEN n % 10 = 0 THEN 2 ELSE 1 END), 32, '0')::uuid",
+    "owner_id": "lpad(to_hex(CASE WHEN n % 10 = 0 THEN 2 ELSE 1 END), 32, '0')::uuid",
+    "turns.thread_id": "'x0'",
+    "chunks.base_id": "md5('base0')::uuid",
+}
+VALUES: dict[str, Any] = {
+    "tenant_id": SCOPE.tenant_id,
+    "owner_id": SCOPE.owner_id,
+    "words": ["ferry", "word17", "nowhere"],
+    "thread_id": "x0",
+    "base_ids": [UUID(bytes=md5(b"base0").digest())],
+    "limit": 50,
+}
+BY_TYPE: dict[str, Any] = {
+    "uuid": UUID(int=7),
+    "text": "agent",
+    "int4": 3,
+    "int8": 3,
+    "float4": 1.0,
+    "float8": 1.0,
+    "bool": True,
+    "timestamptz": datetime(2026, 1, 2, tzinfo=UTC),
+    "bytea": b"x",
+    "jsonb": {},
+}
+
+
+@pytest.fixture
+async def superuser(database: str, request: pytest.FixtureRequest) -> AsyncIterator[Connection]:
+    """A connection to a database of four thousand rows a table, spread or in a crowd, its statistics fresh."""
+    connection = await asyncpg.connect(database)
+    await fill(connection, await tenant_tables(connection), request.param, count=str(ROWS))
+    await connection.execute("ANALYZE")
+    yield connection
+    await connection.close()
+
+
+spread = pytest.mark.parametrize("superuser", [SPREAD], indirect=True, ids=["spread"])
+crowded = pytest.mark.parametrize("superuser", [CROWD], indirect=True, ids=["crowd"])
+
+
+def nodes(plan: Any) -> Iterator[dict[str, Any]]:
+    """Yield every node of a plan in JSON."""
+    yield plan
+    for inner in plan.get("Plans", ()):
+        yield from nodes(inner)
+
+
+def scanned_whole(plan: dict[str, Any]) -> list[str]:
+    """Return the tables that the plan reads from end to end, or by an index without a condition."""
+    return [
+        f"{node['Node Type']} on {node.get('Relation Name') or node.get('Index Name')}"
+        for node in nodes(plan)
+        if node["Node Type"] == "Seq Scan"
+        or (node["Node Type"] in {"Index Scan", "Index Only Scan", "Bitmap Index Scan"} and "Index Cond" not in node)
+    ]
+
+
+async def arguments_of(connection: Connection, query: Query) -> list[Any]:
+    prepared = await connection.prepare(query.sql)
+    arguments = []
+    for name, kind in zip(query.parameters, prepared.get_parameters(), strict=True):
+        value = BY_TYPE[kind.name.removesuffix("[]").removeprefix("_")]
+        known = VALUES.get(name) if isinstance(VALUES.get(name), list) == (kind.kind == "array") else None
+        arguments.append(known or ([value] if kind.kind == "array" else value))
+    return arguments
+
+
+async def plan_of(connection: Connection, query: Query, *, options: str = "FORMAT JSON") -> dict[str, Any]:
+    arguments = await arguments_of(connection, query)
+    return _plan(await connection.fetchval(f"EXPLAIN ({options}) {query.sql}", *arguments))
+
+
+async def generic_plan_of(connection: Connection, query: Query) -> dict[str, Any]:
+    await connection.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+    try:
+        return await plan_of(connection, query)
+    finally:
+        await connection.execute("SET LOCAL plan_cache_mode = auto")
+
+
+@spread
+async def test_no_query_reads_a_tenants_table_whole(pools: Pools, superuser: Connection) -> None:
+    assert await superuser.fetchval("SELECT count(*) FROM memories") == ROWS
+    looked_at = 0
+    wholes: dict[str, list[str]] = {}
+    for query in queries.all_queries():
+        if query.file.name in NOT_OF_A_TENANT:
+            continue
+        looked_at += 1
+        async with scoped(pools.background, SCOPE) as connection:
+            for plan in (await plan_of(connection, query), await generic_plan_of(connection, query)):
+                if found := scanned_whole(plan):
+                    wholes[f"{query.file.name}: {query.name}"] = found
+    assert looked_at > 50
+    assert wholes == {}
+
+
+@crowded
+async def test_no_query_needs_to_sort_more_than_a_page(pools: Pools, superuser: Connection) -> None:
+    """Pages come in the index's own order: what a page costs does not depend on how much is behind it."""
+    listings = [query for query in queries.all_queries() if query.name.startswith("list_") and "LIMIT" in query.sql]
+    assert len(listings) > 5
+    for query in listings:
+        async with scoped(pools.background, SCOPE) as connection:
+            plan = await plan_of(connection, query)
+        assert [node["Node Type"] for node in nodes(plan) if node["Node Type"] == "Sort"] == [], query.name
+
+
+@crowded
+async def test_a_search_reads_the_rows_it_returns_and_few_others(pools: Pools, superuser: Connection) -> None:
+    assert await superuser.fetchval("SELECT count(*) FROM turns WHERE thread_id = 'x0'") == ROWS
+    searches = [query for query in queries.all_queries() if query.name.startswith("search_")]
+    assert len(searches) >= 4
+    for query in searches:
+        async with scoped(pools.turn, SCOPE) as connection:
+            plan = await plan_of(connection, query, options="ANALYZE, FORMAT JSON")
+        read = sum(
+            node["Actual Loops"] * (node["Actual Rows"] + node.get("Rows Removed by Filter", 0))
+            for node in nodes(plan)
+            if "Relation Name" in node
+        )
+        assert 0 < read <= 5 * VALUES["limit"], query.name
+
+
+class Explained:
+    """Collects the plans that auto_explain reports, nested statements included."""
+
+    def __init__(self) -> None:
+        self.plans: list[dict[str, Any]] = []
+
+    def __call__(self, _: Any, message: Any) -> None:
+        if found := re.search(r"plan:\s*(\{.*\})", message.message, re.DOTALL):
+            self.plans.append(json.loads(found[1])["Plan"])
+
+
+SEARCHES = {
+    "search_turns": "'{t}', '{o}', 'x0', ARRAY['ferry', 'word17', 'nowhere'], 20",
+    "search_memories": "'{t}', '{o}', ARRAY['ferry', 'word17', 'nowhere'], 20",
+    "search_chunks": "'{t}', ARRAY[md5('base0')::uuid, md5('base4')::uuid], ARRAY['ferry', 'word17', 'nowhere'], 20",
+    "search_pages": "'{t}', '{o}', ARRAY['ferry', 'word17', 'nowhere'], 20",
+    "search_sections": "'{t}', '{o}', ARRAY['ferry', 'word17', 'nowhere'], 20",
+}
+
+
+@crowded
+async def test_search_uses_its_index_under_row_security(superuser: Connection) -> None:
+    explained = Explained()
+    superuser.add_log_listener(explained)
+    await superuser.execute(
+        "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_nested_statements = on;"
+        " SET auto_explain.log_format = json; SET auto_explain.log_level = notice; SET client_min_messages = notice"
+    )
+    for mode in ("force_custom_plan", "force_generic_plan"):
+        for name, arguments in SEARCHES.items():
+            async with superuser.transaction():
+                await superuser.execute(
+                    f"SET LOCAL ROLE sidecar_app; SET LOCAL app.tenant_id = '{SCOPE.tenant_id}';"
+                    f" SET LOCAL app.owner_id = '{SCOPE.owner_id}'; SET LOCAL plan_cache_mode = {mode}"
+                )
+                explained.plans.clear()
+                filled = arguments.format(t=SCOPE.tenant_id, o=SCOPE.owner_id)
+                assert len(await superuser.fetch(f"SELECT * FROM {name}({filled})")) == 20, name
+            inner = [node for plan in explained.plans for node in nodes(plan)]
+            assert any(node["Node Type"] == "Bitmap Index Scan" for node in inner), name
+            for node in inner:
+                assert node["Node Type"] != "Seq Scan", (name, mode)
+                if node["Node Type"] == "Bitmap Index Scan":
+                    assert node["Index Name"].endswith("_search"), (name, mode)
+                    assert "tenant_id" in node["Index Cond"], (name, mode)
+                    assert "search_tsv @@" in node["Index Cond"], (name, mode)
+    superuser.remove_log_listener(explained)
+
+
+@crowded
+async def test_a_search_under_row_security_alone_would_not(pools: Pools, superuser: Connection) -> None:
+    """The reason for the functions: should this ever fail, they can go."""
+    async with scoped(pools.background, SCOPE) as connection:
+        found = await connection.fetchval(
+            "EXPLAIN (FORMAT JSON) SELECT memory_id FROM memories WHERE tenant_id = $1 AND owner_id = $2"
+            " AND search_tsv @@ word_query('word17')",
+            SCOPE.tenant_id,
+            SCOPE.owner_id,
+        )
+    assert not [node for node in nodes(_plan(found)) if "search_tsv" in str(node.get("Index Cond"))]
+
+
+def _plan(explained: Any) -> dict[str, Any]:
+    parsed = json.loads(explained) if isinstance(explained, str) else explained
+    plan: dict[str, Any] = parsed[0]["Plan"]
+    return plan

@@ -1,0 +1,179 @@
+"""Wiki pages in Postgres: writing one whole, and search among pages and sections."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from store import memories, pages, tenants
+from store.errors import ReferenceMissing
+from store.memories import NewMemory
+from store.pages import FoundInWiki, NewPage, NewSection
+from store.postgres import Pools, PoolsConfig, open_pools, scoped
+from store.scope import Scope
+from store.texts import query_words, signatures
+
+SCOPE = Scope(UUID(int=1), UUID(int=11))
+OTHER_OWNER = Scope(UUID(int=1), UUID(int=12))
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+LATER = NOW + timedelta(hours=1)
+
+TRIESTE = NewPage(
+    type="entity",
+    slug="trieste",
+    title="Trieste, Italy",
+    summary="The port where the boat winters.",
+    sections=(
+        NewSection("overview", "Overview", "A windy harbour town near the border.", ("m1", "m2")),
+        NewSection("visits", "Visits", "Three times, twice by train.", ("m2",)),
+    ),
+    aliases=("Triest", "TRIÉSTE"),
+    tags=("place",),
+)
+
+
+@pytest.fixture
+async def wiki(pools: Pools) -> UUID:
+    """One page of the first owner, from two memories; returns its id."""
+    async with scoped(pools.background, SCOPE) as connection:
+        await tenants.ensure_tenant(connection, SCOPE.tenant_id, now=NOW)
+        new = [NewMemory("The boat winters there.", "m1"), NewMemory("Went by train.", "m2")]
+        await memories.retain(connection, SCOPE, new, now=NOW)
+    return await put(pools, TRIESTE)
+
+
+async def put(pools: Pools, page: NewPage, *, scope: Scope = SCOPE, now: datetime = NOW) -> UUID:
+    async with scoped(pools.background, scope) as connection:
+        return await pages.put_page(connection, scope, page, now=now)
+
+
+async def found(pools: Pools, question: str, scope: Scope = SCOPE, limit: int = 10) -> FoundInWiki:
+    async with scoped(pools.turn, scope, read_only=True) as connection:
+        return await pages.search(connection, scope, query_words(question), limit=limit)
+
+
+async def test_a_section_is_found_with_its_page_and_its_memories(pools: Pools, wiki: UUID) -> None:
+    best, _ = (await found(pools, "Trieste harbour")).sections
+    assert (best.slug, best.heading, best.position, best.memory_ids) == ("overview", "Overview", 0, ("m1", "m2"))
+    assert best.page == pages.PageHead(wiki, "entity", "trieste", TRIESTE.title, TRIESTE.summary, NOW)
+    assert best.signature == signatures([best.body_md])[0]
+    assert best.coverage == pytest.approx(1)
+
+
+@pytest.mark.usefixtures("wiki")
+async def test_a_page_is_found_by_title_alias_summary_and_body(pools: Pools) -> None:
+    for question in ("Italy", "triest", "where does the boat winter", "by train"):
+        (page,) = (await found(pools, question)).pages
+        assert page.page.slug == "trieste"
+        assert page.signature == signatures([TRIESTE.summary])[0]
+    assert (await found(pools, "Lisbon")) == FoundInWiki() == await found(pools, "")
+
+
+@pytest.mark.usefixtures("wiki")
+async def test_a_section_is_found_by_its_pages_name_and_not_by_its_neighbours(pools: Pools) -> None:
+    assert {one.slug for one in (await found(pools, "triest")).sections} == {"overview", "visits"}
+    assert {one.slug for one in (await found(pools, "train")).sections} == {"visits"}
+
+
+async def test_a_page_written_again_keeps_its_id_and_what_stays_keeps_its_own(
+    pools: Pools, wiki: UUID, database: str
+) -> None:
+    before = {one.slug: one.section_id for one in (await found(pools, "Trieste")).sections}
+    rewritten = replace(
+        TRIESTE,
+        title="Trieste",
+        summary="Sold the boat.",
+        sections=(
+            NewSection("notes", "Notes", "Sold in spring.", ("m1",)),
+            NewSection("overview", "Overview", "A town.", ("m1",)),
+        ),
+        aliases=("Triest", "Trst"),
+        page_id=UUID(int=99),
+    )
+    assert await put(pools, rewritten, now=LATER) == wiki
+    sections = {one.slug: one for one in (await found(pools, "Trieste")).sections}
+    assert sections.keys() == {"notes", "overview"}
+    assert sections["overview"].section_id == before["overview"]
+    assert (sections["overview"].position, sections["overview"].memory_ids) == (1, ("m1",))
+    assert sections["overview"].page.last_compiled_at == LATER
+    assert (await found(pools, "harbour")) == FoundInWiki()
+    connection = await asyncpg.connect(database)
+    try:
+        aliases = await connection.fetch("SELECT alias FROM wiki_page_aliases ORDER BY alias")
+        seen = await connection.fetch(
+            "SELECT subject_ref, source_ref, first_seen_at FROM wiki_section_sources ORDER BY 1"
+        )
+    finally:
+        await connection.close()
+    assert [row["alias"] for row in aliases] == ["triest", "trst"]
+    assert [tuple(row) for row in seen] == [("notes", "m1", LATER), ("overview", "m1", NOW)]
+
+
+async def test_a_new_page_takes_the_id_it_is_given(pools: Pools, wiki: UUID) -> None:
+    assert wiki == pages.page_uuid(SCOPE, "entity", "trieste")
+    assert await put(pools, replace(TRIESTE, slug="other", page_id=UUID(int=99))) == UUID(int=99)
+
+
+async def test_the_same_slug_is_another_page_for_another_type_or_owner(pools: Pools, wiki: UUID) -> None:
+    topic = await put(pools, replace(TRIESTE, type="topic"))
+    bare = replace(TRIESTE, sections=(NewSection("overview", "Overview", "Theirs."),))
+    theirs = await put(pools, bare, scope=OTHER_OWNER)
+    assert len({wiki, topic, theirs}) == 3
+    assert {one.page.page_id for one in (await found(pools, "Trieste", OTHER_OWNER)).pages} == {theirs}
+    async with scoped(pools.turn, OTHER_OWNER) as connection:
+        assert await pages.search(connection, SCOPE, ["trieste"], limit=9) == FoundInWiki()
+
+
+async def test_a_citation_of_a_memory_the_owner_has_not_is_refused_and_nothing_is_written(
+    pools: Pools, wiki: UUID
+) -> None:
+    invented = replace(TRIESTE, summary="Changed.", sections=(NewSection("a", "A", "Made up.", ("m1", "m9")),))
+    for scope in (SCOPE, OTHER_OWNER):
+        with pytest.raises(ReferenceMissing):
+            await put(pools, invented, scope=scope)
+    (page,) = (await found(pools, "Trieste")).pages
+    assert (page.page.page_id, page.page.summary) == (wiki, TRIESTE.summary)
+    assert (await found(pools, "Trieste", OTHER_OWNER)) == FoundInWiki()
+
+
+async def test_an_archived_page_is_not_found_until_it_is_written_again(pools: Pools, wiki: UUID, database: str) -> None:
+    connection = await asyncpg.connect(database)
+    try:
+        await connection.execute("UPDATE wiki_pages SET status = 'archived' WHERE page_id = $1", wiki)
+    finally:
+        await connection.close()
+    assert (await found(pools, "Trieste harbour")) == FoundInWiki()
+    await put(pools, TRIESTE)
+    assert len((await found(pools, "Trieste harbour")).pages) == 1
+
+
+@pytest.mark.usefixtures("wiki")
+async def test_each_kind_has_its_own_limit_and_order(pools: Pools) -> None:
+    for n in range(4):
+        await put(pools, NewPage("topic", f"t{n}", f"Harbour {n}", "", (NewSection("a", "A", "Harbour " * (n + 1)),)))
+    both = await found(pools, "harbour", limit=3)
+    assert len(both.sections) == len(both.pages) == 3
+    for kind in (both.sections, both.pages):
+        scores = [one.score for one in kind]
+        assert scores == sorted(scores, reverse=True)
+
+
+async def test_one_page_written_by_many_at_once_is_one_of_theirs_whole(wiki: UUID, database: str) -> None:
+    pools = await open_pools(database, PoolsConfig(turn_connections=1, background_connections=8))
+    try:
+        versions = [
+            replace(TRIESTE, sections=tuple(NewSection(f"v{v}s{n}", "S", f"Version {v}.") for n in range(3)))
+            for v in range(8)
+        ]
+        ids = await asyncio.gather(*(put(pools, version) for version in versions))
+        sections = (await found(pools, "Trieste")).sections
+    finally:
+        await pools.close()
+    assert set(ids) == {wiki}
+    assert len(sections) == 3
+    assert len({one.body_md for one in sections}) == 1

@@ -1,0 +1,125 @@
+"""What usage reports teach: quickly upwards, slowly downwards, never from nonsense, never out of bounds."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.calibration import (
+    RATIO_CEILING,
+    RATIO_FLOOR,
+    TRUSTED_AFTER,
+    Calibration,
+    Usage,
+    calibration_from,
+    headroom_ratio,
+    learn,
+)
+
+usages = st.builds(
+    Usage,
+    estimated_tokens=st.integers(-5, 10**12),
+    reported_tokens=st.integers(-5, 10**12),
+    ratio=st.floats(allow_nan=True, allow_infinity=True),
+)
+
+
+def learned(*ratios: float, start: Calibration | None = None) -> Calibration:
+    """A calibration after reports of these true ratios, each estimated with the ratio then in force."""
+    calibration = start or Calibration()
+    for ratio in ratios:
+        used = calibration.trusted_ratio
+        calibration = learn(calibration, Usage(round(10_000 * used), round(10_000 * ratio), used))
+    return calibration
+
+
+@pytest.mark.parametrize("truth", [0.72, 0.85, 1.0, 1.15, 1.4, 1.61, 1.95])
+def test_twenty_reports_bring_an_estimate_within_five_percent(truth: float) -> None:
+    noise = (0.96, 1.04, 1.0, 0.98, 1.02)
+    calibration = learned(*(truth * noise[turn % 5] for turn in range(20)))
+    assert calibration.trusted_ratio == pytest.approx(truth, rel=0.05)
+
+
+def test_a_count_too_low_is_learned_faster_than_one_too_high() -> None:
+    assert learned(1.2).ratio - 1.0 > 2 * (1.0 - learned(0.8).ratio) > 0
+
+
+def test_a_ratio_is_used_only_after_enough_reports() -> None:
+    for reports in range(1, TRUSTED_AFTER + 2):
+        calibration = learned(*[1.5] * reports)
+        assert calibration.is_trusted == (reports >= TRUSTED_AFTER)
+        assert calibration.trusted_ratio == (calibration.ratio if calibration.is_trusted else 1.0)
+
+
+def test_the_ratio_in_force_when_the_prompt_was_counted_is_taken_out_again() -> None:
+    settled = Calibration(ratio=1.5, report_count=50)
+    assert learn(settled, Usage(15_000, 15_000, ratio=1.5)).ratio == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        Usage(10_000, 0),
+        Usage(10_000, -3),
+        Usage(0, 10_000),
+        Usage(10, 40),
+        Usage(10_000, 900_000),
+        Usage(900_000, 10_000),
+        Usage(10**400, 10**400),
+        Usage(1_000, 1_000, ratio=float("nan")),
+        Usage(1_000, 1_000, ratio=-1.0),
+    ],
+)
+def test_an_absurd_report_is_counted_and_teaches_nothing(usage: Usage) -> None:
+    before = learned(1.2, 1.2)
+    assert learn(before, usage) == Calibration(
+        before.ratio, before.error, before.report_count, before.ignored_count + 1
+    )
+
+
+@given(st.lists(usages, max_size=40))
+def test_no_reports_lead_out_of_bounds(reports: list[Usage]) -> None:
+    calibration = Calibration()
+    for report in reports:
+        calibration = learn(calibration, report)
+        assert RATIO_FLOOR <= calibration.ratio <= RATIO_CEILING
+        assert 0.0 <= calibration.error < 10
+        assert 0.0 < headroom_ratio(calibration, is_exact=False) <= 0.12
+        assert 0.0 < headroom_ratio(calibration, is_exact=True) <= 0.08
+    assert calibration.report_count + calibration.ignored_count == len(reports)
+
+
+def test_headroom_is_small_where_exact_and_shrinks_as_estimates_prove_right() -> None:
+    assert headroom_ratio(Calibration(), is_exact=True) == 0.005
+    assert headroom_ratio(Calibration(), is_exact=False) == 0.08
+    assert headroom_ratio(learned(*[1.0] * 4), is_exact=False) == 0.08
+    assert headroom_ratio(learned(*[1.0] * 20), is_exact=False) == 0.02
+    assert headroom_ratio(learned(*[0.9, 1.1] * 10), is_exact=False) > 0.1
+
+
+def test_a_provider_that_adds_to_exact_counts_widens_their_headroom() -> None:
+    assert headroom_ratio(learned(*[1.03] * 20), is_exact=True) == pytest.approx(0.035, abs=0.01)
+    assert headroom_ratio(learned(*[0.9] * 20), is_exact=True) < 0.08
+
+
+@given(st.builds(learned, *[st.floats(0.4, 3.0)] * 3))
+def test_a_calibration_survives_being_stored(calibration: Calibration) -> None:
+    assert calibration_from(calibration.as_fields()) == calibration
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"ratio": "1.2", "error": 0.0, "report_count": 9, "ignored_count": 0},
+        {"ratio": 12.0, "error": 0.0, "report_count": 9, "ignored_count": 0},
+        {"ratio": float("nan"), "error": 0.0, "report_count": 9, "ignored_count": 0},
+        {"ratio": 1.2, "error": -1, "report_count": 9, "ignored_count": 0},
+        {"ratio": 1.2, "error": 0.0, "report_count": 9.5, "ignored_count": 0},
+        {"ratio": True, "error": 0.0, "report_count": 9, "ignored_count": 0},
+        {"ratio": 1.2, "error": 0.0, "report_count": None, "ignored_count": 0},
+    ],
+)
+def test_a_damaged_calibration_starts_anew(fields: dict[str, object]) -> None:
+    assert calibration_from(fields) == Calibration()

@@ -1,0 +1,330 @@
+"""What is sent to a provider keeps that provider's rules, whatever the stored history looks like, and loses nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import chain
+from typing import Any
+
+import botocore.session
+import pytest
+from botocore.validate import ParamValidator
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.client.shapes import (
+    Conversation,
+    EmptyMessage,
+    Message,
+    SystemBlock,
+    ToolCall,
+    ToolResult,
+    to_anthropic,
+    to_bedrock_converse,
+    to_openai,
+)
+
+Shape = Callable[[Conversation], dict[str, Any]]
+SHAPES: list[Shape] = [to_bedrock_converse, to_anthropic, to_openai]
+ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+
+
+def call(call_id: str, name: str = "search", **arguments: Any) -> Message:
+    return Message("assistant", parts=(ToolCall(call_id, name, arguments),))
+
+
+def result(call_id: str, content: str = "found") -> Message:
+    return Message("tool", parts=(ToolResult(call_id, content),))
+
+
+def said(role: str, text: str) -> Message:
+    return Message(role, text)
+
+
+WEATHER = (
+    said("user", "Weather in Lisbon?"),
+    call("a", city="Lisbon"),
+    result("a", "22 degrees"),
+    said("assistant", "Warm."),
+)
+
+
+class TestBedrock:
+    def test_a_tool_pair_becomes_blocks_and_the_result_speaks_as_the_user(self) -> None:
+        request = to_bedrock_converse(Conversation("And tomorrow?", WEATHER))
+        assert request == {
+            "messages": [
+                {"role": "user", "content": [{"text": "Weather in Lisbon?"}]},
+                {
+                    "role": "assistant",
+                    "content": [{"toolUse": {"toolUseId": "a", "name": "search", "input": {"city": "Lisbon"}}}],
+                },
+                {
+                    "role": "user",
+                    "content": [{"toolResult": {"toolUseId": "a", "content": [{"text": "22 degrees"}]}}],
+                },
+                {"role": "assistant", "content": [{"text": "Warm."}]},
+                {"role": "user", "content": [{"text": "And tomorrow?"}]},
+            ]
+        }
+
+    def test_cache_points_stand_behind_their_blocks(self) -> None:
+        blocks = [SystemBlock("wiki", is_cache_point=True), SystemBlock("memory")]
+        request = to_bedrock_converse(Conversation("Hi", blocks=blocks, system="Be brief."))
+        assert request["system"] == [
+            {"text": "Be brief."},
+            {"text": "wiki"},
+            {"cachePoint": {"type": "default"}},
+            {"text": "memory"},
+        ]
+
+    def test_results_and_words_never_share_a_message(self) -> None:
+        history = (said("user", "Go"), call("a"), result("a"))
+        request = to_bedrock_converse(Conversation("Never mind", history))
+        assert [message["role"] for message in request["messages"]] == [
+            "user",
+            "assistant",
+            "user",
+            "assistant",
+            "user",
+        ]
+        assert "toolResult" in request["messages"][2]["content"][0]
+        assert request["messages"][4]["content"] == [{"text": "Never mind"}]
+
+
+class TestAnthropic:
+    def test_results_come_before_words_in_one_message(self) -> None:
+        history = (said("user", "Go"), call("a"), result("a", "1"))
+        request = to_anthropic(Conversation("Never mind", history))
+        assert request["messages"][-1] == {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "a", "content": "1"},
+                {"type": "text", "text": "Never mind"},
+            ],
+        }
+
+    def test_at_most_four_cache_points_and_the_stable_ones_stay(self) -> None:
+        blocks = [SystemBlock(f"block {place}", is_cache_point=True) for place in range(6)]
+        system = to_anthropic(Conversation("Hi", blocks=blocks))["system"]
+        assert [block["text"] for block in system if "cache_control" in block] == [
+            f"block {place}" for place in range(4)
+        ]
+        assert system[0]["cache_control"] == {"type": "ephemeral"}
+
+    def test_cache_points_can_be_left_out(self) -> None:
+        blocks = [SystemBlock("wiki", is_cache_point=True)]
+        assert to_anthropic(Conversation("Hi", blocks=blocks, max_cache_points=0))["system"] == [
+            {"type": "text", "text": "wiki"}
+        ]
+
+    def test_a_window_that_begins_inside_an_answer_gets_a_user_message_before_it(self) -> None:
+        request = to_anthropic(Conversation("Go on", (said("assistant", "…as I said."),)))
+        assert [message["role"] for message in request["messages"]] == ["user", "assistant", "user"]
+
+    def test_neighbours_of_one_role_are_merged(self) -> None:
+        request = to_anthropic(Conversation("three", (said("user", "one"), said("user", "two"))))
+        assert [block["text"] for block in request["messages"][0]["content"]] == ["one", "two", "three"]
+
+
+class TestOpenAI:
+    def test_several_results_follow_their_calls_as_messages_of_their_own(self) -> None:
+        asked = Message(
+            "assistant", "Looking.", (ToolCall("a", "search", {"q": "ä"}), ToolCall("b", "search", {"q": 2}))
+        )
+        history = (said("user", "Go"), asked, result("b", "second"), result("a", "first"))
+        messages = to_openai(Conversation("Well?", history))["messages"]
+        assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool", "user"]
+        assert messages[1]["content"] == "Looking."
+        assert [one["function"]["arguments"] for one in messages[1]["tool_calls"]] == ['{"q": "ä"}', '{"q": 2}']
+        assert [(one["tool_call_id"], one["content"]) for one in messages[2:4]] == [("a", "first"), ("b", "second")]
+
+    def test_the_system_text_is_one_leading_message(self) -> None:
+        blocks = [SystemBlock("wiki", is_cache_point=True), SystemBlock("  "), SystemBlock("memory")]
+        messages = to_openai(Conversation("Hi", blocks=blocks, system="Be brief."))["messages"]
+        assert messages[0] == {"role": "system", "content": "Be brief.\n\nwiki\n\nmemory"}
+
+    def test_a_call_without_words_has_no_content(self) -> None:
+        messages = to_openai(Conversation("Hi", WEATHER))["messages"]
+        assert messages[1]["content"] is None
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+class TestEveryShape:
+    def test_an_empty_message_is_refused(self, shape: Shape) -> None:
+        with pytest.raises(EmptyMessage, match="send some text"):
+            shape(Conversation(" \n"))
+
+    def test_a_call_whose_result_was_never_stored_is_told_in_words(self, shape: Shape) -> None:
+        request = shape(Conversation("Well?", (said("user", "Go"), call("a", city="Porto"))))
+        assert "toolUse" not in str(request)
+        assert "tool_use" not in str(request)
+        assert "tool_calls" not in str(request)
+        assert "called search with" in str(request)
+        assert "Porto" in str(request)
+
+    def test_a_result_without_its_call_is_told_in_words(self, shape: Shape) -> None:
+        assert "a tool answered: 22 degrees" in str(shape(Conversation("Well?", (result("gone", "22 degrees"),))))
+
+    def test_without_tools_in_the_request_calls_and_results_are_told_in_words(self, shape: Shape) -> None:
+        request = str(shape(Conversation("Well?", WEATHER, has_tools=False)))
+        assert "called search" in request
+        assert "a tool answered: 22 degrees" in request
+        assert "toolResult" not in request
+        assert "tool_result" not in request
+        assert "'tool'" not in request
+
+    def test_an_id_used_in_two_turns_stands_for_one_call_only(self, shape: Shape) -> None:
+        history = (
+            *WEATHER,
+            said("user", "Porto?"),
+            call("a", city="Porto"),
+            result("a", "19"),
+            said("assistant", "Mild."),
+        )
+        ids = re.findall(
+            r"'(?:toolUseId|tool_use_id|tool_call_id)': '([^']+)'", str(shape(Conversation("Hi", history)))
+        )
+        assert len(set(ids)) == 2
+
+    def test_an_empty_result_is_said_to_be_empty(self, shape: Shape) -> None:
+        assert "(no output)" in str(shape(Conversation("Hi", (said("user", "Go"), call("a"), result("a", "")))))
+
+    def test_a_system_turn_joins_the_system_text_behind_the_blocks(self, shape: Shape) -> None:
+        history = (said("user", "one"), said("system", "Speak French."), said("user", "two"))
+        request = shape(Conversation("Hi", history, blocks=[SystemBlock("wiki")]))
+        text = json.dumps(request)
+        assert text.index("wiki") < text.index("Speak French.") < text.index("one")
+
+    def test_the_text_of_a_tool_turn_that_repeats_its_result_is_sent_once(self, shape: Shape) -> None:
+        told = Message("tool", "22 degrees", (ToolResult("a", "22 degrees"),))
+        request = shape(Conversation("Hi", (said("user", "Go"), call("a"), told)))
+        assert str(request).count("22 degrees") == 1
+
+
+texts = st.sampled_from(["", " \n", "Olá", "two\nlines", "你好", "<|endoftext|>", "🙂" * 3])
+ids = st.sampled_from(["a", "b", "call_1", "functions.search:0", "", "x" * 80, "日本"])
+names = st.sampled_from(["search", "mcp.server/tool", "", "n" * 100])
+arguments = st.dictionaries(
+    st.sampled_from(["q", "n"]), st.sampled_from([1, "x", None, [1, {"deep": True}]]), max_size=2
+)
+parts = st.lists(
+    st.builds(ToolCall, id=ids, name=names, arguments=arguments) | st.builds(ToolResult, call_id=ids, content=texts),
+    max_size=3,
+).map(tuple)
+messages = st.builds(Message, role=st.sampled_from(["user", "assistant", "tool", "system"]), text=texts, parts=parts)
+paired = st.tuples(ids, texts).map(lambda pair: [call(pair[0], q=1), result(pair[0], pair[1])])
+histories = st.lists(messages.map(lambda one: [one]) | paired, max_size=8).map(lambda groups: tuple(chain(*groups)))
+blocks = st.lists(st.builds(SystemBlock, text=texts, is_cache_point=st.booleans()), max_size=7)
+conversations = st.builds(
+    Conversation,
+    message=st.just("The new message"),
+    history=histories,
+    blocks=blocks,
+    system=texts,
+    has_tools=st.booleans(),
+    max_cache_points=st.integers(0, 4),
+)
+
+
+@given(conversations)
+def test_bedrock_requests_keep_the_rules_of_converse(conversation: Conversation) -> None:
+    request = to_bedrock_converse(conversation)
+    validator, shape = _converse()
+    report = validator.validate({"modelId": "m", **request}, shape)
+    assert not report.has_errors(), report.generate_report()
+    _check_alternation(request["messages"])
+    sent = [_bedrock_ids(message["content"]) for message in request["messages"]]
+    _check_pairs([asked for asked, _ in sent], [told for _, told in sent])
+    assert str(request).count("cachePoint") <= conversation.max_cache_points
+    assert all(text.strip() for text in _texts(request))
+    for message in request["messages"]:
+        assert len({"toolResult" in block for block in message["content"]}) == 1
+    _check_nothing_is_lost(conversation, request)
+
+
+@given(conversations)
+def test_anthropic_requests_keep_the_rules_of_messages(conversation: Conversation) -> None:
+    request = to_anthropic(conversation)
+    _check_alternation(request["messages"])
+    asked = [[block["id"] for block in one["content"] if block["type"] == "tool_use"] for one in request["messages"]]
+    told = [
+        [block["tool_use_id"] for block in one["content"] if block["type"] == "tool_result"]
+        for one in request["messages"]
+    ]
+    _check_pairs(asked, told)
+    for message, results in zip(request["messages"], told, strict=True):
+        assert all(block["type"] == "tool_result" for block in message["content"][: len(results)])
+    assert str(request).count("cache_control") <= conversation.max_cache_points
+    assert all(text.strip() for text in _texts(request))
+    _check_nothing_is_lost(conversation, request)
+
+
+@given(conversations)
+def test_openai_requests_keep_the_rules_of_chat_completions(conversation: Conversation) -> None:
+    request = to_openai(conversation)
+    awaited: list[str] = []
+    seen: list[str] = []
+    for message in request["messages"]:
+        if message["role"] == "tool":
+            awaited.remove(message["tool_call_id"])
+        else:
+            assert not awaited, "something stands between a call and its result"
+            awaited = [one["id"] for one in message.get("tool_calls", ())]
+            seen += awaited
+        assert all(isinstance(json.loads(one["function"]["arguments"]), dict) for one in message.get("tool_calls", ()))
+        assert message["content"] is None or message["content"].strip()
+        assert message["content"] is not None or message["tool_calls"]
+    assert not awaited
+    assert len(seen) == len(set(seen))
+    assert all(ID.fullmatch(one) for one in seen)
+    assert request["messages"][-1] == {"role": "user", "content": conversation.message}
+    _check_nothing_is_lost(conversation, request)
+
+
+@cache
+def _converse() -> tuple[ParamValidator, Any]:
+    model = botocore.session.get_session().get_service_model("bedrock-runtime")
+    return ParamValidator(), model.operation_model("Converse").input_shape
+
+
+def _check_alternation(sent: list[dict[str, Any]]) -> None:
+    assert [message["role"] for message in sent] == ["user", "assistant"] * (len(sent) // 2) + ["user"]
+    assert all(message["content"] for message in sent)
+
+
+def _check_pairs(asked: list[list[str]], told: list[list[str]]) -> None:
+    assert told[0] == []
+    assert asked[-1] == []
+    assert asked[:-1] == told[1:]
+    every = list(chain(*asked))
+    assert len(every) == len(set(every))
+    assert all(ID.fullmatch(one) for one in every)
+
+
+def _bedrock_ids(content: list[dict[str, Any]]) -> tuple[list[str], list[str]]:
+    asked = [block["toolUse"]["toolUseId"] for block in content if "toolUse" in block]
+    return asked, [block["toolResult"]["toolUseId"] for block in content if "toolResult" in block]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text block and tool result of a request."""
+    if isinstance(value, dict):
+        yield from (inner for name, inner in value.items() if name in {"text", "content"} and isinstance(inner, str))
+        for name, inner in value.items():
+            if name not in {"input", "arguments"}:
+                yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)
+
+
+def _check_nothing_is_lost(conversation: Conversation, request: dict[str, Any]) -> None:
+    sent = list(_texts(request))
+    spoken = [conversation.system, *(block.text for block in conversation.blocks)]
+    for turn in conversation.history:
+        spoken += [turn.text, *(part.content for part in turn.parts if isinstance(part, ToolResult))]
+    assert all(any(text in one for one in sent) for text in spoken if text.strip())

@@ -1,0 +1,153 @@
+"""What is remembered of an endpoint: when its breaker opens and closes, what retries may add, when a hedge pays."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.endpoint import Breaker, BreakerPolicy, BreakerState, Latencies, Permit, RetryBudget
+
+
+def admitted(breaker: Breaker, now_s: float) -> Permit:
+    permit = breaker.admit(now_s)
+    assert permit is not None
+    return permit
+
+
+def opened(now_s: float = 0.0) -> Breaker:
+    """A breaker that opened at this time, for two seconds."""
+    breaker = Breaker()
+    for _ in range(5):
+        breaker.failed(admitted(breaker, now_s), now_s)
+    assert breaker.state(now_s) is BreakerState.OPEN
+    return breaker
+
+
+def test_a_breaker_opens_when_half_of_enough_calls_failed() -> None:
+    breaker = Breaker()
+    for _ in range(4):
+        breaker.failed(admitted(breaker, 0.0), 0.0)
+    assert breaker.state(0.0) is BreakerState.CLOSED
+    breaker.failed(admitted(breaker, 0.0), 0.0)
+    assert breaker.state(0.0) is BreakerState.OPEN
+    assert breaker.admit(1.9) is None
+    assert breaker.retry_after_s(0.5) == 1.5
+
+
+def test_a_breaker_stays_closed_while_most_calls_are_answered() -> None:
+    breaker = Breaker()
+    for turn in range(100):
+        permit = admitted(breaker, turn)
+        (breaker.failed if turn % 3 == 0 else breaker.succeeded)(permit, turn)
+    assert breaker.state(100.0) is BreakerState.CLOSED
+
+
+def test_failures_long_ago_do_not_open_a_breaker() -> None:
+    breaker = Breaker()
+    for turn in range(20):
+        breaker.failed(admitted(breaker, turn * 8.0), turn * 8.0)
+    assert breaker.state(160.0) is BreakerState.CLOSED
+
+
+def test_one_probe_at_a_time_goes_through_a_half_open_breaker() -> None:
+    breaker = opened()
+    probe = admitted(breaker, 2.0)
+    assert probe.is_probe
+    assert breaker.admit(2.0) is None
+    breaker.succeeded(probe, 2.1)
+    assert breaker.state(2.1) is BreakerState.CLOSED
+    assert not admitted(breaker, 2.1).is_probe
+
+
+def test_a_failed_probe_keeps_the_breaker_open_twice_as_long_up_to_a_limit() -> None:
+    breaker, now_s, waits = opened(), 0.0, []
+    for _ in range(8):
+        waits.append(breaker.retry_after_s(now_s))
+        now_s += waits[-1]
+        breaker.failed(admitted(breaker, now_s), now_s)
+    assert waits == [2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0]
+    breaker.succeeded(admitted(breaker, now_s + 60.0), now_s + 60.0)
+    for _ in range(5):
+        breaker.failed(admitted(breaker, now_s + 61.0), now_s + 61.0)
+    assert breaker.retry_after_s(now_s + 61.0) == 2.0
+
+
+def test_a_released_probe_leaves_room_for_the_next() -> None:
+    breaker = opened()
+    breaker.released(admitted(breaker, 3.0))
+    assert breaker.state(3.0) is BreakerState.HALF_OPEN
+    assert admitted(breaker, 3.0).is_probe
+
+
+def test_a_probe_that_never_comes_back_does_not_shut_the_endpoint_out_for_good() -> None:
+    breaker = opened()
+    lost = admitted(breaker, 2.0)
+    assert breaker.admit(61.0) is None
+    breaker.succeeded(admitted(breaker, 62.0), 62.1)
+    breaker.failed(lost, 62.2)
+    assert breaker.state(62.2) is BreakerState.CLOSED
+
+
+def test_a_late_result_of_a_call_from_before_changes_nothing() -> None:
+    breaker = Breaker()
+    early = [admitted(breaker, 0.0) for _ in range(7)]
+    for permit in early[:5]:
+        breaker.failed(permit, 1.0)
+    breaker.succeeded(early[5], 1.5)
+    assert breaker.state(1.5) is BreakerState.OPEN
+    breaker.succeeded(admitted(breaker, 3.0), 3.0)
+    breaker.failed(early[6], 3.1)
+    assert breaker.state(3.1) is BreakerState.CLOSED
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["admit", "succeeded", "failed", "released"]), st.floats(0, 30)), max_size=200)
+)
+def test_an_open_breaker_admits_nobody_and_no_breaker_stays_shut_for_ever(steps: list[tuple[str, float]]) -> None:
+    breaker, now_s, held = Breaker(BreakerPolicy(least_calls=2)), 0.0, list[Permit]()
+    for step, passed_s in steps:
+        now_s += passed_s
+        if step == "admit":
+            permit = breaker.admit(now_s)
+            held += [permit] if permit else []
+            assert permit is None or breaker.state(now_s) is not BreakerState.OPEN
+        elif held:
+            permit = held.pop(0)
+            breaker.released(permit) if step == "released" else getattr(breaker, step)(permit, now_s)
+    assert breaker.admit(now_s + 120.0) is not None
+
+
+def test_retries_spend_what_answers_put_back() -> None:
+    budget = RetryBudget()
+    assert [budget.spend_on_retry() for _ in range(12)] == [True] * 10 + [False] * 2
+    for _ in range(11):
+        budget.answered()
+    assert [budget.spend_on_retry(), budget.spend_on_retry()] == [True, False]
+
+
+def test_a_hedge_needs_a_bucket_more_than_half_full() -> None:
+    budget = RetryBudget()
+    assert [budget.spend_on_hedge() for _ in range(7)] == [True] * 5 + [False] * 2
+    assert budget.tokens == 5.0
+    assert budget.spend_on_retry()
+
+
+@given(st.lists(st.sampled_from(["answered", "spend_on_retry", "spend_on_hedge"]), max_size=300))
+def test_extra_attempts_stay_within_ten_and_a_tenth_of_the_answers(steps: list[str]) -> None:
+    budget = RetryBudget()
+    extra = sum(bool(getattr(budget, step)()) for step in steps)
+    assert extra <= 10 + 0.1 * steps.count("answered") + 1e-9
+    assert 0 <= budget.tokens <= 10
+
+
+def test_a_hedge_delay_is_known_after_twenty_answers_and_follows_the_latest() -> None:
+    latencies = Latencies()
+    for milliseconds in range(1, 20):
+        latencies.add(milliseconds / 1000)
+    assert latencies.p95_s() is None
+    latencies.add(0.020)
+    assert latencies.p95_s() == pytest.approx(0.019)
+    for _ in range(128):
+        latencies.add(0.5)
+    assert latencies.p95_s() == 0.5

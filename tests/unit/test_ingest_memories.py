@@ -1,0 +1,95 @@
+"""Files of memories: every line accounted for, ids that make a second import change nothing."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sidecar.ingest.conversation import Skipped
+from sidecar.ingest.memories import ImportedMemory, read_memories
+
+
+def read(*values: object) -> list[ImportedMemory | Skipped]:
+    return list(read_memories("memories.jsonl", "\n".join(json.dumps(value) for value in values).encode()))
+
+
+def test_a_memory_with_everything() -> None:
+    place = {"name": "Flat", "city": "Lisbon"}
+    value = {
+        "id": "mem-1", "text": " Moved in today. ", "occurred_at": "2026-02-01T16:20:00Z", "created_at": 1769963000,
+        "document_id": "journal-1", "tags": ["home"], "turn_ids": ["t1"], "metadata": {"mood": "glad"}, "place": place,
+    }  # fmt: skip
+    assert read(value) == [
+        ImportedMemory(
+            "mem-1",
+            "Moved in today.",
+            datetime(2026, 2, 1, 16, 20, tzinfo=UTC),
+            datetime(2026, 2, 1, 16, 23, 20, tzinfo=UTC),
+            "journal-1",
+            ("home",),
+            ("t1",),
+            {"place": place, "mood": "glad"},
+        )
+    ]
+
+
+def test_lines_and_an_array_are_read_alike() -> None:
+    values = [{"text": "one"}, {"content": "two", "id": 2}]
+    assert list(read_memories("m.json", json.dumps(values, indent=1).encode())) == read(*values)
+
+
+def test_a_memory_without_an_id_has_the_same_one_each_time_wherever_it_stands() -> None:
+    one, two = {"text": "one"}, {"text": "two"}
+    first, again = read(one, two), read(two, one)
+    assert first == again[::-1]
+    assert read(one) != read(one | {"occurred_at": "2026-02-01"})
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({"text": "  "}, 'it has no text; write it under "text"'),
+        ({"text": ["a"]}, 'it has no text; write it under "text"'),
+        ({"text": "x" * 100_001}, "its text has 100001 characters, the limit is 100000; split it"),
+        ({"text": "x", "occurred_at": "soon"}, 'its occurred_at is no time; write it as "2026-02-01T16:20:00Z"'),
+        ({"text": "x", "tags": "home"}, 'its tags is no list of texts; write ["one", "two"]'),
+        ({"text": "x", "metadata": [1]}, "its metadata is no object; write {…}"),
+        ("x", 'it is no object; write {"text": …}'),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_line_and_its_mend(value: object, reason: str) -> None:
+    good = {"text": "good"}
+    before, skipped, after = read(good, value, good)
+    assert before == after
+    assert skipped == Skipped("memories.jsonl", "line 2", reason)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(st.characters(), max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=10,
+)
+keys = ["id", "content", "created_at", "occurred_at", "metadata", "document_id", "tags", "turn_ids", "place"]
+memories = st.fixed_dictionaries(
+    {"text": st.text(st.characters()) | json_values}, optional=dict.fromkeys(keys, json_values)
+)
+
+
+@settings(deadline=None)
+@given(st.lists(memories | json_values, max_size=6))
+def test_any_json_gives_a_memory_fit_to_store_or_a_reason_for_every_line(values: list[Any]) -> None:
+    assume(not values or not isinstance(values[0], list))
+    found = read(*values)
+    assert len(found) == len(values)
+    assert found == read(*values)
+    for memory in found:
+        if isinstance(memory, ImportedMemory):
+            stored = [memory.id, memory.text, memory.document_id, memory.tags, dict(memory.metadata)]
+            written = json.dumps(stored, allow_nan=False, ensure_ascii=False)
+            written.encode()
+            assert "\\u0000" not in written
+            assert memory.text.strip()
+            assert 0 < len(memory.id) <= 200

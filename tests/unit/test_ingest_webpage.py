@@ -1,0 +1,90 @@
+"""HTML to blocks: what a reader of the page sees, and nothing that only a browser runs."""
+
+import time
+
+import pytest
+
+from sidecar.ingest.document import Content, Document
+from sidecar.ingest.errors import UnreadableDocument
+from sidecar.ingest.reader import read
+
+PAGE = """\
+<!doctype html><html><head><title>My
+ page</title><style>p{}</style><script>x</script></head>
+<body><nav><img alt=no><br>menu<ul><li>n</ul></nav>
+<h1>Top <em>head</em></h1><p>One<br>two &amp; &nbsp; x</p><div>bare <span>inline</span><p>in a p</div>
+<ul><li>one<li>two<ol start=3><li>x<li><p>y</p><p>yy</p></ol><li>three</ul>
+<table><caption>Prices</caption><tr><th>A<th>B<tr><td><p>1</p><p>2</p><td>3</table>
+<table><tr><td><h2>Layout</h2><p>cell</p></td><td><table><tr><td>inner</table></td></tr></table>
+<pre>  a
+    b<br>c</pre><p hidden>unseen</p><div aria-hidden=true>icon</div><dl><dt>Term<dd>Meaning</dl>
+<img alt="A cat"><!-- note --><p>日本語</body></html>"""
+
+
+def of(text: str) -> Document:
+    return read("a.html", text.encode())
+
+
+def shapes(document: Document) -> list[tuple[str, str]]:
+    return [(block.kind, block.text) for block in document.blocks]
+
+
+def test_a_page_of_everything() -> None:
+    document = of(PAGE)
+    assert (document.title, document.media_type) == ("My page", "text/html")
+    assert shapes(document) == [
+        ("heading", "Top head"),
+        ("paragraph", "One\ntwo & x"),
+        ("paragraph", "bare inline"),
+        ("paragraph", "in a p"),
+        ("list", "- one\n- two\n  3. x\n  4. y\n    yy\n- three"),
+        ("table", "Prices\nA | B\n1 2 | 3"),
+        ("heading", "Layout"),
+        ("paragraph", "cell"),
+        ("paragraph", "inner"),
+        ("code", "  a\n    b\nc"),
+        ("paragraph", "Term"),
+        ("paragraph", "Meaning"),
+        ("paragraph", "A cat"),
+        ("paragraph", "日本語"),
+    ]
+
+
+@pytest.mark.parametrize("tag", ["script", "style", "template", "noscript", "nav", "svg", "iframe", "object", "select"])
+def test_what_is_not_content_is_left_out(tag: str) -> None:
+    assert "secret" not in of(f"<p>before</p><{tag}>secret <b>secret</b></{tag}><p>after</p>").text
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "<!-- only a note -->", "<script>x</script>", "<html></html>"])
+def test_a_page_without_words_is_empty_by_name(text: str) -> None:
+    assert of(text).content is Content.EMPTY
+
+
+def test_the_encoding_a_page_declares_is_used() -> None:
+    page = "<meta charset='{0}'><p>Größe</p>"
+    assert read("a.html", page.format("iso-8859-1").encode("latin-1")).text == "Größe"
+    assert read("a.html", "<meta charset=shift_jis><p>日本</p>".encode("shift_jis")).text == "日本"
+    assert read("a.html", page.format("unicode_escape").encode()).text == "Größe"
+    with pytest.raises(UnreadableDocument, match="not valid utf-8"):
+        read("a.html", b"<p>\xe9</p>")
+
+
+def test_forbidden_characters_never_get_through() -> None:
+    assert of("<p>a&#0;b&#xD800;c</p>").text == "a\ufffdb\ufffdc"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<div>" * 20_000 + "words", "<ul><li>" * 10_000 + "words", "<table><tr><td>" * 6_000 + "words",
+        "<b>" * 20_000 + "words",
+        "<p>" * 20_000 + "words", "<" * 20_000 + " words", "<p a='" + "x" * 200_000 + "'>words",
+        "<p>" + "x " * 100_000 + "words",
+        "<pre>" * 10_000 + "words", "<h1>" * 10_000 + "words",
+    ],
+    ids=lambda text: text[:8],
+)  # fmt: skip
+def test_hostile_pages_take_linear_time_and_keep_their_words(text: str) -> None:
+    started = time.process_time()
+    assert of(text).text.endswith("words")
+    assert time.process_time() - started < 2
