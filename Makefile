@@ -1,17 +1,12 @@
-PYTHON ?= python3.11
+# The first Python of 3.11 or newer that can make a virtual environment, or the one that PYTHON names.
+PYTHON ?= $(shell for one in python3.11 python3.12 python3.13 python3; do \
+	$$one -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$one && break; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test check bench soak serve proto install
-
-install: $(STAMP)
-
-$(STAMP): requirements.lock pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	touch $(STAMP)
+.PHONY: bench check demo install interop lock proto serve soak test
 
 demo: install  ## load real input, serve it, and show one turn's fitted context with its receipt
 	$(BIN)/sidecar demo
@@ -19,7 +14,7 @@ demo: install  ## load real input, serve it, and show one turn's fitted context 
 test: install  ## every test but the long campaigns
 	$(BIN)/python -m pytest tests
 
-check: install  ## style, types, arrows, proto, generated code
+check: install  ## style, types, arrows, proto
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -33,6 +28,9 @@ soak: install  ## the long campaigns, whole
 bench: install  ## every benchmark
 	$(BIN)/python -m bench all
 
+interop: install  ## clients of other people's making, and the image built and run: needs node, buildah, debootstrap and root
+	PYTHONPATH=tests $(BIN)/python -m interop
+
 serve: install
 	$(BIN)/sidecar serve
 
@@ -40,3 +38,17 @@ proto: install  ## make sidecar/v1 from proto/
 	$(BIN)/buf format -w
 	rm -f sidecar/v1/*_pb2*
 	$(BIN)/python -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. --mypy_out=. proto/sidecar/v1/*.proto
+
+lock:  ## pin every package anew, with hashes and no index named; needs uv
+	uv pip compile --quiet --universal --python-version 3.11 --extra dev --generate-hashes --upgrade \
+		--no-emit-index-url --no-emit-find-links --no-header pyproject.toml --output-file requirements.lock
+
+install: $(STAMP)
+
+$(STAMP): requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "This needs Python 3.11 or newer with its venv module (Debian: apt-get install" \
+		"python3-venv). Name yours with: make PYTHON=/path/to/python" >&2; exit 1; }
+	@$(PIP) --version >/dev/null 2>&1 || { echo "Installing into $(VENV)…"; $(PYTHON) -m venv --clear $(VENV); }
+	$(PIP) install --require-hashes --requirement requirements.lock
+	$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)

@@ -33,7 +33,8 @@ def _bytes(*ranges: tuple[int, int]) -> bytes:
     return bytes(value for low, high in ranges for value in range(low, high + 1))
 
 
-# Counted in UTF-8: a character outside ASCII has one leading byte, and that byte tells the script well enough.
+# Counted in UTF-8: a character beyond ASCII has one leading byte, and that byte tells the script well enough. `other`
+# holds the scripts of East Asia, and typographic signs.
 _MEMBERS: Final = MappingProxyType({
     "upper": _bytes((0x41, 0x5A)),
     "digit": _bytes((0x30, 0x39)),
@@ -43,14 +44,14 @@ _MEMBERS: Final = MappingProxyType({
     "greek_cyrillic": _bytes((0xCC, 0xD5)),
     "semitic": _bytes((0xD6, 0xDF)),
     "indic": _bytes((0xE0, 0xE1)),
-    "east_asian": _bytes((0xE2, 0xEF)),
+    "other": _bytes((0xE2, 0xEF)),
     "astral": _bytes((0xF0, 0xF4)),
 })  # fmt: skip
 _NARROW: Final = ("upper", "digit", "mark", "space")
-_WIDE: Final = tuple(name for name in _MEMBERS if name not in _NARROW)
+_BEYOND: Final = tuple(name for name in _MEMBERS if name not in _NARROW)
 _ASCII = _bytes((0x00, 0x7F))
 
-CLASSES: Final = ("ascii", *_NARROW, *_WIDE)
+CLASSES: Final = ("ascii", *_NARROW, *_BEYOND)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class Weights:
     o200k: int
     ascii: int
     narrow: tuple[tuple[str, int], ...]
-    wide: tuple[tuple[str, int], ...]
+    beyond: tuple[tuple[str, int], ...]
 
     def of_text(self, text: str, o200k_tokens: int) -> int:
         """Return a text's estimate in thousandths of a token. Raises UncountableText for a lone surrogate."""
@@ -70,12 +71,12 @@ class Weights:
         if len(raw) == len(text):
             return total + self.ascii * len(raw)
         beyond = raw.translate(None, _ASCII)
-        return total + self.ascii * (len(raw) - len(beyond)) + _weighed(beyond, self.wide)
+        return total + self.ascii * (len(raw) - len(beyond)) + _weighed(beyond, self.beyond)
 
     def of_counts(self, o200k_tokens: int, class_counts: Iterable[int]) -> int:
         """Return the same from the text's `class_counts`."""
         counts = dict(zip(CLASSES, class_counts, strict=True))
-        by_class = sum(counts[name] * weight for name, weight in (*self.narrow, *self.wide))
+        by_class = sum(counts[name] * weight for name, weight in (*self.narrow, *self.beyond))
         return self.o200k * o200k_tokens + self.ascii * counts["ascii"] + by_class
 
 
@@ -83,7 +84,7 @@ def class_counts(text: str) -> tuple[int, ...]:
     """Return how many characters of each of CLASSES the text has. Raises UncountableText for a lone surrogate."""
     with named_refusals():
         raw = text.encode()
-    return (_count(raw, _ASCII), *(_count(raw, _MEMBERS[name]) for name in (*_NARROW, *_WIDE)))
+    return (_count(raw, _ASCII), *(_count(raw, _MEMBERS[name]) for name in (*_NARROW, *_BEYOND)))
 
 
 def _weighed(raw: bytes, classes: tuple[tuple[str, int], ...]) -> int:
@@ -97,13 +98,13 @@ def _count(raw: bytes, members: bytes) -> int:
 
 def _family(o200k: int, ascii_weight: int, *by_class: int) -> Weights:
     """Build the weights of a family from a row of the table; a class that weighs nothing is never looked for."""
-    named = [(name, weight) for name, weight in zip((*_NARROW, *_WIDE), by_class, strict=True) if weight]
+    named = [(name, weight) for name, weight in zip((*_NARROW, *_BEYOND), by_class, strict=True) if weight]
     narrow = tuple(pair for pair in named if pair[0] in _NARROW)
     return Weights(o200k, ascii_weight, narrow, tuple(pair for pair in named if pair not in narrow))
 
 
 WEIGHTS: Final = MappingProxyType({
-    #                      o200k ascii  upper digit mark space latin gr/cyr semitic indic e.asian astral
+    #                      o200k ascii  upper digit mark space latin gr/cyr semitic indic   other astral
     "claude_3": _family(    1170,    0,   180,    0, 130,   63,  800,   220,    433,  725,    460,   750),
     "claude_4_7": _family(  1287,   95,   495,    0,   0,    0,  477,   166,    391,  620,    382,   332),
     "mistral_32k": _family( 1140,    0,   147,  414, 244,   63, 1343,   240,    784, 1000,    457,   186),

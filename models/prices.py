@@ -1,9 +1,9 @@
 """The models' windows, output caps, tokenizers and prices: one table, of 2026-11-21.
 
-Source: the providers' published model and price pages (OpenAI, Anthropic, Amazon Bedrock), each price checked against a
-second listing; None means not known or not settled, and then no money is shown. Prices are USD per million tokens, on
-demand, in the standard tier, for any region; a cache write is the five-minute one. Where long prompts cost more, the
-price holds up to a length only. A window that two listings give differently is the smaller one.
+Sources: one public listing of models and prices read in November 2026, Anthropic's own pages for the Claude 5 family, and
+general knowledge for older models. None means not known or not settled, and then no money is shown. Prices are USD per
+million tokens, on demand, in the standard tier, for any region; a cache write is the five-minute one. Where long prompts cost
+more, the price holds up to a length only. A window that two sources give differently is the smaller one.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class _Call(Generic[T]):
         permit = self._endpoint.breaker.admit(now_s)
         if permit is None:
             raise BreakerOpen(self.report(self._endpoint.breaker.retry_after_s(now_s)))
-        delay_s = self._hedge_delay_s(permit)
+        delay_s = self._hedge_delay_s()
         return await self._try(permit) if delay_s is None else await self._race(permit, delay_s)
 
     def wait_before_retry_s(self, outcome: _Outcome[T], jitter: float) -> float | None:
@@ -164,9 +164,8 @@ class _Call(Generic[T]):
             return None
         return wait_s if self._endpoint.budget.spend_on_retry() else None
 
-    def _hedge_delay_s(self, permit: Permit) -> float | None:
-        # A probe is one call by definition; a second one beside it would be a second probe.
-        if not self._policy.may_hedge or permit.is_probe or self._attempts + 1 >= self._policy.max_attempts:
+    def _hedge_delay_s(self) -> float | None:
+        if not self._policy.may_hedge or self._attempts + 1 >= self._policy.max_attempts:
             return None
         delay_s = self._endpoint.latencies.p95_s()
         return delay_s if delay_s is not None and self._now_s() + delay_s < self._ends_s else None
@@ -187,6 +186,7 @@ class _Call(Generic[T]):
 
     def _hedge_permit(self) -> Permit | None:
         breaker, now_s = self._endpoint.breaker, self._now_s()
+        # Beside a probe a hedge would be a second probe.
         if breaker.state(now_s) is not BreakerState.CLOSED or not self._endpoint.budget.spend_on_hedge():
             return None
         return breaker.admit(now_s)

@@ -6,14 +6,16 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from typing import Protocol
 from uuid import UUID
 
 import grpc
+from google.protobuf.descriptor import ServiceDescriptor
 
 from models import tokens
 from sidecar import database, recorder
@@ -24,9 +26,10 @@ from sidecar.inquiry import Inquiry
 from sidecar.meters import Meters
 from sidecar.profiles import Profiles
 from sidecar.recorder import Recorder
+from sidecar.replayer import Replayer
 from sidecar.rpc import admin, context, knowledge, memory, profile
 from sidecar.rpc import server as rpc_server
-from sidecar.rpc.call import Terms, service_handler
+from sidecar.rpc.call import Behaviour, Terms, service_handler
 from sidecar.rpc.server import Server
 from sidecar.settings import Settings
 from sidecar.sources import ContextSource
@@ -45,8 +48,14 @@ from store.templates import PROFILE_CHANGED
 log = logging.getLogger(__name__)
 
 _SWEEP_EVERY_S = 3600.0
-_SLOW = {"Ingest", "Retain", "AppendTurns"}  # they write much, and no model waits for them
-_SLOW_DEADLINE_S = 30.0
+
+
+class Service(Protocol):
+    """What a service gives to be served."""
+
+    @property
+    def behaviours(self) -> Mapping[str, Behaviour]:
+        """The service's methods by their names in the contract."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +86,7 @@ async def serve(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def running(
-    settings: Settings, *, sources: dict[Source, ContextSource] | None = None
-) -> AsyncIterator[App]:
+async def running(settings: Settings, *, sources: dict[Source, ContextSource] | None = None) -> AsyncIterator[App]:
     """Yield a serving sidecar, and stop it in order at the end. `sources` replaces the built-in ones.
 
     Raises a StartRefused or StoreError that says what to mend.
@@ -113,7 +120,9 @@ async def _started(
     supervisor = Supervisor()
     stack.push_async_callback(supervisor.stop)
     supervisor.start("receipts", writer.run)
-    supervisor.start("receipt_texts", partial(recorder.sweep_texts, pools.background, clock=clocks.now, every_s=_SWEEP_EVERY_S))
+    supervisor.start(
+        "receipt_texts", partial(recorder.sweep_texts, pools.background, clock=clocks.now, every_s=_SWEEP_EVERY_S)
+    )
     listener = notices.Listener(on_notice=partial(_heard, profiles, tenancy), on_connected=lambda: None)
     supervisor.start("notices", partial(notices.listen, where.direct_dsn, [PROFILE_CHANGED], listener))
     stack.push_async_callback(_flushed, writer, settings.drain_grace_s)
@@ -125,20 +134,17 @@ async def _started(
         recorder=writer,
         clocks=clocks,
     )
-    services = (
-        (context.SERVICE, context.ContextService(context.Parts(assembler, pools, meters, fences, writer, clocks))),
+    replayer = Replayer(pools.background, meters, fences, clocks)
+    services: tuple[tuple[ServiceDescriptor, Service], ...] = (
+        (context.SERVICE, context.ContextService(context.Parts(assembler, replayer, pools, meters, fences, writer, clocks))),
         (memory.SERVICE, memory.MemoryService(pools, now=clocks.now)),
         (knowledge.SERVICE, knowledge.KnowledgeService(pools, now=clocks.now, count=meters.reference.count)),
         (profile.SERVICE, profile.ProfileService(pools, now=clocks.now)),
         (admin.SERVICE, admin.AdminService(pools, now=clocks.now)),
     )
 
-    def handlers(terms: Terms) -> list[grpc.GenericRpcHandler]:
-        slow = replace(terms, default_deadline_s=_SLOW_DEADLINE_S)
-        return [
-            service_handler(name, one.behaviours, terms, apart={m: slow for m in _SLOW & one.behaviours.keys()})
-            for name, one in services
-        ]
+    def handlers(turn: Terms, other: Terms) -> list[grpc.GenericRpcHandler]:
+        return [service_handler(name, one.behaviours, other, apart=_apart(one, turn)) for name, one in services]
 
     server = await rpc_server.start(settings, handlers, tenancy.not_before)
     stack.push_async_callback(server.stop, settings.drain_grace_s)
@@ -165,6 +171,11 @@ def _heard(profiles: Profiles, tenancy: Tenancy, notice: notices.Notice) -> None
         return
     profiles.forget(tenant_id)
     tenancy.forget(tenant_id)
+
+
+def _apart(service: Service, turn: Terms) -> dict[str, Terms]:
+    """Return what is served on a turn's terms: the one call that a model waits for."""
+    return {"AssembleContext": turn} if "AssembleContext" in service.behaviours else {}
 
 
 async def _flushed(writer: Recorder, grace_s: float) -> None:

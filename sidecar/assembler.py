@@ -8,16 +8,17 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
+from models.prices import Model
+from models.tokens import Meter
 from sidecar.errors import RequiredSourceFailed
 from sidecar.fences import Fences
 from sidecar.inquiry import Asking, Findings, Inquiry
-from models.tokens import Meter
-from sidecar.meters import MESSAGE_TOKENS, Meters, history
+from sidecar.meters import Meters, history
 from sidecar.profiles import InForce, Profiles
 from sidecar.recorder import Recorder
 from sidecar.sources import Query
-from sidecar.turn import receipt as receipts
 from sidecar.turn.fitting import Fitted, Fitting, fit
+from sidecar.turn.history import MESSAGE_TOKENS
 from sidecar.turn.items import SourceReport, Status
 from sidecar.turn.pool import Spent, pool_of
 from sidecar.turn.profile import Allocation, Profile
@@ -49,13 +50,16 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """What the model should see, and the receipt id under which its decisions are kept."""
+    """What the model should see, and the receipt id under which its decisions are kept (none for a replay)."""
 
-    receipt_id: UUID
     fitted: Fitted
     reports: tuple[SourceReport, ...]
     profile_version: str
     is_degraded: bool
+    tokenizer: str
+    is_exact: bool
+    model: Model | None = None
+    receipt_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +70,33 @@ class Clocks:
     steady_s: Callable[[], float]
 
 
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An assembly with what it was made from, kept until its receipt is written."""
+
+    assembly: Assembly
+    question: Question
+    fitting: Fitting
+    fence_key_id: str
+    ratio: float
+
+    def written(self) -> tuple[dict[str, Any], dict[bytes, str]]:
+        """Return the receipt's details, and the texts that they name by hash."""
+        raise NotImplementedError
+
+
 class Assembler:
     """Assembles turns. Holds the collaborators; keeps nothing of a turn."""
 
     def __init__(
-        self, *, inquiry: Inquiry, profiles: Profiles, meters: Meters, fences: Fences, recorder: Recorder, clocks: Clocks
+        self,
+        *,
+        inquiry: Inquiry,
+        profiles: Profiles,
+        meters: Meters,
+        fences: Fences,
+        recorder: Recorder,
+        clocks: Clocks,
     ) -> None:
         self._inquiry = inquiry
         self._profiles = profiles
@@ -89,23 +115,33 @@ class Assembler:
         profile = in_force.with_overrides(question.overrides)
         metered = await self._meters.of(scope.tenant_id, question.model_id, question.context_window_tokens)
         spent = _spent(question, profile, metered.meter)
-        pool = pool_of(profile, window_tokens=metered.window_tokens, spent=spent, meter=metered.meter)
+        window_tokens = metered.window_tokens(spent.response_reserve_tokens)
+        pool = pool_of(profile, window_tokens=window_tokens, spent=spent, meter=metered.meter)
+        fence = await self._fences.of(scope, question.thread_id)
         findings = await self._inquiry.ask(self._asking(question, scope, in_force, profile, pool.pool_tokens, due_s))
         _check_required(findings, profile)
         fitting = Fitting(
             profile=profile,
-            window_tokens=metered.window_tokens,
+            window_tokens=window_tokens,
             spent=spent,
             reports=findings.reports,
             history=history(findings.history, metered.meter),
             summary=findings.summary,
             seen_item_ids=question.seen_item_ids,
-            fence_tag=await self._fences.tag(scope, question.thread_id),
+            fence_tag=fence.tag,
         )
-        fitted = fit(fitting, meter)
-        is_degraded = any(report.status not in _ANSWERED for report in findings.reports)
-        assembly = Assembly(uuid4(), fitted, findings.reports, in_force.label, is_degraded)
-        self._record(assembly, question, scope, fitting, began_s)
+        fitted = fit(fitting, metered.meter)
+        assembly = Assembly(
+            fitted=fitted,
+            reports=findings.reports,
+            profile_version=in_force.label,
+            is_degraded=any(report.status not in _ANSWERED for report in findings.reports),
+            tokenizer=metered.meter.name,
+            is_exact=metered.meter.is_exact,
+            model=metered.model,
+            receipt_id=uuid4(),
+        )
+        self._record(Recorded(assembly, question, fitting, fence.key_id, metered.meter.ratio), scope, began_s)
         return assembly
 
     def _asking(
@@ -125,28 +161,27 @@ class Assembler:
         window = min(pool_tokens, profile.history_tail_tokens) if is_tail else pool_tokens
         return Asking(query, scope, profile, in_force.label, window, due_s - FITTING_RESERVE_S)
 
-    def _record(
-        self, assembly: Assembly, question: Question, scope: Scope, fitting: Fitting, began_s: float
-    ) -> None:
-        duration_ms = (self._clocks.steady_s() - began_s) * 1000
-        now = self._clocks.now()
+    def _record(self, recorded: Recorded, scope: Scope, began_s: float) -> None:
+        receipt_id = recorded.assembly.receipt_id
+        assert receipt_id is not None, "only a replay has none"
+        now, duration_ms = self._clocks.now(), (self._clocks.steady_s() - began_s) * 1000
 
         def make() -> NewReceipt:
-            details, texts = receipts.write(_asked(question), fitting, assembly.fitted, assembly.profile_version)
+            details, texts = recorded.written()
             return NewReceipt(
                 scope=scope,
-                receipt_id=assembly.receipt_id,
-                agent_id=question.agent_id,
-                thread_id=question.thread_id,
-                model_id=question.model_id,
-                is_degraded=assembly.is_degraded,
+                receipt_id=receipt_id,
+                agent_id=recorded.question.agent_id,
+                thread_id=recorded.question.thread_id,
+                model_id=recorded.question.model_id,
+                is_degraded=recorded.assembly.is_degraded,
                 duration_ms=duration_ms,
                 details=details,
                 texts=texts,
                 created_at=now,
             )
 
-        self._recorder.record(assembly.receipt_id, make)
+        self._recorder.record(receipt_id, make)
 
 
 def _spent(question: Question, profile: Profile, meter: Meter) -> Spent:
@@ -165,7 +200,11 @@ def _spent(question: Question, profile: Profile, meter: Meter) -> Spent:
 
 def _check_required(findings: Findings, profile: Profile) -> None:
     for report in findings.reports:
-        if report.status not in _ANSWERED and report.status is not Status.STALE and profile.knobs(report.source).required:
+        if (
+            report.status not in _ANSWERED
+            and report.status is not Status.STALE
+            and profile.knobs(report.source).required
+        ):
             raise RequiredSourceFailed(report.source)
 
 

@@ -67,8 +67,9 @@ async def check(database: Database) -> None:
 def migrations() -> Path:
     """Return the folder of the migrations that this release needs."""
     spec = find_spec("migrations")
-    assert spec is not None and spec.submodule_search_locations, "the migrations are part of this package"
-    return Path(spec.submodule_search_locations[0])
+    places = spec and spec.submodule_search_locations
+    assert places, "the migrations are part of this package"
+    return Path(places[0])
 
 
 def pools_config(settings: Settings) -> PoolsConfig:

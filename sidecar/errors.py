@@ -20,7 +20,8 @@ caller (a field, a delay) are attributes; secrets and a caller's own long texts 
     ├── NotFound
     │   └── ReceiptDropped
     ├── FailedPrecondition         the request is well formed, the state forbids it
-    │   └── PoolTooSmall
+    │   ├── PoolTooSmall
+    │   └── TextsDropped
     ├── RequestIdReused
     ├── Overloaded
     ├── DeadlinePassed
@@ -151,6 +152,14 @@ class PoolTooSmall(FailedPrecondition):
         self.pool_tokens = pool_tokens
         self.largest_term = largest_term
         self.largest_tokens = largest_tokens
+
+
+class TextsDropped(FailedPrecondition):
+    """The texts of this assembly are past their retention: it can be explained from its receipt, but not fitted again."""
+
+    def __init__(self, missing_count: int) -> None:
+        super().__init__("receipt", f"{missing_count} of its texts are no longer kept; explain it instead")
+        self.missing_count = missing_count
 
 
 class RequestIdReused(SidecarError):

@@ -181,7 +181,9 @@ class _RecentAnswers:
         if self._clock() - kept_at > _STALE_AFTER_S:
             return failed
         reason = f"an answer {self._clock() - kept_at:.0f} s old stands in: {failed.reason}"
-        return replace(report, status=Status.STALE, reason=reason, latency_ms=failed.latency_ms, attempts=failed.attempts)
+        return replace(
+            report, status=Status.STALE, reason=reason, latency_ms=failed.latency_ms, attempts=failed.attempts
+        )
 
 
 def _question(source: Source, asking: Asking) -> object:

@@ -14,16 +14,16 @@ from uuid import UUID
 
 from models import calibration, tokens
 from models.calibration import Calibration, Usage
-from models.prices import CATALOG, Model
+from models.catalog import CATALOG
+from models.prices import Model
 from models.tokens import Meter
 from sidecar.remembered import Remembered
+from sidecar.turn.history import MESSAGE_TOKENS
 from sidecar.turn.items import HistoryTurn
 from store import receipts
 from store.postgres import Pool, tenant_scoped
 from store.queries import Connection
 from store.threads import NewTurn, StoredTurn
-
-MESSAGE_TOKENS = 4
 
 _REMEMBER_S = 30.0
 _GRACE_S = 3600.0
@@ -31,11 +31,14 @@ _GRACE_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Metered:
-    """A model as a turn meets it: how to count for it, how large its window is, what its tokens cost."""
+    """A model as a turn meets it: how to count for it, and its window and prices."""
 
     meter: Meter
-    window_tokens: int
     model: Model
+
+    def window_tokens(self, response_reserve_tokens: int) -> int:
+        """Return the window that a prompt and its answer may fill; some models take less input than their window holds."""
+        return self.model.window.input_limit_tokens(response_reserve_tokens) + response_reserve_tokens
 
 
 class Meters:
@@ -52,7 +55,7 @@ class Meters:
         """Return the model's meter and window. Raises UnknownModel for one without a known or given window."""
         model = CATALOG.require(model_id, context_window_tokens or None)
         learned = await self._calibrations.get(tenant_id)
-        return Metered(tokens.meter_for(model_id, learned), context_window_tokens or model.context_window_tokens, model)
+        return Metered(tokens.meter_for(model_id, learned), model)
 
     async def learn(
         self, connection: Connection, tenant_id: UUID, model_id: str, usage: Usage, *, now: datetime

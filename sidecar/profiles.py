@@ -69,5 +69,7 @@ def _usable(version: templates.ProfileVersion) -> Layer | None:
     try:
         return parse_layer(version.knobs)
     except InvalidKnob as error:
-        log.warning("profile_ignored", extra={"level": version.level.level, "version": version.version, "error": str(error)})
+        log.warning(
+            "profile_ignored", extra={"level": version.level.level, "version": version.version, "error": str(error)}
+        )
         return None

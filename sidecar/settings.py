@@ -28,7 +28,7 @@ class Settings:
     tls_client_ca: Path | None = None
     client_names: Path | None = None
     production: bool = False
-    token_audience: str = "context-sidecar"
+    token_audience: str = "context-sidecar"  # noqa: S105  # a name, no secret
     token_issuers: tuple[str, ...] = ()
     token_keys: tuple[str, ...] = ()
     jwks_url: str = ""

@@ -39,7 +39,7 @@ class Supervisor:
             try:
                 await work()
             except Exception as error:  # the third of three: long-lived tasks are restarted and counted
-                log.error("task_failed", extra={"task": name, "error": type(error).__name__}, exc_info=error)  # noqa: TRY400
+                log.error("task_failed", extra={"task": name, "error": type(error).__name__}, exc_info=error)
             self.restarts[name] += 1
             await asyncio.sleep(pause_s)
             pause_s = min(_LONGEST_PAUSE_S, pause_s * 2)

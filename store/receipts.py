@@ -91,9 +91,7 @@ async def keep_texts(connection: Connection, tenant_id: UUID, texts: Mapping[byt
 
 async def get(connection: Connection, scope: Scope, receipt_id: UUID) -> StoredReceipt | None:
     """Return one receipt of the scope with its usage, or None."""
-    row = await _sql.get_receipt(
-        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_id=receipt_id
-    )
+    row = await _sql.get_receipt(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_id=receipt_id)
     return row and _receipt(row, _usage(row))
 
 
@@ -121,9 +119,7 @@ async def page(
     return [_receipt(row, None) for row in rows]
 
 
-async def report_usage(
-    connection: Connection, scope: Scope, receipt_id: UUID, usage: Usage, *, now: datetime
-) -> None:
+async def report_usage(connection: Connection, scope: Scope, receipt_id: UUID, usage: Usage, *, now: datetime) -> None:
     """Keep what a caller reported about a receipt of its own; a later report replaces an earlier one."""
     await _sql.report_usage(
         connection,

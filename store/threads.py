@@ -118,8 +118,13 @@ async def append(
     key = _key(scope, thread.thread_id)
     head = await _sql.open_thread(connection, **key, title=thread.title, fence_key_id=thread.fence_key_id, now=now)
     asked = [turn.client_turn_id for turn in turns]
-    known = {row["client_turn_id"]: row["turn_id"] for row in await _sql.known_turns(connection, **key, client_turn_ids=asked)}
-    new = list({turn.client_turn_id: turn for turn in reversed(turns) if turn.client_turn_id not in known}.values())[::-1]
+    known = {
+        row["client_turn_id"]: row["turn_id"]
+        for row in await _sql.known_turns(connection, **key, client_turn_ids=asked)
+    }
+    new = list({turn.client_turn_id: turn for turn in reversed(turns) if turn.client_turn_id not in known}.values())[
+        ::-1
+    ]
     ids = known | {turn.client_turn_id: turn_uuid(scope, thread.thread_id, turn.client_turn_id) for turn in new}
     if new:
         await _insert(connection, key, new, [ids[turn.client_turn_id] for turn in new], head)
@@ -201,7 +206,12 @@ async def list_threads(
 ) -> list[ThreadHead]:
     """Return a page of the owner's threads, newest turn first, from after the thread named by `before`."""
     rows = await _sql.list_threads(
-        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, before=before[0], before_id=before[1], limit=limit
+        connection,
+        tenant_id=scope.tenant_id,
+        owner_id=scope.owner_id,
+        before=before[0],
+        before_id=before[1],
+        limit=limit,
     )
     return [ThreadHead(row["thread_id"], row["title"], row["turn_count"], row["last_turn_at"]) for row in rows]
 

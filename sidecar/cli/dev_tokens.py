@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from sidecar import settings
 from sidecar.cli.trouble import TokenMissing
 from sidecar.errors import DevTokensOff
 from sidecar.rpc.devkey import DEV_KEY_FILE, mint
-from sidecar.rpc.identity import Grant, Role
-from sidecar.rpc.server import identity_settings
+from sidecar.rpc.identity import Grant, IdentitySettings, Role
+
+
+def minting(environ: Mapping[str, str]) -> IdentitySettings:
+    """Return as much of how callers prove themselves as minting asks for. Raises SettingInvalid."""
+    read = settings.read(environ)
+    return IdentitySettings(
+        data_dir=read.data_dir,
+        audience=read.token_audience,
+        key_files=tuple(Path(name) for name in read.token_keys),
+        jwks_url=read.jwks_url,
+    )
 
 
 def dev_token(environ: Mapping[str, str], *, tenant: str, now_s: float, token_id: str) -> str:
@@ -19,10 +30,9 @@ def dev_token(environ: Mapping[str, str], *, tenant: str, now_s: float, token_id
     No key is made here: one that no server has read proves nothing. Raises TokenMissing, DevTokensOff, DevKeyUnsafe,
     SettingInvalid, InvalidArgument.
     """
-    read = settings.read(environ)
-    proofs = identity_settings(read)
+    proofs = minting(environ)
     if proofs.has_signing_keys:
         raise DevTokensOff
-    if not os.access(read.data_dir / DEV_KEY_FILE, os.R_OK):
+    if not os.access(proofs.data_dir / DEV_KEY_FILE, os.R_OK):
         raise TokenMissing
     return mint(Grant(tenant, role=Role.ADMIN), proofs, now_s=now_s, token_id=token_id)

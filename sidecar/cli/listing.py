@@ -19,7 +19,7 @@ def every(list_page: Callable[..., Any], *, limit: int, **given: Any) -> Iterato
     left, token = limit, ""
     while True:
         page = list_page(page_size=min(left, _PAGE_SIZE) if limit else _PAGE_SIZE, page_token=token, **given)
-        yield from page.values[:left] if limit else page.values
+        yield from page.values
         left, token = left - len(page.values), page.next_page_token
         if not token or (limit and left <= 0):
             return

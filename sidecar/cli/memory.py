@@ -13,7 +13,6 @@ from sidecar.cli.listing import every, limit_option
 from sidecar.cli.session import Session, connected
 
 if TYPE_CHECKING:
-    from sidecar.client import NewMemory
     from sidecar.client.answers import Memory
     from sidecar.ingest.memories import ImportedMemory
 
@@ -36,6 +35,8 @@ def import_file(session: Session, file: Path) -> None:
       sidecar memory import memories.jsonl
       (a line: {"text": "Moved to Lisbon.", "occurred_at": "2026-02-01T16:20:00Z", "tags": ["home"]})
     """
+    from sidecar.client.imported import new_memory
+
     memories, skipped = read_file(file)
     facts: dict[str, Any] = {"memories": len(memories), "created": 0, "updated": 0, "known": 0, "skipped": skipped}
     with session.voice.progress("memories", len(memories)) as step:
@@ -60,21 +61,6 @@ def read_file(file: Path) -> tuple[list[ImportedMemory], list[str]]:
         raise UnreadablePath(str(file), error.strerror or "it can't be read") from None
     memories = [one for one in found if isinstance(one, ImportedMemory)]
     return memories, [str(one) for one in found if not isinstance(one, ImportedMemory)]
-
-
-def new_memory(imported: ImportedMemory) -> NewMemory:
-    """Return an imported memory as the service takes it; its tags join what else is known about it."""
-    from sidecar.client import NewMemory
-
-    tags = {"tags": list(imported.tags)} if imported.tags else {}
-    return NewMemory(
-        memory_id=imported.id,
-        text=imported.text,
-        occurred_time=imported.occurred_at or imported.created_at,
-        document_id=imported.document_id,
-        metadata={**imported.metadata, **tags},
-        turn_ids=imported.turn_ids,
-    )
 
 
 def _chars(one: ImportedMemory) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 
 import click
 
@@ -20,8 +21,17 @@ _ABOUT = """Answers, every turn, what an LLM agent should see now.
 """
 
 
+def _version(context: click.Context, option: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        try:
+            click.echo(metadata.version("context-sidecar"))
+        except metadata.PackageNotFoundError:
+            click.echo("not installed, running from its source")
+        context.exit()
+
+
 @click.group(help=_ABOUT, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="context-sidecar", message="%(version)s")
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 def root() -> None:
     """Hold the commands."""
 

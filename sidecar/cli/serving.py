@@ -14,7 +14,10 @@ from sidecar.cli.session import speaking
 from sidecar.cli.voice import Voice
 
 if TYPE_CHECKING:
+    from sidecar.demo.story import Story
     from store.migrate import MigrationState, Report
+
+_LINES_SHOWN = 6
 
 
 @click.command(short_help="Serve until told to stop.")
@@ -101,4 +104,21 @@ def demo(voice: Voice) -> None:
     from sidecar.demo import story
 
     with _runner() as runner:
-        runner.run(story.run(settings.read(os.environ), voice))
+        told = runner.run(story.run(settings.read(os.environ), voice))
+    voice.show(told, _draw_story)
+
+
+def _draw_story(told: Story) -> Iterator[Any]:
+    from sidecar.cli import drawing
+    from sidecar.demo import corpus
+
+    whose = f"--tenant {corpus.TENANT} --owner {corpus.OWNER}"
+    asking = f"--thread {corpus.THREAD} --model {corpus.MODEL} {whose}"
+    yield f"{told.message}\n"
+    yield from drawing.assembly(told.assembly, shortest_lines=_LINES_SHOWN)
+    new = ", ".join(f"{count} {name}" for name, count in told.loaded.items())
+    yield f"loaded and answered in {told.seconds:.1f} s; written in this run: {new}"
+    yield "\nTry next, the first one in a terminal of its own:"
+    yield "  sidecar serve"
+    yield f'  sidecar assemble "When does wave 5 run now, and who decides?" {asking}'
+    yield f"  sidecar explain {told.assembly.receipt_id} {whose}"

@@ -16,7 +16,6 @@ from sidecar.cli.session import Session, connected
 from sidecar.cli.voice import Step
 
 if TYPE_CHECKING:
-    from sidecar.client import NewTurn
     from sidecar.client.answers import Thread, Turn
     from sidecar.ingest.conversation import Conversation, ImportedTurn
 
@@ -87,6 +86,7 @@ def _send(
 ) -> None:
     """Write a conversation's turns in batches. Says how far it came before it raises a SidecarCallError."""
     from sidecar.client import SidecarCallError
+    from sidecar.client.imported import new_turn
 
     tally.threads.add(thread_id)
     for batch in batches(conversation.turns, _chars):
@@ -101,26 +101,6 @@ def _send(
         tally.turns += len(batch)
         tally.new += done.appended_count
         step(len(batch))
-
-
-def new_turn(turn: ImportedTurn) -> NewTurn:
-    """Return an imported turn as the service takes it."""
-    from sidecar.client import NewTurn, ToolCall, ToolResult
-
-    parts = tuple(
-        ToolCall(part["id"], part["name"], part["arguments"])
-        if part["type"] == "tool_call"
-        else ToolResult(part["id"], part["content"])
-        for part in turn.parts
-    )
-    return NewTurn(
-        client_turn_id=turn.client_turn_id,
-        role=turn.role,
-        text=turn.text,
-        parts=parts,
-        speaker=turn.speaker,
-        said_time=turn.said_at,
-    )
 
 
 def _chars(turn: ImportedTurn) -> int:

@@ -33,12 +33,10 @@ def token(voice: Voice, tenant: str, owners: Sequence[str], agent: str, role: st
     Example:
       export SIDECAR_TOKEN=$(sidecar token --tenant acme --owner ada --agent helper)
     """
-    from sidecar import settings
+    from sidecar.cli.dev_tokens import minting
     from sidecar.rpc.devkey import mint
     from sidecar.rpc.identity import Grant, Role
-    from sidecar.rpc.server import identity_settings
 
-    proofs = identity_settings(settings.read(os.environ))
     is_admin = role == "admin"
     grant = Grant(
         tenant,
@@ -46,5 +44,5 @@ def token(voice: Voice, tenant: str, owners: Sequence[str], agent: str, role: st
         agent=agent or ("" if is_admin else DEFAULT_NAME),
         role=Role(role),
     )
-    minted = mint(grant, proofs, now_s=time.time(), token_id=uuid4().hex, lifetime_s=lifetime_s)
+    minted = mint(grant, minting(os.environ), now_s=time.time(), token_id=uuid4().hex, lifetime_s=lifetime_s)
     voice.show({"token": minted, "lifetime_s": lifetime_s}, lambda facts: [facts["token"]])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from models.calibration import Usage
 from sidecar.assembler import Assembler, Assembly, Clocks, Question
 from sidecar.errors import InvalidArgument, NotFound, ReceiptDropped, ScopeForbidden
 from sidecar.fences import Fences
@@ -100,10 +101,14 @@ class ContextService:
         async with scoped(self._pools.background, scope) as connection:
             now = self._parts.clocks.now()
             await receipts.report_usage(connection, scope, receipt.receipt_id, usage, now=now)
-            ratio = await self._parts.meters.learn(
-                connection, scope.tenant_id, receipt.model_id, expected_tokens, usage.input_tokens
+            learned = await self._parts.meters.learn(
+                connection,
+                scope.tenant_id,
+                receipt.model_id,
+                Usage(expected_tokens, usage.input_tokens, assemblies.ratio_of(receipt)),
+                now=now,
             )
-        return pb.ReportUsageResponse(expected_input_tokens=expected_tokens, ratio=ratio)
+        return pb.ReportUsageResponse(expected_input_tokens=expected_tokens, ratio=learned.trusted_ratio)
 
     async def append_turns(self, request: pb.AppendTurnsRequest, call: Call) -> pb.AppendTurnsResponse:
         """Write turns to the thread; those it has already are left as they are."""
@@ -150,7 +155,9 @@ class ContextService:
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         before = await self._receipt(scope, read_uuid("before_receipt_id", request.before_receipt_id))
         after = await self._receipt(scope, read_uuid("after_receipt_id", request.after_receipt_id))
-        return pb.DiffAssembliesResponse(diff=assemblies.write_difference(self._parts.replayer.difference(before, after)))
+        return pb.DiffAssembliesResponse(
+            diff=assemblies.write_difference(self._parts.replayer.difference(before, after))
+        )
 
     async def list_assemblies(self, request: pb.ListAssembliesRequest, call: Call) -> pb.ListAssembliesResponse:
         """Return a page of the owner's receipts, newest first."""
@@ -233,7 +240,9 @@ def _question(request: pb.AssembleContextRequest, identity: Identity) -> Questio
         message=message,
         client_turn_id=read_id("client_turn_id", request.client_turn_id, is_optional=True),
         model_id=read_id("model_id", request.model_id),
-        context_window_tokens=read_int("context_window_tokens", request.context_window_tokens, least=0, most=MAX_TOKENS),
+        context_window_tokens=read_int(
+            "context_window_tokens", request.context_window_tokens, least=0, most=MAX_TOKENS
+        ),
         system=_spent("system", request.system) if request.HasField("system") else None,
         tools=_spent("tools", request.tools) if request.HasField("tools") else None,
         response_reserve_tokens=None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from hashlib import sha256
 from uuid import UUID
@@ -52,8 +53,8 @@ class KnowledgeService:
         self._pools = pools
         self._now = now
         self._count = count
-        # Each reader holds a whole document several times over: more at once than this is memory, not speed.
-        self._readers = asyncio.Semaphore(READERS)
+        # Few threads of its own: each holds a document several times over, and one that outlives its call keeps a place
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
@@ -103,8 +104,8 @@ class KnowledgeService:
             known = await documents.get(connection, tenant_id, base.base_id, path)
         if known is not None and known.content_hash == sha256(request.content).digest():
             return pb.IngestResponse(document=_write_document(known), outcome=pb.INGEST_OUTCOME_UNCHANGED)
-        async with self._readers:
-            prepared = await documents.prepare(await asyncio.to_thread(self._read, path, request.content))
+        read = asyncio.get_running_loop().run_in_executor(self._readers, self._read, path, request.content)
+        prepared = await documents.prepare(await read)
         async with tenant_scoped(self._pools.background, tenant_id) as connection:
             stored, outcome = await documents.put(connection, tenant_id, base.base_id, prepared, now=self._now())
         return pb.IngestResponse(document=_write_document(stored), outcome=_OUTCOMES[outcome])

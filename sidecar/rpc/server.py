@@ -11,7 +11,7 @@ import orjson
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from sidecar.errors import SettingInvalid
+from sidecar.errors import SettingInvalid, StartRefused
 from sidecar.rpc.authentication import Authenticator, NotBefore
 from sidecar.rpc.call import Terms
 from sidecar.rpc.door import Door
@@ -21,7 +21,10 @@ from sidecar.rpc.listen import check_listen_address, prepare_socket_directory
 from sidecar.settings import Settings
 from sidecar.v1 import admin_pb2, context_pb2, knowledge_pb2, memory_pb2, profile_pb2
 
-Handlers = Callable[[Terms], Iterable[grpc.GenericRpcHandler]]
+Handlers = Callable[[Terms, Terms], Iterable[grpc.GenericRpcHandler]]
+
+_OTHER_DEADLINE_S = 30.0
+_PATIENCE_S = 5.0
 
 _SERVICE_NAMES = tuple(
     file.DESCRIPTOR.services_by_name[name].full_name
@@ -38,7 +41,9 @@ _SERVICE_NAMES = tuple(
 class Server:
     """A listening server. Health is SERVING from the start and NOT_SERVING before the first call is turned away."""
 
-    def __init__(self, server: grpc.aio.Server, servicer: health.aio.HealthServicer, authenticator: Authenticator) -> None:
+    def __init__(
+        self, server: grpc.aio.Server, servicer: health.aio.HealthServicer, authenticator: Authenticator
+    ) -> None:
         self._server = server
         self._health = servicer
         self._authenticator = authenticator
@@ -68,21 +73,30 @@ class Server:
             else:
                 port = self._server.add_insecure_port(address.target)
         except RuntimeError as error:
-            raise SettingInvalid("SIDECAR_LISTEN", f"{text} cannot be opened", "free the port or choose another") from error
+            raise SettingInvalid(
+                "SIDECAR_LISTEN", f"{text} cannot be opened", "free the port or choose another"
+            ) from error
         return address.target if address.socket_path is not None else f"{address.target.rpartition(':')[0]}:{port}"
 
 
 async def start(settings: Settings, handlers: Handlers, not_before: NotBefore) -> Server:
-    """Return the server, listening. Raises a StartRefused naming the setting that cannot stand."""
+    """Return the server, listening; `handlers` gets the terms for turns and those for everything else.
+
+    Raises a StartRefused naming the setting that cannot stand.
+    """
     authenticator = Authenticator(identity_settings(settings), not_before=not_before)
     server = grpc.aio.server(interceptors=[Door(authenticator)], options=_options(settings))
     servicer = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
-    server.add_generic_rpc_handlers(tuple(handlers(_terms(settings))))
+    server.add_generic_rpc_handlers(tuple(handlers(_turn_terms(settings), _other_terms(settings))))
     if not settings.production:
         reflection.enable_server_reflection((*_SERVICE_NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
     listening = Server(server, servicer, authenticator)
-    await listening.listen(settings)
+    try:
+        await listening.listen(settings)
+    except StartRefused:
+        await listening.stop(0)
+        raise
     return listening
 
 
@@ -99,7 +113,7 @@ def identity_settings(settings: Settings) -> IdentitySettings:
     )
 
 
-def _terms(settings: Settings) -> Terms:
+def _turn_terms(settings: Settings) -> Terms:
     lanes = Lanes(
         max_in_flight=settings.max_in_flight,
         max_waiting=settings.max_waiting,
@@ -108,6 +122,18 @@ def _terms(settings: Settings) -> Terms:
         clock=asyncio.get_running_loop(),
     )
     return Terms(lanes, settings.deadline_s, settings.max_deadline_s)
+
+
+def _other_terms(settings: Settings) -> Terms:
+    """Return terms with lanes of their own, so that writing and reading back never take a turn's place."""
+    lanes = Lanes(
+        max_in_flight=settings.max_in_flight,
+        max_waiting=4 * settings.max_waiting,
+        max_wait_s=_PATIENCE_S,
+        per_tenant_in_flight=settings.max_in_flight_per_tenant,
+        clock=asyncio.get_running_loop(),
+    )
+    return Terms(lanes, _OTHER_DEADLINE_S, settings.max_deadline_s)
 
 
 def _options(settings: Settings) -> list[tuple[str, int]]:
@@ -135,12 +161,19 @@ def _grants(path: Path) -> dict[str, Grant]:
     try:
         entries = orjson.loads(_read(path, "SIDECAR_CLIENT_NAMES"))
         return {
-            name: Grant(entry["tenant"], tuple(entry.get("owners", ())), entry.get("agent", ""), Role(entry.get("role", "agent")))
+            name: Grant(
+                entry["tenant"],
+                tuple(entry.get("owners", ())),
+                entry.get("agent", ""),
+                Role(entry.get("role", "agent")),
+            )
             for name, entry in entries.items()
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SettingInvalid(
-            "SIDECAR_CLIENT_NAMES", "is not a JSON object of callers", 'write {"uri:NAME": {"tenant": …, "owners": […]}}'
+            "SIDECAR_CLIENT_NAMES",
+            "is not a JSON object of callers",
+            'write {"uri:NAME": {"tenant": …, "owners": […]}}',
         ) from error
 
 

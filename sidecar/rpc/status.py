@@ -22,7 +22,7 @@ from grpc_status import rpc_status
 from models import errors as models
 from sidecar import errors
 from sidecar.ingest import errors as ingest
-from sidecar.turn import errors as turn
+from sidecar.turn.profile import InvalidKnob
 from store import errors as store
 from store.scope import InvalidExternalId
 
@@ -66,7 +66,7 @@ def _retry_when_told(error: errors.Overloaded) -> Any:
     return _retry_after(error.retry_after_s)
 
 
-def _bad_field(error: errors.InvalidArgument | turn.InvalidKnob) -> Any:
+def _bad_field(error: errors.InvalidArgument) -> Any:
     description = cut(f"{error.problem}; {error.fix}.")
     return BadRequest(field_violations=[BadRequest.FieldViolation(field=cut(error.field), description=description)])
 
@@ -76,32 +76,15 @@ def _bad_model(error: models.UnknownModel) -> Any:
 
 
 def _violated(error: errors.FailedPrecondition) -> Any:
-    return _violation(error.subject, error)
-
-
-def _pool_too_small(error: errors.PoolTooSmall | turn.PoolTooSmall) -> Any:
-    return _violation(error.largest_term, error)
-
-
-def _texts_dropped(error: turn.TextsDropped) -> Any:
-    return _violation("receipt", error)
-
-
-def _violation(subject: str, error: Exception) -> Any:
-    violation = PreconditionFailure.Violation(type=DOMAIN, subject=cut(subject), description=message_of(error))
+    violation = PreconditionFailure.Violation(type=DOMAIN, subject=cut(error.subject), description=message_of(error))
     return PreconditionFailure(violations=[violation])
+
+
 
 
 _REMOTE_FAILED = "A remote service that this call needs does not answer; try again."
 
 HIDDEN = Row(Code.INTERNAL, "INTERNAL", is_hidden=True)
-
-_POOL_TOO_SMALL = Row(
-    Code.FAILED_PRECONDITION,
-    "POOL_TOO_SMALL",
-    facts=("largest_term", "largest_tokens", "pool_tokens"),
-    details=_pool_too_small,
-)
 
 _NOT_FOR_CALLERS = (
     errors.SidecarError,
@@ -120,7 +103,6 @@ _NOT_FOR_CALLERS = (
     models.RankFileUnusable,
     models.TokenizerPanicked,
     models.TokenizersDisagree,
-    turn.TurnError,
     store.StoreError,
     store.DatabaseRefused,
     store.TransactionAborted,
@@ -162,7 +144,13 @@ TABLE: Mapping[type[Exception], Row] = {
     errors.NotFound: Row(Code.NOT_FOUND, "NOT_FOUND", facts=("kind",)),
     errors.ReceiptDropped: Row(Code.NOT_FOUND, "RECEIPT_DROPPED", facts=("kind",)),
     errors.FailedPrecondition: Row(Code.FAILED_PRECONDITION, "FAILED_PRECONDITION", details=_violated),
-    errors.PoolTooSmall: _POOL_TOO_SMALL,
+    errors.PoolTooSmall: Row(
+        Code.FAILED_PRECONDITION,
+        "POOL_TOO_SMALL",
+        facts=("largest_term", "largest_tokens", "pool_tokens"),
+        details=_violated,
+    ),
+    errors.TextsDropped: Row(Code.FAILED_PRECONDITION, "TEXTS_DROPPED", details=_violated),
     errors.RequestIdReused: Row(Code.ALREADY_EXISTS, "REQUEST_ID_REUSED"),
     errors.Overloaded: Row(Code.RESOURCE_EXHAUSTED, "OVERLOADED", details=_retry_when_told),
     errors.DeadlinePassed: Row(Code.DEADLINE_EXCEEDED, "DEADLINE_PASSED"),
@@ -178,9 +166,7 @@ TABLE: Mapping[type[Exception], Row] = {
     ingest.TooLarge: Row(Code.INVALID_ARGUMENT, "DOCUMENT_TOO_LARGE"),
     ingest.UnreadablePath: Row(Code.INVALID_ARGUMENT, "UNREADABLE_PATH"),
     InvalidExternalId: Row(Code.INVALID_ARGUMENT, "INVALID_ID"),
-    turn.InvalidKnob: Row(Code.INVALID_ARGUMENT, "INVALID_KNOB", facts=("field",), details=_bad_field),
-    turn.PoolTooSmall: _POOL_TOO_SMALL,
-    turn.TextsDropped: Row(Code.FAILED_PRECONDITION, "TEXTS_DROPPED", details=_texts_dropped),
+    InvalidKnob: Row(Code.INVALID_ARGUMENT, "INVALID_KNOB", facts=("field",), details=_bad_field),
     models.UnknownModel: Row(Code.INVALID_ARGUMENT, "UNKNOWN_MODEL", details=_bad_model),
     models.UncountableText: Row(Code.INVALID_ARGUMENT, "UNCOUNTABLE_TEXT"),
     models.CallError: Row(Code.UNAVAILABLE, "REMOTE_FAILED", _REMOTE_FAILED),

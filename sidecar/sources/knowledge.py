@@ -36,6 +36,9 @@ def _item(found: documents.FoundChunk, rank: int) -> Item:
         rank=rank,
         relevance=found.coverage,
         header=f"{found.title}{section}{page}",
-        provenance=(Ref("document", str(found.document_id), found.path), Ref("chunk", str(found.chunk_id), str(found.position))),
+        provenance=(
+            Ref("document", str(found.document_id), found.path),
+            Ref("chunk", str(found.chunk_id), str(found.position)),
+        ),
         signature=found.signature,
     )

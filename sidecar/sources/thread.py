@@ -8,6 +8,7 @@ from store import threads
 from store.postgres import Pool, scoped
 from store.scope import Scope
 
+
 class ThreadSource:
     """Reads the thread's record. A turn that searching finds is offered verbatim, under the day on which it was said."""
 

@@ -23,7 +23,8 @@ MAX_FILE_BYTES = 64 * 1024
 MAX_FILES = 2000
 MAX_DEPTH = 12
 TEXT_SUFFIXES = frozenset(
-    ".md .markdown .txt .rst .json .jsonl .yaml .yml .toml .ini .cfg .csv .tsv .py .js .ts .go .rs .java .sql .sh .html .css .xml".split()
+    {".md", ".markdown", ".txt", ".rst", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".csv", ".tsv"}
+    | {".py", ".js", ".ts", ".go", ".rs", ".java", ".sql", ".sh", ".html", ".css", ".xml"}
 )
 
 _WORD = re.compile(r"\w+")

@@ -19,6 +19,7 @@ from store.words import STOP_WORDS
 SAME_FROM = 0.72
 _WORTH_COMPARING_FROM = 0.5
 _MOST_COMPARED = 4
+_THREAD = Source.THREAD
 _WORD = re.compile(r"\w+")
 
 
@@ -27,15 +28,15 @@ class Kinship:
     """Who says the same as whom among some items, by their places.
 
     Items of one `kind` are the same text or the same id; `alike` gives the other kinds whose text is nearly the same.
-    `covers` gives the items that an item stands for, `covered_by` the reverse. `turns` names the turns of the thread that
-    say all that an item says.
+    `covers` gives the items that an item stands for. `turns` names the turns of the thread that say all that an item says.
+    `akin` holds every place of which any of this is told.
     """
 
     kinds: list[int]
     alike: dict[int, list[int]]
     covers: dict[int, list[int]]
-    covered_by: dict[int, list[int]]
     turns: dict[int, tuple[str, ...]]
+    akin: frozenset[int]
 
 
 def relate(items: Sequence[Item], turn_ids: Collection[str]) -> Kinship:
@@ -45,12 +46,12 @@ def relate(items: Sequence[Item], turn_ids: Collection[str]) -> Kinship:
     for one, other in _near_pairs(items, signed, kinds):
         alike[kinds[one]].append(kinds[other])
         alike[kinds[other]].append(kinds[one])
-    covers = _covers(items)
-    covered_by: dict[int, list[int]] = defaultdict(list)
-    for place, covered in covers.items():
-        for other in covered:
-            covered_by[other].append(place)
-    return Kinship(kinds, dict(alike), covers, dict(covered_by), _drawn_from(items, turn_ids))
+    covers, turns = _covers(items), _drawn_from(items, turn_ids)
+    akin = {*covers, *turns, *chain.from_iterable(covers.values())}
+    if alike or len(set(kinds)) < len(kinds):
+        sizes = Counter(kinds)
+        akin.update(place for place, kind in enumerate(kinds) if sizes[kind] > 1 or kind in alike)
+    return Kinship(kinds, alike, covers, turns, frozenset(akin))
 
 
 def _signatures(items: Sequence[Item]) -> list[Signature]:
@@ -77,12 +78,15 @@ def _kinds(items: Sequence[Item], signed: Sequence[Signature]) -> tuple[list[int
 
 def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield pairs of items of different kinds whose texts are nearly the same, by the first item of each kind."""
-    firsts = {kind: place for place, kind in reversed(list(enumerate(kinds)))}
-    counted = Counter(chain.from_iterable(signed[place].bands for place in firsts.values()))
-    shared = {band for band, count in counted.items() if count > 1}
+    firsts = {kind: place for place, kind in reversed([*enumerate(kinds)])}.values()
+    counted = Counter([signed[place].guard for place in firsts])
+    rivals = sorted(place for place in firsts if counted[signed[place].guard] > 1)
+    shared = _shared_bands([signed[place] for place in rivals])
     by_band: dict[int, list[int]] = defaultdict(list)
     known: dict[int, frozenset[str]] = {}
-    for place in sorted(firsts.values()) if shared else ():
+    for place in rivals:
+        if shared.isdisjoint(signed[place].bands):
+            continue
         bands = [band for band in signed[place].bands if band in shared]
         met = sorted({other for band in bands for other in by_band[band]})
         for other in met[:_MOST_COMPARED]:
@@ -91,6 +95,21 @@ def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Seque
         for band in bands:
             if len(by_band[band]) < _MOST_COMPARED:
                 by_band[band].append(place)
+
+
+def _shared_bands(signed: Sequence[Signature]) -> set[int]:
+    """Return the bands that more than one signature has. Mostly there are none, and that is found out fastest."""
+    bands = list(chain.from_iterable([signature.bands for signature in signed]))
+    left = set(bands)
+    if len(left) == len(bands):
+        return set()
+    shared = set()
+    for band in bands:
+        if band in left:
+            left.remove(band)
+        else:
+            shared.add(band)
+    return shared
 
 
 def _say_the_same(
@@ -116,24 +135,26 @@ def _differ_in_names(one: str, other: str) -> bool:
 
 def _covers(items: Sequence[Item]) -> dict[int, list[int]]:
     """Return which items an item stands for. The thread is the record: a turn never yields to what was drawn from it."""
+    standing = [place for place, item in enumerate(items) if item.stands_for]
     places: dict[str, list[int]] = defaultdict(list)
-    if any(item.stands_for for item in items):
-        for place, item in enumerate(items):
-            if item.source is not Source.THREAD:
-                places[item.id].append(place)
+    for place, item in enumerate(items if standing else ()):
+        if item.source is not _THREAD:
+            places[item.id].append(place)
     covers = {}
-    for place, item in enumerate(items):
-        covered = [other for ref in item.stands_for if ref != item.id for other in places.get(ref, ())]
+    for place in standing:
+        own_id = items[place].id
+        covered = [other for ref in items[place].stands_for if ref != own_id for other in places.get(ref, ())]
         if covered:
             covers[place] = covered
     return covers
 
 
 def _drawn_from(items: Sequence[Item], turn_ids: Collection[str]) -> dict[int, tuple[str, ...]]:
-    """Return the turns of the thread that say all of an item: itself, for a turn, else every turn it stands for."""
+    """Return the turns of the thread that say all of an item: those it stands for, or a turn itself."""
     drawn: dict[int, tuple[str, ...]] = {}
-    for place, item in enumerate(items):
-        refs = (item.id,) if item.source is Source.THREAD else item.stands_for
-        if refs and all(ref in turn_ids for ref in refs):
-            drawn[place] = tuple(dict.fromkeys(refs))
+    for place, item in enumerate(items if turn_ids else ()):
+        if item.stands_for or item.source is _THREAD:
+            refs = item.stands_for or (item.id,)
+            if all(ref in turn_ids for ref in refs):
+                drawn[place] = tuple(dict.fromkeys(refs))
     return drawn

@@ -22,11 +22,13 @@ def order(items: Sequence[Item], profile: Profile) -> list[Item]:
 
     Where all is pooled, priority breaks ties. Among equals the sequence of `items` decides, and nothing else of it.
     """
-    scores = [relevance(item) for item in items] if is_calibrated(items) else _fused_ranks(items)
+    scores = [relevance(item) for item in items]
+    if not _all_tell(items, scores):
+        scores = _fused_ranks(items)
     is_pooled = profile.allocation is Allocation.POOLED
-    ties = {source: (profile.knobs(source).priority * is_pooled, place) for place, source in enumerate(Source)}
+    ties = {source: profile.knobs(source).priority * is_pooled for source in Source}
     keys = [
-        (-score, ties[item.source], item.rank, item.id, index)
+        (-score, ties[item.source], item.rank, item.source, item.id, index)
         for index, (item, score) in enumerate(zip(items, scores, strict=True))
     ]
     keys.sort()
@@ -35,13 +37,18 @@ def order(items: Sequence[Item], profile: Profile) -> list[Item]:
 
 def is_calibrated(items: Sequence[Item]) -> bool:
     """Return whether every source of these items tells relevances; one that gives 0 to all its items does not."""
-    return {item.source for item in items if relevance(item) > 0} == {item.source for item in items}
+    return _all_tell(items, [relevance(item) for item in items])
 
 
 def relevance(item: Item) -> float:
     """Return the item's relevance, 0 to 1; what is no number counts as 0."""
     told = item.relevance
-    return told if 0 <= told <= 1 else 1.0 if told > 1 and not math.isinf(told) else 0.0
+    return told if 0 <= told <= 1 else 1.0 if 1 < told < math.inf else 0.0
+
+
+def _all_tell(items: Sequence[Item], scores: Sequence[float]) -> bool:
+    telling = {item.source for item, score in zip(items, scores, strict=True) if score > 0}
+    return len(telling) == len({item.source for item in items})
 
 
 def _fused_ranks(items: Sequence[Item]) -> list[float]:

@@ -6,7 +6,7 @@ middle is cut, visibly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -40,6 +40,11 @@ class Exchange:
     tokens: int
     cut: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
+
+    @property
+    def whole_turn_ids(self) -> frozenset[str]:
+        """The turns that go in verbatim."""
+        return frozenset(turn.id for turn in self.turns) - self.cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,34 @@ def fit_exchange(history: History, pool_tokens: int, meter: Meter) -> Exchange:
     if has_gap:
         shortened[0] = shortened[0].marked(mark_tokens)
     return _as_exchange(history.exchange, shortened)
+
+
+def fates(history: History, exchange: Exchange, older_count: int) -> Iterator[TurnFate]:
+    """Yield what became of every turn, newest first, when that many of the older units are in the window."""
+    sent = {turn.id: turn for turn in exchange.turns}
+    for turn in reversed(_turns(history.exchange)):
+        if turn.id in exchange.gone:
+            yield TurnFate(turn, Decision.OVER_BUDGET, "the last exchange is larger than the pool; its middle is cut")
+        elif turn.id in exchange.cut:
+            reason = "the last exchange is larger than the pool; its middle is cut"
+            yield TurnFate(turn, Decision.SHORTENED, reason, sent[turn.id].tokens)
+        else:
+            yield _whole(turn, "last exchange", history)
+    for place, unit in enumerate(history.older):
+        for turn in reversed(unit.turns):
+            if place < older_count:
+                yield _whole(turn, "recent turn", history)
+            else:
+                yield TurnFate(turn, Decision.OVER_BUDGET, "the window of recent turns ends after it")
+    for turn in history.paired.emptied:
+        yield TurnFate(turn, Decision.BELOW_CUTOFF, f"{history.paired.left_out[turn.id]}, and it says nothing else")
+
+
+def _whole(turn: HistoryTurn, reason: str, history: History) -> TurnFate:
+    left_out = history.paired.left_out.get(turn.id)
+    if left_out:
+        return TurnFate(turn, Decision.SHORTENED, f"{reason}; {left_out}, so that is left out", turn.tokens)
+    return TurnFate(turn, Decision.KEPT, reason, turn.tokens)
 
 
 def _turns(units: Sequence[Unit]) -> tuple[HistoryTurn, ...]:

@@ -54,18 +54,17 @@ def _admitted(
 ) -> list[Item]:
     """Return the items of a source that may compete; the fates of the others are added to `refused`."""
     knobs = profile.knobs(source)
+    if not knobs.enabled:
+        refused += [Fate(item, Decision.BELOW_CUTOFF, f"the profile leaves {source} out") for item in ranked]
+        return []
     admitted = []
-    for place, item in enumerate(ranked):
-        if not knobs.enabled:
-            refused.append(Fate(item, Decision.BELOW_CUTOFF, f"the profile leaves {source} out"))
-        elif item.id in seen_item_ids:
+    for item in ranked[: knobs.top_k]:
+        if item.id in seen_item_ids:
             refused.append(Fate(item, Decision.ALREADY_SEEN, "the caller's history already holds it"))
-        elif place >= knobs.top_k:
-            refused.append(
-                Fate(item, Decision.BELOW_CUTOFF, f"place {place + 1} is past the top {knobs.top_k} (top_k)")
-            )
         elif not item.text or item.text.isspace():
             refused.append(Fate(item, Decision.BELOW_CUTOFF, "it has no text"))
         else:
             admitted.append(item)
+    past = f"past the {knobs.top_k} items of {source} that may compete (top_k)"
+    refused += [Fate(item, Decision.BELOW_CUTOFF, past) for item in ranked[knobs.top_k :]]
     return admitted

@@ -41,9 +41,9 @@ _SHORTENED = frozenset({Source.MEMORY, Source.WIKI})
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The texts of items, in lists that run parallel: block, group (an index into `headers`), body, and lead where shorter.
+    """The texts of items in parallel lists: block, group (an index into `headers`), body, and lead where it is shorter.
 
-    A header line is empty for items without one. The last item is the thread's summary when `has_summary`.
+    A header line is empty for items without a header.
     """
 
     blocks: list[int]
@@ -79,18 +79,19 @@ def marked(letter: str, number: int, body: str) -> str:
     return f"[{letter}{number}] {body}\n"
 
 
-def write(items: Sequence[Item], summary: Item | None) -> Pieces:
-    """Return the pieces of the items, and of the thread's summary behind them."""
-    offered = [*items, summary] if summary else items
-    blocks = [_BLOCK_OF[item.source] for item in items] + [SUMMARY_BLOCK] * (summary is not None)
+def write(items: Sequence[Item], *, has_summary: bool) -> Pieces:
+    """Return the pieces of the items, the last of which is the thread's summary if `has_summary`."""
+    blocks = [_BLOCK_OF[item.source] for item in items]
+    if has_summary:
+        blocks[-1] = SUMMARY_BLOCK
     known: dict[tuple[int, str], int] = {}
-    groups = [known.setdefault((block, item.header), len(known)) for block, item in zip(blocks, offered, strict=True)]
+    groups = [known.setdefault((block, item.header), len(known)) for block, item in zip(blocks, items, strict=True)]
     return Pieces(
         blocks=blocks,
         groups=groups,
         headers=[_header_line(header) for _, header in known],
-        full=[neutralise(item.text).strip() for item in offered],
-        lead=[_lead(item) for item in offered],
+        full=[neutralise(item.text).strip() for item in items],
+        lead=[_lead(item) for item in items],
     )
 
 

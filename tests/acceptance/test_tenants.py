@@ -47,7 +47,9 @@ async def victims_ids(site: Site) -> dict[str, str]:
     ingested = await admin.Ingest(knowledge_pb2.IngestRequest(base="handbook", path="a.md", content=content))
     template = knowledge_pb2.ASSIGNEE_LEVEL_TEMPLATE
     await admin.AssignBase(knowledge_pb2.AssignBaseRequest(base="handbook", level=template, ref="default"))
-    ask = context_pb2.AssembleContextRequest(thread_id="trip", message=f"What is {CANARY}?", model_id="gpt-4o", request_id="r-1")
+    ask = context_pb2.AssembleContextRequest(
+        thread_id="trip", message=f"What is {CANARY}?", model_id="gpt-4o", request_id="r-1"
+    )
     answer = (await agent.AssembleContext(ask)).assembly
     assert CANARY in str(answer), "the victim itself sees its things"
     return {
@@ -127,7 +129,11 @@ async def test_no_call_gives_a_stranger_anything(site: Site, victims_ids: dict[s
             names_victim = bool(scope["owner_id"]) or (bool(scope["tenant_id"]) and not shared)
             if not shared or method.name not in _TENANT_WIDE:
                 assert CANARY not in said, f"{method.full_name} {scope} told {stranger}: {said}"
-            if code is grpc.StatusCode.OK and "owner_id" in method.input_type.fields_by_name and stranger != "another tenant's admin":
+            if (
+                code is grpc.StatusCode.OK
+                and "owner_id" in method.input_type.fields_by_name
+                and stranger != "another tenant's admin"
+            ):
                 assert not names_victim, f"{method.full_name} {scope} let {stranger} act"
     await _check_untouched(site, victims_ids)
 

@@ -369,3 +369,43 @@ def test_an_outer_deadline_passes_through() -> None:
         assert remote.running == 0
 
     run(story())
+
+
+def test_a_call_that_opens_the_breaker_ends_with_its_own_failure_and_waits_for_nothing() -> None:
+    async def story() -> None:
+        endpoint = Endpoint("kb")
+        for _ in range(4):
+            with pytest.raises(AttemptsFailed):
+                await ask(endpoint, Remote([(0.01, BROKEN)]))
+        with pytest.raises(AttemptsFailed) as failed:
+            await ask(endpoint, Remote([(0.1, BUSY)]))
+        assert failed.value.__cause__ is BUSY
+        assert failed.value.report.breaker is BreakerState.OPEN
+        assert failed.value.report.elapsed_s == pytest.approx(0.1)
+        assert endpoint.budget.tokens == 10.0
+
+    run(story())
+
+
+def test_a_probe_is_not_hedged() -> None:
+    async def story() -> None:
+        endpoint = await known(0.1)
+        for _ in range(20):
+            with pytest.raises(AttemptsFailed):
+                await ask(endpoint, Remote([(0.01, BROKEN)]))
+            if endpoint.breaker.state(now_s()) is BreakerState.OPEN:
+                break
+        await asyncio.sleep(2.0)
+        assert (await ask(endpoint, Remote([(1.0, "slow")]), READ)).report.attempts == 1
+        assert endpoint.budget.tokens == 10.0
+
+    run(story())
+
+
+def test_answers_fill_the_retry_budget_again() -> None:
+    async def story() -> None:
+        endpoint = Endpoint("kb")
+        await ask(endpoint, Remote([(0.01, BUSY), (0.01, "found")]))
+        assert endpoint.budget.tokens == pytest.approx(9.1)
+
+    run(story())

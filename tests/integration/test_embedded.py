@@ -181,17 +181,23 @@ def is_alive(pid: int) -> bool:
     return status.exists() and not status.read_text().split(") ")[1].startswith("Z")
 
 
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Wait until it holds; fail after 30 s."""
+    give_up_at = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < give_up_at, "waited 30 s in vain"
+        time.sleep(0.001)
+
+
 def wait_for_initdb(directory: Path) -> None:
     """Wait until initdb has begun to write."""
-    while not list(directory.glob("pgdata.unfinished-*/PG_VERSION")):
-        time.sleep(0.001)
+    wait_until(lambda: bool(list(directory.glob("pgdata.unfinished-*/PG_VERSION"))))
 
 
 def kill_server(data_dir: Path) -> None:
     """Kill the postmaster and wait until it is gone or a zombie."""
     os.kill(serving_pid(data_dir), signal.SIGKILL)
-    while postmaster.serving_pid(data_dir / "pgdata") is not None:
-        time.sleep(0.001)
+    wait_until(lambda: postmaster.serving_pid(data_dir / "pgdata") is None)
 
 
 async def test_data_is_kept_between_runs_and_nothing_runs_after_the_stop(new_dir: NewDir) -> None:
@@ -304,8 +310,8 @@ async def test_a_user_that_keeps_it_running_sees_it_come_back(data_dir: Path) ->
         keeper = asyncio.create_task(postgres.keep_running())
         killed = serving_pid(data_dir)
         kill_server(data_dir)
-        while postmaster.serving_pid(data_dir / "pgdata") in {None, killed}:  # noqa: ASYNC110  # another process
-            await asyncio.sleep(0.01)
+        pgdata = data_dir / "pgdata"
+        await asyncio.to_thread(wait_until, lambda: postmaster.serving_pid(pgdata) not in {None, killed})
         await postgres.start()
         assert await fetch(postgres.dsn, "SELECT 1") == 1
         keeper.cancel()
@@ -315,8 +321,7 @@ async def test_a_user_that_keeps_it_running_sees_it_come_back(data_dir: Path) ->
 @contextlib.contextmanager
 def a_zombie() -> Iterator[int]:
     process = subprocess.Popen(["/bin/true"])
-    while is_alive(process.pid):
-        time.sleep(0.001)
+    wait_until(lambda: not is_alive(process.pid))
     yield process.pid
     process.wait()
 

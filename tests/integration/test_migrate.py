@@ -131,8 +131,9 @@ async def test_after_a_kill_in_the_middle_the_next_run_completes(
     folder(tmp_path, f"{first_line}CREATE TABLE IF NOT EXISTS a (n int); SELECT pg_sleep(600); CREATE TABLE b (n int);")
     killed = start_migrating(empty_database, tmp_path)
     sleeping = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'"
-    while not await fetch(empty_database, sleeping):
-        pass
+    async with asyncio.timeout(30):
+        while not await fetch(empty_database, sleeping):
+            pass
     killed.kill()
     killed.wait()
     folder(tmp_path, f"{first_line}CREATE TABLE IF NOT EXISTS a (n int); SELECT pg_sleep(0); CREATE TABLE b (n int);")

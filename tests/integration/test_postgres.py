@@ -49,6 +49,7 @@ from store.scope import Scope
 ADA = Scope(uuid4(), uuid4())
 BOB = Scope(ADA.tenant_id, uuid4())
 EVE = Scope(uuid4(), uuid4())
+PATIENCE_S = 30
 CONFIG = PoolsConfig(turn_connections=2, background_connections=2, turn_acquire_deadline_s=5.0)
 
 SCHEMA = """
@@ -118,8 +119,9 @@ async def as_admin(dsn: str, query: str, *arguments: object) -> Any:
 async def wait_until_active(dsn: str, query: str, count: int = 1) -> None:
     """Wait until the server runs this many queries that begin so."""
     active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE $1 || '%'"
-    while await as_admin(dsn, active, query) != count:
-        pass
+    async with asyncio.timeout(PATIENCE_S):
+        while await as_admin(dsn, active, query) != count:
+            pass
 
 
 async def assert_clean(pools: Pools, size: int = CONFIG.turn_connections) -> None:
@@ -455,16 +457,21 @@ async def test_vectors_are_an_option_from_a_version_on(vector: dict[str, str], e
     assert (await check_server(server)).has_vector is expected
 
 
+async def next_of(heard: asyncio.Queue[Notice | str]) -> Notice | str:
+    async with asyncio.timeout(PATIENCE_S):
+        return await heard.get()
+
+
 async def test_notices_arrive_and_a_lost_connection_is_made_again(dsn: str) -> None:
     heard: asyncio.Queue[Notice | str] = asyncio.Queue()
     listener = Listener(heard.put_nowait, lambda: heard.put_nowait("connected"))
     task = asyncio.create_task(listen(dsn, ["profile_changed", "odd channel"], listener))
     for _ in range(2):
-        assert await heard.get() == "connected"
+        assert await next_of(heard) == "connected"
         await as_admin(dsn, "SELECT pg_notify('profile_changed', 'é')")
-        assert await heard.get() == Notice("profile_changed", "é")
+        assert await next_of(heard) == Notice("profile_changed", "é")
         await as_admin(dsn, "SELECT pg_notify('odd channel', '')")
-        assert await heard.get() == Notice("odd channel", "")
+        assert await next_of(heard) == Notice("odd channel", "")
         await as_admin(
             dsn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND pid > 0"
         )

@@ -142,6 +142,11 @@ class TestOpenAI:
         assert [one["function"]["arguments"] for one in messages[1]["tool_calls"]] == ['{"q": "ä"}', '{"q": 2}']
         assert [(one["tool_call_id"], one["content"]) for one in messages[2:4]] == [("a", "first"), ("b", "second")]
 
+    def test_two_calls_of_one_id_keep_their_own_results(self) -> None:
+        asked = Message("assistant", parts=(ToolCall("a", "search", {"q": 1}), ToolCall("a", "search", {"q": 2})))
+        messages = to_openai(Conversation("Well?", (asked, result("a", "first"), result("a", "second"))))["messages"]
+        assert [one["content"] for one in messages if one["role"] == "tool"] == ["first", "second"]
+
     def test_the_system_text_is_one_leading_message(self) -> None:
         blocks = [SystemBlock("wiki", is_cache_point=True), SystemBlock("  "), SystemBlock("memory")]
         messages = to_openai(Conversation("Hi", blocks=blocks, system="Be brief."))["messages"]

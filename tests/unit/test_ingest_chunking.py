@@ -89,16 +89,31 @@ def test_every_character_lands_in_exactly_one_chunk_and_none_is_too_large(
     assert chunks == chunk(whole, count=counted, limits=limits)
 
 
+GRAPHEMES = [
+    "a",
+    "é",
+    "e\u0301\u0302",
+    "👩\u200d👩\u200d👧",
+    "🇫🇷",
+    "👍🏽",
+    "क्षि",
+    "한",
+    "\u1112\u1161\u11ab",
+    "港",
+    "、",
+    " ",
+    "x\u200d",
+]
+
+
 @settings(deadline=None)
-@given(st.lists(st.text(st.sampled_from("aé👩\u200d👧🇫🇷क्षिह한글\u0301"), max_size=400), max_size=4))
-def test_graphemes_are_never_parted(pieces: list[str]) -> None:
-    whole = document(*(Part("paragraph", piece) for piece in pieces))
-    chunks = chunk(whole, count=by_bytes, limits=ChunkLimits(target_tokens=120, max_tokens=200, min_tokens=10))
-    graphemes = [match.span() for match in regex.finditer(r"\X", whole.text)]
-    starts = {start for start, _ in graphemes}
-    longest = max((len(whole.text[start:end].encode()) for start, end in graphemes), default=0)
-    if longest <= 60:
-        assert all(one.start in starts for one in chunks)
+@given(st.lists(st.sampled_from(GRAPHEMES), min_size=120, max_size=250).map("".join))
+def test_graphemes_are_never_parted(text: str) -> None:
+    whole = document(Part("paragraph", text))
+    chunks = chunk(whole, count=by_bytes, limits=ChunkLimits(target_tokens=60, max_tokens=100, min_tokens=10))
+    starts = {match.start() for match in regex.finditer(r"\X", whole.text)}
+    assert len(chunks) > 1
+    assert all(one.start in starts for one in chunks)
 
 
 @settings(deadline=None)
@@ -154,18 +169,19 @@ def test_code_keeps_its_indentation_across_chunks() -> None:
     assert [line for one in chunks for line in one.text.split("\n")] == lines
 
 
-def test_a_heading_stays_with_what_stands_under_it() -> None:
-    given_parts = [
-        part
-        for number in range(20)
-        for part in (
-            Part("heading", f"Head {number}", 2),
-            Part("paragraph", "Nine words make a line of this text here."),
-        )
-    ]
-    for one in chunk(document(*given_parts), count=by_words, limits=SMALL):
-        assert one.text.startswith("Head")
-        assert not one.text.split("\n\n")[-1].startswith("Head")
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 25), min_size=1, max_size=20))
+def test_a_heading_stays_with_what_stands_under_it(sizes: list[int]) -> None:
+    inner = [(Part("heading", "Head", 2), Part("paragraph", "word " * size)) for size in sizes]
+    tops = Part("heading", "Top", 1), Part("heading", "Top", 1), Part("paragraph", "word " * 25)
+    chunks = chunk(document(tops[0], *(part for two in inner for part in two), *tops[1:]), count=by_words, limits=SMALL)
+    assert [one.text for one in chunks if one.text.endswith(("Head", "Top"))] == []
+
+
+def test_a_paragraphs_end_is_worth_missing_the_target() -> None:
+    paragraph = "Eight words make up this sentence right here. " * 3
+    chunks = chunk(document(*[Part("paragraph", paragraph)] * 9), count=by_words, limits=SMALL)
+    assert texts(chunks) == [paragraph.strip()] * 9
 
 
 def test_the_heading_path_is_what_all_of_the_chunk_stands_under() -> None:

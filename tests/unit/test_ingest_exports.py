@@ -82,7 +82,7 @@ CLAUDE = [
 ]
 
 
-def post(after_s: float, text: str, user: str = "U1", **more: Any) -> dict[str, Any]:
+def post(after_s: float, text: str, user: str | None = "U1", **more: Any) -> dict[str, Any]:
     return {"type": "message", "user": user, "text": text, "ts": f"{SECONDS + after_s:.6f}"} | more
 
 

@@ -89,6 +89,7 @@ def test_broken_lines_are_named_and_the_rest_is_read() -> None:
             jsonl(good), b"{broken", b"", b"[1]", jsonl({"role": "wizard", "content": "x"}), jsonl({"role": "user"}),
             b'{"role": "user", "content": "caf\xe9"}', b'{"role": "user", "content": "x", "n": NaN}',
             b'{"role": "user", "content": "x", "n": 1e999}', b'{"a":' * 5000 + b"1" + b"}" * 5000, b"7" * 5000,
+            b'{"a":' * 100 + b"1" + b"}" * 100,
             jsonl(good),
         ]
     )  # fmt: skip
@@ -104,6 +105,7 @@ def test_broken_lines_are_named_and_the_rest_is_read() -> None:
         ("line 9", "it"),
         ("line 10", "it"),
         ("line 11", "it"),
+        ("line 12", "it"),
     ]
     assert str(skipped[0]).startswith("chat.jsonl, line 2: column 2 is not JSON (")
     assert "write one JSON object on each line" in skipped[0].reason

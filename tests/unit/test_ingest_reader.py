@@ -145,7 +145,10 @@ def test_a_tree_is_walked_in_order_without_hidden_version_control_and_cache_file
     tree(
         tmp_path,
         "b.md",
+        "d/1",
         "a/z.md",
+        "e/1",
+        "c/1",
         "a/b/c.txt",
         ".hidden.md",
         ".git/config",
@@ -153,8 +156,7 @@ def test_a_tree_is_walked_in_order_without_hidden_version_control_and_cache_file
         "node_modules/x.md",
         "__pycache__/x",
     )
-    assert found(tmp_path) == ["b.md", "a/z.md", "a/b/c.txt"]
-    assert found(tmp_path) == found(tmp_path)
+    assert found(tmp_path) == ["b.md", "a/z.md", "a/b/c.txt", "c/1", "d/1", "e/1"]
 
 
 def test_links_never_lead_out_of_the_tree_or_in_circles(tmp_path: Path) -> None:

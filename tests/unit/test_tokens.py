@@ -1,21 +1,15 @@
-"""Counting: equal to the reference on hostile text, additive over pieces, and the same from stored counts."""
+"""Meters: additive over pieces, the same from stored counts, cautious where they estimate, right for every model."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
-from pathlib import Path
-
 import pytest
-import tiktoken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import encodings
 from models.calibration import Calibration
 from models.catalog import CATALOG
-from models.encodings import ENCODINGS, EncodingName
-from models.errors import RankFileUnusable, TokenizerPanicked, TokenizersDisagree, UncountableText
+from models.encodings import ENCODINGS
+from models.errors import UncountableText
 from models.estimates import CLASSES, WEIGHTS, class_counts
 from models.prices import Model, Window
 from models.tokens import (
@@ -26,7 +20,6 @@ from models.tokens import (
     meter_for,
     recalled_counts,
     stored_counts,
-    warm,
 )
 
 HOSTILE = (
@@ -46,7 +39,7 @@ HOSTILE = (
 )
 METERS: tuple[Meter, ...] = (
     *(ExactMeter(encoding, 0.005) for encoding in ENCODINGS),
-    *(EstimateMeter(family, ratio, 0.08) for family in WEIGHTS for ratio in (700, 1000, 1237, 2000)),
+    *(EstimateMeter(family, ratio, 0.08) for family in WEIGHTS for ratio in (700, 1237)),
 )
 
 # Without unassigned code points: what a later Unicode makes of them is where the two tokenizers may differ.
@@ -56,39 +49,6 @@ texts = st.lists(
 ).map("".join)
 openings = st.characters(exclude_categories=("Cs", "Cn")).filter(lambda sign: not sign.isspace() and sign != "/")
 lines = st.builds(lambda opening, rest: f"{opening}{rest}\n", openings, texts)
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_the_fast_tokenizer_counts_as_the_reference(encoding: EncodingName) -> None:
-    corpus = [*HOSTILE, *(a + b for a in HOSTILE for b in HOSTILE)]
-    reference = encodings.reference(encoding)
-    assert encodings.count(corpus, encoding) == [len(reference.encode_ordinary(text)) for text in corpus]
-    encodings.verify(encoding)
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@settings(max_examples=150, deadline=None)
-@given(text=texts)
-def test_the_fast_tokenizer_counts_as_the_reference_on_any_text(encoding: EncodingName, text: str) -> None:
-    assert encodings.count_one(text, encoding) == encodings.reference_count(text, encoding)
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_the_reference_is_what_tiktoken_builds_itself(
-    encoding: EncodingName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # tiktoken looks for a rank file under the sha1 of its address, and checks its sha256 before it takes it.
-    for name in ("o200k_base", "cl100k_base"):
-        address = f"https://openaipublic.blob.core.windows.net/encodings/{name}.tiktoken"
-        (tmp_path / hashlib.sha1(address.encode()).hexdigest()).write_bytes(encodings.rank_file(name))
-    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
-    theirs, ours = tiktoken.get_encoding(encoding), encodings.reference(encoding)
-    assert ours._pat_str == theirs._pat_str
-    assert ours._mergeable_ranks == theirs._mergeable_ranks
-
-
-def test_a_special_token_in_a_text_is_plain_text() -> None:
-    assert all(encodings.count_one("<|endoftext|>", encoding) > 1 for encoding in ENCODINGS)
 
 
 @pytest.mark.parametrize("meter", [ExactMeter("o200k_base", 0.0), EstimateMeter("claude_3", 1000, 0.0)])
@@ -101,8 +61,6 @@ def test_a_lone_surrogate_is_refused_with_its_place_and_what_to_do(meter: Meter,
         stored_counts(batch[-1])
     with pytest.raises(UncountableText):
         class_counts(batch[-1])
-    with pytest.raises(UncountableText):
-        encodings.reference_count(batch[-1], "o200k_base")
 
 
 @pytest.mark.parametrize("unit", [" ", "a", "A", "\n", "\t", "0", "的", "\0", "😀"])
@@ -111,34 +69,6 @@ def test_a_megabyte_of_one_sign_costs_no_more_than_its_parts(unit: str) -> None:
     part = unit * (len(megabyte) // 8)
     for meter in (ExactMeter("o200k_base", 0.0), EstimateMeter("claude_4_7", 1000, 0.0)):
         assert 0 < meter.count_one(megabyte) <= 8 * meter.count_one(part) + 8
-
-
-def test_a_panic_of_the_native_code_becomes_a_named_error() -> None:
-    with pytest.raises(TokenizerPanicked, match="split the text"):
-        encodings.reference_count(" " * 1_500_000, "o200k_base")
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"not gzip", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"]
-)
-def test_a_damaged_rank_file_is_refused(content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = tmp_path / "bpe_openai" / "data"
-    data.mkdir(parents=True)
-    (data.parent / "__init__.py").touch()
-    (data / "o200k_base.tiktoken.gz").write_bytes(content)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    importlib.invalidate_caches()
-    with pytest.raises(RankFileUnusable, match=r"reinstall `bpe-openai`.*o200k_base"):
-        encodings.rank_file("o200k_base")
-    (data / "o200k_base.tiktoken.gz").unlink()
-    with pytest.raises(RankFileUnusable, match="FileNotFoundError"):
-        encodings.rank_file("o200k_base")
-
-
-def test_a_disagreement_between_the_tokenizers_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toktok.truncate", lambda text, most, encoding: (text, 1))
-    with pytest.raises(TokenizersDisagree, match="o200k_base: 1 instead of"):
-        encodings.verify("o200k_base")
 
 
 @pytest.mark.parametrize("meter", METERS, ids=lambda meter: f"{meter.name}-{meter.ratio}")
@@ -171,10 +101,10 @@ def test_no_text_costs_nothing_but_the_empty_one() -> None:
 
 
 def test_characters_fall_into_classes_by_script() -> None:
-    counted = dict(zip(CLASSES, class_counts("Ab 1é Жд مر नम 東京 서울 👍!"), strict=True))
+    counted = dict(zip(CLASSES, class_counts("Ab 1é Жд مر नម 東京 서울 — 👍!"), strict=True))
     assert counted == {
-        "ascii": 11, "upper": 1, "digit": 1, "mark": 1, "space": 7, "latin": 1, "greek_cyrillic": 2, "semitic": 2,
-        "indic": 2, "east_asian": 4, "astral": 1,
+        "ascii": 12, "upper": 1, "digit": 1, "mark": 1, "space": 8, "latin": 1, "greek_cyrillic": 2, "semitic": 2,
+        "indic": 2, "other": 5, "astral": 1,
     }  # fmt: skip
 
 
@@ -254,8 +184,3 @@ def test_a_models_calibration_has_one_key_for_every_way_to_call_it() -> None:
 def test_a_model_of_the_settings_gets_the_tokenizer_it_names() -> None:
     catalog = CATALOG.having([Model("house-model", Window(32_000), "mistral_tekken")])
     assert meter_for("house-model", catalog=catalog).name == "mistral_tekken"
-
-
-def test_warming_loads_every_encoding() -> None:
-    warm()
-    warm(("o200k_base",))

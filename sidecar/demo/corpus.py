@@ -1,0 +1,88 @@
+"""The demo's data as values. Reads the files of this package and the project's own documents; sends nothing."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from sidecar.ingest.conversation import ImportedTurn
+from sidecar.ingest.conversations import conversations_at
+from sidecar.ingest.memories import ImportedMemory, read_memories
+from store.pages import NewPage, NewSection
+
+TENANT = "demo"
+OWNER = "mara"
+AGENT = "assistant"
+BASE = "demo"
+THREAD = "toronto-and-austin"
+TITLE = "Toronto and Austin"
+MODEL = "gpt-4o"
+BUDGET_TOKENS = 3000
+
+_DATA = Path(__file__).parent / "data"
+_QUESTION = "question-03"
+_DISTRIBUTION = "context-sidecar"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A document: its path in the knowledge base, and its bytes."""
+
+    path: str
+    content: bytes
+
+
+def memories() -> list[ImportedMemory]:
+    """Return the journal, oldest entry first."""
+    found = read_memories("memories.jsonl", (_DATA / "memories.jsonl").read_bytes())
+    return [one for one in found if isinstance(one, ImportedMemory)]
+
+
+def turns() -> list[ImportedTurn]:
+    """Return the conversation, oldest turn first."""
+    found = conversations_at(_DATA / "thread.jsonl")
+    return [turn for one in found if not hasattr(one, "reason") for turn in one.turns]
+
+
+def message() -> str:
+    """Return the question: its answer stands partly in the thread, the documents, the memories and the pages."""
+    lines = (_DATA / "questions.jsonl").read_text(encoding="utf-8").splitlines()
+    return next(str(one["message"]) for one in map(json.loads, lines) if one["id"] == _QUESTION)
+
+
+def pages() -> list[NewPage]:
+    """Return the wiki pages."""
+    lines = (_DATA / "pages.jsonl").read_text(encoding="utf-8").splitlines()
+    return [_page(json.loads(line)) for line in lines]
+
+
+def documents() -> list[File]:
+    """Return the person's documents, and the project's own from the checkout, or from the installed package."""
+    own = [File(path.name, path.read_bytes()) for path in sorted((_DATA / "documents").iterdir())]
+    return [*own, *_project_documents(Path(__file__).parents[2])]
+
+
+def _project_documents(checkout: Path) -> list[File]:
+    if (checkout / "pyproject.toml").is_file():
+        found = [checkout / "README.md", *sorted((checkout / "docs").glob("*.md"))]
+        return [File(f"project/{path.name}", path.read_bytes()) for path in found if path.is_file()]
+    readme = metadata.metadata(_DISTRIBUTION).json.get("description")
+    return [File("project/README.md", readme.encode())] if isinstance(readme, str) and readme.strip() else []
+
+
+def _page(line: dict[str, Any]) -> NewPage:
+    sections = tuple(
+        NewSection(one["slug"], one["heading"], one["body_md"], tuple(one["source_ids"])) for one in line["sections"]
+    )
+    return NewPage(
+        type=line["type"],
+        slug=line["slug"],
+        title=line["title"],
+        summary=line["summary"],
+        sections=sections,
+        aliases=tuple(line["aliases"]),
+        tags=tuple(line["tags"]),
+    )

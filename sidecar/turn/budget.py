@@ -1,0 +1,209 @@
+"""Who is asked next when the pool is given out.
+
+The order of offers, always the same: the recent turns where the thread comes first (never what floors are still owed);
+each source's floor; tiers of priority; then what is left: leads made full, older history, candidates below the relevance
+knee, older turns. An offer that finds no room is passed over and the next one made, so an item is refused for its own size only.
+
+Why a larger budget never loses what first tells two budgets apart: the offers up to there were answered alike, so the
+larger one has more left. Why a raised priority never costs a source: its offers and the others' keep their own order and
+its own come earlier, so at the first of its offers answered otherwise more is left for it; what it gains there is more
+than all that the other run still had to give (for items that nothing else says or stands for).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from sidecar.turn.fuse import is_calibrated, relevance
+from sidecar.turn.items import Form, Source
+from sidecar.turn.ledger import NO_LIMIT, Ledger, Stock
+from sidecar.turn.pairs import Unit
+from sidecar.turn.profile import Allocation, Profile
+
+_LEFT_OVER = "what was left"
+_LAST_TIER = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a pool is wanted for: the stock, the turns of the last exchange, and the units before it, newest first.
+
+    `whole_turn_ids` names the turns of the exchange that go in uncut, `turn_count` counts all that go in.
+    """
+
+    stock: Stock
+    whole_turn_ids: frozenset[str]
+    turn_count: int
+    older: Sequence[Unit]
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A pool given out: the books, and how many of the older units are in the window."""
+
+    ledger: Ledger
+    older_count: int
+
+
+def share(wanted: Wanted, profile: Profile, pool_tokens: int) -> Shared:
+    """Return how `pool_tokens`, which is what the last exchange leaves of the pool, are given out."""
+    sharing = _Sharing(wanted, profile, pool_tokens)
+    sharing.run()
+    return Shared(sharing.ledger, sharing.older_count)
+
+
+class _Sharing:
+    """One pool being given out under one profile. Items go by their places in the stock, which are their order."""
+
+    def __init__(self, wanted: Wanted, profile: Profile, pool_tokens: int) -> None:
+        stock = wanted.stock
+        self._notice_tokens = stock.prices.notice if stock.items else 0
+        self.ledger = Ledger(stock, pool_tokens - self._notice_tokens)
+        self.ledger.show(wanted.whole_turn_ids, 0)
+        self.older_count = 0
+        self._wanted, self._profile = wanted, profile
+        self._turn_count, self._tail_tokens = wanted.turn_count, 0
+        self._firsts: dict[int, tuple[int, int]] | None = None
+        self._summary = len(stock.items) - 1 if stock.has_summary else None
+        self._places: dict[Source, list[int]] = {source: [] for source in Source}
+        for place, item in enumerate(stock.items):
+            if place != self._summary:
+                self._places[item.source].append(place)
+        ceilings = {source: _limit(profile.knobs(source).ceiling_tokens) for source in Source}
+        self._limits = [ceilings[item.source] for item in stock.items]
+        short, whole = Form.LEAD, Form.FULL
+        self._forms = [short if lead else whole for lead in stock.prices.lead]
+        self._first_tokens = [lead or full for lead, full in zip(stock.prices.lead, stock.prices.full, strict=True)]
+        if self._summary is not None:
+            self._forms[self._summary] = Form.SUMMARY
+        self._is_telling = self._above_knee()
+
+    def run(self) -> None:
+        """Make every offer, in order."""
+        thread = self._profile.knobs(Source.THREAD)
+        is_capped = self._profile.allocation is not Allocation.SEED_ORDER
+        tail_tokens = self._profile.history_tail_tokens if is_capped else NO_LIMIT
+        tiers = self._tiers()
+        is_thread_first = 0 in tiers or thread.priority <= min(tiers, default=thread.priority)
+        if is_thread_first:
+            self._extend_window(tail_tokens, owed_tokens=self._owed_tokens())
+        self._fill_floors()
+        for priority in sorted({*tiers, thread.priority}):
+            if priority == thread.priority and not is_thread_first:
+                self._extend_window(tail_tokens, owed_tokens=self._owed_tokens())
+            self._offer(tiers.get(priority, ()), f"priority {priority}" if priority else "relevance")
+        self._spill_over()
+        self._extend_window(NO_LIMIT, owed_tokens=0)
+
+    def _above_knee(self) -> list[bool]:
+        """Return which items may take part in a tier. Without calibrated relevances, or in seed order, all may."""
+        profile, items = self._profile, self._wanted.stock.items
+        ranked = items[: self._summary]
+        if profile.allocation is not Allocation.PRIORITY or not is_calibrated(ranked):
+            return [True] * len(items)
+        return [relevance(item) >= profile.relevance_knee for item in items]
+
+    def _tiers(self) -> dict[int, list[int]]:
+        """Return the places of each tier by its priority; where all is pooled, one tier of all, before any priority."""
+        if self._profile.allocation is Allocation.POOLED:
+            return {0: sorted(place for places in self._places.values() for place in places)}
+        tiers: dict[int, list[int]] = {}
+        for source, places in self._places.items():
+            if source is not Source.THREAD and places:
+                tier = tiers.setdefault(self._profile.knobs(source).priority, [])
+                tier += [place for place in places if self._is_telling[place]]
+        return {priority: sorted(places) for priority, places in tiers.items()}
+
+    def _fill_floors(self) -> None:
+        for source in sorted(Source, key=lambda source: self._profile.knobs(source).priority):
+            floor = self._floor(source)
+            small = [place for place in self._places[source] if self._first_tokens[place] <= floor]
+            if small:
+                firsts = [place for place in small if self._is_first_of_kin(place)]
+                self.ledger.offer(firsts, f"floor of {source}", self._forms, [floor] * len(self._forms))
+
+    def _offer(self, places: Iterable[int], asked: str) -> None:
+        self.ledger.offer(places, asked, self._forms, self._limits)
+
+    def _spill_over(self) -> None:
+        """Give out what the tiers left: leads made full, older history, candidates below the knee, leads again."""
+        ledger = self.ledger
+        self._upgrade()
+        evidence = [place for place in self._places[Source.THREAD] if self._is_telling[place]]
+        self._offer(evidence, "older turns that answer")
+        if self._summary is not None:
+            self._offer([self._summary], "summary of older turns")
+        unasked = [
+            place for place, is_telling in enumerate(self._is_telling) if not is_telling and place != self._summary
+        ]
+        self._offer(unasked, "below the relevance knee")
+        if ledger.has_freed:
+            self._offer(sorted({*range(len(self._forms))} - {self._summary}), _LEFT_OVER)
+        self._upgrade()
+        if not ledger.kept:
+            ledger.left_tokens += self._notice_tokens
+
+    def _upgrade(self) -> None:
+        for place in sorted(place for place in self.ledger.kept if self.ledger.forms[place] is Form.LEAD):
+            if place in self.ledger.kept:
+                self.ledger.upgrade(place, _LEFT_OVER, self._limits[place])
+
+    def _extend_window(self, tail_tokens: int, *, owed_tokens: int) -> None:
+        """Take in older units, newest first, up to the first that does not fit: a window has no holes."""
+        for unit in self._wanted.older[self.older_count :]:
+            turns = self._turn_count + len(unit.turns)
+            tokens = self._tail_tokens + unit.tokens
+            fits = turns <= self._profile.history_turns and tokens <= tail_tokens
+            fits = fits and unit.tokens <= self.ledger.left_tokens - owed_tokens
+            self.ledger.steps.append((unit.turns[-1].id, Form.FULL, fits))
+            if not fits:
+                return
+            self._turn_count, self._tail_tokens = turns, tokens
+            self.older_count += 1
+            self.ledger.show([turn.id for turn in unit.turns], unit.tokens)
+
+    def _owed_tokens(self) -> int:
+        """Return what floors may still claim: of each source its floor, or all that it offers where that is less."""
+        prices, pieces = self._wanted.stock.prices, self._wanted.stock.pieces
+        owed = 0
+        for source, places in self._places.items():
+            if places and (floor := self._floor(source)):
+                groups = {pieces.groups[place] for place in places}
+                offered = sum(self._first_tokens[place] for place in places)
+                offered += sum(prices.headers[group] for group in groups) + prices.fences[pieces.blocks[places[0]]]
+                owed += max(0, min(floor, offered) - self.ledger.spent[source])
+        return owed
+
+    def _floor(self, source: Source) -> int:
+        knobs = self._profile.knobs(source)
+        return min(knobs.floor_tokens, _limit(knobs.ceiling_tokens))
+
+    def _is_first_of_kin(self, place: int) -> bool:
+        """Return whether tiers would ask this item before all that say the same: floors must not turn that round."""
+        if place not in self._wanted.stock.kinship.akin:
+            return True
+        if self._firsts is None:
+            self._firsts = self._first_of_each_kind()
+        kinship = self._wanted.stock.kinship
+        kind = kinship.kinds[place]
+        rivals = [self._firsts[one] for one in (kind, *kinship.alike.get(kind, ())) if one in self._firsts]
+        return self._standing(place) <= min(rivals)
+
+    def _first_of_each_kind(self) -> dict[int, tuple[int, int]]:
+        kinds = self._wanted.stock.kinship.kinds
+        firsts: dict[int, tuple[int, int]] = {}
+        for place in range(len(self._forms)):
+            standing = self._standing(place)
+            firsts[kinds[place]] = min(standing, firsts.get(kinds[place], standing))
+        return firsts
+
+    def _standing(self, place: int) -> tuple[int, int]:
+        """Return when an item is asked among those that say the same: its tier, and its place there."""
+        source = self._wanted.stock.items[place].source
+        is_late = source is Source.THREAD or not self._is_telling[place]
+        return (_LAST_TIER if is_late else self._profile.knobs(source).priority, place)
+
+
+def _limit(ceiling_tokens: int | None) -> int:
+    return NO_LIMIT if ceiling_tokens is None else ceiling_tokens

@@ -1,0 +1,221 @@
+"""The fitting of a turn, told as a sentence: what is offered and how it is akin, what each piece costs, what the thread
+keeps verbatim, who gets room, and how it is written down.
+
+An assembly and the replay of one run through the same `fit`, so they cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from sidecar.turn import history
+from sidecar.turn.budget import Shared, Wanted, share
+from sidecar.turn.dedupe import relate
+from sidecar.turn.history import Exchange, History, TurnFate
+from sidecar.turn.items import (
+    Decision,
+    Fate,
+    Form,
+    HistorySummary,
+    HistoryTurn,
+    Item,
+    Meter,
+    Ref,
+    Source,
+    SourceReport,
+)
+from sidecar.turn.ledger import Ledger, Refusal, Step, Stock
+from sidecar.turn.offers import Offers, gather
+from sidecar.turn.pieces import price, write
+from sidecar.turn.pool import Pool, Spent, pool_of
+from sidecar.turn.profile import Profile
+from sidecar.turn.render import Message, Page, Rendering, render
+from store.texts import Signature
+
+__all__ = ["Fitted", "Fitting", "Share", "Spent", "fit", "pool_of"]
+
+SUMMARY_ID = "thread-summary"
+SUMMARY_HEADER = "Earlier in this thread"
+DEFAULT_CACHE_MINIMUM_TOKENS = 1024
+
+# Like no other text: a summary says what turns say, which lineage tells better than wording.
+_NO_KIN = Signature(-1, 0, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Fitting:
+    """Everything that a turn's context is decided on, but the meter."""
+
+    profile: Profile
+    window_tokens: int
+    spent: Spent = field(default_factory=Spent)
+    reports: tuple[SourceReport, ...] = ()
+    history: tuple[HistoryTurn, ...] = ()
+    summary: HistorySummary | None = None
+    seen_item_ids: frozenset[str] = frozenset()
+    fence_tag: str = "000000"
+    cache_minimum_tokens: int = DEFAULT_CACHE_MINIMUM_TOKENS
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one source offered and got: counts of its items (for the thread, of its turns too), and tokens.
+
+    included + shortened + dropped = offered. `included_tokens` counts its fence and headers; `offered_tokens` is the
+    full text of all that competed.
+    """
+
+    source: Source
+    offered_count: int = 0
+    included_count: int = 0
+    shortened_count: int = 0
+    dropped_count: int = 0
+    included_tokens: int = 0
+    offered_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A turn's context with every decision that led to it. Fates come in the order of the context, then the others."""
+
+    pool: Pool
+    rendering: Rendering
+    fates: tuple[Fate, ...]
+    turn_fates: tuple[TurnFate, ...]
+    shares: tuple[Share, ...]
+    steps: tuple[Step, ...]
+    is_exchange_cut: bool
+
+
+def fit(question: Fitting, meter: Meter) -> Fitted:
+    """Return the context that fits the question's pool. Raises PoolTooSmall."""
+    profile = question.profile
+    pool = pool_of(profile, window_tokens=question.window_tokens, spent=question.spent, meter=meter)
+    offers = gather(question.reports, profile, question.seen_item_ids)
+    thread = history.read(question.history if profile.knobs(Source.THREAD).enabled else ())
+    stock = _stock(question, offers, thread, meter)
+    exchange = history.fit_exchange(thread, pool.pool_tokens, meter)
+    wanted = Wanted(stock, exchange.whole_turn_ids, len(exchange.turns), thread.older)
+    shared = share(wanted, profile, pool.pool_tokens - exchange.tokens)
+    messages = _messages(exchange, thread, shared)
+    rendering = _rendered(shared.ledger, messages, question, pool, meter)
+    fates = _fates(shared.ledger, rendering, offers)
+    turn_fates = tuple(history.fates(thread, exchange, shared.older_count))
+    return Fitted(
+        pool=pool,
+        rendering=rendering,
+        fates=fates,
+        turn_fates=turn_fates,
+        shares=_shares(fates, turn_fates, shared.ledger),
+        steps=tuple(shared.ledger.steps),
+        is_exchange_cut=bool(exchange.cut or exchange.gone),
+    )
+
+
+def _stock(question: Fitting, offers: Offers, thread: History, meter: Meter) -> Stock:
+    """Return what the turn can be given, with the summary behind the items, priced."""
+    summary = _summary_item(question)
+    items = [*offers.items, summary] if summary else offers.items
+    seen = offers.seen
+    turn_ids = {turn.id for unit in (*thread.exchange, *thread.older) for turn in unit.turns}
+    pieces = write(items, has_summary=summary is not None)
+    return Stock(
+        items=items,
+        has_summary=summary is not None,
+        seen=seen,
+        pieces=pieces,
+        prices=price(pieces, question.fence_tag, meter),
+        kinship=relate([*items, *seen], turn_ids),
+    )
+
+
+def _summary_item(question: Fitting) -> Item | None:
+    """Return the thread's summary as an item that stands for the turns it covers."""
+    summary = question.summary
+    if summary is None or not summary.text.strip() or not question.profile.knobs(Source.THREAD).enabled:
+        return None
+    return Item(
+        id=SUMMARY_ID,
+        source=Source.THREAD,
+        text=summary.text,
+        rank=0,
+        relevance=0.0,
+        header=SUMMARY_HEADER,
+        provenance=tuple(Ref("turn", turn_id) for turn_id in summary.turn_ids),
+        stands_for=summary.turn_ids,
+        signature=_NO_KIN,
+    )
+
+
+def _messages(exchange: Exchange, thread: History, shared: Shared) -> list[Message]:
+    """Return the turns of the window as messages, oldest first."""
+    older = [turn for unit in reversed(thread.older[: shared.older_count]) for turn in unit.turns]
+    return [
+        Message(turn.id, turn.role, turn.text, turn.parts, turn.tokens, turn.id in exchange.cut)
+        for turn in (*older, *exchange.turns)
+    ]
+
+
+def _rendered(ledger: Ledger, messages: Sequence[Message], question: Fitting, pool: Pool, meter: Meter) -> Rendering:
+    """Return the context as rendered, never over the pool: what was taken in last goes out again while it is."""
+    before = question.spent.system_tokens + question.spent.tool_tokens
+    page = Page(question.fence_tag, before, question.cache_minimum_tokens)
+    rendering = render(ledger, messages, page, meter)
+    while rendering.tokens > pool.pool_tokens and ledger.kept:
+        ledger.withdraw(rendering.tokens - pool.pool_tokens)
+        rendering = render(ledger, messages, page, meter)
+    return rendering
+
+
+def _fates(ledger: Ledger, rendering: Rendering, offers: Offers) -> tuple[Fate, ...]:
+    """Return every item's fate: those in the context as they stand there, then the others, best first."""
+    kept = [_kept_fate(ledger, place, rendering.marks[place]) for place in rendering.order]
+    absent = (place for place in range(len(ledger.stock.items)) if place not in ledger.kept)
+    return (*kept, *(_absent_fate(ledger, place) for place in absent), *offers.refused)
+
+
+def _kept_fate(ledger: Ledger, place: int, mark: str) -> Fate:
+    stock, form, reason = ledger.stock, ledger.forms[place], ledger.kept[place]
+    item, tokens = stock.items[place], ledger.tokens[place]
+    if form is not Form.LEAD:
+        return Fate(item, Decision.KEPT, reason, form, tokens, mark, "", stock.pieces.full[place])
+    if refusal := ledger.refusals.get(place):
+        reason = f"{reason}; for the rest {_words(refusal)}"
+    return Fate(item, Decision.SHORTENED, reason, form, tokens, mark, "", stock.pieces.lead[place])
+
+
+def _absent_fate(ledger: Ledger, place: int) -> Fate:
+    item, sayer, refusal = ledger.stock.items[place], ledger.fallen.get(place), ledger.refusals.get(place)
+    if sayer:
+        return Fate(item, Decision.DEDUPED_INTO, f"{sayer.id} {sayer.how}", into=sayer.id)
+    return Fate(item, Decision.OVER_BUDGET, f"{refusal.asked}: {_words(refusal)}" if refusal else "there was no room")
+
+
+def _words(refusal: Refusal) -> str:
+    is_pool = refusal.cost_tokens > refusal.left_tokens
+    left = (
+        f"{refusal.left_tokens} were left in the pool" if is_pool else f"{refusal.left_to_source_tokens} to its source"
+    )
+    return f"it needs {refusal.cost_tokens} tokens and {left}"
+
+
+def _shares(fates: Sequence[Fate], turn_fates: Sequence[TurnFate], ledger: Ledger) -> tuple[Share, ...]:
+    """Return every source's share; the thread's holds its turns beside its items."""
+    decided = {source: Counter[Decision]() for source in Source}
+    for fate in fates:
+        decided[fate.item.source][fate.decision] += 1
+    decided[Source.THREAD].update(fate.decision for fate in turn_fates)
+    offered = dict.fromkeys(Source, 0)
+    for item, tokens in zip(ledger.stock.items, ledger.stock.prices.full, strict=True):
+        offered[item.source] += tokens
+    offered[Source.THREAD] += sum(fate.turn.tokens for fate in turn_fates)
+    included = ledger.spent | {Source.THREAD: ledger.spent[Source.THREAD] + sum(fate.tokens for fate in turn_fates)}
+    return tuple(_share(source, decided[source], included[source], offered[source]) for source in Source)
+
+
+def _share(source: Source, decided: Counter[Decision], included_tokens: int, offered_tokens: int) -> Share:
+    whole, shortened = decided[Decision.KEPT], decided[Decision.SHORTENED]
+    count = decided.total()
+    return Share(source, count, whole, shortened, count - whole - shortened, included_tokens, offered_tokens)

@@ -1,0 +1,193 @@
+"""The pool while it is given out: what is in, what it cost, what is left, and what need not be said any more.
+
+The one live thing of a turn. It knows no priorities: `budget` decides who is asked next, the ledger whether there is room.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sidecar.turn.dedupe import Kinship
+from sidecar.turn.items import Form, Item, Source
+from sidecar.turn.pieces import BLOCKS, Pieces, Prices
+
+NO_LIMIT = 1 << 60
+
+
+@dataclass(frozen=True, slots=True)
+class Stock:
+    """What a turn can be given, priced: the items in order, the thread's summary behind them if `has_summary`.
+
+    The kinship is that of the items and, behind them, of `seen`: items that the caller's history already holds.
+    """
+
+    items: Sequence[Item]
+    has_summary: bool
+    seen: Sequence[Item]
+    pieces: Pieces
+    prices: Prices
+    kinship: Kinship
+
+
+class Refusal(NamedTuple):
+    """Why an item found no room: where it was asked, what it would have cost, and what was left in pool and source."""
+
+    asked: str
+    cost_tokens: int
+    left_tokens: int
+    left_to_source_tokens: int
+
+
+class Sayer(NamedTuple):
+    """Who says what an item says: the id of an item or turn, and how."""
+
+    id: str
+    how: str
+
+
+Step = tuple[str, Form, bool]
+"""One decision on the way: the id of the item or turn that was asked, its form, and whether there was room."""
+
+
+class Ledger:
+    """Gives out a pool of tokens to items and turns, and keeps the books. Items go by their places in the stock."""
+
+    def __init__(self, stock: Stock, pool_tokens: int) -> None:
+        self.stock = stock
+        self.left_tokens = pool_tokens
+        self.spent = dict.fromkeys(Source, 0)
+        self.forms: list[Form | None] = [None] * len(stock.items)
+        self.tokens = [0] * len(stock.items)
+        self.kept: dict[int, str] = {}
+        self.refusals: dict[int, Refusal] = {}
+        self.fallen: dict[int, Sayer] = {}
+        self.steps: list[Step] = []
+        self.has_freed = False
+        self._in_block = [0] * len(BLOCKS)
+        self._in_group = [0] * len(stock.pieces.headers)
+        self._view: set[str] = set()
+        self._drawn: dict[str, list[int]] = defaultdict(list)
+        for place, turns in stock.kinship.turns.items():
+            for turn_id in turns:
+                self._drawn[turn_id].append(place)
+        self._said: dict[int, Sayer] = {}
+        self._stood_for: dict[int, Sayer] = {}
+        for place, item in enumerate(stock.seen, start=len(stock.items)):
+            self._said[stock.kinship.kinds[place]] = Sayer(item.id, "says the same, and the caller's history holds it")
+            self._stand_for(place, item.id)
+
+    def offer(self, places: Iterable[int], asked: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
+        """Ask items in turn and take in each for which there is room, in the pool and within its source's limit.
+
+        An item already in is passed over; one that something in the context says already falls to that.
+        """
+        items, pieces, prices, akin = self.stock.items, self.stock.pieces, self.stock.prices, self.stock.kinship.akin
+        in_block, in_group, spent, lead = self._in_block, self._in_group, self.spent, Form.LEAD
+        for place in places:
+            if place in self.kept or (place in akin and self._falls(place)):
+                continue
+            block, group, source, form = pieces.blocks[place], pieces.groups[place], items[place].source, forms[place]
+            tokens = cost = prices.lead[place] if form is lead else prices.full[place]
+            if not in_group[group]:
+                cost += prices.headers[group]
+            if not in_block[block]:
+                cost += prices.fences[block]
+            if cost > self.left_tokens or cost > limits[place] - spent[source]:
+                self._refuse(place, form, Refusal(asked, cost, self.left_tokens, limits[place] - spent[source]))
+                continue
+            in_group[group] += 1
+            in_block[block] += 1
+            spent[source] += cost
+            self.left_tokens -= cost
+            self._enter(place, form, tokens, asked)
+
+    def upgrade(self, place: int, asked: str, limit_tokens: int) -> None:
+        """Put the item's full text where its lead stands, if there is room for the rest."""
+        tokens, source = self.stock.prices.full[place], self.stock.items[place].source
+        cost = tokens - self.tokens[place]
+        left_to_source = limit_tokens - self.spent[source]
+        if cost > self.left_tokens or cost > left_to_source:
+            self._refuse(place, Form.FULL, Refusal(asked, cost, self.left_tokens, left_to_source))
+            return
+        self.left_tokens -= cost
+        self.spent[source] += cost
+        self._enter(place, Form.FULL, tokens, asked)
+
+    def show(self, turn_ids: Iterable[str], tokens: int) -> None:
+        """Take turns in verbatim: what was drawn from nothing but turns in view falls to them."""
+        self.left_tokens -= tokens
+        shown = set(turn_ids)
+        self._view |= shown
+        for place in sorted({place for turn_id in shown & self._drawn.keys() for place in self._drawn[turn_id]}):
+            turns = self.stock.kinship.turns[place]
+            if place not in self.fallen and self._view.issuperset(turns):
+                self._fall(place, Sayer(turns[0], "stands verbatim among the recent turns"))
+
+    def withdraw(self, tokens: int) -> None:
+        """Take out what went in last, until so many tokens are free or nothing is left."""
+        wanted = self.left_tokens + tokens
+        for place in reversed(list(self.kept)):
+            if self.left_tokens >= wanted:
+                return
+            self.refusals[place] = Refusal(self.kept.pop(place), self.tokens[place], 0, NO_LIMIT)
+            self._refund(place)
+
+    def _enter(self, place: int, form: Form, tokens: int, asked: str) -> None:
+        self.forms[place], self.tokens[place], self.kept[place] = form, tokens, asked
+        item = self.stock.items[place]
+        self.steps.append((item.id, form, True))
+        self.refusals.pop(place, None)
+        if place in self.stock.kinship.akin:
+            self._said[self.stock.kinship.kinds[place]] = Sayer(item.id, "says the same")
+            if form is Form.FULL:
+                self._stand_for(place, item.id)
+
+    def _refuse(self, place: int, form: Form, refusal: Refusal) -> None:
+        self.refusals[place] = refusal
+        self.steps.append((self.stock.items[place].id, form, False))
+
+    def _stand_for(self, place: int, item_id: str) -> None:
+        """Let what an item stands for fall to it: what is in makes room, what comes later is not taken in."""
+        kinship = self.stock.kinship
+        for covered in kinship.covers.get(place, ()):
+            sayer = self._stood_for[kinship.kinds[covered]] = Sayer(item_id, "stands for it")
+            if covered in self.kept:
+                self._fall(covered, sayer)
+
+    def _falls(self, place: int) -> bool:
+        """Return whether something in the context says what the item says; if so, it falls to that."""
+        if place in self.fallen:
+            return True
+        kinship = self.stock.kinship
+        kind = kinship.kinds[place]
+        alike = (kind, *kinship.alike.get(kind, ()))
+        sayer = next((self._said[one] for one in alike if one in self._said), None)
+        if sayer is None and self.stock.items[place].source is not Source.THREAD:
+            sayer = self._stood_for.get(kind)
+        if sayer:
+            self._fall(place, sayer)
+        return sayer is not None
+
+    def _fall(self, place: int, sayer: Sayer) -> None:
+        self.fallen[place] = sayer
+        self.refusals.pop(place, None)
+        if place in self.kept:
+            del self.kept[place]
+            self._refund(place)
+            self._said[self.stock.kinship.kinds[place]] = sayer
+
+    def _refund(self, place: int) -> None:
+        pieces, prices, source = self.stock.pieces, self.stock.prices, self.stock.items[place].source
+        block, group = pieces.blocks[place], pieces.groups[place]
+        self._in_group[group] -= 1
+        self._in_block[block] -= 1
+        refund = self.tokens[place]
+        refund += 0 if self._in_group[group] else prices.headers[group]
+        refund += 0 if self._in_block[block] else prices.fences[block]
+        self.left_tokens += refund
+        self.spent[source] -= refund
+        self.forms[place], self.tokens[place] = None, 0
+        self.has_freed = True

@@ -1,0 +1,109 @@
+"""How commands end where there is no sidecar, no token or no reader: one line, one JSON document, an exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sidecar.cli.root import run
+
+NOBODY = "127.0.0.1:1"
+HEAVY = ("grpc", "google.protobuf", "asyncpg", "boto3", "rich", "orjson", "uvloop", "jwt", "tiktoken", "bs4")
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIDECAR_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.delenv("SIDECAR_TOKEN", raising=False)
+    monkeypatch.delenv("SIDECAR_ADDRESS", raising=False)
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = f"import sys; from sidecar.cli.root import run; run(['--help']); print({set(HEAVY)} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["health"],
+        ["assemble", "hi", "--model", "m", "--token", "t"],
+        ["explain", "r", "--token", "t"],
+        ["memory", "get", "m", "--token", "t"],
+        ["profile", "get", "--token", "t"],
+        ["usage", "report", "r", "--input", "5", "--token", "t"],
+    ],
+    ids=" ".join,
+)
+def test_without_a_sidecar_commands_exit_4_in_one_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*arguments, "--address", NOBODY]) == 4
+    heard = capsys.readouterr()
+    assert heard.out == ""
+    assert (
+        heard.err == f"sidecar: No sidecar answers at {NOBODY}; start one with `sidecar serve`, or name its address.\n"
+    )
+
+
+def test_with_json_an_error_is_the_one_document(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run(["health", "--address", NOBODY, "--json"]) == 4
+    error = json.loads(capsysbinary.readouterr().out)["error"]
+    assert error["code"] == "UNAVAILABLE"
+    assert error["kind"] == "CallUnavailable"
+
+
+def test_without_a_token_or_a_dev_key_commands_exit_3(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(["memory", "list", "--address", NOBODY]) == 3
+    assert "pass --token, set SIDECAR_TOKEN, or start `sidecar serve`" in capsys.readouterr().err
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_dev_key_stands_in_for_a_token_and_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["token"]) == 0
+    capsys.readouterr()
+    assert run(["memory", "list", "--address", NOBODY, "--owner", "ada"]) == 4
+    assert "using this machine's dev key, as tenant 'default' and owner 'ada'" in capsys.readouterr().err
+
+
+def test_a_minted_token_says_who_it_is_for(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    import jwt
+
+    assert run(["token", "--tenant", "acme", "--owner", "ada", "--owner", "bob", "--agent", "helper", "--json"]) == 0
+    token = json.loads(capsysbinary.readouterr().out)["token"]
+    claims = jwt.decode(token, options={"verify_signature": False})
+    assert (claims["tenant"], claims["owners"], claims["agent"], claims["role"]) == (
+        "acme",
+        ["ada", "bob"],
+        "helper",
+        "agent",
+    )
+
+
+@pytest.mark.parametrize("arguments", [["token"], ["memory", "list", "--address", NOBODY]], ids=" ".join)
+def test_dev_tokens_are_refused_where_real_keys_are_configured(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SIDECAR_JWKS_URL", "https://issuer.example/keys")
+    monkeypatch.setenv("SIDECAR_TOKEN_ISSUERS", "https://issuer.example")
+    assert run(arguments) == 3
+    assert "get a token from the issuer" in capsys.readouterr().err
+
+
+def test_a_setting_that_cannot_be_used_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SIDECAR_MAX_WAITING", "many")
+    assert run(["token"]) == 2
+    assert "SIDECAR_MAX_WAITING" in capsys.readouterr().err
+
+
+def test_a_closed_pipe_ends_quietly() -> None:
+    script = f"{sys.executable} -m sidecar assemble --help | true"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert done.stderr == ""

@@ -1,0 +1,206 @@
+"""Both clients against a gRPC server that answers as it is told: tokens, deadlines, retries, sizes, errors."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.protobuf.message_factory import GetMessageClass
+from google.rpc.error_details_pb2 import ErrorInfo
+from google.rpc.status_pb2 import Status
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_status import rpc_status
+
+from sidecar.client import AsyncSidecar, CallRefused, CallUnavailable, Sidecar, SidecarCallError, Stance
+from sidecar.client.channel import MAX_MESSAGE_BYTES
+from sidecar.client.contract import METHODS
+
+Answer = Callable[[Any, Any], Any]
+
+
+@dataclass
+class Service:
+    """A server whose every method answers with `answer(request, context)`; it remembers who called what."""
+
+    target: str = ""
+    answer: Answer | None = None
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    requests: list[Any] = field(default_factory=list)
+
+    def handler(self, name: str) -> Any:
+        method = METHODS[name]
+
+        def behaviour(request: Any, context: Any) -> Any:
+            token = dict(context.invocation_metadata()).get("authorization", "")
+            self.calls.append((name, token))
+            self.requests.append(request)
+            answer = self.answer(request, context) if self.answer else None
+            return answer or GetMessageClass(method.output_type)()
+
+        return grpc.unary_unary_rpc_method_handler(
+            behaviour,
+            GetMessageClass(method.input_type).FromString,
+            GetMessageClass(method.output_type).SerializeToString,
+        )
+
+
+@pytest.fixture(params=["tcp", "unix"])
+def service(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Service]:
+    server = grpc.server(
+        ThreadPoolExecutor(4),
+        options=[(f"grpc.max_{way}_message_length", MAX_MESSAGE_BYTES) for way in ("send", "receive")],
+    )
+    told = Service()
+    handlers: dict[str, dict[str, Any]] = {}
+    for name, method in METHODS.items():
+        handlers.setdefault(method.containing_service.full_name, {})[name] = told.handler(name)
+    for service_name, methods in handlers.items():
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service_name, methods),))
+    servicer = health.HealthServicer()
+    servicer.set("", health_pb2.HealthCheckResponse.SERVING)
+    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+    if request.param == "unix":
+        told.target = f"unix:{tmp_path / 's.sock'}"
+        server.add_insecure_port(told.target)
+    else:
+        told.target = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    yield told
+    server.stop(0).wait()
+
+
+def refuse(code: grpc.StatusCode, reason: str, message: str) -> Answer:
+    def answer(request: Any, context: Any) -> None:
+        status = Status(code=code.value[0], message=message)
+        status.details.add().Pack(ErrorInfo(reason=reason, domain="context-sidecar"))
+        context.abort_with_status(rpc_status.to_status(status))
+
+    return answer
+
+
+def once_unavailable() -> Answer:
+    """Return an answer that is UNAVAILABLE the first time and fine from then on."""
+    attempts: list[None] = []
+
+    def answer(request: Any, context: Any) -> None:
+        attempts.append(None)
+        if len(attempts) == 1:
+            context.abort(grpc.StatusCode.UNAVAILABLE, "starting")
+
+    return answer
+
+
+def test_a_call_bears_the_token_and_for_whom_it_is(service: Service) -> None:
+    with Sidecar(service.target, "secret", stance=Stance("acme", "ada")) as sidecar:
+        assert sidecar.list_threads(page_size=3).values == ()
+        sidecar.taking(Stance("acme", "bob")).list_threads()
+    assert service.calls[0] == ("ListThreads", "Bearer secret")
+    assert [(one.tenant_id, one.owner_id, one.page_size) for one in service.requests] == [
+        ("acme", "ada", 3),
+        ("acme", "bob", 0),
+    ]
+
+
+def test_a_token_function_is_asked_for_every_call(service: Service) -> None:
+    tokens = iter(["one", "two"])
+    with Sidecar(service.target, lambda: next(tokens)) as sidecar:
+        sidecar.list_threads()
+        sidecar.list_threads()
+    assert [token for _, token in service.calls] == ["Bearer one", "Bearer two"]
+
+
+async def test_the_waiting_client_does_the_same(service: Service) -> None:
+    async def fetch() -> str:
+        return "fetched"
+
+    async with AsyncSidecar(service.target, fetch, stance=Stance(owner_id="ada")) as sidecar:
+        pages = await asyncio.gather(*(sidecar.list_threads() for _ in range(8)))
+        assert await sidecar.health() == "SERVING"
+    assert len(pages) == 8
+    assert service.calls == [("ListThreads", "Bearer fetched")] * 8
+
+
+def test_what_may_be_repeated_is_tried_again_while_unavailable(service: Service) -> None:
+    service.answer = once_unavailable()
+    with Sidecar(service.target, "t") as sidecar:
+        sidecar.list_threads()
+    assert len(service.calls) == 2
+
+
+def test_what_may_not_be_repeated_is_tried_once(service: Service) -> None:
+    service.answer = once_unavailable()
+    with Sidecar(service.target, "t") as sidecar, pytest.raises(CallUnavailable):
+        sidecar.set_profile(level="tenant", profile={})
+    assert len(service.calls) == 1
+
+
+def test_a_refusal_is_not_tried_again_and_says_why(service: Service) -> None:
+    service.answer = refuse(grpc.StatusCode.PERMISSION_DENIED, "ADMIN_REQUIRED", "This call needs the role admin.")
+    with Sidecar(service.target, "t") as sidecar, pytest.raises(CallRefused) as refused:
+        sidecar.create_base(name="x")
+    assert (refused.value.reason, str(refused.value)) == ("ADMIN_REQUIRED", "This call needs the role admin.")
+    assert len(service.calls) == 1
+
+
+async def test_errors_reach_the_waiting_client_with_their_details(service: Service) -> None:
+    service.answer = refuse(grpc.StatusCode.NOT_FOUND, "RECEIPT_DROPPED", "The receipt was dropped.")
+    async with AsyncSidecar(service.target, "t") as sidecar:
+        with pytest.raises(SidecarCallError) as missing:
+            await sidecar.explain_assembly(receipt_id="r")
+    assert (missing.value.code, missing.value.reason) == ("NOT_FOUND", "RECEIPT_DROPPED")
+
+
+def test_a_deadline_ends_the_call_and_reaches_the_server(service: Service) -> None:
+    ended = threading.Event()
+    remaining: list[float] = []
+
+    def hang(request: Any, context: Any) -> None:
+        remaining.append(context.time_remaining())
+        context.add_callback(ended.set)
+        ended.wait(10)
+
+    service.answer = hang
+    with Sidecar(service.target, "t", stance=Stance(deadline_s=0.2)) as sidecar, pytest.raises(CallUnavailable) as late:
+        sidecar.list_threads()
+    assert late.value.code == "DEADLINE_EXCEEDED"
+    assert ended.wait(10)
+    assert 0 < remaining[0] <= 0.2
+
+
+def test_calls_have_a_deadline_of_their_own(service: Service) -> None:
+    remaining: list[float] = []
+    service.answer = lambda request, context: remaining.append(context.time_remaining())
+    with Sidecar(service.target, "t") as sidecar:
+        sidecar.list_threads()
+        sidecar.ingest(base="b", path="a.md", content=b"x")
+    assert round(remaining[0]) == 3
+    assert round(remaining[1]) == 30
+
+
+def test_a_document_of_32_mib_can_be_sent(service: Service) -> None:
+    content = b"x" * (32 << 20)
+    with Sidecar(service.target, "t") as sidecar:
+        sidecar.ingest(base="b", path="a.txt", content=content)
+    assert service.requests[0].content == content
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with Sidecar(service.target, "t") as sidecar:
+        assert sidecar.health() == "SERVING"
+
+
+def test_threads_may_share_a_client(service: Service) -> None:
+    with Sidecar(service.target, "t") as sidecar, ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda _: sidecar.list_threads(), range(32)))
+    assert len(answers) == len(service.calls) == 32

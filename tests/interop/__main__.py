@@ -1,0 +1,73 @@
+"""`python -m interop [clients] [image]`: run the parts named, or both; a line a check; exit code 1 if one fails."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from interop import image
+from interop.buf import BufClient
+from interop.cases import cases, problem
+from interop.checks import Checks
+from interop.node import NodeClient, NodeMissing
+from interop.service import Service, ServiceFailed, running
+
+PARTS = ("clients", "image")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the parts and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m interop", description="Other people's clients, and the image.")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="what to run; both when none is named")
+    parts = parser.parse_args(arguments).parts or PARTS
+    checks = Checks()
+    with tempfile.TemporaryDirectory(prefix="interop-") as directory:
+        if "clients" in parts:
+            _clients(checks, Path(directory))
+        if "image" in parts:
+            _image(checks, Path(directory))
+    return checks.close()
+
+
+def _clients(checks: Checks, directory: Path) -> None:
+    try:
+        with running(directory / "service") as service:
+            for client in _all_clients(service, directory):
+                _call_all(checks, client)
+    except ServiceFailed as error:
+        checks.say("the service starts, serves and ends", str(error))
+    else:
+        checks.say("the service starts, serves, and ends on SIGTERM")
+
+
+def _all_clients(service: Service, directory: Path) -> list[BufClient | NodeClient]:
+    found: list[BufClient | NodeClient] = []
+    for address in service.addresses:
+        found += [BufClient(service, address, directory, uses_reflection=one) for one in (True, False)]
+        found.append(NodeClient(service, address))
+    return found
+
+
+def _call_all(checks: Checks, client: BufClient | NodeClient) -> None:
+    wanted = cases(client.name)
+    try:
+        outcomes = client.outcomes(wanted)
+    except NodeMissing as error:
+        checks.say(client.name, str(error.__doc__))
+        return
+    for case, outcome in zip(wanted, outcomes, strict=True):
+        checks.say(f"{client.name}: {case.name}", problem(case, outcome))
+
+
+def _image(checks: Checks, directory: Path) -> None:
+    try:
+        image.check(checks, directory)
+    except image.ImageUnbuildable as error:
+        checks.say("the image is built and run", str(error))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

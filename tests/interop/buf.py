@@ -1,0 +1,99 @@
+"""`buf curl`: a gRPC client in Go. Learns the service from its reflection, or from the .proto files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
+from google.protobuf.duration_pb2 import DESCRIPTOR as DURATION
+from google.protobuf.empty_pb2 import DESCRIPTOR as EMPTY
+from google.rpc.error_details_pb2 import DESCRIPTOR as ERROR_DETAILS
+from grpc_health.v1.health_pb2 import DESCRIPTOR as HEALTH
+
+from interop.cases import Case, Outcome
+from interop.programs import ran
+from interop.service import Address, Service
+
+_HASTES = ("300ms", "200ms", "150ms", "100ms", "75ms")  # buf needs some 50 ms for itself
+
+
+@dataclass(frozen=True, slots=True)
+class BufClient:
+    """Calls through `buf curl`, one process a call."""
+
+    service: Service
+    address: Address
+    directory: Path
+    uses_reflection: bool
+
+    @property
+    def name(self) -> str:
+        """Who calls, how, and where."""
+        return f"buf curl, {'reflection' if self.uses_reflection else '.proto files'}, {self.address.name}"
+
+    def outcomes(self, cases: Sequence[Case]) -> list[Outcome]:
+        """Return what came back from each call, in order."""
+        write_schemas(self.directory)
+        return [self._hasty(case) if case.in_haste else self._call(case) for case in cases]
+
+    def _hasty(self, case: Case) -> Outcome:
+        """Return the outcome under the longest deadline that passes while the call is under way.
+
+        The limit is the whole process's; where it passes before the call began, buf says so in another way.
+        """
+        outcomes = (self._call(case, "--timeout", limit) for limit in _HASTES)
+        return next((outcome for outcome in outcomes if outcome.code != "OK"), Outcome("OK"))
+
+    def _call(self, case: Case, *options: str) -> Outcome:
+        command = [str(Path(sys.executable).with_name("buf")), "curl", "--protocol", "grpc", "--http2-prior-knowledge"]
+        command += ["--emit-defaults", "--data", "@-", *options, *self._schema(case)]
+        if case.has_token:
+            command += ["--header", f"authorization: Bearer {self.service.token}"]
+        if self.address.socket_path:
+            command += ["--unix-socket", self.address.socket_path]
+        command.append(f"http://127.0.0.1:{self.address.port or 80}/{case.method}")
+        return _outcome(ran(command, text_in=json.dumps(case.request), timeout_s=60))
+
+    def _schema(self, case: Case) -> list[str]:
+        """Return where the method is described. What no server describes comes from a file either way."""
+        if case.method.endswith("NoSuchMethod"):
+            return ["--schema", str(self.directory / "unknown.binpb")]
+        details = ["--schema", str(self.directory / "details.binpb")]
+        if self.uses_reflection:
+            return ["--reflect", "--reflect-header", f"authorization: Bearer {self.service.token}", *details]
+        return ["--schema", "proto", *details]
+
+
+def _outcome(run: subprocess.CompletedProcess[str]) -> Outcome:
+    if run.returncode == 0:
+        return Outcome("OK", response=json.loads(run.stdout))
+    try:
+        error = json.loads(run.stderr)
+    except ValueError:
+        return Outcome("NOT_SENT", run.stderr.strip())
+    details = [{"type": one["type"], **one.get("debug", {})} for one in error.get("details", ())]
+    return Outcome(error["code"].upper(), error.get("message", ""), details=details)
+
+
+def write_schemas(directory: Path) -> None:
+    """Write what the service's own files do not describe: health, the status details, and a method nobody has."""
+    _write(directory / "details.binpb", [_file(one) for one in (DURATION, ERROR_DETAILS, HEALTH)])
+    unknown = FileDescriptorProto(name="unknown.proto", package="sidecar.v1", syntax="proto3", dependency=[EMPTY.name])
+    method = unknown.service.add(name="ContextService").method.add(name="NoSuchMethod")
+    method.input_type = method.output_type = ".google.protobuf.Empty"
+    _write(directory / "unknown.binpb", [_file(EMPTY), unknown])
+
+
+def _file(descriptor: object) -> FileDescriptorProto:
+    copy = FileDescriptorProto()
+    descriptor.CopyToProto(copy)  # type: ignore[attr-defined]  # generated descriptors carry no types
+    return copy
+
+
+def _write(path: Path, files: list[FileDescriptorProto]) -> None:
+    path.write_bytes(FileDescriptorSet(file=files).SerializeToString())

@@ -1,0 +1,69 @@
+// Makes the calls of the job on standard input, one after the other, and writes what came back of each as JSON.
+//
+// Knows the service by its .proto files alone. Health has no file here: its two messages are described below, as its
+// published contract has them.
+import { readFileSync } from "node:fs";
+import grpc from "@grpc/grpc-js";
+import loader from "@grpc/proto-loader";
+
+const FILES = ["context", "memory", "knowledge", "profile", "admin"].map((name) => `sidecar/v1/${name}.proto`);
+const RPC_FILES = ["google/rpc/status.proto", "google/rpc/error_details.proto"];
+const SHAPE = { longs: String, enums: String, defaults: true, oneofs: true };
+const HEALTH = {
+  nested: {
+    grpc: { nested: { health: { nested: { v1: { nested: {
+      HealthCheckRequest: { fields: { service: { type: "string", id: 1 } } },
+      HealthCheckResponse: {
+        fields: { status: { type: "ServingStatus", id: 1 } },
+        nested: { ServingStatus: { values: { UNKNOWN: 0, SERVING: 1, NOT_SERVING: 2, SERVICE_UNKNOWN: 3 } } },
+      },
+      Health: { methods: { Check: { requestType: "HealthCheckRequest", responseType: "HealthCheckResponse" } } },
+    } } } } } },
+  },
+};
+const AMPLE_MS = 30_000;
+const HASTE_MS = 1;
+
+const job = JSON.parse(readFileSync(0, "utf8"));
+const definitions = {
+  ...loader.loadSync([...FILES, ...RPC_FILES], { ...SHAPE, includeDirs: job.protoDirs }),
+  ...loader.fromJSON(HEALTH, SHAPE),
+};
+const client = new grpc.Client(job.target, grpc.credentials.createInsecure());
+
+/** Status details, decoded from the trailer that carries them. */
+function details(metadata) {
+  const [bytes] = metadata?.get("grpc-status-details-bin") ?? [];
+  if (!bytes) return [];
+  return definitions["google.rpc.Status"].deserialize(bytes).details.map((any) => {
+    const type = (any.type_url ?? any.typeUrl).split("/").pop();
+    return { type, ...definitions[type].deserialize(any.value) };
+  });
+}
+
+function call({ method, request, hasToken, inHaste }) {
+  const [service, name] = method.split("/");
+  const described = definitions[service]?.[name] ?? {
+    path: `/${method}`,
+    requestSerialize: () => Buffer.alloc(0),
+    responseDeserialize: () => ({}),
+  };
+  const metadata = new grpc.Metadata();
+  if (hasToken) metadata.set("authorization", `Bearer ${job.token}`);
+  const options = { deadline: Date.now() + (inHaste ? HASTE_MS : AMPLE_MS) };
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(
+      described.path, described.requestSerialize, described.responseDeserialize, request, metadata, options,
+      (error, response) => resolve(
+        error
+          ? { code: grpc.status[error.code], message: error.details, details: details(error.metadata) }
+          : { code: "OK", response },
+      ),
+    );
+  });
+}
+
+const outcomes = [];
+for (const one of job.cases) outcomes.push(await call(one));
+client.close();
+process.stdout.write(JSON.stringify(outcomes));

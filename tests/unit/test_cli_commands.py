@@ -1,0 +1,146 @@
+"""The command line keeps its manners: help with examples, exit codes, one line per error, work cut to size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.cli import trouble
+from sidecar.cli.batches import batches
+from sidecar.cli.listing import every
+from sidecar.cli.profile import changed, newest_version
+from sidecar.cli.root import root, run
+from sidecar.client import CallRefused, CallUnavailable, Page, RequestUnusable, SidecarCallError
+from sidecar.errors import DevTokensOff, SettingInvalid
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name)
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SIDECAR_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.delenv("SIDECAR_TOKEN", raising=False)
+    monkeypatch.delenv("SIDECAR_ADDRESS", raising=False)
+
+
+def test_every_command_is_there() -> None:
+    assert {" ".join(path) for path in commands(root)} == {
+        "assemble", "demo", "diff", "explain", "health", "ingest", "memory forget", "memory get", "memory import",
+        "memory list", "migrate", "profile get", "profile history", "profile rollback", "profile set", "replay",
+        "serve", "thread import", "thread list", "thread show", "token", "usage report",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", list(commands(root)), ids=" ".join)
+def test_every_command_has_help_with_an_example_and_json(
+    path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*path, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert f"Example:\n    {'export ' if path == ('token',) else 'sidecar'}" in text
+    assert "--json" in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["assemble"],
+        ["assemble", "hi"],
+        ["nonsense"],
+        ["assemble", "hi", "--model", "m", "--budget", "-1"],
+        ["assemble", "hi", "--model", "m", "--set", "knowledge.topk=1", "--token", "t"],
+        ["replay", "r", "--top-k", "knowledge", "--token", "t"],
+        ["ingest", "/nowhere/at/all", "--kb", "x"],
+        ["thread", "import", "/nowhere/at/all"],
+        ["profile", "set", "--level", "tenant", "--token", "t"],
+        ["profile", "set", "--level", "moon", "x=1"],
+        ["token", "--lifetime", "7200"],
+        ["health", "--address", "10.1.2.3:7433"],
+        ["health", "--address", "nonsense"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_use_exits_2_and_names_what_is_wrong(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    heard = capsys.readouterr()
+    assert heard.out == ""
+    assert heard.err.strip()
+    assert "Traceback" not in heard.err
+
+
+def test_an_unknown_knob_is_named_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["profile", "set", "--level", "tenant", "knowledge.topk=1", "--token", "t"])
+    line = capsys.readouterr().err
+    assert "'knowledge.topk' is no knob; known are allocation" in line
+    assert "did you mean knowledge.top_k?" in line
+    assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (CallRefused("no", code="UNAUTHENTICATED"), trouble.REFUSED),
+        (CallUnavailable("no", code="UNAVAILABLE"), trouble.UNAVAILABLE),
+        (RequestUnusable("no", code="INVALID_ARGUMENT", field="x"), trouble.USAGE),
+        (SidecarCallError("no", code="NOT_FOUND"), trouble.FAILED),
+        (DevTokensOff(), trouble.REFUSED),
+        (SettingInvalid("X", "is odd", "fix it"), trouble.USAGE),
+        (trouble.TokenMissing(), trouble.REFUSED),
+    ],
+)
+def test_each_kind_of_error_has_its_exit_code(error: Exception, code: int) -> None:
+    assert isinstance(error, trouble.told_errors())
+    assert trouble.exit_code(error) == code
+
+
+def test_an_error_is_one_line_with_its_field_and_wait() -> None:
+    error = CallUnavailable("Too\nmuch.", code="RESOURCE_EXHAUSTED", field="message", retry_after_s=0.25)
+    assert trouble.line_of(error) == "message: Too much. Try again in 0.25 s."
+
+
+@given(st.lists(st.integers(0, 30)), st.integers(1, 7), st.integers(1, 50))
+def test_batches_keep_order_and_bounds(sizes: list[int], most: int, most_chars: int) -> None:
+    cut = list(batches(sizes, lambda size: size, most=most, most_chars=most_chars))
+    assert [size for batch in cut for size in batch] == sizes
+    assert all(batch and len(batch) <= most and (len(batch) == 1 or sum(batch) <= most_chars) for batch in cut)
+    for batch, following in pairwise(cut):
+        assert len(batch) == most or sum(batch) + following[0] > most_chars, "the next value would have found room"
+
+
+@given(st.integers(0, 900), st.integers(0, 450))
+def test_a_limit_reads_so_many_values_and_no_page_too_many(there: int, limit: int) -> None:
+    calls: list[int] = []
+
+    def list_page(*, page_size: int, page_token: str, **given: Any) -> Page[int]:
+        calls.append(page_size)
+        start = int(page_token or 0)
+        end = min(there, start + page_size)
+        return Page(tuple(range(start, end)), str(end) if end < there else "")
+
+    wanted = min(there, limit) if limit else there
+    assert list(every(list_page, limit=limit)) == list(range(wanted))
+    assert len(calls) == max(1, -(-wanted // 200))
+    assert all(1 <= size <= 200 for size in calls)
+    assert not limit or sum(calls) <= limit
+
+
+def test_knobs_change_one_by_one_and_none_takes_one_away() -> None:
+    assert changed({"a": 1, "b": 2}, {"b": None, "c": 3}) == {"a": 1, "c": 3}
+
+
+@pytest.mark.parametrize(("version", "number"), [("template:default@3", 3), ("", 0), ("template:odd@name", 0)])
+def test_the_newest_version_is_read_from_its_name(version: str, number: int) -> None:
+    assert newest_version(version) == number

@@ -1,0 +1,191 @@
+"""What a terminal shows is complete, adds up, and never lets stored text drive the terminal."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from sidecar.cli import drawing
+from sidecar.cli.voice import printable
+from sidecar.client.answers import (
+    Assembly,
+    AssemblyDiff,
+    Budget,
+    CandidateDecision,
+    DecisionChange,
+    Receipt,
+    Replay,
+    SourceReport,
+    UsageReport,
+)
+from sidecar.client.shapes import Message, SystemBlock, ToolCall, ToolResult
+
+BUDGET = Budget(10_000, 500, 200, 1_000, 40, 100, 8_160, 3_000, "o200k_base", True)
+WIKI = SourceReport("wiki", "OK", "", 12.34, 1, 9, 3, 2, 4, 1_700, 2_500)
+TOOLS = SourceReport("tools", "TIMEOUT", "no answer by its deadline", 250.0, 1, 0, 0, 0, 0, 0, 0)
+ASSEMBLY = Assembly(
+    receipt_id="r-1",
+    items=(),
+    system_blocks=(SystemBlock("<ctx>\nLisbon\n</ctx>", "wiki", "stable", 1_700, True),),
+    messages=(
+        Message("user", "Weather?"),
+        Message("assistant", parts=(ToolCall("c", "forecast", {"city": "Lisbon"}),)),
+        Message("tool", parts=(ToolResult("c", "22 degrees"),)),
+    ),
+    budget=BUDGET,
+    sources=(WIKI, TOOLS),
+    decisions=(),
+    degraded=True,
+    profile_version="template:default@3",
+    content_sha256="",
+    stable_prefix_tokens=1_700,
+    last_exchange_cut=False,
+)
+FOLDED = CandidateDecision("memory", "m-1", "deduped_into", "says the same", "", 0, 0.71, 2, "w-1")
+KEPT = CandidateDecision("wiki", "w-1", "kept", "fits", "FULL", 120, 0.9, 0, "")
+RECEIPT = Receipt(
+    receipt_id="r-1",
+    agent_id="a",
+    thread_id="t1",
+    model_id="gpt-4o",
+    message="Weather?",
+    profile_version="template:default@3",
+    profile={},
+    budget=BUDGET,
+    sources=(WIKI,),
+    decisions=(KEPT, FOLDED),
+    degraded=False,
+    content_sha256="",
+    duration_ms=17.5,
+    create_time=datetime(2026, 9, 7, 8, 12, tzinfo=UTC),
+    usage=UsageReport(5_120, 310, 1_700, 0, ()),
+)
+
+
+def shown(parts: Iterable[Any], *, width: int = 140) -> str:
+    out = io.StringIO()
+    console = Console(file=out, width=width, highlight=False, markup=False, emoji=False)
+    for part in parts:
+        console.print(part)
+    return out.getvalue()
+
+
+def test_an_assembly_shows_context_sources_bars_and_receipt() -> None:
+    text = shown(drawing.assembly(ASSEMBLY))
+    assert "── wiki, stable, 1,700 tokens, cache point" in text
+    assert "assistant: calls forecast {'city': 'Lisbon'}" in text
+    assert "tool: 22 degrees" in text
+    assert "receipt r-1" in text
+    assert "Degraded" in text
+    wiki = next(line.split() for line in text.splitlines() if line.startswith("wiki"))
+    assert wiki == ["wiki", "OK", "12.3", "9", "3", "2", "4", "1,700"]
+    tools = next(line for line in text.splitlines() if line.startswith("tools"))
+    assert "TIMEOUT" in tools
+    assert "no answer by its deadline" in tools
+
+
+def test_a_short_view_says_how_much_it_leaves_out() -> None:
+    long = replace(
+        ASSEMBLY, system_blocks=(SystemBlock("\n".join(f"line {n}" for n in range(50)), "wiki", "stable", 9),)
+    )
+    text = shown(drawing.context(long, shortest_lines=2))
+    assert "line 1\n   … 48 more lines" in text
+    assert "line 2" not in text
+    assert "… 1 earlier messages" in text
+    assert "Weather?" not in text
+
+
+def test_a_receipt_shows_each_decision_with_its_reason() -> None:
+    text = shown(drawing.receipt(RECEIPT))
+    assert "says the same (w-1)" in text
+    assert "0.710" in text
+    assert "5,120 in, 310 out, 1,700 from the cache" in text
+    assert "2026-09-07T08:12:00+00:00, 17.5 ms" in text
+    only_wiki = shown(drawing.receipt(RECEIPT, only="wiki"))
+    assert "fits" in only_wiki
+    assert "says the same" not in only_wiki
+
+
+def test_a_difference_names_what_changed_and_says_so_when_nothing_did() -> None:
+    change = DecisionChange("memory", "m-1", "kept", "", "over the ceiling")
+    diff = AssemblyDiff((change,), {"memory": -320, "wiki": 45}, {"wiki": "OK → TIMEOUT"}, "volatile")
+    text = shown(drawing.difference(diff))
+    assert "not offered" in text
+    assert "memory: -320 tokens" in text
+    assert "wiki: +45 tokens" in text
+    assert "wiki: OK → TIMEOUT" in text
+    assert "volatile" in text
+    assert shown(drawing.difference(AssemblyDiff((), {}, {}, ""))) == "Nothing differs.\n"
+    assert "pool 8,160, used 3,000" in shown(drawing.replay(Replay(ASSEMBLY, diff)))
+
+
+def test_stored_text_cannot_drive_the_terminal() -> None:
+    hostile = "\x1b[2J\x1b]0;owned\x07[bold red]x\x9b31m\r"
+    assembly = replace(
+        ASSEMBLY,
+        system_blocks=(SystemBlock(hostile, "wiki", "stable", 1),),
+        messages=(Message("user", hostile, (ToolCall(hostile, hostile, {hostile: 1}), ToolResult("c", hostile))),),
+        sources=(replace(WIKI, reason=hostile),),
+    )
+    receipt = replace(
+        RECEIPT, message=hostile, decisions=(replace(KEPT, item_id=hostile, reason=hostile, into_item_id=hostile),)
+    )
+    diff = AssemblyDiff((DecisionChange("wiki", hostile, "kept", "", hostile),), {}, {"wiki": hostile}, "")
+    text = "".join(
+        shown(view) for view in (drawing.assembly(assembly), drawing.receipt(receipt), drawing.difference(diff))
+    )
+    text += shown([drawing.rows(("text",), [[hostile]])])
+    assert not [letter for letter in text if letter != "\n" and (ord(letter) < 32 or 127 <= ord(letter) < 160)]
+    assert "[bold red]" in text
+
+
+@given(st.text())
+def test_printable_text_keeps_everything_but_control_characters(text: str) -> None:
+    cleaned = printable(text)
+    assert len(cleaned) == len(text)
+    assert all(
+        new == old or (new == "\N{REPLACEMENT CHARACTER}" and (ord(old) < 32 or 127 <= ord(old) < 160))
+        for new, old in zip(cleaned, text, strict=True)
+    )
+    assert not any((ord(one) < 32 and one not in "\n\t") or 127 <= ord(one) < 160 for one in cleaned)
+
+
+tokens = st.integers(0, 2_000_000)
+
+
+@given(st.lists(tokens, min_size=1, max_size=12), st.integers(1, 80))
+def test_bars_stand_side_by_side_and_fill_the_whole(amounts: list[int], cells: int) -> None:
+    parts = [drawing.Share(f"part {place}", amount) for place, amount in enumerate(amounts)]
+    lines = list(drawing.bars(parts, sum(amounts), cells=cells))
+    present = [part for part in parts if part.tokens]
+    assert len(lines) == len(present)
+    end = 0
+    for line, part in zip(lines, present, strict=True):
+        bar = line[line.index("%") + 3 :]
+        ink = bar.lstrip(" ")
+        start = len(bar) - len(ink)
+        assert line.split("  ")[1].startswith(part.name)
+        assert ink == "▏" or set(ink) == {"█"}
+        assert len(bar) <= cells
+        assert start == min(end, cells - 1)
+        end = start + (0 if ink == "▏" else len(ink))
+    assert not present or end >= cells - 1
+
+
+@given(
+    st.tuples(tokens, tokens, tokens, tokens, tokens), st.lists(tokens, max_size=6), tokens, st.integers(0, 50), tokens
+)
+def test_shares_add_up_to_the_window(
+    spent: tuple[int, int, int, int, int], used: list[int], free: int, frame: int, outside: int
+) -> None:
+    pool = sum(used) + frame + free
+    budget = Budget(sum(spent) + pool + outside, *spent, pool, sum(used) + frame, "o200k_base", is_exact=False)
+    reports = [replace(WIKI, included_tokens=one) for one in used]
+    assert sum(share.tokens for share in drawing.shares(budget, reports)) == budget.window_tokens
