@@ -48,7 +48,7 @@ install: $(STAMP)
 $(STAMP): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "This needs Python 3.11 or newer with its venv module (Debian: apt-get install" \
 		"python3-venv). Name yours with: make PYTHON=/path/to/python" >&2; exit 1; }
-	@$(PIP) --version >/dev/null 2>&1 || { echo "Installing into $(VENV)…"; $(PYTHON) -m venv --clear $(VENV); }
-	$(PIP) install --require-hashes --requirement requirements.lock
-	$(PIP) install --no-deps --no-build-isolation --editable .
+	@$(PIP) --version >/dev/null 2>&1 || { echo "Installing into $(VENV), about a minute…"; $(PYTHON) -m venv --clear $(VENV); }
+	@$(PIP) install --require-hashes --requirement requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)

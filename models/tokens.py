@@ -25,6 +25,7 @@ __all__ = [
     "TextCounts",
     "calibration_key",
     "meter_for",
+    "meter_named",
     "recalled_counts",
     "stored_counts",
     "warm",
@@ -165,6 +166,18 @@ def meter_for(
     if encoding is not None:
         return ExactMeter(encoding, headroom_ratio(learned, is_exact=True))
     return EstimateMeter(tokenizer, round(learned.trusted_ratio * 1000), headroom_ratio(learned, is_exact=False))
+
+
+def meter_named(name: str, *, ratio: float, headroom_ratio: float) -> Meter:
+    """Return the meter that a receipt names, as it counted then. Raises KeyError for a name that no meter has."""
+    encoding = _EXACT.get(name)
+    if encoding is not None:
+        return ExactMeter(encoding, headroom_ratio)
+    return EstimateMeter(name if name in WEIGHTS else _unknown(name), round(ratio * 1000), headroom_ratio)
+
+
+def _unknown(name: str) -> str:
+    raise KeyError(name)
 
 
 def calibration_key(model_id: str, *, catalog: Catalog = CATALOG) -> str:

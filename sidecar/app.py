@@ -21,7 +21,7 @@ from models import tokens
 from sidecar import database, recorder
 from sidecar.assembler import Assembler, Clocks
 from sidecar.database import Database
-from sidecar.fences import PURPOSE, Fences
+from sidecar.fences import Fences
 from sidecar.inquiry import Inquiry
 from sidecar.meters import Meters
 from sidecar.profiles import Profiles
@@ -113,7 +113,7 @@ async def _started(
     profiles = Profiles(pools.turn, clock=clocks.steady_s)
     meters = Meters(pools.turn, clock=clocks.steady_s)
     async with installation(pools.background) as connection:
-        fences = Fences(pools.turn, await keys.of(connection, PURPOSE), clock=clocks.steady_s)
+        fences = Fences(pools.turn, await keys.of(connection, keys.FENCE), clock=clocks.steady_s)
     writer = Recorder(
         pools.background, capacity=settings.receipt_queue, keep_texts_days=settings.receipt_text_days, clock=clocks.now
     )
@@ -134,9 +134,12 @@ async def _started(
         recorder=writer,
         clocks=clocks,
     )
-    replayer = Replayer(pools.background, meters, fences, clocks)
+    replayer = Replayer(pools.background, fences, clocks)
     services: tuple[tuple[ServiceDescriptor, Service], ...] = (
-        (context.SERVICE, context.ContextService(context.Parts(assembler, replayer, pools, meters, fences, writer, clocks))),
+        (
+            context.SERVICE,
+            context.ContextService(context.Parts(assembler, replayer, pools, meters, fences, writer, clocks)),
+        ),
         (memory.SERVICE, memory.MemoryService(pools, now=clocks.now)),
         (knowledge.SERVICE, knowledge.KnowledgeService(pools, now=clocks.now, count=meters.reference.count)),
         (profile.SERVICE, profile.ProfileService(pools, now=clocks.now)),

@@ -17,6 +17,7 @@ from sidecar.meters import Meters, history
 from sidecar.profiles import InForce, Profiles
 from sidecar.recorder import Recorder
 from sidecar.sources import Query
+from sidecar.turn import receipt
 from sidecar.turn.fitting import Fitted, Fitting, fit
 from sidecar.turn.history import MESSAGE_TOKENS
 from sidecar.turn.items import SourceReport, Status
@@ -47,6 +48,17 @@ class Question:
     overrides: Mapping[str, Any] = field(default_factory=dict)
     seen_item_ids: frozenset[str] = frozenset()
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the receipt states of the question beside its message."""
+        return {
+            "model_id": self.model_id,
+            "agent_id": self.agent_id,
+            "thread_id": self.thread_id,
+            "space_id": self.space_id,
+            "client_turn_id": self.client_turn_id,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
@@ -56,8 +68,6 @@ class Assembly:
     reports: tuple[SourceReport, ...]
     profile_version: str
     is_degraded: bool
-    tokenizer: str
-    is_exact: bool
     model: Model | None = None
     receipt_id: UUID | None = None
 
@@ -78,11 +88,18 @@ class Recorded:
     question: Question
     fitting: Fitting
     fence_key_id: str
-    ratio: float
+    meter: Meter
 
     def written(self) -> tuple[dict[str, Any], dict[bytes, str]]:
         """Return the receipt's details, and the texts that they name by hash."""
-        raise NotImplementedError
+        asked = receipt.Asked(
+            message=self.question.message,
+            fields=self.question.fields,
+            profile_version=self.assembly.profile_version,
+            fence_key_id=self.fence_key_id,
+            meter_ratio=self.meter.ratio,
+        )
+        return receipt.write(asked, self.fitting, self.assembly.fitted)
 
 
 class Assembler:
@@ -136,12 +153,10 @@ class Assembler:
             reports=findings.reports,
             profile_version=in_force.label,
             is_degraded=any(report.status not in _ANSWERED for report in findings.reports),
-            tokenizer=metered.meter.name,
-            is_exact=metered.meter.is_exact,
             model=metered.model,
             receipt_id=uuid4(),
         )
-        self._record(Recorded(assembly, question, fitting, fence.key_id, metered.meter.ratio), scope, began_s)
+        self._record(Recorded(assembly, question, fitting, fence.key_id, metered.meter), scope, began_s)
         return assembly
 
     def _asking(
@@ -206,15 +221,3 @@ def _check_required(findings: Findings, profile: Profile) -> None:
             and profile.knobs(report.source).required
         ):
             raise RequiredSourceFailed(report.source)
-
-
-def _asked(question: Question) -> dict[str, Any]:
-    """Return what was asked, as the receipt keeps it; the message goes by its hash."""
-    return {
-        "agent_id": question.agent_id,
-        "thread_id": question.thread_id,
-        "space_id": question.space_id,
-        "model_id": question.model_id,
-        "client_turn_id": question.client_turn_id,
-        "overrides": dict(question.overrides),
-    }

@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from sidecar.errors import MigrationsPending
-from sidecar.fences import PURPOSE
 from sidecar.settings import Settings
 from store import keys, migrate
 from store.embedded import EmbeddedPostgres
@@ -51,7 +50,7 @@ async def bring_up_to_date(database: Database, *, dry_run: bool = False) -> migr
     if not dry_run:
         async with direct(database.direct_dsn) as connection:
             key = keys.Key(f"fence-{secrets.token_hex(4)}", secrets.token_bytes(32))
-            await keys.add(connection, PURPOSE, key, now=datetime.now(UTC))
+            await keys.add(connection, keys.FENCE, key, now=datetime.now(UTC))
     return report
 
 

@@ -155,10 +155,12 @@ class PoolTooSmall(FailedPrecondition):
 
 
 class TextsDropped(FailedPrecondition):
-    """The texts of this assembly are past their retention: it can be explained from its receipt, but not fitted again."""
+    """The receipt's texts are past their retention, so it can be explained but no longer replayed."""
 
     def __init__(self, missing_count: int) -> None:
-        super().__init__("receipt", f"{missing_count} of its texts are no longer kept; explain it instead")
+        super().__init__(
+            "receipt", f"{missing_count} of its texts are no longer kept; explain it instead of replaying it"
+        )
         self.missing_count = missing_count
 
 

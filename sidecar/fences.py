@@ -12,7 +12,6 @@ from store.keys import Key
 from store.postgres import Pool, scoped
 from store.scope import Scope
 
-PURPOSE = "fence"
 _REMEMBER_S = 3600.0
 
 

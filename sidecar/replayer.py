@@ -1,19 +1,83 @@
-"""Stored assemblies fitted again: under other knobs, and beside one another. No source is called."""
+"""Stored assemblies fitted again: under other knobs, and held beside one another. No source is called."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from models.catalog import CATALOG
+from models.tokens import Meter, meter_named
 from sidecar.assembler import Assembly, Clocks
+from sidecar.errors import TextsDropped
 from sidecar.fences import Fences
-from sidecar.meters import Meters
-from sidecar.turn import difference, receipt
-from sidecar.turn.difference import Difference
-from sidecar.turn.fitting import fit
+from sidecar.turn import receipt
+from sidecar.turn.difference import Difference, compare
+from sidecar.turn.fitting import Fitting, fit
 from sidecar.turn.profile import merge, parse_layer
 from store import receipts
 from store.postgres import Pool, tenant_scoped
 from store.receipts import StoredReceipt
 from store.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A stored assembly as it would have been under other knobs, and what differs."""
+
+    assembly: Assembly
+    difference: Difference
+
+
+class Replayer:
+    """Reads the texts that receipts name and fits them again."""
+
+    def __init__(self, pool: Pool, fences: Fences, clocks: Clocks) -> None:
+        self._pool = pool
+        self._fences = fences
+        self._clocks = clocks
+
+    async def message_of(self, scope: Scope, stored: StoredReceipt) -> str:
+        """Return the user's message of a receipt, empty once its text is no longer kept."""
+        text_hash = bytes.fromhex(stored.details["asked"]["message"])
+        texts = await self._texts(scope, [text_hash]) if text_hash else {}
+        return texts.get(text_hash, "")
+
+    async def replay(self, scope: Scope, stored: StoredReceipt, overrides: Mapping[str, Any]) -> Replayed:
+        """Return the assembly fitted again with the overrides on top of its own knobs.
+
+        Raises TextsDropped, InvalidKnob, PoolTooSmall.
+        """
+        details = stored.details
+        fence = self._fences.with_key(scope, details["fence_key_id"])
+        if fence.key_id != details["fence_key_id"]:
+            raise TextsDropped
+        texts = await self._texts(scope, receipt.text_hashes(details))
+        fitting = receipt.replay(details, texts, fence_tag=fence.tag)
+        knobs = merge(parse_layer(fitting.profile.as_mapping()), parse_layer(overrides))
+        return _replayed(stored, replace(fitting, profile=knobs))
+
+    async def _texts(self, scope: Scope, hashes: Collection[bytes]) -> dict[bytes, str]:
+        async with tenant_scoped(self._pool, scope.tenant_id, read_only=True) as connection:
+            return await receipts.texts(connection, scope.tenant_id, list(hashes), now=self._clocks.now())
+
+
+def _replayed(stored: StoredReceipt, fitting: Fitting) -> Replayed:
+    details = stored.details
+    fitted = fit(fitting, _meter(details))
+    assembly = Assembly(
+        fitted=fitted,
+        reports=fitting.reports,
+        profile_version=details["profile"]["version"],
+        is_degraded=stored.is_degraded,
+        model=CATALOG.find(stored.model_id),
+    )
+    again, _ = receipt.write(receipt.Asked("", {}, assembly.profile_version), fitting, fitted)
+    return Replayed(assembly, compare(details, again))
+
+
+def _meter(details: Mapping[str, Any]) -> Meter:
+    """Return the meter that counted the receipt, with the headroom that it left."""
+    tokenizer, pool = details["tokenizer"], details["pool"]
+    headroom_ratio = pool["headroom_tokens"] / pool["window_tokens"]
+    return meter_named(tokenizer["name"], ratio=tokenizer["ratio"], headroom_ratio=headroom_ratio)

@@ -10,6 +10,8 @@ from store.queries import Connection
 
 _sql = queries.load(__file__)
 
+FENCE = "fence"
+
 
 @dataclass(frozen=True, slots=True)
 class Key:

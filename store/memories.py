@@ -133,8 +133,7 @@ def _columns(memories: Mapping[str, NewMemory], derived: Sequence[Derived]) -> d
         "document_ids": [one.document_id for one in new],
         "texts": [one.text for one in new],
         "metadata": [dict(one.metadata) for one in new],
-        # Wrapped, because a list inside the list would reach the driver as an array of two dimensions.
-        "turns": [{"ids": list(one.turn_ids)} for one in new],
+        "turns": [list(one.turn_ids) for one in new],
         "occurred_at": [one.occurred_at for one in new],
         "text_hashes": [one.text_hash for one in derived],
         "signatures": [one.signature for one in derived],

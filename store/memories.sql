@@ -7,7 +7,7 @@ ON CONFLICT (tenant_id, owner_id) DO UPDATE SET change_seq = f.change_seq RETURN
 -- Writes the memories that are new or differ, with the feed's next numbers in the given order; returns how many were which.
 WITH given AS (
     SELECT r.place, r.memory_id, r.document_id, r.text, r.metadata, r.occurred_at, r.text_hash, r.signature, r.word_count, r.words,
-        ARRAY(SELECT jsonb_array_elements_text(r.turns -> 'ids')) AS turn_ids
+        ARRAY(SELECT jsonb_array_elements_text(r.turns)) AS turn_ids
     FROM unnest(:memory_ids::text[], :document_ids::text[], :texts::text[], :metadata::jsonb[], :turns::jsonb[],
         :occurred_at::timestamptz[], :text_hashes::bytea[], :signatures::bytea[], :word_counts::int[], :words::text[])
         WITH ORDINALITY AS r (memory_id, document_id, text, metadata, turns, occurred_at, text_hash, signature, word_count,

@@ -31,7 +31,7 @@ def write_assembly(assembly: Assembly) -> pb.Assembly:
         items=[_item(fate) for fate in fitted.fates if fate.form is not None],
         system_blocks=[_block(block) for block in rendering.blocks],
         messages=[_message(message) for message in rendering.messages],
-        budget=_budget(fitted, assembly),
+        budget=_budget(fitted),
         sources=_reports(assembly.reports, fitted.shares, assembly.model),
         decisions=[*map(_decision, fitted.fates), *map(_turn_decision, fitted.turn_fates)],
         degraded=assembly.is_degraded,
@@ -78,7 +78,7 @@ def _message(message: Message) -> items_pb2.Message:
     )
 
 
-def _budget(fitted: Fitted, assembly: Assembly) -> items_pb2.Budget:
+def _budget(fitted: Fitted) -> items_pb2.Budget:
     pool = fitted.pool
     return items_pb2.Budget(
         window_tokens=pool.window_tokens,
@@ -89,8 +89,8 @@ def _budget(fitted: Fitted, assembly: Assembly) -> items_pb2.Budget:
         headroom_tokens=pool.headroom_tokens,
         pool_tokens=pool.pool_tokens,
         used_tokens=fitted.rendering.tokens,
-        tokenizer=assembly.tokenizer,
-        is_exact=assembly.is_exact,
+        tokenizer=fitted.tokenizer,
+        is_exact=fitted.is_exact,
     )
 
 
@@ -143,8 +143,3 @@ def _turn_decision(fate: TurnFate) -> items_pb2.CandidateDecision:
         form=items_pb2.FORM_FULL if fate.tokens else items_pb2.FORM_UNSPECIFIED,
         tokens=fate.tokens,
     )
-
-
-def write_receipt(receipt: StoredReceipt, message: str) -> pb.Receipt:
-    """Return a receipt, whole; `message` is the user's, empty once its text is no longer kept."""
-    return pb.Receipt()

@@ -10,18 +10,19 @@ from uuid import UUID
 
 from models.calibration import Usage
 from sidecar.assembler import Assembler, Assembly, Clocks, Question
-from sidecar.errors import InvalidArgument, NotFound, ReceiptDropped, ScopeForbidden
+from sidecar.errors import InvalidArgument, NotFound, ReceiptDropped
 from sidecar.fences import Fences
 from sidecar.meters import Meters
 from sidecar.recorder import Recorder
 from sidecar.replayer import Replayer
-from sidecar.rpc import assemblies, turns
+from sidecar.rpc import assemblies, explanations, turns
 from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import check_count, read_id, read_int, read_text, read_uuid, write_time
-from sidecar.rpc.identity import Identity, Role, resolve_scope
+from sidecar.rpc.identity import Identity, resolve_agent, resolve_scope
 from sidecar.rpc.knobs import read_knobs
 from sidecar.rpc.paging import Listing
 from sidecar.rpc.repeats import Repeats
+from sidecar.turn.difference import compare
 from sidecar.turn.fence import strip_fences
 from sidecar.v1 import context_pb2 as pb
 from store import jobs, receipts, tenants, threads
@@ -97,7 +98,7 @@ class ContextService:
         read = {name: read_int(name, getattr(request, name), least=0, most=2**31 - 1) for name in counts}
         usage = receipts.Usage(**read, used_item_ids=tuple(request.used_item_ids))
         receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id))
-        expected_tokens = assemblies.expected_input_tokens(receipt)
+        expected_tokens = explanations.expected_input_tokens(receipt)
         async with scoped(self._pools.background, scope) as connection:
             now = self._parts.clocks.now()
             await receipts.report_usage(connection, scope, receipt.receipt_id, usage, now=now)
@@ -105,7 +106,7 @@ class ContextService:
                 connection,
                 scope.tenant_id,
                 receipt.model_id,
-                Usage(expected_tokens, usage.input_tokens, assemblies.ratio_of(receipt)),
+                Usage(expected_tokens, usage.input_tokens, explanations.ratio_of(receipt)),
                 now=now,
             )
         return pb.ReportUsageResponse(expected_input_tokens=expected_tokens, ratio=learned.trusted_ratio)
@@ -138,16 +139,17 @@ class ContextService:
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id))
         message = await self._parts.replayer.message_of(scope, receipt)
-        return pb.ExplainAssemblyResponse(receipt=assemblies.write_receipt(receipt, message))
+        return pb.ExplainAssemblyResponse(receipt=explanations.write_receipt(receipt, message))
 
     async def replay_assembly(self, request: pb.ReplayAssemblyRequest, call: Call) -> pb.ReplayAssemblyResponse:
-        """Fit a stored assembly again under other knobs. Raises ReceiptTextsExpired when its texts are gone."""
+        """Fit a stored assembly again under other knobs. Raises TextsDropped when its texts are gone."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         overrides = read_knobs("overrides", request.overrides)
         receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id))
         replayed = await self._parts.replayer.replay(scope, receipt, overrides)
         return pb.ReplayAssemblyResponse(
-            assembly=assemblies.write_assembly(replayed.assembly), diff=assemblies.write_difference(replayed.difference)
+            assembly=assemblies.write_assembly(replayed.assembly),
+            diff=explanations.write_difference(replayed.difference),
         )
 
     async def diff_assemblies(self, request: pb.DiffAssembliesRequest, call: Call) -> pb.DiffAssembliesResponse:
@@ -155,9 +157,7 @@ class ContextService:
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         before = await self._receipt(scope, read_uuid("before_receipt_id", request.before_receipt_id))
         after = await self._receipt(scope, read_uuid("after_receipt_id", request.after_receipt_id))
-        return pb.DiffAssembliesResponse(
-            diff=assemblies.write_difference(self._parts.replayer.difference(before, after))
-        )
+        return pb.DiffAssembliesResponse(diff=explanations.write_difference(compare(before.details, after.details)))
 
     async def list_assemblies(self, request: pb.ListAssembliesRequest, call: Call) -> pb.ListAssembliesResponse:
         """Return a page of the owner's receipts, newest first."""
@@ -171,7 +171,7 @@ class ContextService:
             )
         kept, token = listing.cut(rows, page, lambda row: (row.created_at, row.receipt_id))
         return pb.ListAssembliesResponse(
-            receipts=[assemblies.write_receipt_head(row) for row in kept], next_page_token=token
+            receipts=[explanations.write_receipt_head(row) for row in kept], next_page_token=token
         )
 
     async def list_threads(self, request: pb.ListThreadsRequest, call: Call) -> pb.ListThreadsResponse:
@@ -234,7 +234,7 @@ def _question(request: pb.AssembleContextRequest, identity: Identity) -> Questio
         raise InvalidArgument("model_id", "is empty", "name the model that will answer")
     reserve = request.response_reserve_tokens if request.HasField("response_reserve_tokens") else None
     return Question(
-        agent_id=_agent(request.agent_id, identity),
+        agent_id=resolve_agent(identity, request.agent_id),
         thread_id=read_id("thread_id", request.thread_id, is_optional=True),
         space_id=read_id("space_id", request.space_id, is_optional=True),
         message=message,
@@ -251,15 +251,6 @@ def _question(request: pb.AssembleContextRequest, identity: Identity) -> Questio
         overrides=read_knobs("overrides", request.overrides) if request.HasField("overrides") else {},
         seen_item_ids=frozenset(request.seen_item_ids),
     )
-
-
-def _agent(named: str, identity: Identity) -> str:
-    """Return the agent whose knobs and bases apply: an agent's own, or the one that an admin names."""
-    if identity.role is Role.ADMIN:
-        return read_id("agent_id", named, is_optional=True)
-    if named and named != identity.agent_id:
-        raise ScopeForbidden
-    return identity.agent_id
 
 
 def _spent(field: str, spent: pb.Spent) -> str | int:

@@ -80,8 +80,6 @@ def _violated(error: errors.FailedPrecondition) -> Any:
     return PreconditionFailure(violations=[violation])
 
 
-
-
 _REMOTE_FAILED = "A remote service that this call needs does not answer; try again."
 
 HIDDEN = Row(Code.INTERNAL, "INTERNAL", is_hidden=True)

@@ -12,10 +12,10 @@ than all that the other run still had to give (for items that nothing else says 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sidecar.turn.fuse import is_calibrated, relevance
+from sidecar.turn.fuse import is_calibrated, relevances
 from sidecar.turn.items import Form, Source
 from sidecar.turn.ledger import NO_LIMIT, Ledger, Stock
 from sidecar.turn.pairs import Unit
@@ -102,7 +102,8 @@ class _Sharing:
         ranked = items[: self._summary]
         if profile.allocation is not Allocation.PRIORITY or not is_calibrated(ranked):
             return [True] * len(items)
-        return [relevance(item) >= profile.relevance_knee for item in items]
+        knee = profile.relevance_knee
+        return [told >= knee for told in relevances(items)]
 
     def _tiers(self) -> dict[int, list[int]]:
         """Return the places of each tier by its priority; where all is pooled, one tier of all, before any priority."""
@@ -117,11 +118,19 @@ class _Sharing:
 
     def _fill_floors(self) -> None:
         for source in sorted(Source, key=lambda source: self._profile.knobs(source).priority):
-            floor = self._floor(source)
-            small = [place for place in self._places[source] if self._first_tokens[place] <= floor]
-            if small:
-                firsts = [place for place in small if self._is_first_of_kin(place)]
-                self.ledger.offer(firsts, f"floor of {source}", self._forms, [floor] * len(self._forms))
+            if floor := self._floor(source):
+                limits = [floor] * len(self._forms)
+                self.ledger.offer(self._within_floor(source, floor), f"floor of {source}", self._forms, limits)
+
+    def _within_floor(self, source: Source, floor: int) -> Iterator[int]:
+        """Yield a source's items that its floor may hold, until not even the smallest fits what is left of it."""
+        small = [place for place in self._places[source] if self._first_tokens[place] <= floor]
+        least = min((self._first_tokens[place] for place in small), default=0)
+        for place in small:
+            if floor - self.ledger.spent[source] < least:
+                return
+            if self._is_first_of_kin(place):
+                yield place
 
     def _offer(self, places: Iterable[int], asked: str) -> None:
         self.ledger.offer(places, asked, self._forms, self._limits)

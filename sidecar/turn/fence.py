@@ -25,7 +25,7 @@ _OPENER = re.compile(
 )
 _ENTITY = re.compile(r"&(?:amp;)*+(#0*+\d{1,7}|#x0*+[\da-f]{1,6}|lt|[a-z][a-z\d]{1,30}(?=;));?", re.IGNORECASE)
 _SUSPECT = re.compile(rf"[{_ANGLES}&%\\]")
-_AMPERSAND = re.compile(r"&[#aAlL]")
+_CODED = re.compile(r"&[#al]|%3c|\\[ux]", re.IGNORECASE)
 _ESCAPE = re.compile(r"(?:%|\\x)([\da-f]{2})|\\u([\da-f]{4})", re.IGNORECASE)
 _PLAIN_TAG = re.compile(r"<[ /]{0,8}context-[^<>\n]{0,200}>", re.IGNORECASE)
 
@@ -61,7 +61,7 @@ def neutralise(text: str) -> str:
     encoding can carry, become U+FFFD.
     """
     if text.isascii():
-        may_open = "<" in text or "%3" in text or "\\" in text or ("&" in text and _AMPERSAND.search(text) is not None)
+        may_open = "<" in text or (("&" in text or "%" in text or "\\" in text) and _CODED.search(text) is not None)
     else:
         text = _encodable(text)
         may_open = _SUSPECT.search(text) is not None

@@ -81,6 +81,8 @@ class Fitted:
     """A turn's context with every decision that led to it. Fates come in the order of the context, then the others."""
 
     pool: Pool
+    tokenizer: str
+    is_exact: bool
     rendering: Rendering
     fates: tuple[Fate, ...]
     turn_fates: tuple[TurnFate, ...]
@@ -105,6 +107,8 @@ def fit(question: Fitting, meter: Meter) -> Fitted:
     turn_fates = tuple(history.fates(thread, exchange, shared.older_count))
     return Fitted(
         pool=pool,
+        tokenizer=meter.name,
+        is_exact=meter.is_exact,
         rendering=rendering,
         fates=fates,
         turn_fates=turn_fates,
@@ -171,19 +175,23 @@ def _rendered(ledger: Ledger, messages: Sequence[Message], question: Fitting, po
 
 def _fates(ledger: Ledger, rendering: Rendering, offers: Offers) -> tuple[Fate, ...]:
     """Return every item's fate: those in the context as they stand there, then the others, best first."""
-    kept = [_kept_fate(ledger, place, rendering.marks[place]) for place in rendering.order]
-    absent = (place for place in range(len(ledger.stock.items)) if place not in ledger.kept)
+    stock, marks, tokens, asked = ledger.stock, rendering.marks, ledger.tokens, ledger.kept
+    items, full, whole, lead = stock.items, stock.pieces.full, Decision.KEPT, Form.LEAD
+    kept = [
+        _shortened_fate(ledger, place, marks[place])
+        if (form := ledger.forms[place]) is lead
+        else Fate(items[place], whole, asked[place], form, tokens[place], marks[place], "", full[place])
+        for place in rendering.order
+    ]
+    absent = (place for place in range(len(items)) if place not in ledger.kept)
     return (*kept, *(_absent_fate(ledger, place) for place in absent), *offers.refused)
 
 
-def _kept_fate(ledger: Ledger, place: int, mark: str) -> Fate:
-    stock, form, reason = ledger.stock, ledger.forms[place], ledger.kept[place]
-    item, tokens = stock.items[place], ledger.tokens[place]
-    if form is not Form.LEAD:
-        return Fate(item, Decision.KEPT, reason, form, tokens, mark, "", stock.pieces.full[place])
+def _shortened_fate(ledger: Ledger, place: int, mark: str) -> Fate:
+    item, reason, lead = ledger.stock.items[place], ledger.kept[place], ledger.stock.pieces.lead[place]
     if refusal := ledger.refusals.get(place):
         reason = f"{reason}; for the rest {_words(refusal)}"
-    return Fate(item, Decision.SHORTENED, reason, form, tokens, mark, "", stock.pieces.lead[place])
+    return Fate(item, Decision.SHORTENED, reason, Form.LEAD, ledger.tokens[place], mark, "", lead)
 
 
 def _absent_fate(ledger: Ledger, place: int) -> Fate:
@@ -203,19 +211,18 @@ def _words(refusal: Refusal) -> str:
 
 def _shares(fates: Sequence[Fate], turn_fates: Sequence[TurnFate], ledger: Ledger) -> tuple[Share, ...]:
     """Return every source's share; the thread's holds its turns beside its items."""
-    decided = {source: Counter[Decision]() for source in Source}
-    for fate in fates:
-        decided[fate.item.source][fate.decision] += 1
-    decided[Source.THREAD].update(fate.decision for fate in turn_fates)
+    decided = Counter([(fate.item.source, fate.decision) for fate in fates])
+    decided.update([(Source.THREAD, fate.decision) for fate in turn_fates])
     offered = dict.fromkeys(Source, 0)
     for item, tokens in zip(ledger.stock.items, ledger.stock.prices.full, strict=True):
         offered[item.source] += tokens
     offered[Source.THREAD] += sum(fate.turn.tokens for fate in turn_fates)
-    included = ledger.spent | {Source.THREAD: ledger.spent[Source.THREAD] + sum(fate.tokens for fate in turn_fates)}
-    return tuple(_share(source, decided[source], included[source], offered[source]) for source in Source)
-
-
-def _share(source: Source, decided: Counter[Decision], included_tokens: int, offered_tokens: int) -> Share:
-    whole, shortened = decided[Decision.KEPT], decided[Decision.SHORTENED]
-    count = decided.total()
-    return Share(source, count, whole, shortened, count - whole - shortened, included_tokens, offered_tokens)
+    included = dict(ledger.spent)
+    included[Source.THREAD] += sum(fate.tokens for fate in turn_fates)
+    shares = []
+    for source in Source:
+        count = sum(decided[source, decision] for decision in Decision)
+        whole, shortened = decided[source, Decision.KEPT], decided[source, Decision.SHORTENED]
+        dropped = count - whole - shortened
+        shares.append(Share(source, count, whole, shortened, dropped, included[source], offered[source]))
+    return tuple(shares)

@@ -22,7 +22,7 @@ def order(items: Sequence[Item], profile: Profile) -> list[Item]:
 
     Where all is pooled, priority breaks ties. Among equals the sequence of `items` decides, and nothing else of it.
     """
-    scores = [relevance(item) for item in items]
+    scores = relevances(items)
     if not _all_tell(items, scores):
         scores = _fused_ranks(items)
     is_pooled = profile.allocation is Allocation.POOLED
@@ -37,13 +37,12 @@ def order(items: Sequence[Item], profile: Profile) -> list[Item]:
 
 def is_calibrated(items: Sequence[Item]) -> bool:
     """Return whether every source of these items tells relevances; one that gives 0 to all its items does not."""
-    return _all_tell(items, [relevance(item) for item in items])
+    return _all_tell(items, relevances(items))
 
 
-def relevance(item: Item) -> float:
-    """Return the item's relevance, 0 to 1; what is no number counts as 0."""
-    told = item.relevance
-    return told if 0 <= told <= 1 else 1.0 if 1 < told < math.inf else 0.0
+def relevances(items: Sequence[Item]) -> list[float]:
+    """Return each item's relevance, 0 to 1; what is no number counts as 0."""
+    return [told if 0.0 <= (told := item.relevance) <= 1.0 else float(1.0 < told < math.inf) for item in items]
 
 
 def _all_tell(items: Sequence[Item], scores: Sequence[float]) -> bool:

