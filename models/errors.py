@@ -7,6 +7,9 @@ ModelsError
 │   ├── RankFileUnusable
 │   ├── TokenizerPanicked
 │   └── TokenizersDisagree
+├── EmbedderError
+│   ├── EmbedderUnusable
+│   └── EmbedderClosed
 └── CallError               a remote call without an answer; `.report` says how it went
     ├── CallTimedOut
     ├── BreakerOpen
@@ -63,6 +66,18 @@ class TokenizerPanicked(TokenizerError):
 
 class TokenizersDisagree(TokenizerError):
     """The fast tokenizer counts differently from the reference; install both in the pinned versions."""
+
+
+class EmbedderError(ModelsError):
+    """An embedder gave no vectors."""
+
+
+class EmbedderUnusable(EmbedderError):
+    """The embedder's files are missing or altered; reinstall its packages in the pinned versions, or set another embedder."""
+
+
+class EmbedderClosed(EmbedderError):
+    """The embedder has been closed; start the service again."""
 
 
 class CallError(ModelsError):

@@ -52,7 +52,7 @@ class MiniLM:
         self._session = onnxruntime.InferenceSession(_verified(_MODEL), options, providers=["CPUExecutionProvider"])
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector of length 1 a text, of its first 256 tokens. Lone surrogates count as U+FFFD."""
+        """Return one vector of length 1 a text, of its first 256 tokens. Lone surrogates count as question marks."""
         encodings = self._tokenizer.encode_batch([_plain(text) for text in texts])
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         for places in _by_length(encodings):

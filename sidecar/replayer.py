@@ -51,7 +51,7 @@ class Replayer:
         details = stored.details
         fence = self._fences.with_key(scope, details["fence_key_id"])
         if fence.key_id != details["fence_key_id"]:
-            raise TextsDropped
+            raise TextsDropped(len(receipt.text_hashes(details)))
         texts = await self._texts(scope, receipt.text_hashes(details))
         fitting = receipt.replay(details, texts, fence_tag=fence.tag)
         knobs = merge(parse_layer(fitting.profile.as_mapping()), parse_layer(overrides))

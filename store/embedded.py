@@ -23,7 +23,7 @@ import asyncpg
 from store import postmaster, queries
 from store.binaries import Programs, find_programs, server_account
 from store.errors import DataDirectoryUnusable, PostgresDidNotStart, driver_errors
-from store.layout import PORT, Layout
+from store.layout import Layout
 from store.locks import FileLock
 
 log = logging.getLogger(__name__)
@@ -81,13 +81,15 @@ class EmbeddedPostgres:
         was_user = is_user = self._users_lock.is_held
         try:
             async with self._start_lock.exclusive(_START_DEADLINE_S):
-                # Only a holder of the start lock takes this one alone, so sharing it cannot fail here.
-                if not was_user:
-                    self._users_lock.try_shared()
+                # Only a holder of the start lock takes this one alone, so no user is ever refused here.
+                if not was_user and not self._users_lock.try_shared():
+                    raise DataDirectoryUnusable(f"{self._layout.users_lock} is locked by another program")
                 await self._bring_up()
                 is_user = True
         except TimeoutError as error:
             raise PostgresDidNotStart("another process has been starting it all this time") from error
+        except OSError as error:
+            raise DataDirectoryUnusable(str(error)) from error
         finally:
             if not is_user:
                 self._users_lock.release()
@@ -102,6 +104,8 @@ class EmbeddedPostgres:
                 self._users_lock.release()
                 if self._users_lock.try_exclusive():
                     await postmaster.shut_down(self._layout.pgdata)
+        except TimeoutError:
+            log.warning("embedded_postgres_left_to_others", extra={"data_dir": str(self._layout.root)})
         finally:
             self._users_lock.release()
 
@@ -190,6 +194,3 @@ def default_data_dir(environ: Mapping[str, str]) -> Path:
     except RuntimeError as error:
         raise DataDirectoryUnusable("this user has no home; name a directory") from error
     return home / ".local" / "share" / "context-sidecar"
-
-
-__all__ = ["PORT", "EmbeddedPostgres", "default_data_dir"]

@@ -84,8 +84,8 @@ class Layout:
 
     def make_root(self) -> None:
         """Make the data directory when it is missing. Raises DataDirectoryUnusable."""
-        missing = [path for path in (self.root, *self.root.parents) if not path.exists()]
         try:
+            missing = [path for path in (self.root, *self.root.parents) if not path.exists()]
             for path in reversed(missing):
                 path.mkdir(mode=0o700, exist_ok=True)
                 if os.geteuid() == 0:

@@ -162,23 +162,28 @@ def _clear_stale_locks(layout: Layout) -> None:
 
 
 async def _run_initdb(pgdata: Path, programs: Programs, account: Account) -> None:
+    with _initdb(pgdata, programs, account) as process:
+        try:
+            while process.poll() is None:
+                await asyncio.sleep(POLL_S)
+        except asyncio.CancelledError:
+            process.kill()
+            raise
+        output = process.stdout.read() if process.stdout else b""
+    if process.returncode != 0:
+        raise failure(pgdata, account, output.decode(errors="replace")[-_LAST_WORDS_BYTES:].strip())
+
+
+def _initdb(pgdata: Path, programs: Programs, account: Account) -> subprocess.Popen[bytes]:
+    """Return initdb at work; not asyncio's kind of process, because uvloop's cannot change the user."""
     # C.UTF-8 and not C: under C, letters beyond ASCII have no case and are no part of a trigram.
     provider = ["--locale-provider=builtin"] if programs.major >= 17 else []
-    process = await asyncio.create_subprocess_exec(
-        str(programs.bin_dir / "initdb"), "-D", str(pgdata), "-U", "postgres", "--auth=trust",
-        "--encoding=UTF8", "--locale=C.UTF-8", *provider,
+    return subprocess.Popen(  # noqa: S603  # our own program, no shell
+        [str(programs.bin_dir / "initdb"), "-D", str(pgdata), "-U", "postgres", "--auth=trust", "--encoding=UTF8",
+         "--locale=C.UTF-8", *provider],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/", env=ENVIRONMENT,
         start_new_session=True, **account.run_as,
     )  # fmt: skip
-    try:
-        output, _ = await process.communicate()
-    except asyncio.CancelledError:
-        process.kill()
-        await process.wait()
-        raise
-    if process.returncode == 0:
-        return
-    raise failure(pgdata, account, output.decode(errors="replace")[-_LAST_WORDS_BYTES:].strip())
 
 
 def _rotate(log_file: Path) -> None:

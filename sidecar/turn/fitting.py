@@ -195,7 +195,7 @@ def _shortened_fate(ledger: Ledger, place: int, mark: str) -> Fate:
 
 
 def _absent_fate(ledger: Ledger, place: int) -> Fate:
-    item, sayer, refusal = ledger.stock.items[place], ledger.fallen.get(place), ledger.refusals.get(place)
+    item, sayer, refusal = ledger.stock.items[place], ledger.sayer(place), ledger.refusals.get(place)
     if sayer:
         return Fate(item, Decision.DEDUPED_INTO, f"{sayer.id} {sayer.how}", into=sayer.id)
     return Fate(item, Decision.OVER_BUDGET, f"{refusal.asked}: {_words(refusal)}" if refusal else "there was no room")

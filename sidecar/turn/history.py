@@ -102,7 +102,7 @@ def fates(history: History, exchange: Exchange, older_count: int) -> Iterator[Tu
             reason = "the last exchange is larger than the pool; its middle is cut"
             yield TurnFate(turn, Decision.SHORTENED, reason, sent[turn.id].tokens)
         else:
-            yield _whole(turn, "last exchange", history)
+            yield _whole(sent[turn.id], "last exchange", history)
     for place, unit in enumerate(history.older):
         for turn in reversed(unit.turns):
             if place < older_count:

@@ -42,10 +42,11 @@ class Refusal(NamedTuple):
 
 
 class Sayer(NamedTuple):
-    """Who says what an item says: the id of an item or turn, and how."""
+    """Who says what an item says: the id of an item or turn, and how; the place of an item that may fall itself."""
 
     id: str
     how: str
+    place: int = -1
 
 
 Step = tuple[str, Form, bool]
@@ -135,13 +136,20 @@ class Ledger:
             self.refusals[place] = Refusal(self.kept.pop(place), self.tokens[place], 0, NO_LIMIT)
             self._refund(place)
 
+    def sayer(self, place: int) -> Sayer | None:
+        """Return what in the context says what the item says, or None when the item did not fall to anything."""
+        sayer = self.fallen.get(place)
+        while sayer and sayer.place in self.fallen:
+            sayer = self.fallen[sayer.place]
+        return sayer
+
     def _enter(self, place: int, form: Form, tokens: int, asked: str) -> None:
         self.forms[place], self.tokens[place], self.kept[place] = form, tokens, asked
         item = self.stock.items[place]
         self.steps.append((item.id, form, True))
         self.refusals.pop(place, None)
         if place in self.stock.kinship.akin:
-            self._said[self.stock.kinship.kinds[place]] = Sayer(item.id, "says the same")
+            self._said[self.stock.kinship.kinds[place]] = Sayer(item.id, "says the same", place)
             if form is Form.FULL:
                 self._stand_for(place, item.id)
 
@@ -153,7 +161,7 @@ class Ledger:
         """Let what an item stands for fall to it: what is in makes room, what comes later is not taken in."""
         kinship = self.stock.kinship
         for covered in kinship.covers.get(place, ()):
-            sayer = self._stood_for[kinship.kinds[covered]] = Sayer(item_id, "stands for it")
+            sayer = self._stood_for[kinship.kinds[covered]] = Sayer(item_id, "stands for it", place)
             if covered in self.kept:
                 self._fall(covered, sayer)
 

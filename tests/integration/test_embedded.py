@@ -12,6 +12,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+import uvloop
 from server_use import (
     NewDir,
     NewUser,
@@ -50,6 +51,13 @@ async def test_data_is_kept_between_runs_and_nothing_runs_after_the_stop(new_dir
     assert postmaster.serving_pid(directory / "pgdata") is None
     async with EmbeddedPostgres(directory) as postgres:
         assert await remembers(postgres.dsn, word)
+
+
+def test_it_starts_on_uvloop_as_well(new_dir: NewDir) -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        postgres = EmbeddedPostgres(new_dir())
+        assert runner.run(fetch(runner.run(postgres.start()), "SELECT 1")) == 1
+        runner.run(postgres.stop())
 
 
 async def test_the_first_start_alone_is_logged(new_dir: NewDir, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,150 @@
+"""Vectors for texts: what an embedder is, and how one that computes is kept off the event loop.
+
+A vector stands with the name of the model that made it; vectors of two models are never compared. Nothing here knows where
+vectors are stored or what they are compared with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.errors import EmbedderClosed
+
+Vectors: TypeAlias = NDArray[np.float32]
+
+# A question, its parts and its name-free form; more texts at once are somebody's documents, and may wait.
+QUESTION_TEXTS = 4
+_RUN_TEXTS = 8
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of length 1."""
+
+    @property
+    def name(self) -> str:
+        """The model's name, as it stands with every vector."""
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector, in numbers."""
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one vector a text, in order. Raises a ModelsError when there are none."""
+
+
+class Encoder(Protocol):
+    """A model in this process. It computes where it is called, from any thread."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector, in numbers."""
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Return one vector a text, in order; the same for a text whatever stands beside it."""
+
+
+class LocalEmbedder:
+    """An encoder behind two threads: one for questions, so that no turn waits for documents, one for all else.
+
+    What is asked while a run is on goes into the next, eight texts at a time; a text asked twice is computed once. The last
+    `capacity` vectors are remembered (1.5 kB each at 384 numbers). A caller that gives up takes nothing from the others.
+    """
+
+    def __init__(self, encoder: Encoder, *, capacity: int = 4096) -> None:
+        self.name = encoder.name
+        self.dimensions = encoder.dimensions
+        self._capacity = capacity
+        self._kept: OrderedDict[bytes, Vectors] = OrderedDict()
+        self._quick, self._slow = _Lane(encoder), _Lane(encoder)
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one vector a text. Up to four texts take the quick lane. Raises EmbedderClosed."""
+        keys = [hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest() for text in texts]
+        found = {key: self._kept[key] for key in keys if key in self._kept}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        if missing:
+            lane = self._quick if len(texts) <= QUESTION_TEXTS else self._slow
+            found |= await lane.run(missing)
+        self._keep((key, found[key]) for key in keys)
+        return np.stack([found[key] for key in keys]) if keys else np.zeros((0, self.dimensions), np.float32)
+
+    def close(self) -> None:
+        """Let the threads end after their present run; whoever still waits gets EmbedderClosed."""
+        self._quick.close()
+        self._slow.close()
+
+    def _keep(self, pairs: Iterable[tuple[bytes, Vectors]]) -> None:
+        for key, vector in pairs:
+            self._kept[key] = vector
+            self._kept.move_to_end(key)
+        while len(self._kept) > self._capacity:
+            self._kept.popitem(last=False)
+
+
+class _Lane:
+    """One thread, and the texts that wait for it, oldest first."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedder")
+        self._texts: OrderedDict[bytes, str] = OrderedDict()
+        self._answers: dict[bytes, asyncio.Future[Vectors]] = {}
+        self._runner: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    async def run(self, texts: dict[bytes, str]) -> dict[bytes, Vectors]:
+        """Return the vectors of the texts, by key."""
+        if self._is_closed:
+            raise EmbedderClosed
+        loop = asyncio.get_running_loop()
+        for key, text in texts.items():
+            if key not in self._answers:
+                self._answers[key] = loop.create_future()
+                self._texts[key] = text
+        waiting = [self._answers[key] for key in texts]
+        if self._runner is None or self._runner.done():
+            self._runner = asyncio.create_task(self._drain())
+        vectors = await asyncio.gather(*(asyncio.shield(answer) for answer in waiting))
+        return dict(zip(texts, vectors, strict=True))
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._texts.clear()
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_exception(EmbedderClosed())
+        self._answers.clear()
+        self._thread.shutdown(wait=False)
+
+    async def _drain(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._texts:
+            keys = [key for key, _ in zip(self._texts, range(_RUN_TEXTS), strict=False)]
+            texts = [self._texts.pop(key) for key in keys]
+            run = loop.run_in_executor(self._thread, self._encoder.encode, texts)
+            await asyncio.wait([run])
+            self._settle(keys, run)
+
+    def _settle(self, keys: Sequence[bytes], run: asyncio.Future[Vectors]) -> None:
+        error = run.exception()
+        vectors = run.result() if error is None else [None] * len(keys)
+        for key, vector in zip(keys, vectors, strict=True):
+            answer = self._answers.pop(key, None)
+            if answer is None or answer.done():
+                continue
+            if vector is None:
+                answer.set_exception(error or EmbedderClosed())
+            else:
+                answer.set_result(vector)
