@@ -29,7 +29,7 @@ bench: install  ## every benchmark
 	$(BIN)/python -m bench all
 
 interop: install  ## clients of other people's making, and the image built and run: needs node, buildah, debootstrap and root
-	PYTHONPATH=tests $(BIN)/python -m interop
+	$(BIN)/python -m tests.interop
 
 serve: install
 	$(BIN)/sidecar serve

@@ -164,7 +164,7 @@ def _clear_stale_locks(layout: Layout) -> None:
 async def _run_initdb(pgdata: Path, programs: Programs, account: Account) -> None:
     with _initdb(pgdata, programs, account) as process:
         try:
-            while process.poll() is None:
+            while process.poll() is None:  # noqa: ASYNC110  # a process has no event
                 await asyncio.sleep(POLL_S)
         except asyncio.CancelledError:
             process.kill()

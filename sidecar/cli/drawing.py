@@ -5,11 +5,11 @@ Bars are drawn with characters, not with colour, so that they read the same in a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -41,7 +41,7 @@ def assembly(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[
     """Yield the fitted context, a line per source, the budget as bars, and the receipt; texts cut to so many lines."""
     yield from context(given, shortest_lines=shortest_lines)
     yield ""
-    yield sources(given.sources)
+    yield from sources(given.sources)
     yield from budget(given.budget, given.sources)
     yield from _verdict(given)
 
@@ -75,14 +75,15 @@ def said(message: Message) -> Iterator[str]:
         yield f"{message.role}: {printable(message.text)}"
     for part in message.parts:
         if isinstance(part, ToolCall):
-            yield f"{message.role}: calls {printable(part.name)} {printable(str(dict(part.arguments)))}"
+            arguments = json.dumps(dict(part.arguments), ensure_ascii=False)
+            yield f"{message.role}: calls {printable(part.name)} {printable(arguments)}"
         else:
             yield f"{message.role}: {printable(part.content)}"
 
 
-def sources(reports: Sequence[SourceReport]) -> Table:
-    """Return a line for each source: how its question ended, and what of its offer is in the context."""
-    table = _table("source", "status", "ms", "offered", "whole", "short", "dropped", "tokens", "why")
+def sources(reports: Sequence[SourceReport]) -> Iterator[Any]:
+    """Yield a line for each source, how its question ended and what of its offer is in the context, then the reasons."""
+    table = _table("source", "status", "ms", "offered", "whole", "short", "dropped", "tokens")
     for report in reports:
         counts = (report.offered_count, report.included_count, report.shortened_count, report.dropped_count)
         table.add_row(
@@ -91,20 +92,21 @@ def sources(reports: Sequence[SourceReport]) -> Table:
             f"{report.latency_ms:.1f}",
             *(_number(count) for count in counts),
             _number(report.included_tokens),
-            Text(printable(report.reason)),
         )
-    return table
+    yield table
+    yield from (f"{report.source}: {printable(report.reason)}" for report in reports if report.reason)
 
 
 def budget(given: Budget, reports: Sequence[SourceReport]) -> Iterator[str]:
-    """Yield the window as bars that stand where the last one ended, so that all of them together fill it."""
+    """Yield the window and then the pool as bars; each bar stands where the last one ended, so all of them fill it."""
     exactness = "exact" if given.is_exact else "estimated"
     yield f"window {_number(given.window_tokens)} tokens, counted by {given.tokenizer} ({exactness})"
-    yield from bars(shares(given, reports), given.window_tokens)
+    yield from bars(window_shares(given), given.window_tokens)
     yield f"pool {_number(given.pool_tokens)}, used {_number(given.used_tokens)}"
+    yield from bars(pool_shares(given, reports), given.pool_tokens)
 
 
-def shares(given: Budget, reports: Sequence[SourceReport]) -> list[Share]:
+def window_shares(given: Budget) -> list[Share]:
     """Return what the window is spent on, in the order of the arithmetic; the tokens add up to the window."""
     spent = [
         Share("system", given.system_tokens),
@@ -112,14 +114,16 @@ def shares(given: Budget, reports: Sequence[SourceReport]) -> list[Share]:
         Share("reserve", given.response_reserve_tokens),
         Share("message", given.message_tokens),
         Share("headroom", given.headroom_tokens),
+        Share("pool", given.pool_tokens),
     ]
-    used = [Share(report.source, report.included_tokens) for report in reports if report.included_tokens]
-    frame = given.used_tokens - sum(share.tokens for share in used)
-    if frame > 0:
-        used.append(Share("frame", frame))
-    outside = given.window_tokens - given.pool_tokens - sum(share.tokens for share in spent)
-    capped = [Share("beyond budget", outside)] if outside > 0 else []
-    return [*spent, *used, Share("free", given.pool_tokens - given.used_tokens), *capped]
+    return [*spent, Share("not asked for", given.window_tokens - sum(share.tokens for share in spent))]
+
+
+def pool_shares(given: Budget, reports: Sequence[SourceReport]) -> list[Share]:
+    """Return what the pool is spent on: each source, what belongs to none, and what is free; they add up to the pool."""
+    used = [Share(report.source, report.included_tokens) for report in reports]
+    frame = Share("frame", given.used_tokens - sum(share.tokens for share in used))
+    return [*used, frame, Share("free", given.pool_tokens - given.used_tokens)]
 
 
 def bars(parts: Sequence[Share], whole: int, *, cells: int = BAR_CELLS) -> Iterator[str]:
@@ -148,7 +152,8 @@ def receipt(given: Receipt, *, only: str = "") -> Iterator[Any]:
     if given.message:
         yield f"message: {_cut(printable(given.message), 3)}"
     yield ""
-    yield sources(given.sources)
+    yield from sources(given.sources)
+    yield ""
     yield decisions([one for one in given.decisions if not only or one.source == only])
     if given.usage:
         counted = f"{_number(given.usage.input_tokens)} in, {_number(given.usage.output_tokens)} out"
@@ -211,7 +216,7 @@ def rows(names: Sequence[str], values: Iterable[Sequence[Any]]) -> Table:
 
 
 def _table(*names: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in names:
         is_number = name in {
             "ms",

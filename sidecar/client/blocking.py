@@ -69,9 +69,9 @@ class Sidecar:
         answer: A = request.reads(response)
         return answer
 
-    def health(self, *, deadline_s: float = 3.0) -> str:
-        """Return SERVING or NOT_SERVING; needs no token. Raises CallUnavailable."""
-        return health_of(self._made(health_check(self._channel, deadline_s=deadline_s)))
+    def health(self, *, deadline_s: float = 3.0, waits: bool = False) -> str:
+        """Return SERVING or NOT_SERVING; needs no token. `waits` for a server that is starting. Raises CallUnavailable."""
+        return health_of(self._made(health_check(self._channel, deadline_s=deadline_s, waits=waits)))
 
     def _made(self, one: Exchange) -> object:
         try:

@@ -59,9 +59,10 @@ def exchange(channel: Any, request: Request[Any], *, stance: Stance, token: str)
     return Exchange(_call(channel, method), message_of(request, stance), options)
 
 
-def health_check(channel: Any, *, deadline_s: float) -> Exchange:
-    """Return the call that asks for the server's health."""
-    return Exchange(_call(channel, _CHECK_HEALTH), health_pb2.HealthCheckRequest(), {"timeout": deadline_s})
+def health_check(channel: Any, *, deadline_s: float, waits: bool) -> Exchange:
+    """Return the call that asks for the server's health, or that waits until there is a server to ask."""
+    options = {"timeout": deadline_s, "wait_for_ready": waits}
+    return Exchange(_call(channel, _CHECK_HEALTH), health_pb2.HealthCheckRequest(), options)
 
 
 def health_of(response: Any) -> str:

@@ -59,7 +59,7 @@ class TurnFate:
 
 def read(turns: Sequence[HistoryTurn]) -> History:
     """Return the thread split at its last exchange: the last turn in which the user speaks, and all after it."""
-    paired = pair(turns)
+    paired = pair(list({turn.id: turn for turn in turns}.values()))
     units = paired.units
     opening = next((place for place in range(len(units) - 1, -1, -1) if _user_speaks(units[place])), len(units) - 1)
     split = max(0, opening)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import grpc
@@ -51,11 +52,12 @@ class Caller:
         stubs = (ContextServiceStub, MemoryServiceStub, KnowledgeServiceStub, ProfileServiceStub, AdminServiceStub)
         self._methods = {name: call for stub in stubs for name, call in vars(stub(channel)).items()}
 
-    def __getattr__(self, name: str) -> Callable[..., object]:
+    def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         call = self._methods[name]
 
-        def bound(request: object, *, timeout: float = 10.0) -> object:
-            return call(request, metadata=self._metadata, timeout=timeout)
+        def bound(request: object, *, timeout: float = 10.0) -> Awaitable[Any]:
+            answer: Awaitable[Any] = call(request, metadata=self._metadata, timeout=timeout)
+            return answer
 
         return bound
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import pytest
 
 from sidecar.cli.root import run
-from sidecar.client import CallUnavailable, Sidecar
+from sidecar.client import Sidecar
 from tests.conftest import _database
 
 DATA = Path(__file__).parents[2] / "sidecar" / "demo" / "data"
@@ -52,30 +53,22 @@ def served(migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> 
         runner.run(database.__aexit__(None, None, None))
 
 
-class _serving:  # noqa: N801  # used as a function
+@contextmanager
+def _serving(environment: dict[str, str], log: Path) -> Iterator[Served]:
     """Start `sidecar serve`, wait until it is healthy, and stop it at the end."""
-
-    def __init__(self, environment: dict[str, str], log: Path) -> None:
-        with log.open("w") as stream:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "sidecar", "serve"], env={**os.environ, **environment}, stderr=stream, text=True
-            )
-        self._served = Served(process, environment, log)
-
-    def __enter__(self) -> Served:
-        with Sidecar(self._served.environment["SIDECAR_LISTEN"], "") as client:
-            for _ in range(600):
-                assert self._served.process.poll() is None, self._served.log.read_text()
-                try:
-                    client.health()
-                except CallUnavailable:
-                    continue
-                return self._served
-        raise AssertionError(self._served.log.read_text())
-
-    def __exit__(self, *error: object) -> None:
-        self._served.process.send_signal(signal.SIGTERM)
-        assert self._served.process.wait(30) == 0, self._served.log.read_text()
+    with log.open("w") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sidecar", "serve"], env={**os.environ, **environment}, stderr=stream, text=True
+        )
+    try:
+        with Sidecar(environment["SIDECAR_LISTEN"], "") as client:
+            assert client.health(deadline_s=START_S, waits=True) == "SERVING"
+        yield Served(process, environment, log)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0, log.read_text()
+    finally:
+        process.kill()
+        process.wait()
 
 
 def _outcome(arguments: list[str], environment: dict[str, str], **options: Any) -> subprocess.CompletedProcess[str]:
@@ -176,7 +169,7 @@ class TestThreads:
         sidecar.json("thread", "import", str(chat), "--thread", "t1")
         shown = sidecar("thread", "show", "t1").out
         assert re.search(r"── 1 .*, 1, \d+ tokens\nuser: My gate code is 4417\.", shown)
-        assert "assistant: calls forecast {'city': 'Lisbon'}" in shown
+        assert 'assistant: calls forecast {"city": "Lisbon"}' in shown
         assert "tool: 22 degrees" in shown
         assert [turn["position"] for turn in sidecar.json("thread", "show", "t1", "--limit", "2")] == [1, 2]
 
@@ -388,10 +381,9 @@ class TestServing:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
     def test_a_signal_ends_it_cleanly(self, served: Served, tmp_path: Path, number: signal.Signals) -> None:
         environment = {**served.environment, "SIDECAR_LISTEN": f"unix:{tmp_path / 'own' / 's.sock'}"}
-        serving = _serving(environment, tmp_path / "serve.log")
-        one = serving.__enter__()
-        one.process.send_signal(number)
-        assert one.process.wait(30) == 0
+        with _serving(environment, tmp_path / "serve.log") as one:
+            one.process.send_signal(number)
+            assert one.process.wait(30) == 0
         assert "Traceback" not in one.log.read_text()
 
     def test_an_address_in_use_is_one_line(self, served: Served) -> None:

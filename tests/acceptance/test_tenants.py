@@ -112,7 +112,7 @@ async def _outcome(caller: Caller, method: MethodDescriptor, request: Message) -
     return grpc.StatusCode.OK, str(response)
 
 
-STRANGERS = {
+STRANGERS: dict[str, dict[str, Any]] = {
     "another tenant's agent": {"tenant": "evil", "owner": "mara"},
     "another tenant's admin": {"tenant": "evil", "admin": True},
     "another owner of the tenant": {"tenant": "acme", "owner": "eve"},
@@ -121,7 +121,7 @@ STRANGERS = {
 
 @pytest.mark.parametrize("stranger", STRANGERS)
 async def test_no_call_gives_a_stranger_anything(site: Site, victims_ids: dict[str, str], stranger: str) -> None:
-    caller = site.caller(**STRANGERS[stranger])  # type: ignore[arg-type]
+    caller = site.caller(**STRANGERS[stranger])
     named = "owner_id" if STRANGERS[stranger]["tenant"] == "acme" else "tenant_id"
     for method in METHODS:
         for scope in _scopes():

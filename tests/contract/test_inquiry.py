@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.inquiry import Asking, Inquiry
+from sidecar.inquiry import Asking, Findings, Inquiry
 from sidecar.sources import Answer, Limits, Query, Skipped
 from sidecar.turn.items import Item, Ref, Source, Status
 from sidecar.turn.profile import DEFAULTS, merge, parse_layer
@@ -196,5 +196,5 @@ async def test_another_owner_never_gets_that_recent_answer() -> None:
     assert _memory_status(await inquiry.ask(other)) is Status.ERROR
 
 
-def _memory_status(findings: Any) -> Status:
+def _memory_status(findings: Findings) -> Status:
     return next(report.status for report in findings.reports if report.source is Source.MEMORY)

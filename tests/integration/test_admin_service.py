@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
-from service_calls import NOW, an_admin, an_agent, now, refused, refused_field
+from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 from sidecar.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.rpc.admin import SERVICE, AdminService

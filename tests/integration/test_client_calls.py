@@ -200,6 +200,22 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
         assert sidecar.health() == "SERVING"
 
 
+def test_a_client_waits_for_a_sidecar_that_is_starting(tmp_path: Path) -> None:
+    target = f"unix:{tmp_path / 'late.sock'}"
+    with Sidecar(target, "t") as sidecar, ThreadPoolExecutor(1) as threads:
+        with pytest.raises(CallUnavailable):
+            sidecar.health()
+        answer = threads.submit(sidecar.health, deadline_s=30, waits=True)
+        server = grpc.server(ThreadPoolExecutor(1))
+        servicer = health.HealthServicer()
+        servicer.set("", health_pb2.HealthCheckResponse.SERVING)
+        health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+        server.add_insecure_port(target)
+        server.start()
+        assert answer.result() == "SERVING"
+        server.stop(0).wait()
+
+
 def test_threads_may_share_a_client(service: Service) -> None:
     with Sidecar(service.target, "t") as sidecar, ThreadPoolExecutor(8) as threads:
         answers = list(threads.map(lambda _: sidecar.list_threads(), range(32)))

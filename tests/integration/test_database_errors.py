@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from notes import (
+from tests.integration.notes import (
     ADA,
     CONFIG,
     assert_clean,

@@ -13,7 +13,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 import uvloop
-from server_use import (
+from tests.integration.server_use import (
     NewDir,
     NewUser,
     cluster_fixture,

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from server_use import (
+from tests.integration.server_use import (
     IS_ROOT,
     NewDir,
     NewUser,

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import grpc
 import pytest
-from echo_site import ANN, BOB, ECHO, METHODS, Site, build_server, call, new_site, refusal, scope_of
+from tests.integration.echo_site import ANN, BOB, ECHO, METHODS, Site, build_server, call, new_site, refusal, scope_of
 from google.rpc import error_details_pb2 as details
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc

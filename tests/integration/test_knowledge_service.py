@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from service_calls import NOW, an_admin, an_agent, now, refused, refused_field
+from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 from sidecar.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.ingest.errors import UnreadableDocument, UnsupportedFormat

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from notes import (
+from tests.integration.notes import (
     PATIENCE_S,
     as_admin,
     dsn_fixture,

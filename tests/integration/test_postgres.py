@@ -14,7 +14,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 import uvloop
-from notes import (
+from tests.integration.notes import (
     ADA,
     BOB,
     CONFIG,

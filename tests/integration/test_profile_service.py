@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from service_calls import NOW, an_admin, an_agent, now, refused, refused_field
+from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 from sidecar.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.rpc.admin import AdminService

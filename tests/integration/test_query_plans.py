@@ -16,7 +16,7 @@ from uuid import UUID
 
 import asyncpg
 import pytest
-from schema_rows import fill, tenant_tables
+from tests.integration.schema_rows import fill, tenant_tables
 
 from store import queries
 from store.postgres import Pools, scoped

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import asyncpg
 import pytest
-from schema_rows import INSTALLATION_TABLES, Table, fill, insert_of, tenant_tables
+from tests.integration.schema_rows import INSTALLATION_TABLES, Table, fill, insert_of, tenant_tables
 
 from store import documents, memories, pages
 from store.errors import AccessRefused

@@ -8,12 +8,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from interop import image
-from interop.buf import BufClient
-from interop.cases import cases, problem
-from interop.checks import Checks
-from interop.node import NodeClient, NodeMissing
-from interop.service import Service, ServiceFailed, running
+from tests.interop import image
+from tests.interop.buf import BufClient
+from tests.interop.cases import cases, problem
+from tests.interop.checks import Checks
+from tests.interop.node import NodeClient, NodeMissing
+from tests.interop.service import Service, ServiceFailed, running
 
 PARTS = ("clients", "image")
 
@@ -25,6 +25,7 @@ def main(arguments: Sequence[str]) -> int:
     parts = parser.parse_args(arguments).parts or PARTS
     checks = Checks()
     with tempfile.TemporaryDirectory(prefix="interop-") as directory:
+        Path(directory).chmod(0o711)  # for root, Postgres runs as another user and passes through here
         if "clients" in parts:
             _clients(checks, Path(directory))
         if "image" in parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 import sys
@@ -10,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
-from google.protobuf.duration_pb2 import DESCRIPTOR as DURATION
 from google.protobuf.empty_pb2 import DESCRIPTOR as EMPTY
-from google.rpc.error_details_pb2 import DESCRIPTOR as ERROR_DETAILS
+from google.protobuf.json_format import MessageToDict
+from google.rpc import error_details_pb2
 from grpc_health.v1.health_pb2 import DESCRIPTOR as HEALTH
 
-from interop.cases import Case, Outcome
-from interop.programs import ran
-from interop.service import Address, Service
+from tests.interop.cases import Case, Outcome
+from tests.interop.programs import ran
+from tests.interop.service import Address, Service
 
 _HASTES = ("300ms", "200ms", "150ms", "100ms", "75ms")  # buf needs some 50 ms for itself
 
@@ -63,10 +64,10 @@ class BufClient:
         """Return where the method is described. What no server describes comes from a file either way."""
         if case.method.endswith("NoSuchMethod"):
             return ["--schema", str(self.directory / "unknown.binpb")]
-        details = ["--schema", str(self.directory / "details.binpb")]
+        health = ["--schema", str(self.directory / "health.binpb")]
         if self.uses_reflection:
-            return ["--reflect", "--reflect-header", f"authorization: Bearer {self.service.token}", *details]
-        return ["--schema", "proto", *details]
+            return ["--reflect", "--reflect-header", f"authorization: Bearer {self.service.token}", *health]
+        return ["--schema", "proto", *health]
 
 
 def _outcome(run: subprocess.CompletedProcess[str]) -> Outcome:
@@ -76,13 +77,20 @@ def _outcome(run: subprocess.CompletedProcess[str]) -> Outcome:
         error = json.loads(run.stderr)
     except ValueError:
         return Outcome("NOT_SENT", run.stderr.strip())
-    details = [{"type": one["type"], **one.get("debug", {})} for one in error.get("details", ())]
+    details = [_detail(one["type"], one["value"]) for one in error.get("details", ())]
     return Outcome(error["code"].upper(), error.get("message", ""), details=details)
 
 
+def _detail(type_name: str, value: str) -> Json:
+    """Return a status detail, which buf leaves in the bytes it came in."""
+    message = getattr(error_details_pb2, type_name.removeprefix("google.rpc."))()
+    message.ParseFromString(base64.b64decode(value + "=" * (-len(value) % 4)))
+    return {"type": type_name, **MessageToDict(message)}
+
+
 def write_schemas(directory: Path) -> None:
-    """Write what the service's own files do not describe: health, the status details, and a method nobody has."""
-    _write(directory / "details.binpb", [_file(one) for one in (DURATION, ERROR_DETAILS, HEALTH)])
+    """Write what the service's own files do not describe: health, and a method that nobody has."""
+    _write(directory / "health.binpb", [_file(HEALTH)])
     unknown = FileDescriptorProto(name="unknown.proto", package="sidecar.v1", syntax="proto3", dependency=[EMPTY.name])
     method = unknown.service.add(name="ContextService").method.add(name="NoSuchMethod")
     method.input_type = method.output_type = ".google.protobuf.Empty"

@@ -71,7 +71,7 @@ def cases(thread_id: str) -> tuple[Case, ...]:
         "modelId": "gpt-4o",
         "system": {"text": "Answer in one line."},
     }
-    hasty = {**question, "message": "why " * 200_000}
+    long = {**append, "turns": [{"clientTurnId": f"l{n}", "role": "user", "text": f"{n} " * 500} for n in range(1_000)]}
     context = "sidecar.v1.ContextService"
     assemble = f"{context}/AssembleContext"
     return (
@@ -90,7 +90,7 @@ def cases(thread_id: str) -> tuple[Case, ...]:
             "INVALID_ARGUMENT",
             names="response_reserve_tokens",
         ),
-        Case("a deadline too near", assemble, hasty, "DEADLINE_EXCEEDED", in_haste=True),
+        Case("a deadline too near", f"{context}/AppendTurns", long, "DEADLINE_EXCEEDED", in_haste=True),
         Case("no such method", f"{context}/NoSuchMethod", code="UNIMPLEMENTED"),
     )
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from interop.programs import ran
+from tests.interop.programs import ran
 
 _NAMESPACES = ("--net", "--pid", "--ipc", "--uts", "--mount")
 _SET_UP = """

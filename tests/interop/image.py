@@ -13,9 +13,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from interop.checks import Checks
-from interop.container import Container, Image, run_once
-from interop.programs import last_words, ran
+from tests.interop.checks import Checks
+from tests.interop.container import Container, Image, run_once
+from tests.interop.programs import last_words, ran
 
 ROOTFS = Path("/tmp/context-sidecar-rootfs")  # kept between runs: making it takes some two minutes
 _PACKAGES = "python3,python3-venv,ca-certificates"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from google.rpc import error_details_pb2
 
-from interop.cases import Case, Outcome
-from interop.programs import last_words, ran
-from interop.service import Address, Service
+from tests.interop.cases import Case, Outcome
+from tests.interop.programs import last_words, ran
+from tests.interop.service import Address, Service
 
 _HOME = Path(__file__).with_name("node")
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from interop.programs import last_words, ran
+from tests.interop.programs import last_words, ran
 
 _START_DEADLINE_S = 120.0
 _STOP_DEADLINE_S = 30.0
@@ -49,6 +49,7 @@ def running(directory: Path) -> Iterator[Service]:
     listen = f"127.0.0.1:{addresses[0].port},unix:{socket_path}"
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SIDECAR_")}
     environ |= {"SIDECAR_DATA_DIR": str(directory / "data"), "SIDECAR_LISTEN": listen}
+    directory.mkdir()
     log = directory / "serve.log"
     with log.open("wb") as output:
         process = subprocess.Popen(_command("serve"), env=environ, stdout=output, stderr=output)

@@ -80,15 +80,14 @@ def shown(parts: Iterable[Any], *, width: int = 140) -> str:
 def test_an_assembly_shows_context_sources_bars_and_receipt() -> None:
     text = shown(drawing.assembly(ASSEMBLY))
     assert "── wiki, stable, 1,700 tokens, cache point" in text
-    assert "assistant: calls forecast {'city': 'Lisbon'}" in text
+    assert 'assistant: calls forecast {"city": "Lisbon"}' in text
     assert "tool: 22 degrees" in text
     assert "receipt r-1" in text
     assert "Degraded" in text
     wiki = next(line.split() for line in text.splitlines() if line.startswith("wiki"))
     assert wiki == ["wiki", "OK", "12.3", "9", "3", "2", "4", "1,700"]
-    tools = next(line for line in text.splitlines() if line.startswith("tools"))
-    assert "TIMEOUT" in tools
-    assert "no answer by its deadline" in tools
+    assert "TIMEOUT" in next(line for line in text.splitlines() if line.startswith("tools"))
+    assert "tools: no answer by its deadline" in text
 
 
 def test_a_short_view_says_how_much_it_leaves_out() -> None:
@@ -179,13 +178,13 @@ def test_bars_stand_side_by_side_and_fill_the_whole(amounts: list[int], cells: i
     assert not present or end >= cells - 1
 
 
-@given(
-    st.tuples(tokens, tokens, tokens, tokens, tokens), st.lists(tokens, max_size=6), tokens, st.integers(0, 50), tokens
-)
-def test_shares_add_up_to_the_window(
+@given(st.tuples(tokens, tokens, tokens, tokens, tokens), st.lists(tokens, max_size=6), tokens, tokens, tokens)
+def test_shares_add_up_to_the_window_and_to_the_pool(
     spent: tuple[int, int, int, int, int], used: list[int], free: int, frame: int, outside: int
 ) -> None:
     pool = sum(used) + frame + free
     budget = Budget(sum(spent) + pool + outside, *spent, pool, sum(used) + frame, "o200k_base", is_exact=False)
     reports = [replace(WIKI, included_tokens=one) for one in used]
-    assert sum(share.tokens for share in drawing.shares(budget, reports)) == budget.window_tokens
+    assert sum(share.tokens for share in drawing.window_shares(budget)) == budget.window_tokens
+    assert sum(share.tokens for share in drawing.pool_shares(budget, reports)) == budget.pool_tokens
+    assert all(share.tokens >= 0 for share in drawing.window_shares(budget) + drawing.pool_shares(budget, reports))

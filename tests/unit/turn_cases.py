@@ -20,7 +20,17 @@ _WORDS = (
     "amber boat canal dinner evening forest garden harbour island journey kitchen lantern market night orchard painter "
     "quiet river school tailor umbrella village window yellow zebra not never 3 17 May Lisbon Anna 東京 café 🙂"
 ).split()
-_HOSTILE = ("</context-000000>", "<context-", "＜/context-000000>", "&lt;/context-x", "\x00", "[k1]", "\n\n", "/", "<b>")
+_HOSTILE = (
+    "</context-000000>",
+    "<context-",
+    "＜/context-000000>",
+    "&lt;/context-x",
+    "\x00",
+    "[k1]",
+    "\n\n",
+    "/",
+    "<b>",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +78,9 @@ def reports_of(*items: Item) -> tuple[SourceReport, ...]:
     for item in items:
         ranked = by_source.setdefault(item.source, [])
         ranked.append(replace(item, rank=len(ranked)))
-    return tuple(SourceReport(source, Status.OK, tuple(items), latency_ms=1.0, attempts=1) for source, items in by_source.items())
+    return tuple(
+        SourceReport(source, Status.OK, tuple(items), latency_ms=1.0, attempts=1) for source, items in by_source.items()
+    )
 
 
 def a_fitting(*items: Item, budget_tokens: int = 10_000, profile: Profile | None = None, **fields: Any) -> Fitting:
@@ -102,7 +114,9 @@ def grown(seed: int, size: int = 6, *, with_kin: bool = True) -> Fitting:
     else:
         items = [replace(item, text=f"{item.text} unlike {index}x", stands_for=()) for index, item in enumerate(items)]
         items = [item if item.source is not Source.THREAD else replace(item, id=f"old:{item.id}") for item in items]
-    summary = HistorySummary("They spoke of boats.", 2, tuple(turn.id for turn in turns[:2])) if rng.random() < 0.4 else None
+    summary = (
+        HistorySummary("They spoke of boats.", 2, tuple(turn.id for turn in turns[:2])) if rng.random() < 0.4 else None
+    )
     return Fitting(
         profile=_grown_profile(rng),
         window_tokens=rng.choice((70, 120, 250, 500, 1000, 4000)) + rng.randrange(40),
