@@ -24,12 +24,15 @@ _REMEMBERED_TEXTS = 50_000
 _FRESH = timedelta(minutes=30)
 
 
+_Taken = tuple[UUID, Callable[[], NewReceipt]]
+
+
 class Recorder:
     """The queue before the receipts table, and the task that empties it."""
 
     def __init__(self, pool: Pool, *, capacity: int, keep_texts_days: int, clock: Callable[[], datetime]) -> None:
         self._pool = pool
-        self._queue: asyncio.Queue[Callable[[], NewReceipt]] = asyncio.Queue(capacity)
+        self._queue: asyncio.Queue[_Taken] = asyncio.Queue(capacity)
         self._keep_texts = timedelta(days=keep_texts_days)
         self._clock = clock
         self._dropped: OrderedDict[UUID, None] = OrderedDict()
@@ -39,7 +42,7 @@ class Recorder:
     def record(self, receipt_id: UUID, make: Callable[[], NewReceipt]) -> None:
         """Take a receipt to write, as the function that makes it; drop it when the queue is full."""
         try:
-            self._queue.put_nowait(make)
+            self._queue.put_nowait((receipt_id, make))
         except asyncio.QueueFull:
             self._drop(receipt_id)
 
@@ -54,14 +57,18 @@ class Recorder:
     async def run(self) -> None:
         """Write what is taken, until cancelled."""
         while True:
-            makers = [await self._queue.get()]
-            while len(makers) < _BATCH and not self._queue.empty():
-                makers.append(self._queue.get_nowait())
+            batch = [await self._queue.get()]
+            while len(batch) < _BATCH and not self._queue.empty():
+                batch.append(self._queue.get_nowait())
+            is_settled = False
             try:
-                await self._write([make() for make in makers])
+                await self._write([make() for _, make in batch])
+                is_settled = True
             finally:
-                for _ in makers:
+                for receipt_id, _ in batch:
                     self._queue.task_done()
+                    if not is_settled:
+                        self._drop(receipt_id)
 
     async def _write(self, batch: Sequence[NewReceipt]) -> None:
         by_scope = defaultdict(list)

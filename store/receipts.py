@@ -89,6 +89,11 @@ async def keep_texts(connection: Connection, tenant_id: UUID, texts: Mapping[byt
     )
 
 
+async def forget_texts(connection: Connection, tenant_id: UUID, hashes: Sequence[bytes]) -> None:
+    """Delete texts before their day, because what they say was forgotten. Receipts that name them stay, without them."""
+    await _sql.forget_texts(connection, tenant_id=tenant_id, text_hashes=list(hashes))
+
+
 async def get(connection: Connection, scope: Scope, receipt_id: UUID) -> StoredReceipt | None:
     """Return one receipt of the scope with its usage, or None."""
     row = await _sql.get_receipt(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_id=receipt_id)

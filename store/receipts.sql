@@ -69,3 +69,7 @@ SELECT tenant_id FROM tenants_with_expired_texts(:now, :limit);
 -- name: delete_expired_texts!
 -- Deletes a tenant's receipt texts that are past their day.
 DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND kept_until < :now;
+
+-- name: forget_texts!
+-- Deletes texts before their day, because what they say was forgotten.
+DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND text_hash = ANY(:text_hashes::bytea[]);

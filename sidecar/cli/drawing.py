@@ -6,8 +6,10 @@ Bars are drawn with characters, not with colour, so that they read the same in a
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from rich.table import Table
@@ -26,7 +28,7 @@ from sidecar.client.answers import (
 from sidecar.client.shapes import Message, ToolCall
 
 BAR_CELLS = 40
-ID_CELLS = 44
+_UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,16 +166,17 @@ def decisions(given: Iterable[CandidateDecision]) -> Table:
     """Return a line for each candidate: what became of it, and why."""
     table = _table("source", "item", "decision", "form", "tokens", "score", "rank", "why")
     for one in given:
-        reason = f"{one.reason} ({_id(one.into_item_id)})" if one.into_item_id else one.reason
+        is_named = not one.into_item_id or one.into_item_id in one.reason
+        reason = one.reason if is_named else f"{one.reason} ({one.into_item_id})"
         table.add_row(
             one.source,
-            Text(_id(one.item_id)),
+            Text(short_ids(one.item_id)),
             one.decision,
             one.form,
             _number(one.tokens),
             f"{one.score:.3f}",
             str(one.rank),
-            Text(printable(reason)),
+            Text(short_ids(reason)),
         )
     return table
 
@@ -187,10 +190,10 @@ def difference(given: AssemblyDiff) -> Iterator[Any]:
     for change in given.changes:
         table.add_row(
             change.source,
-            Text(_id(change.item_id)),
+            Text(short_ids(change.item_id)),
             change.before or "not offered",
             change.after or "not offered",
-            Text(printable(change.reason)),
+            Text(short_ids(change.reason)),
         )
     if given.changes:
         yield table
@@ -239,9 +242,14 @@ def _number(value: int) -> str:
     return f"{value:,}"
 
 
-def _id(item_id: str) -> str:
-    cleaned = printable(item_id)
-    return cleaned if len(cleaned) <= ID_CELLS else f"{cleaned[: ID_CELLS - 1]}…"
+def short_ids(text: str) -> str:
+    """Return the text with each UUID cut to its first eight digits, as tables have room for; JSON has them whole."""
+    return _UUID.sub(r"\1…", printable(text))
+
+
+def moment(given: datetime | None) -> str:
+    """Return the time as people write it, in UTC and to the minute; nothing for None."""
+    return f"{given:%Y-%m-%d %H:%M}" if given else ""
 
 
 def _cut(text: str, lines: int | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,7 +118,8 @@ def _draw_memory(one: Memory) -> Iterator[str]:
 
     yield f"── {one.memory_id}, {_day(one)}, document {one.document_id or '(none)'}"
     yield printable(one.text)
-    yield from (f"{printable(name)}: {printable(str(value))}" for name, value in sorted(one.metadata.items()))
+    for name, value in sorted(one.metadata.items()):
+        yield printable(f"{name}: {json.dumps(value, ensure_ascii=False)}")
 
 
 @memory.command("forget", short_help="Forget one memory.")

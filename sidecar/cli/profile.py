@@ -142,7 +142,7 @@ def _draw_history(versions: Sequence[ProfileVersion]) -> Iterator[Any]:
     yield drawing.rows(
         ("version", "when", "author", "knobs"),
         (
-            (one.version, one.create_time or "", one.author, "  ".join(_lines(one.profile, indent="")))
+            (one.version, drawing.moment(one.create_time), one.author, "  ".join(_lines(one.profile, indent="")))
             for one in versions
         ),
     )

@@ -83,7 +83,8 @@ def _draw_states(states: Sequence[MigrationState]) -> Iterator[Any]:
     from sidecar.cli import drawing
 
     yield drawing.rows(
-        ("migration", "applied", "waits for"), ((one.name, one.applied_at or "", one.waits_for) for one in states)
+        ("migration", "applied", "waits for"),
+        ((one.name, drawing.moment(one.applied_at), one.waits_for) for one in states),
     )
 
 

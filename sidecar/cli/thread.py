@@ -136,7 +136,7 @@ def _draw_threads(threads: list[Thread]) -> Iterator[Any]:
 
     yield drawing.rows(
         ("thread", "turns", "newest", "title"),
-        ((one.thread_id, one.turn_count, one.last_turn_time or "", one.title) for one in threads),
+        ((one.thread_id, one.turn_count, drawing.moment(one.last_turn_time), one.title) for one in threads),
     )
 
 
@@ -160,6 +160,5 @@ def _draw_turns(turns: list[Turn]) -> Iterator[str]:
     from sidecar.client.shapes import Message
 
     for turn in turns:
-        said = f" {turn.said_time:%Y-%m-%d %H:%M}" if turn.said_time else ""
-        yield f"── {turn.position}{said}, {turn.client_turn_id}, {turn.tokens} tokens"
+        yield f"── {turn.position} {drawing.moment(turn.said_time)}, {turn.client_turn_id}, {turn.tokens} tokens"
         yield from drawing.said(Message(turn.speaker or turn.role, turn.text, turn.parts))

@@ -21,10 +21,12 @@ from sidecar.rpc.fields import (
 )
 from sidecar.rpc.identity import resolve_scope
 from sidecar.rpc.paging import Listing
+from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from sidecar.v1 import memory_pb2 as pb
-from store import memories, tenants
+from store import memories, receipts, tenants
 from store.memories import Memory, NewMemory
 from store.postgres import Pools, scoped
+from store.texts import text_hash
 
 MAX_MEMORIES = 1_000
 MAX_TEXT_CHARS = 100_000
@@ -91,8 +93,17 @@ class MemoryService:
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         memory_id = read_id("memory_id", request.memory_id)
         async with scoped(self._pools.background, scope) as connection:
-            await memories.forget(connection, scope, memory_id)
+            memory = await memories.get(connection, scope, memory_id)
+            if memory is not None:
+                await receipts.forget_texts(connection, scope.tenant_id, _kept_forms(memory.text))
+                await memories.forget(connection, scope, memory_id)
         return pb.DeleteMemoryResponse()
+
+
+def _kept_forms(text: str) -> list[bytes]:
+    """Return the hashes under which receipts may have kept the text: as it is, and by its first lines."""
+    leads = (lead(text, lines) for lines in range(1, MAX_LEAD_LINES + 1))
+    return [text_hash(form) for form in {text, *leads}]
 
 
 def _read(field: str, given: pb.NewMemory) -> NewMemory:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sidecar.turn.fuse import is_calibrated, relevances
+from sidecar.turn.history import Exchange
 from sidecar.turn.items import Form, Source
 from sidecar.turn.ledger import NO_LIMIT, Ledger, Stock
 from sidecar.turn.pairs import Unit
@@ -27,14 +28,10 @@ _LAST_TIER = 100
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a pool is wanted for: the stock, the turns of the last exchange, and the units before it, newest first.
-
-    `whole_turn_ids` names the turns of the exchange that go in uncut, `turn_count` counts all that go in.
-    """
+    """What a pool is wanted for: the stock, the last exchange, which is in already, and the units before it."""
 
     stock: Stock
-    whole_turn_ids: frozenset[str]
-    turn_count: int
+    exchange: Exchange
     older: Sequence[Unit]
 
 
@@ -60,10 +57,13 @@ class _Sharing:
         stock = wanted.stock
         self._notice_tokens = stock.prices.notice if stock.items else 0
         self.ledger = Ledger(stock, pool_tokens - self._notice_tokens)
-        self.ledger.show(wanted.whole_turn_ids, 0)
+        self.ledger.show(wanted.exchange.whole_turn_ids, 0)
+        exchange = wanted.exchange
+        self.ledger.steps += [(turn_id, Form.LEAD, turn_id not in exchange.gone) for turn_id in exchange.asked]
+        self.ledger.steps += [(turn_id, Form.FULL, turn_id in exchange.whole_turn_ids) for turn_id in exchange.asked]
         self.older_count = 0
         self._wanted, self._profile = wanted, profile
-        self._turn_count, self._tail_tokens = wanted.turn_count, 0
+        self._turn_count, self._tail_tokens = len(wanted.exchange.turns), 0
         self._firsts: dict[int, tuple[int, int]] | None = None
         self._summary = len(stock.items) - 1 if stock.has_summary else None
         self._places: dict[Source, list[int]] = {source: [] for source in Source}

@@ -27,9 +27,9 @@ _WORD = re.compile(r"\w+")
 class Kinship:
     """Who says the same as whom among some items, by their places.
 
-    Items of one `kind` are the same text or the same id; `alike` gives the other kinds whose text is nearly the same.
+    Items of one `kind` have the same text; `alike` gives the other kinds whose text is nearly the same.
     `covers` gives the items that an item stands for. `turns` names the turns of the thread that say all that an item says.
-    `akin` holds every place of which any of this is told.
+    `akin` holds every place of which any of this is told, or whose id another place has too.
     """
 
     kinds: list[int]
@@ -42,16 +42,21 @@ class Kinship:
 def relate(items: Sequence[Item], turn_ids: Collection[str]) -> Kinship:
     """Return the kinship of the items, and of each with the turns of these ids."""
     signed = _signatures(items)
-    kinds, alike = _kinds(items, signed)
+    kinds = _kinds(signed)
+    alike: dict[int, list[int]] = defaultdict(list)
     for one, other in _near_pairs(items, signed, kinds):
         alike[kinds[one]].append(kinds[other])
         alike[kinds[other]].append(kinds[one])
     covers, turns = _covers(items), _drawn_from(items, turn_ids)
     akin = {*covers, *turns, *chain.from_iterable(covers.values())}
+    ids = [item.id for item in items]
     if alike or len(set(kinds)) < len(kinds):
         sizes = Counter(kinds)
         akin.update(place for place, kind in enumerate(kinds) if sizes[kind] > 1 or kind in alike)
-    return Kinship(kinds, alike, covers, turns, frozenset(akin))
+    if len(set(ids)) < len(ids):
+        times = Counter(ids)
+        akin.update(place for place, item_id in enumerate(ids) if times[item_id] > 1)
+    return Kinship(kinds, dict(alike), covers, turns, frozenset(akin))
 
 
 def _signatures(items: Sequence[Item]) -> list[Signature]:
@@ -60,20 +65,9 @@ def _signatures(items: Sequence[Item]) -> list[Signature]:
     return [item.signature or next(made) for item in items]
 
 
-def _kinds(items: Sequence[Item], signed: Sequence[Signature]) -> tuple[list[int], dict[int, list[int]]]:
-    """Return the kind of each item, and the kinds alike because one id came with two texts."""
+def _kinds(signed: Sequence[Signature]) -> list[int]:
     by_text: dict[tuple[int, int], int] = {}
-    by_id: dict[str, int] = {}
-    kinds: list[int] = []
-    alike: dict[int, list[int]] = defaultdict(list)
-    for item, signature in zip(items, signed, strict=True):
-        kind = by_text.setdefault((signature.text_key, signature.guard), len(by_text))
-        known = by_id.setdefault(item.id, kind)
-        if known != kind:
-            alike[kind].append(known)
-            alike[known].append(kind)
-        kinds.append(kind)
-    return kinds, alike
+    return [by_text.setdefault((signature.text_key, signature.guard), len(by_text)) for signature in signed]
 
 
 def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -99,8 +99,10 @@ def fit(question: Fitting, meter: Meter) -> Fitted:
     thread = history.read(question.history if profile.knobs(Source.THREAD).enabled else ())
     stock = _stock(question, offers, thread, meter)
     exchange = history.fit_exchange(thread, pool.pool_tokens, meter)
-    wanted = Wanted(stock, exchange.whole_turn_ids, len(exchange.turns), thread.older)
-    shared = share(wanted, profile, pool.pool_tokens - exchange.tokens)
+    wanted = Wanted(stock, exchange, thread.older)
+    # An exchange that had to be cut has the pool to itself: what a cut happens to leave is nobody's.
+    left_tokens = max(0, pool.pool_tokens - thread.exchange_tokens)
+    shared = share(wanted, profile, left_tokens)
     messages = _messages(exchange, thread, shared)
     rendering = _rendered(shared.ledger, messages, question, pool, meter)
     fates = _fates(shared.ledger, rendering, offers)

@@ -34,10 +34,14 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The last exchange as it goes in: `cut` names the turns of which a part is missing, `gone` those wholly missing."""
+    """The last exchange as it goes in: `cut` names the turns of which a part is missing, `gone` those wholly missing.
+
+    `asked` names all its turns in the order in which they are given room: the first unit, then the last ones backwards.
+    """
 
     turns: tuple[HistoryTurn, ...]
     tokens: int
+    asked: tuple[str, ...] = ()
     cut: frozenset[str] = frozenset()
     gone: frozenset[str] = frozenset()
 
@@ -78,7 +82,7 @@ def fit_exchange(history: History, pool_tokens: int, meter: Meter) -> Exchange:
     """Return the last exchange within the pool: whole when it fits, else with its middle cut."""
     turns = _turns(history.exchange)
     if history.exchange_tokens <= pool_tokens:
-        return Exchange(turns, history.exchange_tokens)
+        return Exchange(turns, history.exchange_tokens, _asked(history.exchange))
     mark_tokens = meter.count([CUT_MARK])[0]
     drafts = {turn.id: draft for turn, draft in zip(turns, _drafts(turns, meter), strict=True)}
     kept = _outer_units(history.exchange, drafts, pool_tokens - mark_tokens)
@@ -215,4 +219,8 @@ def _as_exchange(units: Sequence[Unit], drafts: Sequence[_Draft]) -> Exchange:
         turn.id for turn in turns if (turn.text, turn.parts) != (before[turn.id].text, before[turn.id].parts)
     )
     gone = before.keys() - {turn.id for turn in turns}
-    return Exchange(turns, sum(turn.tokens for turn in turns), cut, frozenset(gone))
+    return Exchange(turns, sum(turn.tokens for turn in turns), _asked(units), cut, frozenset(gone))
+
+
+def _asked(units: Sequence[Unit]) -> tuple[str, ...]:
+    return tuple(turn.id for unit in (*units[:1], *units[:0:-1]) for turn in unit.turns)

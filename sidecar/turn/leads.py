@@ -6,6 +6,7 @@ import re
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)|(?<=[。！？])")
 _LINE_CHARS = 120
+MAX_LEAD_LINES = 20
 
 
 def lead(text: str, lines: int) -> str:

@@ -74,10 +74,10 @@ class Ledger:
         for place, turns in stock.kinship.turns.items():
             for turn_id in turns:
                 self._drawn[turn_id].append(place)
-        self._said: dict[int, Sayer] = {}
+        self._said: dict[int | str, Sayer] = {}
         self._stood_for: dict[int, Sayer] = {}
         for place, item in enumerate(stock.seen, start=len(stock.items)):
-            self._said[stock.kinship.kinds[place]] = Sayer(item.id, "says the same, and the caller's history holds it")
+            self._say(place, Sayer(item.id, "says the same, and the caller's history holds it"))
             self._stand_for(place, item.id)
 
     def offer(self, places: Iterable[int], asked: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
@@ -149,13 +149,20 @@ class Ledger:
         self.steps.append((item.id, form, True))
         self.refusals.pop(place, None)
         if place in self.stock.kinship.akin:
-            self._said[self.stock.kinship.kinds[place]] = Sayer(item.id, "says the same", place)
+            self._say(place, Sayer(item.id, "says the same", place))
             if form is Form.FULL:
                 self._stand_for(place, item.id)
 
     def _refuse(self, place: int, form: Form, refusal: Refusal) -> None:
         self.refusals[place] = refusal
         self.steps.append((self.stock.items[place].id, form, False))
+
+    def _say(self, place: int, sayer: Sayer) -> None:
+        """Let the item's text and id count as said."""
+        own = (
+            self.stock.items[place] if place < len(self.stock.items) else self.stock.seen[place - len(self.stock.items)]
+        )
+        self._said[own.id] = self._said[self.stock.kinship.kinds[place]] = sayer
 
     def _stand_for(self, place: int, item_id: str) -> None:
         """Let what an item stands for fall to it: what is in makes room, what comes later is not taken in."""
@@ -169,11 +176,11 @@ class Ledger:
         """Return whether something in the context says what the item says; if so, it falls to that."""
         if place in self.fallen:
             return True
-        kinship = self.stock.kinship
+        kinship, item = self.stock.kinship, self.stock.items[place]
         kind = kinship.kinds[place]
-        alike = (kind, *kinship.alike.get(kind, ()))
-        sayer = next((self._said[one] for one in alike if one in self._said), None)
-        if sayer is None and self.stock.items[place].source is not Source.THREAD:
+        names = (item.id, kind, *kinship.alike.get(kind, ()))
+        sayer = next((self._said[name] for name in names if name in self._said), None)
+        if sayer is None and item.source is not Source.THREAD:
             sayer = self._stood_for.get(kind)
         if sayer:
             self._fall(place, sayer)
@@ -185,7 +192,7 @@ class Ledger:
         if place in self.kept:
             del self.kept[place]
             self._refund(place)
-            self._said[self.stock.kinship.kinds[place]] = sayer
+            self._say(place, sayer)
 
     def _refund(self, place: int) -> None:
         pieces, prices, source = self.stock.pieces, self.stock.prices, self.stock.items[place].source

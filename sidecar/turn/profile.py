@@ -15,6 +15,7 @@ from typing import Any
 
 from sidecar.errors import InvalidArgument
 from sidecar.turn.items import Source
+from sidecar.turn.leads import MAX_LEAD_LINES
 
 LOCAL_DEADLINE_MS, REMOTE_DEADLINE_MS = 250, 2500
 
@@ -213,7 +214,7 @@ _TURN_KNOBS: Mapping[str, _Check] = {
     "history_turns": _whole(0, 10_000),
     "history_tail_tokens": _TOKENS,
     "relevance_knee": _share,
-    "lead_lines": _whole(1, 20),
+    "lead_lines": _whole(1, MAX_LEAD_LINES),
     "response_reserve_tokens": _TOKENS,
     "system_prompt_tokens": _TOKENS,
     "tool_tokens": _TOKENS,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -103,7 +105,25 @@ def test_a_setting_that_cannot_be_used_is_named(
     assert "SIDECAR_MAX_WAITING" in capsys.readouterr().err
 
 
-def test_a_closed_pipe_ends_quietly() -> None:
-    script = f"{sys.executable} -m sidecar assemble --help | true"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    assert done.stderr == ""
+@pytest.mark.parametrize("arguments", [["assemble", "--help"], ["health", "--address", NOBODY, "--json"]], ids=" ".join)
+def test_a_reader_that_went_away_ends_it_quietly(arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "sidecar", *arguments], stdout=writing, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writing)
+    assert "Traceback" not in done.stderr
+    assert "BrokenPipe" not in done.stderr
+    assert done.returncode == 1
+
+
+def test_ctrl_c_ends_it_without_a_trace(tmp_path: Path) -> None:
+    file = tmp_path / "memories.jsonl"
+    os.mkfifo(file)
+    command = [sys.executable, "-m", "sidecar", "memory", "import", str(file), "--token", "t", "--address", NOBODY]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, file.open("wb"):
+        process.send_signal(signal.SIGINT)  # the file opens when the command has begun to read it
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.strip() == ""

@@ -44,6 +44,7 @@ CREATE POLICY own ON notes USING (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON notes TO sidecar_app, sidecar_worker;
 """
+OURS = "FROM pg_stat_activity WHERE datname = current_database()"  # tests share the server
 IN_FORCE = "SELECT current_user, current_setting('app.tenant_id', true), current_setting('app.owner_id', true)"
 INSERT = "INSERT INTO notes (tenant_id, owner_id, note_id, body, facts, parent) VALUES ($1, $2, $3, $4, $5, $6)"
 
@@ -91,7 +92,7 @@ async def as_admin(dsn: str, query: str, *arguments: object) -> Any:
 
 async def wait_until_active(dsn: str, query: str, count: int = 1) -> None:
     """Wait until the server runs this many queries that begin so."""
-    active = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE $1 || '%'"
+    active = f"SELECT count(*) {OURS} AND state = 'active' AND query LIKE $1 || '%'"
     async with asyncio.timeout(PATIENCE_S):
         while await as_admin(dsn, active, query) != count:
             pass

@@ -130,7 +130,8 @@ async def test_after_a_kill_in_the_middle_the_next_run_completes(
 ) -> None:
     folder(tmp_path, f"{first_line}CREATE TABLE IF NOT EXISTS a (n int); SELECT pg_sleep(600); CREATE TABLE b (n int);")
     killed = start_migrating(empty_database, tmp_path)
-    sleeping = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%' AND state = 'active'"
+    ours = "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+    sleeping = f"{ours} AND query LIKE 'SELECT pg_sleep%' AND state = 'active'"
     async with asyncio.timeout(30):
         while not await fetch(empty_database, sleeping):
             pass

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+
+from store.notices import Listener, Notice, listen
 from tests.integration.notes import (
+    OURS,
     PATIENCE_S,
     as_admin,
     dsn_fixture,
 )
-
-from store.notices import Listener, Notice, listen
 
 FIXTURES = (dsn_fixture,)  # found by pytest in the names of this module
 
@@ -32,7 +33,8 @@ async def test_notices_arrive_and_a_lost_connection_is_made_again(dsn: str) -> N
         await as_admin(dsn, "SELECT pg_notify('odd channel', '')")
         assert await next_of(heard) == Notice("odd channel", "")
         await as_admin(
-            dsn, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND pid > 0"
+            dsn,
+            f"SELECT pg_terminate_backend(pid) {OURS} AND query LIKE 'LISTEN%'",
         )
     task.cancel()
     await asyncio.wait([task])

@@ -14,20 +14,6 @@ from uuid import UUID
 import asyncpg
 import pytest
 import uvloop
-from tests.integration.notes import (
-    ADA,
-    BOB,
-    CONFIG,
-    EVE,
-    as_admin,
-    assert_clean,
-    dsn_fixture,
-    in_force,
-    insert,
-    note_ids,
-    opened_fixture,
-    wait_until_active,
-)
 
 from store.errors import (
     AccessRefused,
@@ -47,6 +33,21 @@ from store.postgres import (
 )
 from store.queries import Json
 from store.scope import Scope
+from tests.integration.notes import (
+    ADA,
+    BOB,
+    CONFIG,
+    EVE,
+    OURS,
+    as_admin,
+    assert_clean,
+    dsn_fixture,
+    in_force,
+    insert,
+    note_ids,
+    opened_fixture,
+    wait_until_active,
+)
 
 FIXTURES = (
     dsn_fixture,
@@ -202,7 +203,7 @@ async def test_transactions_cancelled_at_any_moment_leave_the_pool_whole(dsn: st
             task.cancel()
             await asyncio.wait([task])
     await assert_clean(opened)
-    assert await as_admin(dsn, "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in%'") == 0
+    assert await as_admin(dsn, f"SELECT count(*) {OURS} AND state LIKE 'idle in%'") == 0
 
 
 async def test_a_full_pool_says_so_within_its_deadline_and_the_other_pool_serves(dsn: str) -> None:
@@ -218,7 +219,7 @@ async def test_a_full_pool_says_so_within_its_deadline_and_the_other_pool_serves
 
 
 async def test_a_lost_connection_is_an_error_once_and_the_next_transaction_works(dsn: str, opened: Pools) -> None:
-    others = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'context-sidecar'"
+    others = f"SELECT count(pg_terminate_backend(pid)) {OURS} AND application_name = 'context-sidecar'"
 
     async def lose() -> None:
         async with scoped(opened.turn, ADA) as connection:

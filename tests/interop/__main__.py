@@ -1,4 +1,4 @@
-"""`python -m interop [clients] [image]`: run the parts named, or both; a line a check; exit code 1 if one fails."""
+"""`python -m tests.interop [clients] [image]`: run the parts named, or both; a line a check; exit code 1 if one fails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ PARTS = ("clients", "image")
 
 def main(arguments: Sequence[str]) -> int:
     """Run the parts and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m interop", description="Other people's clients, and the image.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.interop", description="Other people's clients, and the image."
+    )
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="what to run; both when none is named")
     parts = parser.parse_args(arguments).parts or PARTS
     checks = Checks()

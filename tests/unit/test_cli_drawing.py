@@ -145,6 +145,16 @@ def test_stored_text_cannot_drive_the_terminal() -> None:
     assert "[bold red]" in text
 
 
+def test_ids_are_cut_to_what_a_table_has_room_for() -> None:
+    text = "turn:28b5b944-3487-5e01-860a-f17817e9423d stands for mem-0001 and 28b5b944-not-an-id"
+    assert drawing.short_ids(text) == "turn:28b5b944… stands for mem-0001 and 28b5b944-not-an-id"
+
+
+def test_a_reason_that_names_its_item_does_not_name_it_twice() -> None:
+    folded = replace(FOLDED, reason="w-1 stands for it")
+    assert shown([drawing.decisions([folded])]).count("w-1") == 1
+
+
 @given(st.text())
 def test_printable_text_keeps_everything_but_control_characters(text: str) -> None:
     cleaned = printable(text)

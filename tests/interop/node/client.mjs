@@ -23,6 +23,8 @@ const HEALTH = {
 };
 const AMPLE_MS = 30_000;
 const HASTE_MS = 1;
+// In the header alone, so that it is the server that finds the deadline passed and says so.
+const HASTE_HEADER = { "grpc-timeout": "1m" };
 
 const job = JSON.parse(readFileSync(0, "utf8"));
 const definitions = {
@@ -41,7 +43,14 @@ function details(metadata) {
   });
 }
 
-function call({ method, request, hasToken, inHaste }) {
+/** The outcome of a call. One in haste is made twice: under a deadline of the client's, then under the server's. */
+async function outcome(one) {
+  if (!one.inHaste) return call(one, {}, AMPLE_MS);
+  const ours = await call(one, {}, HASTE_MS);
+  return ours.code === "DEADLINE_EXCEEDED" ? call(one, HASTE_HEADER, AMPLE_MS) : ours;
+}
+
+function call({ method, request, hasToken }, headers, deadlineMs) {
   const [service, name] = method.split("/");
   const described = definitions[service]?.[name] ?? {
     path: `/${method}`,
@@ -50,7 +59,8 @@ function call({ method, request, hasToken, inHaste }) {
   };
   const metadata = new grpc.Metadata();
   if (hasToken) metadata.set("authorization", `Bearer ${job.token}`);
-  const options = { deadline: Date.now() + (inHaste ? HASTE_MS : AMPLE_MS) };
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+  const options = headers["grpc-timeout"] ? {} : { deadline: Date.now() + deadlineMs };
   return new Promise((resolve) => {
     client.makeUnaryRequest(
       described.path, described.requestSerialize, described.responseDeserialize, request, metadata, options,
@@ -64,6 +74,6 @@ function call({ method, request, hasToken, inHaste }) {
 }
 
 const outcomes = [];
-for (const one of job.cases) outcomes.push(await call(one));
+for (const one of job.cases) outcomes.push(await outcome(one));
 client.close();
 process.stdout.write(JSON.stringify(outcomes));

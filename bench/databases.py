@@ -1,0 +1,38 @@
+"""A database of a benchmark's own: the embedded Postgres with its usual settings, in a directory that goes afterwards."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from sidecar import database
+from sidecar.database import Database
+from sidecar.settings import Settings
+
+
+@asynccontextmanager
+async def own_database() -> AsyncIterator[tuple[Settings, Database]]:
+    """Yield settings to serve with and the database they lead to: migrated, empty, and gone at the end."""
+    # Straight under /tmp: the account that Postgres runs as may not pass a private temporary directory.
+    root = Path(tempfile.mkdtemp(prefix="context-sidecar-bench-", dir="/tmp"))
+    root.chmod(0o755)
+    try:
+        async with database.opened(Settings(data_dir=root / "pg")) as opened:
+            served = Settings(
+                data_dir=root / "sidecar",
+                database_url=opened.dsn,
+                listen=(f"unix:{root}/api/sidecar.sock",),
+                log_level="ERROR",
+            )
+            yield served, opened
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def size_mb(settings: Settings) -> float:
+    """Return what the database's files take on disk, in megabytes."""
+    root = settings.data_dir.parent / "pg"
+    return sum(file.stat().st_blocks * 512 for file in root.rglob("*") if file.is_file()) / 1e6

@@ -1,0 +1,106 @@
+"""Texts for benchmarks, from a seed: English-looking sentences whose words follow Zipf's law, and questions about them.
+
+Half the words are stop words, the frequent others are common English, the rare ones are invented names, so that token
+counts, word frequencies and search behave as with people's own texts. The same seed gives the same texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.words import STOP_WORDS
+
+VOCABULARY_WORDS = 20_000
+_SENTENCE_WORDS = 13
+_STOP_WORDS = sorted(word for word in STOP_WORDS if word.isalpha() and word.isascii())
+_COMMON = (
+    "account address answer apartment april arrival article august baker balance bank basket beach bicycle bill birthday "
+    "boat book booking border bottle branch bread breakfast bridge brother budget building business cabin calendar call "
+    "camera canal card carpet castle chair change charge cheese child church cinema city class client clinic coast coffee "
+    "colleague college colour company concert contract corner country course cousin customer dancer daughter deadline deal "
+    "december decision delay delivery dentist deposit design desk dinner direction doctor document door draft driver drum "
+    "east editor engine evening exam exchange family farm father february ferry festival film flight floor flower folder "
+    "forest form friday friend garden gate gift glass goal gold grandmother grass group guest guitar hall harbour hill "
+    "holiday horse hospital hotel house idea insurance invoice island january job journey july june keeper key kitchen lake "
+    "lamp language laptop lawyer leader lecture lesson letter library light list loan machine mail manager map march market "
+    "master meadow meal meeting member message milk mirror monday money morning mother mountain museum music neighbour night "
+    "north november number nurse october offer office oil opening order owner page paint paper parent park partner passport "
+    "path payment pencil people phone photo piano picture plan plant platform plate policy pool post price printer problem "
+    "product programme project question quiet radio rain reason receipt recipe record region rent repair report request "
+    "reservation result review ribbon river road roof room route rule salad sale saturday school science sea season section "
+    "september service session shelf ship shirt shop signal sister size sky snow software son song south spring stage station "
+    "stone store storm story street student studio summer sunday supplier supper system table task tax teacher team tent "
+    "test theatre thursday ticket tool tower town track train travel tree trip truck tuesday uncle update upgrade valley "
+    "vegetable version village visit voice wall wallet warehouse watch water weather website wednesday week west wind window "
+    "winter woman wood work worker year"
+).split()
+_SYLLABLES = "ba ce do fi gu ha ko la mi no pe ra si tu va we xo ya zu lin mar ton ber sko dre".split()
+
+
+class Writer:
+    """Writes texts from a seed. Two writers of one seed write the same, two of different seeds share their vocabulary."""
+
+    def __init__(self, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+        self._words = _vocabulary()
+        weights = 1.0 / np.arange(2, len(self._words) + 2) ** 1.15
+        self._shares = np.cumsum(weights / weights.sum())
+
+    def text(self, words: int) -> str:
+        """Return about so many words (a quarter more or less) in sentences."""
+        return self.texts(1, words)[0]
+
+    def texts(self, count: int, words: int) -> list[str]:
+        """Return so many texts of about so many words each."""
+        sizes = self._rng.integers(max(3, words * 3 // 4), words * 5 // 4 + 4, count)
+        told = self._telling(int(sizes.sum()))
+        ends = np.cumsum(sizes)
+        return [_sentences(told[end - size : end]) for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
+
+    def question_about(self, text: str) -> str:
+        """Return a question of about nine words, three or four of them telling ones from the text."""
+        told = [word for word in _plain(text) if word not in STOP_WORDS and len(word) > 2]
+        chosen = self._rng.choice(told or self._words, size=min(4, max(3, len(told) // 20)))
+        return f"What did we say about the {chosen[0]} and {' '.join(chosen[1:])} that I had?"
+
+    def name(self) -> str:
+        """Return a word or two as a title."""
+        return " ".join(self._telling(2)[:2]).title()
+
+    def pick(self, texts: Sequence[str]) -> str:
+        """Return one of the texts."""
+        return texts[int(self._rng.integers(len(texts)))]
+
+    def _telling(self, count: int) -> list[str]:
+        """Return words in the mix of a text: every other one a stop word, one of forty a number."""
+        places: NDArray[np.int64] = np.searchsorted(self._shares, self._rng.random(count))
+        kinds, stops = self._rng.random(count), self._rng.integers(len(_STOP_WORDS), size=count)
+        return [
+            _STOP_WORDS[stop] if kind < 0.48 else str(place % 997) if kind > 0.975 else self._words[place]
+            for place, kind, stop in zip(places.tolist(), kinds.tolist(), stops.tolist(), strict=True)
+        ]
+
+
+def _sentences(words: Sequence[str]) -> str:
+    pieces = [words[start : start + _SENTENCE_WORDS] for start in range(0, len(words), _SENTENCE_WORDS)]
+    return " ".join(f"{' '.join(piece).capitalize()}." for piece in pieces)
+
+
+def _plain(text: str) -> list[str]:
+    return text.lower().replace(".", " ").split()
+
+
+@cache
+def _vocabulary() -> list[str]:
+    """Return the common words and, behind them, invented names: the same list for every writer."""
+    rng = np.random.default_rng(7)
+    short = ["".join(pair) for pair in product(_SYLLABLES, repeat=2)]
+    names = [*short, *(first + second for first, second in product(short, repeat=2))]
+    chosen = rng.choice(len(names), size=VOCABULARY_WORDS - len(_COMMON), replace=False)
+    common = [str(word) for word in rng.permutation(_COMMON)]
+    return common + [names[place] for place in chosen.tolist()]
