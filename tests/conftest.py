@@ -15,6 +15,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import asyncpg
+import hypothesis
 import pytest
 
 from store import postmaster
@@ -30,6 +31,23 @@ _PREFIX = "context-sidecar-tests-"
 _TEMPLATE = "migrated"
 _SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "autovacuum": "off"}
 _owned: list[Path] = []
+
+
+_UNHURRIED = [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large]
+hypothesis.settings.register_profile("sample", max_examples=15, deadline=None, derandomize=True, database=None)
+hypothesis.settings.register_profile("soak", max_examples=100_000, deadline=None, suppress_health_check=_UNHURRIED)
+hypothesis.settings.load_profile("sample")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make soak` ask for the long campaigns in full."""
+    parser.addoption("--soak", action="store_true", help="run the long campaigns in full, not a sample of each")
+
+
+@pytest.fixture
+def is_soak(request: pytest.FixtureRequest) -> bool:
+    """Whether the long campaigns run in full."""
+    return bool(request.config.getoption("--soak"))
 
 
 def pytest_configure() -> None:

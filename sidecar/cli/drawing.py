@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from rich.table import Table
 from rich.text import Text
@@ -28,6 +28,9 @@ from sidecar.client.answers import (
 from sidecar.client.shapes import Message, ToolCall
 
 BAR_CELLS = 40
+MAX_ID_CELLS = 28
+_NUMBERS = frozenset({"ms", "offered", "whole", "short", "dropped", "tokens", "score", "turns", "version"})
+_WRAPPED = frozenset({"why", "text", "knobs", "title"})
 _UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
 
@@ -164,7 +167,7 @@ def receipt(given: Receipt, *, only: str = "") -> Iterator[Any]:
 
 def decisions(given: Iterable[CandidateDecision]) -> Table:
     """Return a line for each candidate: what became of it, and why."""
-    table = _table("source", "item", "decision", "form", "tokens", "score", "rank", "why")
+    table = _table("source", "item", "decision", "tokens", "score", "why")
     for one in given:
         is_named = not one.into_item_id or one.into_item_id in one.reason
         reason = one.reason if is_named else f"{one.reason} ({one.into_item_id})"
@@ -172,10 +175,8 @@ def decisions(given: Iterable[CandidateDecision]) -> Table:
             one.source,
             Text(short_ids(one.item_id)),
             one.decision,
-            one.form,
             _number(one.tokens),
             f"{one.score:.3f}",
-            str(one.rank),
             Text(short_ids(reason)),
         )
     return table
@@ -221,20 +222,11 @@ def rows(names: Sequence[str], values: Iterable[Sequence[Any]]) -> Table:
 def _table(*names: str) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in names:
-        is_number = name in {
-            "ms",
-            "offered",
-            "whole",
-            "short",
-            "dropped",
-            "tokens",
-            "score",
-            "rank",
-            "turns",
-            "version",
-        }
-        wraps = name in {"why", "text", "knobs", "title", "item"}
-        table.add_column(name, justify="right" if is_number else "left", no_wrap=not wraps, overflow="fold")
+        if name in _WRAPPED:
+            table.add_column(name, overflow="fold")
+        else:
+            justify: Literal["right", "left"] = "right" if name in _NUMBERS else "left"
+            table.add_column(name, justify=justify, no_wrap=True, max_width=MAX_ID_CELLS, overflow="ellipsis")
     return table
 
 

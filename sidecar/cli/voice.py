@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+_WIDTH_OF_A_PIPE = 160  # nobody's window: room for a reason on one line
+
 V = TypeVar("V")
 Step = Callable[[int], None]
 
@@ -77,7 +79,8 @@ def _no_step(steps: int) -> None:
 def _console() -> Any:
     from rich.console import Console
 
-    return Console(highlight=False, markup=False, emoji=False, soft_wrap=False)
+    width = None if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
+    return Console(highlight=False, markup=False, emoji=False, width=width)
 
 
 def _as_json(value: Any) -> Any:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Self
 
@@ -87,13 +88,21 @@ class Container:
         return self._outer.wait(patience_s)
 
     def listening(self) -> list[str]:
-        """Return the local TCP addresses listened on inside, as the kernel writes them (hexadecimal, reversed)."""
+        """Return the TCP addresses listened on inside, as ADDRESS:PORT."""
         lines = [
             line.split()
             for table in ("tcp", "tcp6")
             for line in Path(f"/proc/{self.pid}/net/{table}").read_text(encoding="ascii").splitlines()[1:]
         ]
-        return [fields[1] for fields in lines if fields[3] == "0A"]
+        return [_address(fields[1]) for fields in lines if fields[3] == "0A"]
+
+
+def _address(text: str) -> str:
+    """Return an address of the kernel's table, where it stands in hexadecimal, each four bytes of it reversed."""
+    number, _, port = text.partition(":")
+    words = [bytes.fromhex(number[start : start + 8])[::-1] for start in range(0, len(number), 8)]
+    host = ip_address(b"".join(words))
+    return f"{getattr(host, 'ipv4_mapped', None) or host}:{int(port, 16)}"
 
 
 def run_once(image: Image, *command: str, volume: Path) -> subprocess.CompletedProcess[str]:

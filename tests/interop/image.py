@@ -21,7 +21,6 @@ ROOTFS = Path("/tmp/context-sidecar-rootfs")  # kept between runs: making it tak
 _PACKAGES = "python3,python3-venv,ca-certificates"
 _START_DEADLINE_S = 120.0
 _STOP_DEADLINE_S = 30.0
-_LOOPBACK_7433 = "0100007F:1D09"
 # What a build step needs to reach the package index the way this machine does.
 _LENT_TO_BUILD = ("/etc/ssl/certs", "/etc/pip.conf")
 
@@ -57,11 +56,17 @@ def check(checks: Checks, directory: Path) -> None:
     checks.say("its user is no root", "" if re.match("[1-9][0-9]*:", image.user) else f"it is {image.user}")
     volume = _volume(image, directory / "volume")
     _check_contents(checks, image, volume)
-    for name in ("it serves, with no network and a read-only root", "it serves again, on the data of before"):
+    receipt_id = ""
+    for name in ("it serves, with no network and a read-only root", "it serves again"):
         with Container(image, volume=volume, log=directory / "container.log") as container:
             if not checks.say(name, _unhealthy(container, image, directory / "container.log")):
                 return
-            _check_running(checks, container)
+            _check_place(checks, container, image)
+            if receipt_id:
+                checks.say(
+                    "the receipt of before is still there", _failure(container, "sidecar", "explain", receipt_id)
+                )
+            receipt_id = _check_turn(checks, container)
             _check_stop(checks, container, volume)
     checks.leave("the image on python:3.11-slim: no image registry is reached here")
     checks.leave("limits on memory and processors, seccomp, user namespaces: not part of this runner")
@@ -182,22 +187,26 @@ def _unhealthy(container: Container, image: Image, log: Path) -> str:
     return f"{last}\n{log.read_text(encoding='utf-8', errors='replace')[-3000:]}"
 
 
-def _check_running(checks: Checks, container: Container) -> None:
+def _check_place(checks: Checks, container: Container, image: Image) -> None:
     listening = container.listening()
-    checks.say("it listens on loopback alone", "" if listening == [_LOOPBACK_7433] else f"listens on {listening}")
-    root = container.run("sh", "-c", "id -u; ls /sys/class/net 2>/dev/null; touch /opt/x 2>&1; cat /proc/1/comm")
-    checks.say("process 1 is the service, unprivileged", "" if root.stdout.split()[0] == "10001" else root.stdout)
+    checks.say("it listens on loopback alone", "" if listening == ["127.0.0.1:7433"] else f"listens on {listening}")
+    first = container.run("sh", "-c", "stat -c %u /proc/1; cat /proc/1/cmdline").stdout
+    uid, _, command = first.partition("\n")
+    is_ours = uid == image.user.split(":")[0] and "sidecar" in command
+    checks.say("process 1 is the service, under the image's user", "" if is_ours else first)
+
+
+def _check_turn(checks: Checks, container: Container) -> str:
+    """Return the receipt's id, empty when no turn could be assembled."""
     asked = container.run("sidecar", "assemble", "Where is the harbour flat?", "--model", "gpt-4o", "--json")
-    problem = "" if asked.returncode == 0 and _receipt(asked.stdout) else asked.stderr or asked.stdout[-500:]
-    checks.say("it assembles a turn", problem)
+    receipt_id = json.loads(asked.stdout)["receipt_id"] if asked.returncode == 0 else ""
+    checks.say("it assembles a turn", "" if receipt_id else last_words(asked))
+    return str(receipt_id)
 
 
-def _receipt(text: str) -> str:
-    try:
-        answer = json.loads(text)
-    except ValueError:
-        return ""
-    return str(answer.get("receipt_id") or answer.get("assembly", {}).get("receipt_id", ""))
+def _failure(container: Container, *command: str) -> str:
+    run = container.run(*command)
+    return last_words(run) if run.returncode else ""
 
 
 def _check_stop(checks: Checks, container: Container, volume: Path) -> None:

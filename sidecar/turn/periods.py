@@ -1,0 +1,152 @@
+"""Times that a question names, as stretches of days.
+
+Only what can be told from the words and today's date; who said what when is compared elsewhere. English, German, Portuguese,
+Spanish, French, Japanese and Chinese are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Final
+
+_MONTHS: Final = (
+    "january jan januar janeiro enero janvier",
+    "february feb februar fevereiro febrero février fevrier",
+    "march mar märz maerz março marco marzo mars",
+    "april apr abril avril",
+    "may mai maio mayo",
+    "june jun juni junho junio juin",
+    "july jul juli julho julio juillet",
+    "august aug agosto août aout",
+    "september sep sept setembro septiembre septembre",
+    "october oct oktober outubro octubre octobre",
+    "november nov novembro noviembre novembre",
+    "december dec dezember dezembro diciembre décembre decembre",
+)
+_NUMBER_OF: Final = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
+# Words that mean something else more often; a day, a year or a preposition beside them makes them a month.
+_DOUBTFUL: Final = frozenset(["may", "march", "mar", "mars", "jan", "sep", "marco", "mai"])
+_DAYS_AGO: Final = {
+    "today": 0, "heute": 0, "hoje": 0, "hoy": 0, "aujourd'hui": 0, "今日": 0, "今天": 0,
+    "yesterday": 1, "gestern": 1, "ontem": 1, "ayer": 1, "hier": 1, "昨日": 1, "昨天": 1,
+    "vorgestern": 2, "anteontem": 2, "anteayer": 2, "一昨日": 2, "前天": 2,
+}  # fmt: skip
+_WEEKS_AGO: Final = {
+    "this week": 0, "diese woche": 0, "esta semana": 0, "cette semaine": 0, "今週": 0, "这周": 0,
+    "last week": 1, "letzte woche": 1, "semana passada": 1, "semana pasada": 1, "semaine dernière": 1, "先週": 1, "上周": 1,
+}  # fmt: skip
+_MONTHS_AGO: Final = {
+    "this month": 0, "diesen monat": 0, "este mês": 0, "este mes": 0, "ce mois": 0, "今月": 0, "这个月": 0,
+    "last month": 1, "letzten monat": 1, "mês passado": 1, "mes pasado": 1, "mois dernier": 1, "先月": 1, "上个月": 1,
+}  # fmt: skip
+
+_NAMES = "|".join(sorted(_NUMBER_OF, key=len, reverse=True))
+_DAY = r"(?P<{0}>\d{{1,2}})(?:st|nd|rd|th|\.|er)?"
+_YEAR = r"(?:,? (?:de |del )?(?P<{0}>(?:19|20)\d\d))?"
+_DAY_FIRST = re.compile(rf"\b{_DAY.format('day')} (?:of |de )?(?P<month>{_NAMES})\b{_YEAR.format('year')}")
+_MONTH_FIRST = re.compile(rf"\b(?P<month>{_NAMES})\.? {_DAY.format('day')}(?!\d){_YEAR.format('year')}")
+_MONTH_ALONE = re.compile(
+    rf"(?P<lead>\b(?:in|of|on|during|since|until|early|late|mid|im|em|en|de|le|last|next|letzten) )?"
+    rf"\b(?P<month>{_NAMES})\b{_YEAR.format('year')}"
+)
+_ISO = re.compile(r"\b(?P<year>(?:19|20)\d\d)-(?P<month>\d\d)(?:-(?P<day>\d\d))?\b")
+_EAST = re.compile(r"(?:(?P<year>(?:19|20)\d\d)年)?(?P<month>1[0-2]|[1-9])月(?:(?P<day>[1-3]?\d)日)?")
+_YEAR_ALONE = re.compile(r"(?<![\d-])(?:19|20)\d\d(?![\d-])")
+_AGO = re.compile(r"\b(?P<count>\d{1,2}|a|one|two|three) (?P<unit>day|week|month)s? ago\b")
+_COUNTS: Final = {"a": 1, "one": 1, "two": 2, "three": 3}
+_UNIT_DAYS: Final = {"day": 1, "week": 7, "month": 30}
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Days from `first` to `last`, both in it; `is_yearly` where no year was named: the same days of any year."""
+
+    first: date
+    last: date
+    is_yearly: bool = False
+
+    def nearness(self, day: date) -> float:
+        """Return how well a text of this day fits: 2 for a named day and the three after it, 1 inside a longer period.
+
+        People tell of an event after it, so what follows soon fits a little; what stands before the period does not.
+        """
+        after = (day - self.last).days
+        if self.is_yearly:
+            # 365 days a year is near enough, and 29 February needs no care.
+            after = (after + self._length_days) % 365 - self._length_days
+        if after < -self._length_days or after > 31:
+            return 0.0
+        if self._length_days < 2:
+            return 2.0 if after <= 3 else 1.0 if after <= 10 else 0.5
+        return 1.0 if after <= 0 else 0.4
+
+    @property
+    def _length_days(self) -> int:
+        return (self.last - self.first).days
+
+
+def named_in(text: str, today: date) -> tuple[Period, ...]:
+    """Return the periods that a text names, at most four, none when it names none."""
+    lowered = text.lower()
+    found = dict.fromkeys(period for period in _all(lowered, today))
+    return tuple(found)[:4]
+
+
+def _all(text: str, today: date) -> Iterator[Period]:
+    rest = text
+    for pattern in (_ISO, _DAY_FIRST, _MONTH_FIRST, _EAST, _MONTH_ALONE):
+        for match in pattern.finditer(rest):
+            yield from _dated(match, today)
+        rest = pattern.sub(lambda match: " " if _is_month(match) else match[0], rest)
+    for match in _YEAR_ALONE.finditer(rest):
+        yield Period(date(int(match[0]), 1, 1), date(int(match[0]), 12, 31))
+    yield from _relative(rest, today)
+
+
+def _is_month(match: re.Match[str]) -> bool:
+    given = match.groupdict()
+    alone = given.get("day") is None and given.get("year") is None
+    return not (alone and given["month"] in _DOUBTFUL and not given.get("lead"))
+
+
+def _dated(match: re.Match[str], today: date) -> Iterator[Period]:
+    if not _is_month(match):
+        return
+    given = match.groupdict()
+    month = _NUMBER_OF.get(given["month"]) or int(given["month"])
+    if not 1 <= month <= 12:
+        return
+    is_yearly = not given["year"]
+    first = date(today.year if is_yearly else int(given["year"]), month, 1)
+    last = _month_end(first)
+    day = int(given.get("day") or 0)
+    if 1 <= day <= last.day:
+        yield Period(first.replace(day=day), first.replace(day=day), is_yearly)
+    elif not day:
+        yield Period(first, last, is_yearly)
+
+
+def _relative(text: str, today: date) -> Iterator[Period]:
+    for words, days in _DAYS_AGO.items():
+        if words in text:
+            yield Period(today - timedelta(days), today - timedelta(days))
+    for words, weeks in _WEEKS_AGO.items():
+        if words in text:
+            monday = today - timedelta(today.weekday() + 7 * weeks)
+            yield Period(monday, monday + timedelta(6))
+    for words, months in _MONTHS_AGO.items():
+        if words in text:
+            first = (today.replace(day=1) - timedelta(months)).replace(day=1)
+            yield Period(first, _month_end(first))
+    for match in _AGO.finditer(text):
+        count = _COUNTS.get(match["count"]) or int(match["count"])
+        slack = _UNIT_DAYS[match["unit"]] // 2
+        middle = today - timedelta(count * _UNIT_DAYS[match["unit"]])
+        yield Period(middle - timedelta(slack), middle + timedelta(slack))
+
+
+def _month_end(first: date) -> date:
+    return (first + timedelta(31)).replace(day=1) - timedelta(1)
