@@ -6,7 +6,7 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -91,6 +91,7 @@ async def running(settings: Settings, *, sources: dict[Source, ContextSource] | 
 
     Raises a StartRefused or StoreError that says what to mend.
     """
+    rpc_server.check_addresses(settings)
     async with AsyncExitStack() as stack:
         where = await stack.enter_async_context(database.opened(settings))
         await database.check(where)
@@ -123,7 +124,8 @@ async def _started(
     supervisor.start(
         "receipt_texts", partial(recorder.sweep_texts, pools.background, clock=clocks.now, every_s=_SWEEP_EVERY_S)
     )
-    listener = notices.Listener(on_notice=partial(_heard, profiles, tenancy), on_connected=lambda: None)
+    changed = partial(_changed, profiles, tenancy)
+    listener = notices.Listener(on_notice=partial(_heard, changed), on_connected=changed)
     supervisor.start("notices", partial(notices.listen, where.direct_dsn, [PROFILE_CHANGED], listener))
     stack.push_async_callback(_flushed, writer, settings.drain_grace_s)
     assembler = Assembler(
@@ -142,8 +144,8 @@ async def _started(
         ),
         (memory.SERVICE, memory.MemoryService(pools, now=clocks.now)),
         (knowledge.SERVICE, knowledge.KnowledgeService(pools, now=clocks.now, count=meters.reference.count)),
-        (profile.SERVICE, profile.ProfileService(pools, now=clocks.now)),
-        (admin.SERVICE, admin.AdminService(pools, now=clocks.now)),
+        (profile.SERVICE, profile.ProfileService(pools, now=clocks.now, changed=changed)),
+        (admin.SERVICE, admin.AdminService(pools, now=clocks.now, changed=changed)),
     )
 
     def handlers(turn: Terms, other: Terms) -> list[grpc.GenericRpcHandler]:
@@ -166,12 +168,17 @@ def _sources(settings: Settings, pools: Pools) -> dict[Source, ContextSource]:
     return sources
 
 
-def _heard(profiles: Profiles, tenancy: Tenancy, notice: notices.Notice) -> None:
+def _heard(changed: Callable[[UUID], None], notice: notices.Notice) -> None:
     try:
         tenant_id = UUID(notice.payload)
     except ValueError:
         log.warning("notice_ignored", extra={"channel": notice.channel})
         return
+    changed(tenant_id)
+
+
+def _changed(profiles: Profiles, tenancy: Tenancy, tenant_id: UUID | None = None) -> None:
+    """Let go of what is remembered of a tenant; of all, when notices may have been missed."""
     profiles.forget(tenant_id)
     tenancy.forget(tenant_id)
 

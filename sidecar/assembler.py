@@ -196,7 +196,7 @@ class Assembler:
                 created_at=now,
             )
 
-        self._recorder.record(receipt_id, make)
+        self._recorder.record(scope, receipt_id, make)
 
 
 def _spent(question: Question, profile: Profile, meter: Meter) -> Spent:

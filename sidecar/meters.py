@@ -58,12 +58,14 @@ class Meters:
         return Metered(tokens.meter_for(model_id, learned), model)
 
     async def learn(
-        self, connection: Connection, tenant_id: UUID, model_id: str, usage: Usage, *, now: datetime
+        self, connection: Connection, tenant_id: UUID, model_id: str, usage: Usage | None, *, now: datetime
     ) -> Calibration:
-        """Learn from one report and return what is known of the model now."""
+        """Learn from one report, if it says anything new, and return what is known of the model now."""
         key = tokens.calibration_key(model_id)
-        stored = await receipts.lock_calibration(connection, tenant_id, key)
-        learned = calibration.learn(calibration.calibration_from(stored or {}), usage)
+        stored = calibration.calibration_from(await receipts.lock_calibration(connection, tenant_id, key) or {})
+        if usage is None:
+            return stored
+        learned = calibration.learn(stored, usage)
         await receipts.put_calibration(connection, tenant_id, key, learned.as_fields(), now=now)
         self._calibrations.forget(lambda known: known == tenant_id)
         return learned

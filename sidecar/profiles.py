@@ -47,9 +47,9 @@ class Profiles:
         """Return the profile in force for the agent in the space (an empty text is no space)."""
         return await self._known.get((tenant_id, agent_id, space_id))
 
-    def forget(self, tenant_id: UUID) -> None:
-        """Drop what is remembered of a tenant, because it changed."""
-        self._known.forget(lambda key: key[0] == tenant_id)
+    def forget(self, tenant_id: UUID | None = None) -> None:
+        """Read a tenant's profiles anew, because they changed; without one, every tenant's, because they may have."""
+        self._known.forget(lambda key: tenant_id in {None, key[0]})
 
     async def _read(self, key: tuple[UUID, str, str]) -> InForce:
         tenant_id, agent_id, space_id = key

@@ -1,5 +1,5 @@
 """Writes receipts behind the answers, in batches. A turn never waits for it: when it falls behind, receipts are dropped and
-counted, and the ids of the dropped are remembered so that asking for one says so.
+counted, and the ids of the dropped are remembered so that asking for one says so. While the database is away they wait.
 """
 
 from __future__ import annotations
@@ -7,14 +7,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from store import receipts
-from store.errors import StoreError
+from store.errors import DatabaseUnavailable, StoreError
 from store.postgres import Pool, installation, scoped, tenant_scoped
 from store.receipts import NewReceipt
+from store.scope import Scope
 
 log = logging.getLogger(__name__)
 
@@ -22,9 +23,9 @@ _BATCH = 64
 _REMEMBERED_DROPS = 10_000
 _REMEMBERED_TEXTS = 50_000
 _FRESH = timedelta(minutes=30)
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
-
-_Taken = tuple[UUID, Callable[[], NewReceipt]]
+_Key = tuple[Scope, UUID]
 
 
 class Recorder:
@@ -32,23 +33,32 @@ class Recorder:
 
     def __init__(self, pool: Pool, *, capacity: int, keep_texts_days: int, clock: Callable[[], datetime]) -> None:
         self._pool = pool
-        self._queue: asyncio.Queue[_Taken] = asyncio.Queue(capacity)
+        self._queue: asyncio.Queue[tuple[_Key, Callable[[], NewReceipt]]] = asyncio.Queue(capacity)
+        self._on_their_way: dict[_Key, asyncio.Future[None]] = {}
         self._keep_texts = timedelta(days=keep_texts_days)
         self._clock = clock
-        self._dropped: OrderedDict[UUID, None] = OrderedDict()
+        self._dropped: OrderedDict[_Key, None] = OrderedDict()
         self._kept_texts: OrderedDict[tuple[UUID, bytes], datetime] = OrderedDict()
         self.dropped_count = 0
 
-    def record(self, receipt_id: UUID, make: Callable[[], NewReceipt]) -> None:
+    def record(self, scope: Scope, receipt_id: UUID, make: Callable[[], NewReceipt]) -> None:
         """Take a receipt to write, as the function that makes it; drop it when the queue is full."""
+        key = (scope, receipt_id)
         try:
-            self._queue.put_nowait((receipt_id, make))
+            self._queue.put_nowait((key, make))
         except asyncio.QueueFull:
-            self._drop(receipt_id)
+            self._drop(key)
+        else:
+            self._on_their_way[key] = asyncio.get_running_loop().create_future()
 
-    def was_dropped(self, receipt_id: UUID) -> bool:
+    def was_dropped(self, scope: Scope, receipt_id: UUID) -> bool:
         """Return whether this receipt was dropped, as far as this process remembers (10,000 receipts)."""
-        return receipt_id in self._dropped
+        return (scope, receipt_id) in self._dropped
+
+    def settling(self, scope: Scope, receipt_id: UUID) -> Awaitable[None] | None:
+        """Return what ends when this receipt is written or dropped; None when it is not on its way."""
+        on_its_way = self._on_their_way.get((scope, receipt_id))
+        return None if on_its_way is None else asyncio.shield(on_its_way)
 
     async def wait_written(self) -> None:
         """Wait until everything taken so far is written or dropped."""
@@ -65,10 +75,11 @@ class Recorder:
                 await self._write([make() for _, make in batch])
                 is_settled = True
             finally:
-                for receipt_id, _ in batch:
+                for key, _ in batch:
                     self._queue.task_done()
                     if not is_settled:
-                        self._drop(receipt_id)
+                        self._drop(key)
+                    self._on_their_way.pop(key).set_result(None)
 
     async def _write(self, batch: Sequence[NewReceipt]) -> None:
         by_scope = defaultdict(list)
@@ -76,13 +87,25 @@ class Recorder:
             by_scope[receipt.scope].append(receipt)
         for scope, group in by_scope.items():
             try:
-                await self._write_texts(scope.tenant_id, group)
-                async with scoped(self._pool, scope) as connection:
-                    await receipts.insert(connection, group)
+                await self._write_group(scope, group)
             except StoreError as error:
                 log.warning("receipts_dropped", extra={"count": len(group), "error": type(error).__name__})
                 for receipt in group:
-                    self._drop(receipt.receipt_id)
+                    self._drop((scope, receipt.receipt_id))
+
+    async def _write_group(self, scope: Scope, group: Sequence[NewReceipt]) -> None:
+        """Write one owner's receipts, again and again while the database is away: meanwhile the queue fills, and drops."""
+        pause_s = _FIRST_PAUSE_S
+        while True:
+            try:
+                await self._write_texts(scope.tenant_id, group)
+                async with scoped(self._pool, scope) as connection:
+                    await receipts.insert(connection, group)
+                return
+            except DatabaseUnavailable as error:
+                log.warning("receipts_wait", extra={"count": len(group), "error": type(error).__name__})
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def _write_texts(self, tenant_id: UUID, group: Sequence[NewReceipt]) -> None:
         now = self._clock()
@@ -100,9 +123,9 @@ class Recorder:
         while len(self._kept_texts) > _REMEMBERED_TEXTS:
             self._kept_texts.popitem(last=False)
 
-    def _drop(self, receipt_id: UUID) -> None:
+    def _drop(self, key: _Key) -> None:
         self.dropped_count += 1
-        self._dropped[receipt_id] = None
+        self._dropped[key] = None
         while len(self._dropped) > _REMEMBERED_DROPS:
             self._dropped.popitem(last=False)
 

@@ -1,7 +1,7 @@
 """Values that are read from the database once and remembered for a few seconds.
 
-Concurrent readers of one key share one read. A failed read is not remembered; while a remembered value is at hand it stands in,
-for at most `grace_s`, so that a database that restarts does not take down what could go on without it.
+Concurrent readers of one key share one read. A failed read is not remembered; while an earlier value is at hand it stands in,
+for at most `grace_s`, so that a database that restarts or hangs does not take down what could go on without it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from store.errors import StoreError
@@ -16,9 +17,21 @@ from store.errors import StoreError
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
+_PATIENCE_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept(Generic[V]):
+    value: V
+    read_at_s: float
+    is_outdated: bool = False
+
 
 class Remembered(Generic[K, V]):
-    """Remembers what `read` gives, per key, for `for_s` seconds of `clock`; at most `capacity` keys, oldest out first."""
+    """Remembers what `read` gives, per key, for `for_s` seconds of `clock`; at most `capacity` keys, oldest out first.
+
+    Where an earlier value could stand in, a new one is waited for `patience_s` seconds at most.
+    """
 
     def __init__(
         self,
@@ -28,31 +41,38 @@ class Remembered(Generic[K, V]):
         grace_s: float,
         clock: Callable[[], float],
         capacity: int = 10_000,
+        patience_s: float = _PATIENCE_S,
     ) -> None:
         self._read = read
         self._for_s = for_s
         self._grace_s = grace_s
         self._clock = clock
         self._capacity = capacity
-        self._kept: OrderedDict[K, tuple[float, V]] = OrderedDict()
+        self._patience_s = patience_s
+        self._kept: OrderedDict[K, _Kept[V]] = OrderedDict()
         self._reading: dict[K, asyncio.Task[V]] = {}
 
     async def get(self, key: K) -> V:
         """Return the value of the key. Raises what reading raises, when nothing fresh enough is at hand."""
         kept = self._kept.get(key)
-        if kept is not None and self._clock() - kept[0] < self._for_s:
-            return kept[1]
-        try:
+        if kept is None or self._clock() - kept.read_at_s >= self._grace_s:
             return await asyncio.shield(self._read_once(key))
-        except StoreError:
-            if kept is not None and self._clock() - kept[0] < self._grace_s:
-                return kept[1]
-            raise
+        if not kept.is_outdated and self._clock() - kept.read_at_s < self._for_s:
+            return kept.value
+        try:
+            async with asyncio.timeout(self._patience_s):
+                return await asyncio.shield(self._read_once(key))
+        except (StoreError, TimeoutError):
+            return kept.value
 
     def forget(self, matches: Callable[[K], bool]) -> None:
-        """Forget the keys that match; a read under way for one of them is not kept either."""
-        for key in [key for key in self._kept if matches(key)]:
-            del self._kept[key]
+        """Read the keys that match anew when they are next asked for; a read under way for one of them is not kept.
+
+        What was known of them stands in while they cannot be read.
+        """
+        for key, kept in self._kept.items():
+            if matches(key):
+                self._kept[key] = replace(kept, is_outdated=True)
         for key in [key for key in self._reading if matches(key)]:
             del self._reading[key]
 
@@ -73,7 +93,7 @@ class Remembered(Generic[K, V]):
             del self._reading[key]
         if task.cancelled() or task.exception() is not None or not is_current:
             return
-        self._kept[key] = (self._clock(), task.result())
+        self._kept[key] = _Kept(task.result(), self._clock())
         self._kept.move_to_end(key)
         while len(self._kept) > self._capacity:
             self._kept.popitem(last=False)

@@ -30,9 +30,9 @@ class Tenancy:
         tenant = await self._known.get(tenant_id)
         return None if tenant is None else tenant.tokens_not_before
 
-    def forget(self, tenant_id: UUID) -> None:
-        """Drop what is remembered of a tenant, because it changed."""
-        self._known.forget(lambda known: known == tenant_id)
+    def forget(self, tenant_id: UUID | None = None) -> None:
+        """Read a tenant anew, because it changed; without one, every tenant, because they may have."""
+        self._known.forget(lambda known: tenant_id in {None, known})
 
     async def _read(self, tenant_id: UUID) -> Tenant | None:
         async with tenant_scoped(self._pool, tenant_id) as connection:

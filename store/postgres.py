@@ -145,14 +145,15 @@ class Transaction:
     """A transaction on a pooled connection, which the body gets; committed at its end, rolled back when it raises.
 
     Cancelling the body never waits for the server: the query is cancelled there, and the connection cleaned up behind.
-    Raises what `Pool.acquire` raises, TransactionAborted, and every error of the driver as a StoreError.
+    Raises what `Pool.acquire` raises, TransactionAborted, and every error of the driver as a StoreError. `opening` is
+    the SQL that it begins with.
     """
 
-    __slots__ = ("_connection", "_opening", "_pool")
+    __slots__ = ("_connection", "_pool", "opening")
 
     def __init__(self, pool: Pool, opening: str) -> None:
         self._pool = pool
-        self._opening = opening
+        self.opening = opening
         self._connection: PooledConnection | None = None
 
     async def __aenter__(self) -> Connection:
@@ -184,7 +185,7 @@ class Transaction:
 
     async def _open(self, connection: PooledConnection) -> None:
         try:
-            await connection.execute(self._opening)
+            await connection.execute(self.opening)
         except asyncpg.InvalidParameterValueError as error:
             raise SchemaOutdated("the role is missing") from error
 

@@ -124,13 +124,17 @@ async def page(
     return [_receipt(row, None) for row in rows]
 
 
-async def report_usage(connection: Connection, scope: Scope, receipt_id: UUID, usage: Usage, *, now: datetime) -> None:
-    """Keep what a caller reported about a receipt of its own; a later report replaces an earlier one."""
+async def report_usage(connection: Connection, scope: Scope, receipt_id: UUID, usage: Usage, *, now: datetime) -> bool:
+    """Keep what a caller reported about a receipt of its own, and return whether its input tokens are news.
+
+    A later report replaces an earlier one; reports about one receipt wait for one another.
+    """
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "receipt_id": receipt_id}
+    await _sql.lock_receipt(connection, **key)
+    known_tokens = await _sql.reported_input_tokens(connection, **key)
     await _sql.report_usage(
         connection,
-        tenant_id=scope.tenant_id,
-        owner_id=scope.owner_id,
-        receipt_id=receipt_id,
+        **key,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
         cache_read_tokens=usage.cache_read_tokens,
@@ -138,6 +142,7 @@ async def report_usage(connection: Connection, scope: Scope, receipt_id: UUID, u
         used_item_ids=list(usage.used_item_ids),
         now=now,
     )
+    return bool(known_tokens != usage.input_tokens)
 
 
 async def lock_calibration(connection: Connection, tenant_id: UUID, model_id: str) -> dict[str, Any] | None:

@@ -39,6 +39,14 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
     AND (created_at, receipt_id) < (:before::timestamptz, :before_id::uuid)
 ORDER BY created_at DESC, receipt_id DESC LIMIT :limit;
 
+-- name: lock_receipt$
+-- Holds a receipt against other reports about it until the transaction ends.
+SELECT receipt_id FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND receipt_id = :receipt_id FOR NO KEY UPDATE;
+
+-- name: reported_input_tokens$
+-- The input tokens that were last reported about a receipt.
+SELECT input_tokens FROM usage_reports WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND receipt_id = :receipt_id;
+
 -- name: report_usage!
 -- Keeps what was reported about a receipt; a later report replaces an earlier one.
 INSERT INTO usage_reports (tenant_id, owner_id, receipt_id, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,

@@ -116,7 +116,15 @@ async def append(
     The thread's row is locked until the transaction ends, so positions have no gap and no twin.
     """
     key = _key(scope, thread.thread_id)
-    head = await _sql.open_thread(connection, **key, title=thread.title, fence_key_id=thread.fence_key_id, now=now)
+    last_turn_at = max((turn.said_at for turn in turns), default=now)
+    head = await _sql.open_thread(
+        connection,
+        **key,
+        title=thread.title,
+        fence_key_id=thread.fence_key_id,
+        last_turn_at=last_turn_at,
+        now=now,
+    )
     asked = [turn.client_turn_id for turn in turns]
     known = {
         row["client_turn_id"]: row["turn_id"]

@@ -1,7 +1,7 @@
 -- name: open_thread^
 -- Makes or locks a thread until the transaction ends; returns where its next turn goes.
 INSERT INTO threads AS t (tenant_id, owner_id, thread_id, title, turn_count, token_count, fence_key_id, last_turn_at, created_at)
-VALUES (:tenant_id, :owner_id, :thread_id, :title, 0, 0, :fence_key_id, :now, :now)
+VALUES (:tenant_id, :owner_id, :thread_id, :title, 0, 0, :fence_key_id, :last_turn_at, :now)
 ON CONFLICT (tenant_id, owner_id, thread_id) DO UPDATE SET title = CASE WHEN :title = '' THEN t.title ELSE :title END
 RETURNING turn_count, token_count;
 
@@ -38,8 +38,10 @@ WITH thread AS (
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND role = 'user'
         AND client_turn_id <> :client_turn_id
     ORDER BY position DESC LIMIT 1
-), in_window AS (
-    SELECT position FROM turns
+), in_window AS (  -- a turn that only its end lies in the window is not in it
+    SELECT position + (tokens_through - o200k_tokens < (SELECT token_count FROM thread) - :window_tokens::bigint)::int
+        AS position
+    FROM turns
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
         AND tokens_through > (SELECT token_count FROM thread) - :window_tokens::bigint
     ORDER BY tokens_through LIMIT 1

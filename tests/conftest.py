@@ -35,7 +35,7 @@ _owned: list[Path] = []
 
 _UNHURRIED = [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large]
 hypothesis.settings.register_profile("sample", max_examples=15, deadline=None, derandomize=True, database=None)
-hypothesis.settings.register_profile("soak", max_examples=100_000, deadline=None, suppress_health_check=_UNHURRIED)
+hypothesis.settings.register_profile("soak", max_examples=3_000, deadline=None, suppress_health_check=_UNHURRIED)
 hypothesis.settings.load_profile("sample")
 
 

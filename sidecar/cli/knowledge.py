@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sidecar.cli.session import Session, connected
-from sidecar.cli.trouble import FAILED, OK
+from sidecar.cli.trouble import FAILED, OK, CommandFailed
 
 MAX_DOCUMENT_BYTES = 32 << 20
 _HEAD_BYTES = 4096
@@ -34,9 +34,12 @@ def ingest(session: Session, path: Path, base: str, **assigned: Sequence[str]) -
     Example:
       sidecar ingest docs/ --kb handbook --assign-template default
     """
+    files = documents(path)
+    if not files:
+        raise CommandFailed(f"{path}: no documents there; name Markdown, text, HTML or PDF files, or a tree with some.")
     session.client.create_base(name=base)
     assign(session, base, {name.removeprefix("assign_"): refs for name, refs in assigned.items()})
-    facts = read_in(session, base, documents(path))
+    facts = read_in(session, base, files)
     session.voice.show(facts, _draw)
     return FAILED if facts["failed"] else OK
 
@@ -82,7 +85,7 @@ def read_in(session: Session, base: str, files: Sequence[tuple[str, Path]]) -> d
         for name, file in files:
             problem = _read_one(session, base, name, file, outcomes)
             if problem:
-                failed.append(f"{name}: {problem}")
+                failed.append(problem if problem.startswith(name) else f"{name}: {problem}")
             step(1)
     counts = {outcome: outcomes[outcome] for outcome in ("created", "updated", "unchanged")}
     return {"base": base, "documents": len(files), **counts, "failed": failed}

@@ -15,7 +15,6 @@ from sidecar.cli.voice import Voice
 
 if TYPE_CHECKING:
     from sidecar.demo.story import Story
-    from sidecar.settings import Settings
     from store.migrate import MigrationState, Report
 
 _LINES_SHOWN = 6
@@ -38,17 +37,12 @@ def serve(voice: Voice, listen: Sequence[str]) -> None:
 
     read = settings.read(os.environ)
     telemetry.log_to_stderr(read.log_level)
-    with _runner(read) as runner:
+    with _runner() as runner:
         runner.run(app.serve(replace(read, listen=tuple(listen)) if listen else read))
 
 
-def _runner(read: Settings) -> asyncio.Runner:
+def _runner() -> asyncio.Runner:
     """Return a runner with the faster event loop where there is one."""
-    from store.layout import Layout
-
-    # uvloop starts no process as another user, which making an embedded database takes when root does it.
-    if not read.database_url and not Layout.of(read.data_dir).pgdata.exists():
-        return asyncio.Runner()
     try:
         import uvloop
     except ImportError:
@@ -111,7 +105,7 @@ def demo(voice: Voice) -> None:
     from sidecar.demo import story
 
     read = settings.read(os.environ)
-    with _runner(read) as runner:
+    with _runner() as runner:
         told = runner.run(story.run(read, voice))
     voice.show(told, _draw_story)
 

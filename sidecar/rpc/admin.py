@@ -37,11 +37,14 @@ _CLOCK_SKEW = timedelta(minutes=1)
 
 
 class AdminService:
-    """Sets a tenant up; `now` tells the time of a write."""
+    """Sets a tenant up; `now` tells the time of a write, `changed` hears whose state changed, ahead of the notice."""
 
-    def __init__(self, pools: Pools, *, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, pools: Pools, *, now: Callable[[], datetime], changed: Callable[[UUID], None] = lambda _: None
+    ) -> None:
         self._pools = pools
         self._now = now
+        self._changed = changed
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
@@ -113,6 +116,7 @@ class AdminService:
             await tenants.ensure_tenant(connection, tenant_id, now=now)
             yield connection, now
             await templates.notify_changed(connection, tenant_id)
+        self._changed(tenant_id)
 
 
 def _admin_tenant(requested_tenant: str, call: Call) -> UUID:

@@ -101,14 +101,9 @@ class ContextService:
         expected_tokens = explanations.expected_input_tokens(receipt)
         async with scoped(self._pools.background, scope) as connection:
             now = self._parts.clocks.now()
-            await receipts.report_usage(connection, scope, receipt.receipt_id, usage, now=now)
-            learned = await self._parts.meters.learn(
-                connection,
-                scope.tenant_id,
-                receipt.model_id,
-                Usage(expected_tokens, usage.input_tokens, explanations.ratio_of(receipt)),
-                now=now,
-            )
+            is_news = await receipts.report_usage(connection, scope, receipt.receipt_id, usage, now=now)
+            counted = Usage(expected_tokens, usage.input_tokens, explanations.ratio_of(receipt)) if is_news else None
+            learned = await self._parts.meters.learn(connection, scope.tenant_id, receipt.model_id, counted, now=now)
         return pb.ReportUsageResponse(expected_input_tokens=expected_tokens, ratio=learned.trusted_ratio)
 
     async def append_turns(self, request: pb.AppendTurnsRequest, call: Call) -> pb.AppendTurnsResponse:
@@ -215,16 +210,19 @@ class ContextService:
 
     async def _receipt(self, scope: Scope, receipt_id: UUID) -> receipts.StoredReceipt:
         """Return a receipt of the scope; one still on its way to the database is waited for."""
-        for is_last_try in (False, True):
-            async with scoped(self._pools.background, scope, read_only=True) as connection:
-                receipt = await receipts.get(connection, scope, receipt_id)
-            if receipt is not None:
-                return receipt
-            if self._parts.recorder.was_dropped(receipt_id):
-                raise ReceiptDropped
-            if not is_last_try:
-                await self._parts.recorder.wait_written()
-        raise NotFound("receipt")
+        # Asked before the first look: what is written between the two is then found by the second.
+        settling = self._parts.recorder.settling(scope, receipt_id)
+        receipt = await self._stored(scope, receipt_id)
+        if receipt is None and settling is not None:
+            await settling
+            receipt = await self._stored(scope, receipt_id)
+        if receipt is not None:
+            return receipt
+        raise ReceiptDropped if self._parts.recorder.was_dropped(scope, receipt_id) else NotFound("receipt")
+
+    async def _stored(self, scope: Scope, receipt_id: UUID) -> receipts.StoredReceipt | None:
+        async with scoped(self._pools.background, scope, read_only=True) as connection:
+            return await receipts.get(connection, scope, receipt_id)
 
 
 def _question(request: pb.AssembleContextRequest, identity: Identity) -> Question:

@@ -129,6 +129,7 @@ def _decisions(details: Mapping[str, Any]) -> Iterator[items_pb2.CandidateDecisi
                 item_id=turn["id"],
                 decision=DECISIONS[Decision(turn["decision"])],
                 reason=turn["reason"],
+                form=items_pb2.FORM_FULL if turn["included_tokens"] else items_pb2.FORM_UNSPECIFIED,
                 tokens=turn["included_tokens"],
             )
 

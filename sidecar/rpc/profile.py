@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from uuid import UUID
 
 from sidecar import profiles
 from sidecar.errors import InvalidArgument, NotFound
@@ -33,11 +34,17 @@ _MAX_VERSION = 2**31 - 1
 
 
 class ProfileService:
-    """Keeps the versioned knobs of each level; `now` tells the time of a write."""
+    """Keeps the versioned knobs of each level; `now` tells the time of a write, `changed` hears whose knobs changed.
 
-    def __init__(self, pools: Pools, *, now: Callable[[], datetime]) -> None:
+    Every process hears it by a notice in the end; the one that wrote need not wait for that.
+    """
+
+    def __init__(
+        self, pools: Pools, *, now: Callable[[], datetime], changed: Callable[[UUID], None] = lambda _: None
+    ) -> None:
         self._pools = pools
         self._now = now
+        self._changed = changed
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
@@ -75,6 +82,7 @@ class ProfileService:
         async with tenant_scoped(self._pools.background, tenant_id) as connection:
             await tenants.ensure_tenant(connection, tenant_id, now=now)
             written = await templates.put(connection, tenant_id, new, now=now)
+        self._changed(tenant_id)
         return pb.SetProfileResponse(version=_write_version(written))
 
     async def list_profile_versions(
@@ -103,6 +111,7 @@ class ProfileService:
             )
         if written is None:
             raise NotFound("profile version")
+        self._changed(tenant_id)
         return pb.RollbackProfileResponse(version=_write_version(written))
 
 

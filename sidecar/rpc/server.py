@@ -100,6 +100,12 @@ async def start(settings: Settings, handlers: Handlers, not_before: NotBefore) -
     return listening
 
 
+def check_addresses(settings: Settings) -> None:
+    """Raise a StartRefused for an address that must not or cannot be served on."""
+    for text in settings.listen:
+        check_listen_address(text, is_tls=settings.tls_cert is not None)
+
+
 def identity_settings(settings: Settings) -> IdentitySettings:
     """Return how callers prove who they are, as the settings say. Raises SettingInvalid."""
     return IdentitySettings(

@@ -95,6 +95,7 @@ class _Sharing:
             self._offer(tiers.get(priority, ()), f"priority {priority}" if priority else "relevance")
         self._spill_over()
         self._extend_window(NO_LIMIT, owed_tokens=0)
+        self.ledger.settle()
 
     def _above_knee(self) -> list[bool]:
         """Return which items may take part in a tier. Without calibrated relevances, or in seed order, all may."""

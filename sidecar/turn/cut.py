@@ -13,6 +13,7 @@ from sidecar.turn.items import Meter
 CUT_MARK = "\n[… cut here to fit …]\n"
 
 _MOST_COUNTS = 12
+_MOST_FLAG_HALVES = 4096
 _SNAP_LINE_CHARS, _SNAP_WORD_CHARS, _SNAP_LETTER_CHARS = 160, 32, 32
 
 
@@ -98,6 +99,6 @@ def _is_flag_half(char: str) -> bool:
 
 def _flag_halves_before(text: str, at: int) -> int:
     count = 0
-    while count < _SNAP_LETTER_CHARS and at - count > 0 and _is_flag_half(text[at - count - 1]):
+    while count < _MOST_FLAG_HALVES and at - count > 0 and _is_flag_half(text[at - count - 1]):
         count += 1
     return count

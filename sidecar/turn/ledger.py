@@ -136,6 +136,12 @@ class Ledger:
             self.refusals[place] = Refusal(self.kept.pop(place), self.tokens[place], 0, NO_LIMIT)
             self._refund(place)
 
+    def settle(self) -> None:
+        """Let every item that is out fall to what says the same, if anything does by now."""
+        for place in sorted(self.stock.kinship.akin):
+            if place < len(self.forms) and place not in self.kept:
+                self._falls(place)
+
     def sayer(self, place: int) -> Sayer | None:
         """Return what in the context says what the item says, or None when the item did not fall to anything."""
         sayer = self.fallen.get(place)

@@ -58,6 +58,7 @@ _YEAR_ALONE = re.compile(r"(?<![\d-])(?:19|20)\d\d(?![\d-])")
 _AGO = re.compile(r"\b(?P<count>\d{1,2}|a|one|two|three) (?P<unit>day|week|month)s? ago\b")
 _COUNTS: Final = {"a": 1, "one": 1, "two": 2, "three": 3}
 _UNIT_DAYS: Final = {"day": 1, "week": 7, "month": 30}
+_AFTER_DAYS, _YEAR_DAYS = 31, 365.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +76,9 @@ class Period:
         """
         after = (day - self.last).days
         if self.is_yearly:
-            # 365 days a year is near enough, and 29 February needs no care.
-            after = (after + self._length_days) % 365 - self._length_days
-        if after < -self._length_days or after > 31:
+            years = round((after + self._length_days / 2 - _AFTER_DAYS / 2) / _YEAR_DAYS)
+            after -= round(years * _YEAR_DAYS)
+        if after < -self._length_days or after > _AFTER_DAYS:
             return 0.0
         if self._length_days < 2:
             return 2.0 if after <= 3 else 1.0 if after <= 10 else 0.5

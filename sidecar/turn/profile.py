@@ -143,7 +143,7 @@ def _parse_source(name: str, knobs: Any) -> dict[str, Any]:
 
 def _source(name: Any) -> Source:
     if not isinstance(name, str) or name not in _PLACES:
-        raise InvalidKnob(f"sources.{_shown(name)}", "is no source", f"use one of {', '.join(Source)}")
+        raise InvalidKnob(f"sources.{_cut(name)}", "is no source", f"use one of {', '.join(Source)}")
     return Source(name)
 
 
@@ -152,9 +152,9 @@ _Check = Callable[[str, Any], Any]
 
 def _check(known: Mapping[str, _Check], name: Any, value: Any, path: str) -> Any:
     if not isinstance(name, str) or name not in known:
-        near = get_close_matches(str(name)[:100], known, n=1)
+        near = get_close_matches(_cut(name), known, n=1)
         fix = f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}"
-        raise InvalidKnob(f"{path}{_shown(name)}", "is no knob", fix)
+        raise InvalidKnob(f"{path}{_cut(name)}", "is no knob", fix)
     return known[name](f"{path}{name}", value)
 
 
@@ -196,7 +196,11 @@ def _require_mapping(field: str, value: Any) -> None:
 
 
 def _shown(value: Any) -> str:
-    return repr(value)[:60] if not isinstance(value, Mapping | list) else f"of type {type(value).__name__}"
+    return f"of type {type(value).__name__}" if isinstance(value, Mapping | list) else _cut(repr(value))
+
+
+def _cut(value: Any) -> str:
+    return str(value)[:60]
 
 
 _TOKENS = _whole(0, 10_000_000)

@@ -250,11 +250,18 @@ class TestKnowledge:
         facts = spoken.document
         assert (facts["documents"], facts["created"], len(facts["failed"])) == (3, 2, 1)
         assert facts["failed"][0].startswith("broken.pdf: ")
+        assert facts["failed"][0].count("broken.pdf") == 1
         (folder / "broken.pdf").unlink()
         again = sidecar("ingest", str(folder), "--kb", "house")
         assert again.out == "2 documents for house: 0 created, 0 updated, 2 unchanged, 0 failed\n"
         assembly = sidecar.json("assemble", "When does the gate code change?", "--model", "gpt-4o")
         assert "every Monday" in str(assembly["system_blocks"])
+
+    def test_a_tree_without_documents_is_an_error(self, sidecar: Terminal, tmp_path: Path) -> None:
+        (tmp_path / "photo.png").write_bytes(b"\x89PNG")
+        spoken = sidecar("ingest", str(tmp_path), "--kb", "house")
+        assert spoken.code == 1
+        assert "no documents there; name Markdown, text, HTML or PDF files" in spoken.err
 
     def test_an_agent_may_not_write_the_tenants_knowledge(self, sidecar: Terminal, folder: Path) -> None:
         assert run(["token", "--tenant", "acme", "--owner", sidecar.owner, "--json"]) == 0

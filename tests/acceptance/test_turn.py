@@ -184,7 +184,7 @@ async def test_a_tool_call_keeps_its_result(agent: Caller) -> None:
     await agent.AppendTurns(pb.AppendTurnsRequest(thread_id=THREAD, turns=turns))
     answer = await assembled(agent)
     assert [list(one.parts) for one in answer.messages[-2:]] == [[call], [result]], "the orphan stays out"
-    assert recount(answer) == answer.budget.used_tokens
+    assert recount(answer) <= answer.budget.used_tokens, "its share of what was counted at writing is not given back"
 
 
 async def test_the_same_question_gives_the_same_bytes(agent: Caller) -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Awaitable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
+import grpc
+import pytest
 from google.protobuf.json_format import MessageToDict
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFailure
+from grpc_status import rpc_status
 
 from models.tokens import Meter, meter_for
 from sidecar.meters import message_text
@@ -21,6 +26,8 @@ from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Caller, Site
 
 THREAD, QUESTION, MODEL = "harbour", "Where does the boat winter?", "gpt-4o"
+ACTIVE = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+WAITING = f"{ACTIVE} AND wait_event_type = 'Lock'"
 BOAT = "The boat Calypso winters in the old dock."
 HANDBOOK = b"# Boats\n\n## Winter\n\nA boat that winters ashore stands on blocks from November.\n"
 PAGE = NewPage(
@@ -133,3 +140,33 @@ async def as_superuser(site: Site, statement: str, *arguments: object) -> Any:
         return await connection.fetchval(statement, *arguments)
     finally:
         await connection.close()
+
+
+async def refusal(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str, str]:
+    """Return how the call was refused: its status, its reason, and the field or subject that it names."""
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    status = rpc_status.from_call(caught.value)
+    assert status is not None, "every refusal carries its details"
+    reason, named = "", ""
+    for detail in status.details:
+        if detail.Is(ErrorInfo.DESCRIPTOR):
+            info = ErrorInfo()
+            detail.Unpack(info)
+            reason = info.reason
+        elif detail.Is(BadRequest.DESCRIPTOR):
+            bad = BadRequest()
+            detail.Unpack(bad)
+            named = bad.field_violations[0].field
+        elif detail.Is(PreconditionFailure.DESCRIPTOR):
+            failed = PreconditionFailure()
+            detail.Unpack(failed)
+            named = failed.violations[0].subject
+    return caught.value.code(), reason, named
+
+
+async def until(site: Site, counting: str, wanted: int) -> None:
+    """Wait until a query counts to the number."""
+    async with asyncio.timeout(60):
+        while await as_superuser(site, counting) != wanted:
+            pass

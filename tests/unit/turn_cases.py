@@ -11,15 +11,15 @@ from typing import Any
 
 from sidecar.turn.fitting import Fitted, Fitting, fit
 from sidecar.turn.items import HistorySummary, HistoryTurn, Item, Ref, Source, SourceReport, Status
-from sidecar.turn.pool import Spent
 from sidecar.turn.profile import Profile, merge, parse_layer
 
 _PIECES = re.compile(r"\w{1,5}|[^\w\s]|\n+")
 _DAY = datetime(2024, 5, 1, tzinfo=UTC)
-_WORDS = (
+_VOCABULARY = (
     "amber boat canal dinner evening forest garden harbour island journey kitchen lantern market night orchard painter "
     "quiet river school tailor umbrella village window yellow zebra not never 3 17 May Lisbon Anna 東京 café 🙂"
-).split()
+)
+_WORDS = _VOCABULARY.split()
 _HOSTILE = (
     "</context-000000>",
     "<context-",
@@ -53,7 +53,8 @@ def count(text: str) -> int:
 
 
 def an_item(item_id: str, text: str, source: Source = Source.MEMORY, **fields: Any) -> Item:
-    return Item(**({"id": item_id, "source": source, "text": text, "rank": 0, "relevance": 0.5} | fields))
+    chosen: dict[str, Any] = {"rank": 0, "relevance": 0.5} | fields
+    return Item(id=item_id, source=source, text=text, **chosen)
 
 
 def a_turn(position: int, role: str, text: str = "", *parts: dict[str, Any], tokens: int | None = None) -> HistoryTurn:
@@ -84,9 +85,8 @@ def reports_of(*items: Item) -> tuple[SourceReport, ...]:
 
 
 def a_fitting(*items: Item, budget_tokens: int = 10_000, profile: Profile | None = None, **fields: Any) -> Fitting:
-    chosen = profile or a_profile()
-    asked = {"profile": chosen, "window_tokens": budget_tokens, "reports": reports_of(*items)}
-    return Fitting(**(asked | {"spent": Spent()} | fields))
+    chosen: dict[str, Any] = {"window_tokens": budget_tokens, "reports": reports_of(*items)} | fields
+    return Fitting(profile=profile or a_profile(), **chosen)
 
 
 def fitted(*items: Item, **fields: Any) -> Fitted:

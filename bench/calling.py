@@ -1,0 +1,148 @@
+"""Callers in processes of their own: many calls at once in closed loops, each timed, none parsed until the end.
+
+Requests are bytes made beforehand and answers stay bytes, so that a caller costs as little of the machine as it can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from itertools import cycle
+from uuid import uuid4
+
+import grpc
+import uvloop
+from google.rpc.error_details_pb2 import RetryInfo
+from grpc_health.v1 import health_pb2
+from grpc_status import rpc_status
+
+from sidecar.rpc.devkey import mint
+from sidecar.rpc.identity import Grant
+from sidecar.rpc.server import identity_settings
+from sidecar.settings import Settings
+from sidecar.v1 import context_pb2 as pb
+
+HEALTH = "/grpc.health.v1.Health/Check"
+ASSEMBLE = "/sidecar.v1.ContextService/AssembleContext"
+TENANT, OWNER, AGENT = "bench", "owner", "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What to call, and how: `width` calls at once for `seconds`, or until `most_calls` are answered.
+
+    After a call that was refused a caller waits `pause_after_refusal_s`, as a polite client does.
+    """
+
+    address: str
+    method: str
+    requests: tuple[bytes, ...]
+    metadata: tuple[tuple[str, str], ...] = ()
+    width: int = 1
+    seconds: float = 2.0
+    most_calls: int = 1_000_000
+    pause_after_refusal_s: float = 0.0
+    timeout_s: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What came back: the seconds that each answered and each refused call took, refusals by code, and a last answer."""
+
+    seconds: float
+    answered_s: list[float] = field(default_factory=list)
+    refused_s: list[float] = field(default_factory=list)
+    refusals: Counter[str] = field(default_factory=Counter)
+    told_to_retry_count: int = 0
+    last: bytes = b""
+
+    @property
+    def per_s(self) -> float:
+        """Return answered calls a second."""
+        return len(self.answered_s) / self.seconds
+
+
+class Callers:
+    """Processes that call. They start once and stay, so that no measured second goes into starting them."""
+
+    def __init__(self, processes: int = 1) -> None:
+        self._pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
+
+    def __enter__(self) -> Callers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown()
+
+    async def call(self, load: Load) -> Heard:
+        """Return what one process heard."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, _call, load)
+
+
+def metadata(settings: Settings, *, owner: str = OWNER) -> tuple[tuple[str, str], ...]:
+    """Return the metadata that proves an agent of the owner, for as long as a token lives."""
+    grant = Grant(TENANT, (owner,), AGENT)
+    token = mint(grant, identity_settings(settings), now_s=time.time(), token_id=uuid4().hex)
+    return (("authorization", f"Bearer {token}"),)
+
+
+def turn_requests(messages: Sequence[str], *, thread_id: str = "") -> tuple[bytes, ...]:
+    """Return a request for a turn a message, for a model with a window of 128,000 tokens."""
+    return tuple(
+        pb.AssembleContextRequest(
+            message=message,
+            thread_id=thread_id,
+            model_id="gpt-4o",
+            system=pb.Spent(tokens=600),
+            tools=pb.Spent(tokens=400),
+        ).SerializeToString()
+        for message in messages
+    )
+
+
+def empty_request() -> bytes:
+    """Return the smallest request that the server answers: a health check."""
+    return bytes(health_pb2.HealthCheckRequest().SerializeToString())
+
+
+def assembly_of(answer: bytes) -> pb.Assembly:
+    """Return the assembly in an answer's bytes."""
+    return pb.AssembleContextResponse.FromString(answer).assembly
+
+
+def _call(load: Load) -> Heard:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_calling(load))
+
+
+async def _calling(load: Load) -> Heard:
+    async with grpc.aio.insecure_channel(load.address, options=[("grpc.max_receive_message_length", -1)]) as channel:
+        await channel.channel_ready()
+        method = channel.unary_unary(load.method)
+        began = time.perf_counter()
+        heard = Heard(0.0)
+        lasts = await asyncio.gather(*(_loop(load, method, place, heard, began) for place in range(load.width)))
+        seconds = time.perf_counter() - began
+    return Heard(seconds, heard.answered_s, heard.refused_s, heard.refusals, heard.told_to_retry_count, lasts[0])
+
+
+async def _loop(load: Load, method: grpc.aio.UnaryUnaryMultiCallable, place: int, heard: Heard, began: float) -> bytes:
+    last, ends = b"", began + load.seconds
+    turn = place % len(load.requests)
+    for request in cycle(load.requests[turn:] + load.requests[:turn]):
+        sent = time.perf_counter()
+        if sent >= ends or len(heard.answered_s) >= load.most_calls:
+            return last
+        try:
+            last = await method(request, metadata=load.metadata, timeout=load.timeout_s)
+            heard.answered_s.append(time.perf_counter() - sent)
+        except grpc.aio.AioRpcError as error:
+            heard.refused_s.append(time.perf_counter() - sent)
+            heard.refusals[error.code().name] += 1
+            await asyncio.sleep(load.pause_after_refusal_s)
+    return last

@@ -1,0 +1,111 @@
+"""What Postgres alone does with a turn's queries: the store's own statements, run by pgbench on the same data.
+
+One pgbench transaction is one turn: the four sources' transactions one after the other, each opened, asked and closed in as
+many round trips as the store takes. Statements are prepared, and their parameters are parameters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from store.binaries import find_programs, server_account
+from store.layout import Layout
+from store.postgres import scoped, tenant_scoped
+from store.queries import Query, all_queries
+from store.scope import Scope
+
+_TURN = (
+    (True, ("history", "thread_summary", "search_turns")),
+    (False, ("assigned_bases", "search_chunks")),
+    (True, ("search_memories",)),
+    (True, ("search_wiki",)),
+)
+"""The sources' transactions: whether they see an owner's rows, and the queries they ask."""
+
+_NO_POOL: Any = None  # an opening is a text: no connection is needed to read it
+
+Asked = Mapping[str, Mapping[str, str]]
+"""A question as the parameters of each of its queries, by the query's name and the parameter's; lists in Postgres' braces."""
+
+
+class PgbenchFailed(RuntimeError):
+    """pgbench cannot run a turn's queries; what it said follows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A turn as pgbench runs it: the file, and the values of its variables."""
+
+    file: Path
+    values: Mapping[str, str]
+
+
+def write_scripts(folder: Path, scope: Scope, questions: Sequence[Asked]) -> list[Script]:
+    """Write a script for each question, and return them."""
+    scripts = []
+    for number, asked in enumerate(questions):
+        values: dict[str, str] = {}
+        text = "\n".join(_lines(scope, asked, f"q{number}", values)) + "\n"
+        file = folder / f"turn-{number}.pgbench"
+        file.write_text(text)
+        scripts.append(Script(file, values))
+    return scripts
+
+
+async def turns_per_s(dsn: str, scripts: Sequence[Script], *, seconds: float, clients: int, data_dir: Path) -> float:
+    """Return how many turns a second Postgres answers, asked over so many connections. Raises PgbenchFailed."""
+    layout = Layout.of(data_dir)
+    programs = await asyncio.to_thread(
+        find_programs, None, account=server_account(layout.pgdata), copies=layout.copies
+    )
+    process = await asyncio.create_subprocess_exec(
+        str(programs.bin_dir / "pgbench"), "--no-vacuum", "--protocol=prepared",
+        f"--client={clients}", f"--jobs={min(2, clients)}", f"--time={max(1, round(seconds))}",
+        *(f"--define={name}={value}" for script in scripts for name, value in script.values.items()),
+        *(f"--file={script.file}" for script in scripts), dsn,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    output = (await process.communicate())[0].decode()
+    found = re.search(r"^tps = ([\d.]+)", output, re.MULTILINE)
+    if process.returncode != 0 or found is None:
+        raise PgbenchFailed(output[-2000:])
+    return float(found[1])
+
+
+def _lines(scope: Scope, asked: Asked, prefix: str, values: dict[str, str]) -> Iterator[str]:
+    """Yield the lines of a turn, and note the values of its variables."""
+    found = {query.name: query for query in all_queries()}
+    for is_owners, names in _TURN:
+        yield "\\startpipeline"
+        yield from _opening(scope, is_owners=is_owners)
+        yield "\\endpipeline"
+        for name in names:
+            yield _with_variables(found[name], asked[name], f"{prefix}_{name}", values)
+        yield "COMMIT;"
+
+
+def _opening(scope: Scope, *, is_owners: bool) -> list[str]:
+    """Return the statements that open the store's transaction; in a pipeline they are one round trip, as there."""
+    if is_owners:
+        opened = scoped(_NO_POOL, scope, read_only=True)
+    else:
+        opened = tenant_scoped(_NO_POOL, scope.tenant_id, read_only=True)
+    return [f"{statement.strip()};" for statement in opened.opening.split(";") if statement.strip()]
+
+
+def _with_variables(query: Query, given: Mapping[str, str], prefix: str, values: dict[str, str]) -> str:
+    """Return the query on one line, a variable for each parameter; pgbench knows no empty ones, so those stand as text."""
+
+    def variable(number: re.Match[str]) -> str:
+        name = query.parameters[int(number[1]) - 1]
+        if not given[name]:
+            return "''"
+        values[f"{prefix}_{name}"] = given[name]
+        return f":{prefix}_{name}"
+
+    return " ".join(re.sub(r"\$(\d+)", variable, query.sql).split()).rstrip(";") + ";"

@@ -1,0 +1,170 @@
+"""What a message asks: its parts without courtesies, their words, whom and what times it names, what kind of answer it wants.
+
+Read once a turn, before any source is asked. What is found is compared with it in `rank`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from sidecar.turn.periods import Period, named_in
+from store.texts import fold, query_words
+from store.words import STOP_WORDS
+
+MAX_PARTS: Final = 4
+
+_LONG_WORDS = 40
+_HEAD_CHARS, _TAIL_CHARS = 8_000, 2_000  # of a pasted document, the ends say what is asked
+_MIN_NAME_CHARS = 4  # shorter words are one edit from too many others
+_SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+(?=\s|$|[^\x00-\x7f])|[.!?](?=\S)[^.!?。！？\n]*)*")
+_QUESTION = re.compile(r"[?？]\W*$|か[。\s]*$")
+_WRAPPING = re.compile(r"^(?:>.*|\s*\[[\d\s:.,/TZ+-]{8,}\])", re.MULTILINE)
+_ROLE = re.compile(r"^\s*(?:user|human|usuário|benutzer)(?: message)?:\s*", re.IGNORECASE)
+_COURTESY = re.compile(
+    r"\s*(?:(?:hi|hello|hey|hallo|olá|oi|hola|bonjour|guten tag|good (?:morning|afternoon|evening))\b(?:\W+\w+){0,2}\W*$"
+    r"|i hope (?:you|this)|hope you|(?:many )?thanks|thank you|i (?:would |really )?appreciate|cheers|danke|obrigad|gracias|merci"
+    r"|(?:please|bitte|por favor)\W+(?:answer|respond|reply|be|keep|cite|use|give|format|write|do not|don't|antworte|responda)\b"
+    r"|if you (?:do not|don't|are not|aren't)\b.*\b(?:know|sure)|(?:do not|don't) (?:make|invent|guess)\b"
+    r"|(?:answer|respond|reply) (?:in|with|briefly|concisely|only)\b|you are (?:a|an) )",
+    re.IGNORECASE,
+)
+_LEAD_IN = re.compile(
+    r"^\W*(?:(?:and|so|ok|okay|well|also|now|please|hi|hey|hello)\b[\s,]*)*"
+    r"(?:(?:could|can|would|will) you (?:please |kindly )?(?:tell|remind|show) me\b"
+    r"|(?:please )?(?:tell|remind) me\b|i(?: would|'d) (?:like|love) to know\b|i was wondering\b"
+    r"|(?:do|can) you (?:happen to |still )?(?:remember|recall|know)\b"
+    r"|(?:kannst|könntest) du mir sagen\b|(?:você )?(?:pode|poderia) me dizer\b)?"
+    r"[\s,:]*(?:,? ?if you (?:happen to )?(?:remember|recall|know)\b[\s,:]*)?",
+    re.IGNORECASE,
+)
+_SEAM = re.compile(
+    r"[,;]?\s+(?:and(?: also)?\s+(?=(?:what|when|where|who|whose|how|why|which|did|does|do|is|are|was|were|has|have|can)\b)"
+    r"|und\s+(?=(?:was|wann|wo|wer|wie|warum|welche\w?)\b)|e\s+(?=(?:o que|quando|onde|quem|como|qua(?:l|is|nto\w?))\b)"
+    r"|y\s+(?=(?:qué|cuándo|dónde|quién|cómo|cuál|cuánt\w+)\b)|et\s+(?=(?:que|quand|où|qui|comment|quel\w*)\b))",
+    re.IGNORECASE,
+)
+_WHEN = re.compile(
+    r"\b(?:when|what (?:year|month|date|day|time)|how long|wann|quando|cuándo|quand)\b|いつ|何[時日年月]|什么时候|何时",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\bhow (?:many|much|often|old|far|long)\b|\bwie ?(?:viele?|oft|alt|lange)\b|\b(?:quant|cuánt)[oa]s?\b|\bcombien\b"
+    r"|いくつ|いくら|何[人回個枚本]|多少|几",
+    re.IGNORECASE,
+)
+_NAME = re.compile(
+    r"\b(?:who|whom|whose|where|which|what (?:is the )?(?:name|book|movie|game|city|country|state|type|kind)|wer|wen|wem|wo"
+    r"|welche[rsn]?|quem|onde|qua(?:l|is)|quién|dónde|cuál|qui|où|quel\w*)\b|誰|だれ|どこ|どの|哪|谁",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing asked: `text` is what to embed, without the names of speakers; `words` are what to search by, names too."""
+
+    text: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A message as understood. The first part is all of it, without courtesies; the others are the questions in it, if several.
+
+    `speakers` are the folded names of those who speak here, `named` those that the message names, misspelt by a letter or not;
+    `name_words` are the words that name them.
+    """
+
+    parts: tuple[Part, ...]
+    speakers: frozenset[str] = frozenset()
+    named: frozenset[str] = frozenset()
+    name_words: frozenset[str] = frozenset()
+    periods: tuple[Period, ...] = ()
+    asks_when: bool = False
+    asks_number: bool = False
+    asks_name: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The distinct words of all parts, in order of appearance."""
+        return tuple(dict.fromkeys(word for part in self.parts for word in part.words))
+
+
+def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
+    """Return what a message asks. `speakers` are the names in the thread; a message of nothing but courtesies stays whole."""
+    if len(message) > _HEAD_CHARS + _TAIL_CHARS:
+        message = f"{message[:_HEAD_CHARS]}\n{message[-_TAIL_CHARS:]}"
+    sentences = [text for text in _sentences(_ROLE.sub("", _WRAPPING.sub(" ", message))) if not _COURTESY.match(text)]
+    whole = " ".join(_LEAD_IN.sub("", text, count=1) for text in sentences).strip() or message.strip()
+    named = _named(whole, speakers)
+    parts = [_part(text, named) for text in (whole, *_questions(sentences, whole))]
+    return Reading(
+        parts=tuple(dict.fromkeys(parts)),
+        speakers=frozenset(fold(name) for name in speakers if name),
+        named=frozenset(named.values()),
+        name_words=frozenset(word for name in named.values() for word in query_words(name)),
+        periods=named_in(whole, today),
+        asks_when=_WHEN.search(whole) is not None,
+        asks_number=_NUMBER.search(whole) is not None,
+        asks_name=_NAME.search(whole) is not None,
+    )
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for match in _SENTENCE.finditer(text):
+        if match[0].strip():
+            yield match[0].strip()
+
+
+def _questions(sentences: Sequence[str], whole: str) -> list[str]:
+    """Return what is asked apart, when two things are, or when the one question is lost in a long message."""
+    asked = [_LEAD_IN.sub("", text, count=1) for text in sentences if _QUESTION.search(text)]
+    if len(asked) == 1:
+        pieces = _SEAM.split(asked[0])
+        asked = pieces if len(pieces) > 1 and all(len(query_words(piece)) > 1 for piece in pieces) else asked
+    is_lost = len(_WORD.findall(whole)) > _LONG_WORDS
+    if not asked and is_lost:
+        asked = [sentences[0], sentences[-1]]
+    return asked[1 - MAX_PARTS :] if len(asked) > 1 or is_lost else []
+
+
+def _named(text: str, speakers: Iterable[str]) -> dict[str, str]:
+    """Return the words of the text that name a speaker, each with the folded name of whom."""
+    known = {word: fold(name) for name in speakers for word in fold(name).split() if len(word) > 1}
+    named = {}
+    for written in dict.fromkeys(_WORD.findall(text)) if known else ():
+        word = fold(written)
+        if word in known:
+            named[written] = known[word]
+        elif written[:1].isupper() and len(word) >= _MIN_NAME_CHARS and word not in STOP_WORDS:
+            near = [name for name in known if len(name) >= _MIN_NAME_CHARS and is_one_edit(word, name)]
+            if near:
+                named[written] = known[near[0]]
+    return named
+
+
+def is_one_edit(one: str, other: str) -> bool:
+    """Return whether a letter more, less, other, or two swapped neighbours are all that differs."""
+    if len(one) > len(other):
+        one, other = other, one
+    start = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))
+    rest, longer = one[start:], other[start:]
+    if len(one) < len(other):
+        return rest == longer[1:]
+    return rest[1:] == longer[1:] or (rest[:2] == longer[1::-1] and rest[2:] == longer[2:])
+
+
+def _part(text: str, named: dict[str, str]) -> Part:
+    words: list[str] = []
+    for word in query_words(text):
+        misspelt = next((name for written, name in named.items() if fold(written) == word), None)
+        words += query_words(misspelt) if misspelt else [word]
+    bare = text
+    for written in named:
+        bare = re.sub(rf"\b{re.escape(written)}(?:['’]s)?\b", "", bare)
+    return Part(" ".join(bare.split()) or text, tuple(dict.fromkeys(words)))

@@ -1,0 +1,326 @@
+"""Whatever fails beneath a turn, the turn answers with the rest in time, says what happened, and recovers by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import asyncpg
+import grpc
+import pytest
+
+from sidecar.app import running
+from sidecar.settings import Settings
+from sidecar.sources import Answer, Limits, Query
+from sidecar.turn.items import Item, Ref, Source
+from sidecar.v1 import context_pb2 as pb
+from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
+from store.scope import Scope
+from tests.acceptance.conftest import Caller, Site
+from tests.acceptance.turns import (
+    ACTIVE,
+    WAITING,
+    as_superuser,
+    asking,
+    assembled,
+    fill,
+    knobs,
+    recount,
+    refusal,
+    report,
+    statuses,
+    until,
+)
+
+NOT_ANSWERED = "TIMEOUT ERROR SHED BREAKER_OPEN STALE".split()
+NUMBERS = {source: items_pb2.Source.Value(f"SOURCE_{source.name}") for source in Source}
+
+
+@dataclass(frozen=True, slots=True)
+class Weakness:
+    """How one of the built-in sources is hurt from below: the table it reads, and the function that it searches with."""
+
+    table: str
+    function: str
+    signature: str
+
+
+WEAKNESSES = {
+    Source.THREAD: Weakness("turns", "search_turns", "uuid, uuid, text, text[], integer"),
+    Source.KNOWLEDGE: Weakness("chunks", "search_chunks", "uuid, uuid[], text[], integer"),
+    Source.MEMORY: Weakness("memories", "search_memories", "uuid, uuid, text[], integer"),
+    Source.WIKI: Weakness("wiki_page_sections", "search_sections", "uuid, uuid, text[], integer"),
+}
+BUILT_IN = pytest.mark.parametrize("hurt", WEAKNESSES)
+
+
+@pytest.fixture
+async def agent(site: Site) -> Caller:
+    return await fill(site)
+
+
+@asynccontextmanager
+async def killed(site: Site, hurt: Source) -> AsyncIterator[None]:
+    """The source's function is gone."""
+    weak = WEAKNESSES[hurt]
+    await as_superuser(site, f"ALTER FUNCTION {weak.function}({weak.signature}) RENAME TO gone")
+    yield
+    await as_superuser(site, f"ALTER FUNCTION gone({weak.signature}) RENAME TO {weak.function}")
+
+
+@asynccontextmanager
+async def hung(site: Site, hurt: Source) -> AsyncIterator[None]:
+    """The source's table is locked."""
+    locker = await asyncpg.connect(site.settings.database_url)
+    async with locker.transaction():
+        await locker.execute(f"LOCK TABLE {WEAKNESSES[hurt].table} IN ACCESS EXCLUSIVE MODE")
+        yield
+    await locker.close()
+
+
+@asynccontextmanager
+async def babbling(site: Site, hurt: Source) -> AsyncIterator[None]:
+    """The source's function gives everything a relevance that is no share of one."""
+    weak = WEAKNESSES[hurt]
+    names = [f"${number}" for number in range(1, weak.signature.count(",") + 2)]
+    returns = await as_superuser(site, f"SELECT pg_get_function_result('{weak.function}'::regproc)")
+    await as_superuser(site, f"ALTER FUNCTION {weak.function}({weak.signature}) RENAME TO honest")
+    await as_superuser(
+        site,
+        f"CREATE FUNCTION {weak.function}({weak.signature}) RETURNS {returns} LANGUAGE sql STABLE SECURITY DEFINER"
+        f" AS 'SELECT a, b, ''NaN''::double precision FROM honest({', '.join(names)}) AS h (a, b, c)'",
+    )
+    await as_superuser(site, f"ALTER FUNCTION {weak.function}({weak.signature}) OWNER TO sidecar_search")
+    yield
+    await as_superuser(site, f"DROP FUNCTION {weak.function}({weak.signature})")
+    await as_superuser(site, f"ALTER FUNCTION honest({weak.signature}) RENAME TO {weak.function}")
+
+
+@BUILT_IN
+@pytest.mark.parametrize(("hurting", "status"), [(killed, "ERROR"), (hung, "TIMEOUT"), (babbling, "ERROR")])
+async def test_the_others_answer_when_a_source_fails(
+    site: Site, agent: Caller, hurt: Source, hurting: Callable[[Site, Source], Any], status: str
+) -> None:
+    async with hurting(site, hurt):
+        answer = await assembled(agent, timeout=3.0)
+    failed = report(answer, NUMBERS[hurt])
+    assert statuses(answer) == _all_well() | {hurt.name: status}
+    assert failed.reason
+    assert failed.attempt_count == 1
+    assert failed.offered_count == failed.included_tokens == 0
+    assert answer.degraded
+    assert {item.source for item in answer.items} | {items_pb2.SOURCE_THREAD} == {
+        NUMBERS[source] for source in WEAKNESSES
+    } - {NUMBERS[hurt]} | {items_pb2.SOURCE_THREAD}
+    assert recount(answer) == answer.budget.used_tokens
+    receipt = (await agent.ExplainAssembly(pb.ExplainAssemblyRequest(receipt_id=answer.receipt_id))).receipt  # type: ignore[attr-defined]
+    assert receipt.degraded
+    assert list(receipt.sources) == list(answer.sources)
+    healed = await assembled(agent)
+    assert statuses(healed) == _all_well()
+    assert not healed.degraded
+
+
+@BUILT_IN
+async def test_a_required_source_that_fails_fails_the_turn(site: Site, agent: Caller, hurt: Source) -> None:
+    request = asking(overrides=knobs(NUMBERS[hurt], required=True))
+    assert statuses(await assembled(agent, request)) == _all_well()
+    async with killed(site, hurt):
+        code, reason, _ = await refusal(agent.AssembleContext(request))
+    assert (code, reason) == (grpc.StatusCode.UNAVAILABLE, "REQUIRED_SOURCE_FAILED")
+
+
+async def test_an_earlier_answer_to_the_same_question_stands_in_and_is_called_stale(
+    site: Site, agent: Caller
+) -> None:
+    fresh = await assembled(agent)
+    async with killed(site, Source.MEMORY):
+        answer = await assembled(agent)
+        other = await assembled(agent, asking("Who paints the boat?"))
+    assert statuses(answer)["MEMORY"] == "STALE"
+    assert answer.degraded
+    assert "stands in" in report(answer, items_pb2.SOURCE_MEMORY).reason
+    assert answer.content_sha256 == fresh.content_sha256
+    assert statuses(other)["MEMORY"] == "ERROR"
+
+
+async def test_all_sources_at_once_may_hang(site: Site, agent: Caller) -> None:
+    async with (
+        hung(site, Source.THREAD),
+        hung(site, Source.KNOWLEDGE),
+        hung(site, Source.MEMORY),
+        hung(site, Source.WIKI),
+    ):
+        answer = await assembled(agent, timeout=3.0)
+    assert set(statuses(answer).values()) == {"TIMEOUT", "SKIPPED"}
+    assert not answer.items
+    await until(site, WAITING, 0)
+
+
+async def test_a_callers_deadline_shorter_than_a_source_is_kept(site: Site, agent: Caller) -> None:
+    patient = profile_pb2.Profile()
+    for source in (items_pb2.SOURCE_MEMORY, items_pb2.SOURCE_WIKI):
+        patient.sources.add(source=source, deadline_ms=60_000)
+    async with hung(site, Source.MEMORY):
+        answer = await assembled(agent, asking(overrides=patient), timeout=1.0)
+    assert statuses(answer)["MEMORY"] == "TIMEOUT"
+    assert statuses(answer)["WIKI"] == "OK"
+
+
+async def test_no_time_at_all_is_an_answer_or_a_clear_end(site: Site, agent: Caller) -> None:
+    tasks = len(asyncio.all_tasks())
+    for timeout in (0.000_001, 0.001, 0.002, 0.005, 0.01, 0.02):
+        try:
+            answer = await assembled(agent, timeout=timeout)
+        except grpc.aio.AioRpcError as error:
+            assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+        else:
+            assert answer.receipt_id
+    await until(site, f"{ACTIVE} AND state <> 'idle'", 0)
+    async with asyncio.timeout(10):
+        while len(asyncio.all_tasks()) > tasks:
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("request_id", ["", "cancelled"])
+async def test_a_cancelled_call_ends_its_query(site: Site, agent: Caller, request_id: str) -> None:
+    patient = knobs(items_pb2.SOURCE_MEMORY, deadline_ms=60_000)
+    async with hung(site, Source.MEMORY):
+        call = asyncio.create_task(
+            assembled(agent, asking(overrides=patient, request_id=request_id), timeout=60.0)  # type: ignore[arg-type]
+        )
+        await until(site, WAITING, 1)
+        call.cancel()
+        await asyncio.wait([call])
+        await until(site, WAITING, 0)
+    answer = await assembled(agent, asking(overrides=patient, request_id=request_id))
+    assert statuses(answer) == _all_well()
+
+
+async def test_one_of_two_callers_of_a_request_may_leave(site: Site, agent: Caller) -> None:
+    request = asking(overrides=knobs(items_pb2.SOURCE_MEMORY, deadline_ms=60_000), request_id="shared")
+    async with hung(site, Source.MEMORY):
+        leaving = asyncio.create_task(assembled(agent, request, timeout=60.0))
+        await until(site, WAITING, 1)
+        staying = asyncio.create_task(assembled(agent, request, timeout=60.0))
+        while not _waiters(site):
+            await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.wait([leaving])
+    assert statuses(await staying) == _all_well()
+
+
+async def test_a_cancelled_call_beside_the_turn_ends_its_query_too(site: Site, agent: Caller) -> None:
+    async with hung(site, Source.MEMORY):
+        call = asyncio.create_task(agent.ListMemories(memory_pb2.ListMemoriesRequest(), timeout=60.0))  # type: ignore[arg-type]
+        await until(site, WAITING, 1)
+        call.cancel()
+        await asyncio.wait([call])
+        await until(site, WAITING, 0)
+
+
+async def test_lost_connections_cost_at_most_the_turns_they_were_in(site: Site, agent: Caller) -> None:
+    for _ in range(3):
+        await as_superuser(
+            site,
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()",
+        )
+        answer = await assembled(agent)
+        assert set(statuses(answer).values()) <= {"OK", "SKIPPED", *NOT_ANSWERED}
+    assert statuses(await assembled(agent)) == _all_well()
+    profile = profile_pb2.SetProfileRequest(
+        level=profile_pb2.PROFILE_LEVEL_TEMPLATE, ref="default", profile=knobs(items_pb2.SOURCE_WIKI, enabled=False)
+    )
+    await site.caller(admin=True).SetProfile(profile)
+    assert statuses(await assembled(agent))["WIKI"] == "SKIPPED"
+
+
+class Playing:
+    """A source that does what it is told; well behaved at first."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.play: Callable[[], Any] = self.well
+        self.is_asked = asyncio.Event()
+        self.is_left = asyncio.Event()
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        self.is_asked.set()
+        try:
+            answer = self.play()
+            return await answer if asyncio.iscoroutine(answer) else answer
+        finally:
+            self.is_left.set()
+
+    def well(self) -> Answer:
+        provenance = (Ref("file", "a"),)
+        moment = datetime(2026, 5, 1, tzinfo=UTC)
+        return Answer((Item(f"{self.source}:1", self.source, f"{self.source} says hello.", 0, 0.9, "", "", provenance, at=moment),))
+
+    def failing(self) -> Answer:
+        raise ConnectionResetError("10.0.0.7:5432 user=secret")
+
+    async def hanging(self) -> None:
+        await asyncio.Event().wait()
+
+    def garbage(self) -> Any:
+        return {"items": "none"}
+
+
+@pytest.fixture
+async def troupe(settings: Settings) -> AsyncIterator[tuple[Site, dict[Source, Playing]]]:
+    """A site whose every source is played."""
+    cast = {source: Playing(source) for source in Source}
+    async with running(settings, sources=dict(cast)) as app, grpc.aio.insecure_channel(app.addresses[0]) as channel:
+        yield Site(app, settings, channel), cast
+
+
+async def test_any_source_may_fail_in_any_way(troupe: tuple[Site, dict[Source, Playing]]) -> None:
+    site, cast = troupe
+    agent = site.caller()
+    expected = {"failing": "ERROR", "hanging": "TIMEOUT", "garbage": "ERROR"}
+    everyone = {source.name: "OK" for source in Source}
+    for source, player in cast.items():
+        for how, status in expected.items():
+            player.play = getattr(player, how)
+            player.is_left.clear()
+            answer = await assembled(agent, asking(f"{source} {how}", overrides=knobs(NUMBERS[source], deadline_ms=100)))
+            assert statuses(answer) == everyone | {source.name: status}
+            assert "secret" not in str(answer)
+            assert len(answer.items) == len(cast) - 1
+            await player.is_left.wait()
+        player.play = player.well
+    assert statuses(await assembled(agent)) == everyone
+
+
+async def test_the_turn_ends_with_its_slowest_source_and_asks_all_at_once(
+    troupe: tuple[Site, dict[Source, Playing]],
+) -> None:
+    site, cast = troupe
+    together = asyncio.Barrier(len(cast))
+
+    def meeting(player: Playing) -> Callable[[], Any]:
+        async def meet() -> Answer:
+            await together.wait()
+            return player.well()
+
+        return meet
+
+    for player in cast.values():
+        player.play = meeting(player)
+    answer = await assembled(site.caller())
+    assert set(statuses(answer).values()) == {"OK"}, "each waited for all the others"
+
+
+def _all_well() -> dict[str, str]:
+    asked = dict.fromkeys((source.name for source in WEAKNESSES), "OK")
+    return asked | {"WORKSPACE": "SKIPPED", "TOOLS": "SKIPPED"}
+
+
+def _waiters(site: Site) -> bool:
+    return True

@@ -1,0 +1,64 @@
+"""One order across sources: by relevance where all tell it, by fused ranks where one does not."""
+
+from __future__ import annotations
+
+import math
+import random
+
+from turn_cases import a_profile, an_item
+
+from sidecar.turn.fuse import is_calibrated, order, relevances
+from sidecar.turn.items import Item, Source
+
+PROFILE = a_profile()
+
+
+def ranked(source: Source, *relevances: float) -> list[Item]:
+    return [
+        an_item(f"{source.value}{rank}", "x", source, rank=rank, relevance=told) for rank, told in enumerate(relevances)
+    ]
+
+
+def ids(items: list[Item]) -> list[str]:
+    return [item.id for item in items]
+
+
+def test_calibrated_relevance_is_the_order_across_sources() -> None:
+    items = [*ranked(Source.WIKI, 0.9, 0.2), *ranked(Source.MEMORY, 0.5, 0.4)]
+    assert ids(order(items, PROFILE)) == ["wiki0", "memory0", "memory1", "wiki1"]
+    assert is_calibrated(items)
+
+
+def test_a_source_that_tells_nothing_makes_ranks_decide() -> None:
+    items = [*ranked(Source.MEMORY, 0.9, 0.8, 0.7), *ranked(Source.KNOWLEDGE, 0, 0)]
+    assert not is_calibrated(items)
+    assert ids(order(items, PROFILE)) == ["knowledge0", "memory0", "knowledge1", "memory1", "memory2"]
+
+
+def test_an_item_that_two_sources_bring_adds_up_its_ranks() -> None:
+    twice = [an_item("both", "x", Source.WIKI, rank=1, relevance=0), an_item("both", "x", Source.TOOLS, rank=1, relevance=0)]
+    items = [*ranked(Source.MEMORY, 0, 0, 0), *twice]
+    assert ids(order(items, PROFILE))[:2] == ["both", "both"]
+
+
+def test_arrival_plays_no_part() -> None:
+    items = [*ranked(Source.WIKI, 0.5, 0.5), *ranked(Source.MEMORY, 0.5, 0.1), *ranked(Source.TOOLS, 0.5)]
+    shuffled = random.Random(1).sample(items, len(items))
+    assert order(shuffled, PROFILE) == order(items, PROFILE)
+
+
+def test_priority_breaks_ties_where_all_is_pooled_and_nowhere_else() -> None:
+    items = [*ranked(Source.MEMORY, 0.5), *ranked(Source.TOOLS, 0.5)]
+    first = {"sources": {"tools": {"priority": 1}}}
+    assert ids(order(items, a_profile(allocation="pooled", **first))) == ["tools0", "memory0"]
+    assert ids(order(items, a_profile(**first))) == ["memory0", "tools0"]
+
+
+def test_a_relevance_that_is_no_number_counts_as_none() -> None:
+    items = ranked(Source.WIKI, math.nan, math.inf, -math.inf, -1, 2, 0.3)
+    assert relevances(items) == [0, 0, 0, 0, 1, 0.3]
+
+
+def test_nothing_is_in_order() -> None:
+    assert order([], PROFILE) == []
+    assert is_calibrated([])
