@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,12 +23,13 @@ from sidecar.turn.fitting import Fitted, Fitting, fit
 from sidecar.turn.history import MESSAGE_TOKENS
 from sidecar.turn.items import SourceReport, Status
 from sidecar.turn.pool import Spent, pool_of
-from sidecar.turn.profile import Allocation, Profile
+from sidecar.turn.profile import Profile
 from store.receipts import NewReceipt
 from store.scope import Scope
 from store.texts import query_words
 
 FITTING_RESERVE_S = 0.015
+_LONG_CHARS = 100_000  # counting more than this would hold up other turns
 _ANSWERED = frozenset({Status.OK, Status.EMPTY, Status.SKIPPED})
 
 
@@ -131,7 +133,7 @@ class Assembler:
         in_force = await self._profiles.in_force(scope.tenant_id, question.agent_id, question.space_id)
         profile = in_force.with_overrides(question.overrides)
         metered = await self._meters.of(scope.tenant_id, question.model_id, question.context_window_tokens)
-        spent = _spent(question, profile, metered.meter)
+        spent = await _spent(question, profile, metered.meter)
         window_tokens = metered.window_tokens(spent.response_reserve_tokens)
         pool = pool_of(profile, window_tokens=window_tokens, spent=spent, meter=metered.meter)
         fence = await self._fences.of(scope, question.thread_id)
@@ -172,9 +174,7 @@ class Assembler:
             client_turn_id=question.client_turn_id,
             now=self._clocks.now(),
         )
-        is_tail = profile.allocation is not Allocation.SEED_ORDER
-        window = min(pool_tokens, profile.history_tail_tokens) if is_tail else pool_tokens
-        return Asking(query, scope, profile, in_force.label, window, due_s - FITTING_RESERVE_S)
+        return Asking(query, scope, profile, in_force.label, pool_tokens, due_s - FITTING_RESERVE_S)
 
     def _record(self, recorded: Recorded, scope: Scope, began_s: float) -> None:
         receipt_id = recorded.assembly.receipt_id
@@ -199,10 +199,12 @@ class Assembler:
         self._recorder.record(scope, receipt_id, make)
 
 
-def _spent(question: Question, profile: Profile, meter: Meter) -> Spent:
+async def _spent(question: Question, profile: Profile, meter: Meter) -> Spent:
     """Return what is spent before context: counted where texts are given, the profile's where nothing is."""
     given = (question.system, question.tools, question.message)
-    counted = iter(meter.count([part for part in given if isinstance(part, str)]))
+    texts = [part for part in given if isinstance(part, str)]
+    is_long = sum(map(len, texts)) > _LONG_CHARS
+    counted = iter(await asyncio.to_thread(meter.count, texts) if is_long else meter.count(texts))
     system, tools, message = (next(counted) if isinstance(part, str) else part for part in given)
     reserve = question.response_reserve_tokens
     return Spent(

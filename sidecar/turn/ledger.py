@@ -133,7 +133,8 @@ class Ledger:
         for place in reversed(list(self.kept)):
             if self.left_tokens >= wanted:
                 return
-            self.refusals[place] = Refusal(self.kept.pop(place), self.tokens[place], 0, NO_LIMIT)
+            del self.kept[place]
+            self.refusals[place] = Refusal("once all was written out", self.tokens[place], 0, NO_LIMIT)
             self._refund(place)
 
     def settle(self) -> None:

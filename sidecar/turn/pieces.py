@@ -84,12 +84,15 @@ def write(items: Sequence[Item], *, has_summary: bool) -> Pieces:
     blocks = [_BLOCK_OF[item.source] for item in items]
     if has_summary:
         blocks[-1] = SUMMARY_BLOCK
+    lines = {header: _header_line(header) for header in {item.header for item in items}}
     known: dict[tuple[int, str], int] = {}
-    groups = [known.setdefault((block, item.header), len(known)) for block, item in zip(blocks, items, strict=True)]
+    groups = [
+        known.setdefault((block, lines[item.header]), len(known)) for block, item in zip(blocks, items, strict=True)
+    ]
     return Pieces(
         blocks=blocks,
         groups=groups,
-        headers=[_header_line(header) for _, header in known],
+        headers=[line for _, line in known],
         full=[neutralise(item.text).strip() for item in items],
         lead=[_lead(item) for item in items],
     )

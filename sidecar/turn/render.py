@@ -140,17 +140,18 @@ def _lines(places: Sequence[int], letter: str, marks: dict[int, str], ledger: Le
 
 def _in_canonical_order(places: list[int], ledger: Ledger) -> list[int]:
     """Return the places of one block in an order that neither the question nor the ranking moves."""
-    items, groups = ledger.stock.items, ledger.stock.pieces.groups
+    items, groups, headers = ledger.stock.items, ledger.stock.pieces.groups, ledger.stock.pieces.headers
     chosen = [(items[place], place) for place in places]
     if chosen[0][0].source not in _BY_TIME:
-        keys = [(item.header, item.position, item.id, place) for item, place in chosen]
+        keys = [(headers[groups[place]], item.position, item.id, place) for item, place in chosen]
         return [key[-1] for key in sorted(keys)]
     moments = {place: _moment(item.at) for item, place in chosen}
     opened: dict[int, float] = {}
     for place, moment in moments.items():
         opened[groups[place]] = min(moment, opened.get(groups[place], moment))
     timed = [
-        (opened[groups[place]], item.header, moments[place], item.position, item.id, place) for item, place in chosen
+        (opened[group := groups[place]], headers[group], moments[place], item.position, item.id, place)
+        for item, place in chosen
     ]
     return [key[-1] for key in sorted(timed)]
 
