@@ -17,9 +17,7 @@ from uuid import uuid4
 
 import grpc
 import uvloop
-from google.rpc.error_details_pb2 import RetryInfo
 from grpc_health.v1 import health_pb2
-from grpc_status import rpc_status
 
 from sidecar.rpc.devkey import mint
 from sidecar.rpc.identity import Grant

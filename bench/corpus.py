@@ -120,6 +120,7 @@ async def _put_pages(pool: Pool, writer: Writer, count: int) -> Sequence[str]:
 
 def _page(title: str, place: int, summary: str, bodies: Sequence[str]) -> pages.NewPage:
     sections = tuple(
-        pages.NewSection(slug, slug.title(), bodies[2 * place + side]) for side, slug in enumerate(("overview", "notes"))
+        pages.NewSection(slug, slug.title(), bodies[2 * place + side])
+        for side, slug in enumerate(("overview", "notes"))
     )
-    return pages.NewPage("topic", f"page-{place}", title, summary, sections, aliases=(title.split()[0],))
+    return pages.NewPage("topic", f"page-{place}", title, summary, sections, aliases=(title.split(maxsplit=1)[0],))

@@ -60,9 +60,7 @@ def write_scripts(folder: Path, scope: Scope, questions: Sequence[Asked]) -> lis
 async def turns_per_s(dsn: str, scripts: Sequence[Script], *, seconds: float, clients: int, data_dir: Path) -> float:
     """Return how many turns a second Postgres answers, asked over so many connections. Raises PgbenchFailed."""
     layout = Layout.of(data_dir)
-    programs = await asyncio.to_thread(
-        find_programs, None, account=server_account(layout.pgdata), copies=layout.copies
-    )
+    programs = await asyncio.to_thread(find_programs, None, account=server_account(layout.pgdata), copies=layout.copies)
     process = await asyncio.create_subprocess_exec(
         str(programs.bin_dir / "pgbench"), "--no-vacuum", "--protocol=prepared",
         f"--client={clients}", f"--jobs={min(2, clients)}", f"--time={max(1, round(seconds))}",

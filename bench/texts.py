@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,28 +19,8 @@ from store.words import STOP_WORDS
 VOCABULARY_WORDS = 20_000
 _SENTENCE_WORDS = 13
 _STOP_WORDS = sorted(word for word in STOP_WORDS if word.isalpha() and word.isascii())
-_COMMON = (
-    "account address answer apartment april arrival article august baker balance bank basket beach bicycle bill birthday "
-    "boat book booking border bottle branch bread breakfast bridge brother budget building business cabin calendar call "
-    "camera canal card carpet castle chair change charge cheese child church cinema city class client clinic coast coffee "
-    "colleague college colour company concert contract corner country course cousin customer dancer daughter deadline deal "
-    "december decision delay delivery dentist deposit design desk dinner direction doctor document door draft driver drum "
-    "east editor engine evening exam exchange family farm father february ferry festival film flight floor flower folder "
-    "forest form friday friend garden gate gift glass goal gold grandmother grass group guest guitar hall harbour hill "
-    "holiday horse hospital hotel house idea insurance invoice island january job journey july june keeper key kitchen lake "
-    "lamp language laptop lawyer leader lecture lesson letter library light list loan machine mail manager map march market "
-    "master meadow meal meeting member message milk mirror monday money morning mother mountain museum music neighbour night "
-    "north november number nurse october offer office oil opening order owner page paint paper parent park partner passport "
-    "path payment pencil people phone photo piano picture plan plant platform plate policy pool post price printer problem "
-    "product programme project question quiet radio rain reason receipt recipe record region rent repair report request "
-    "reservation result review ribbon river road roof room route rule salad sale saturday school science sea season section "
-    "september service session shelf ship shirt shop signal sister size sky snow software son song south spring stage station "
-    "stone store storm story street student studio summer sunday supplier supper system table task tax teacher team tent "
-    "test theatre thursday ticket tool tower town track train travel tree trip truck tuesday uncle update upgrade valley "
-    "vegetable version village visit voice wall wallet warehouse watch water weather website wednesday week west wind window "
-    "winter woman wood work worker year"
-).split()
-_SYLLABLES = "ba ce do fi gu ha ko la mi no pe ra si tu va we xo ya zu lin mar ton ber sko dre".split()
+_COMMON = Path(__file__).with_name("words.txt").read_text(encoding="utf-8").split()
+_SYLLABLES = tuple(map("".join, product("bdfgklmnprst", "aeiou")))
 
 
 class Writer:

@@ -7,8 +7,8 @@ the whole's. Nothing here reads a clock or a setting; loading an encoding is the
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -76,12 +76,17 @@ class Meter(Protocol):
         """Return the same number as `count_one` of the text that these counts were taken of, without counting again."""
 
 
+Counter = Callable[[Sequence[str], EncodingName], list[int]]
+"""What counts exactly: `models.encodings.count`, or something that remembers what it returned."""
+
+
 @dataclass(frozen=True, slots=True)
 class ExactMeter:
     """Counts in a public encoding."""
 
     encoding: EncodingName
     headroom_ratio: float
+    counter: Counter = field(default=count, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -100,11 +105,11 @@ class ExactMeter:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of each text."""
-        return count(texts, self.encoding)
+        return self.counter(texts, self.encoding)
 
     def count_one(self, text: str) -> int:
         """Return the tokens of one text."""
-        return count_one(text, self.encoding)
+        return self.counter([text], self.encoding)[0]
 
     def from_stored(self, counts: TextCounts) -> int:
         """Return the stored count of this encoding."""
@@ -118,6 +123,7 @@ class EstimateMeter:
     family: str
     ratio_milli: int
     headroom_ratio: float
+    counter: Counter = field(default=count, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -136,13 +142,13 @@ class EstimateMeter:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of each text."""
-        exact = count(texts, "o200k_base")
+        exact = self.counter(texts, "o200k_base")
         of_text = WEIGHTS[self.family].of_text
         return [self._tokens(of_text(text, tokens)) for text, tokens in zip(texts, exact, strict=True)]
 
     def count_one(self, text: str) -> int:
         """Return the tokens of one text."""
-        return self._tokens(WEIGHTS[self.family].of_text(text, count_one(text, "o200k_base")))
+        return self.count([text])[0]
 
     def from_stored(self, counts: TextCounts) -> int:
         """Return the estimate from the stored counts."""
@@ -154,7 +160,11 @@ class EstimateMeter:
 
 
 def meter_for(
-    model_id: str, calibrations: Mapping[str, Calibration] = _NOTHING_LEARNED, *, catalog: Catalog = CATALOG
+    model_id: str,
+    calibrations: Mapping[str, Calibration] = _NOTHING_LEARNED,
+    *,
+    catalog: Catalog = CATALOG,
+    counter: Counter = count,
 ) -> Meter:
     """Return the meter of a model; one that is not in the catalog is estimated, since its window can be given by hand.
 
@@ -164,8 +174,9 @@ def meter_for(
     tokenizer = catalog.tokenizer_of(model_id)
     encoding = _EXACT.get(tokenizer)
     if encoding is not None:
-        return ExactMeter(encoding, headroom_ratio(learned, is_exact=True))
-    return EstimateMeter(tokenizer, round(learned.trusted_ratio * 1000), headroom_ratio(learned, is_exact=False))
+        return ExactMeter(encoding, headroom_ratio(learned, is_exact=True), counter)
+    ratio_milli = round(learned.trusted_ratio * 1000)
+    return EstimateMeter(tokenizer, ratio_milli, headroom_ratio(learned, is_exact=False), counter)
 
 
 def meter_named(name: str, *, ratio: float, headroom_ratio: float) -> Meter:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from models.endpoint import Breaker, Permit
 from sidecar.sources import Answer, ContextSource, Limits, Query, Skipped
 from sidecar.turn.items import HistorySummary, Item, Source, SourceReport, Status
-from sidecar.turn.profile import Profile, SourceKnobs
+from sidecar.turn.profile import LOCAL_DEADLINE_MS, Profile, SourceKnobs
 from store.errors import DatabaseBusy
 from store.scope import Scope
 from store.threads import StoredTurn
@@ -25,7 +25,8 @@ log = logging.getLogger(__name__)
 _STALE_AFTER_S = 60.0
 _STALE_ANSWERS = 512
 _UNWIND_S = 0.005
-_FAIR_MS = 100.0  # a shorter time than this says nothing about the source
+_STALE_CHARS = 16_000_000
+_FAIR_MS = LOCAL_DEADLINE_MS  # a shorter time than this, which a caller may ask for, says nothing about the source
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,24 +167,30 @@ class _RecentAnswers:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._kept: OrderedDict[object, tuple[float, SourceReport]] = OrderedDict()
+        self._chars = 0
 
     def keep(self, report: SourceReport, asking: Asking) -> None:
         if report.source is Source.THREAD:
             return  # history must be the record, never a copy of it
         key = _question(report.source, asking)
+        if key in self._kept:
+            self._chars -= _chars(self._kept.pop(key)[1])
         self._kept[key] = (self._clock(), report)
-        self._kept.move_to_end(key)
-        while len(self._kept) > _STALE_ANSWERS:
-            self._kept.popitem(last=False)
+        self._chars += _chars(report)
+        while len(self._kept) > _STALE_ANSWERS or self._chars > _STALE_CHARS:
+            self._chars -= _chars(self._kept.popitem(last=False)[1][1])
 
     def instead_of(self, failed: SourceReport, asking: Asking) -> SourceReport:
         kept_at, report = self._kept.get(_question(failed.source, asking), (-math.inf, failed))
         if self._clock() - kept_at > _STALE_AFTER_S:
             return failed
         reason = f"an answer {self._clock() - kept_at:.0f} s old stands in: {failed.reason}"
-        return replace(
-            report, status=Status.STALE, reason=reason, latency_ms=failed.latency_ms, attempts=failed.attempts
-        )
+        items = report.items[: asking.profile.knobs(failed.source).top_k]
+        return replace(failed, status=Status.STALE, items=items, reason=reason)
+
+
+def _chars(report: SourceReport) -> int:
+    return sum(len(item.text) + len(item.lead) for item in report.items)
 
 
 def _question(source: Source, asking: Asking) -> object:

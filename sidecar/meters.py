@@ -15,6 +15,7 @@ from uuid import UUID
 from models import calibration, tokens
 from models.calibration import Calibration, Usage
 from models.catalog import CATALOG
+from models.known_counts import KnownCounts
 from models.prices import Model
 from models.tokens import Meter
 from sidecar.remembered import Remembered
@@ -49,13 +50,14 @@ class Meters:
         self._calibrations: Remembered[UUID, Mapping[str, Calibration]] = Remembered(
             self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
         )
+        self._known = KnownCounts()
         self.reference = tokens.meter_for("gpt-4o")
 
     async def of(self, tenant_id: UUID, model_id: str, context_window_tokens: int = 0) -> Metered:
         """Return the model's meter and window. Raises UnknownModel for one without a known or given window."""
         model = CATALOG.require(model_id, context_window_tokens or None)
         learned = await self._calibrations.get(tenant_id)
-        return Metered(tokens.meter_for(model_id, learned), model)
+        return Metered(tokens.meter_for(model_id, learned, counter=self._known.count), model)
 
     async def learn(
         self, connection: Connection, tenant_id: UUID, model_id: str, usage: Usage | None, *, now: datetime

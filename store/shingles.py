@@ -8,9 +8,9 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,14 @@ def bands(forms: Sequence[str], codes: _Codes, guarded: Sequence[int]) -> list[l
         rows[wordy] = packed.T ^ np.array(guarded, np.uint64)[wordy, None]
     listed: list[list[int]] = rows.tolist()
     return listed
+
+
+def repeated(rows: Iterable[Sequence[int]]) -> set[int]:
+    """Return the 64-bit numbers that stand more than once in the rows."""
+    ordered = np.fromiter(chain.from_iterable(rows), np.uint64)
+    ordered.sort()
+    again: list[int] = ordered[1:][ordered[1:] == ordered[:-1]].tolist()
+    return set(again)
 
 
 def _numbers(text: str) -> list[str]:

@@ -10,10 +10,10 @@ import hashlib
 import re
 import struct
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from store.shingles import BANDS, ROWS, SHINGLE_CHARS, bands, casefolded, digest, guards, normal_forms
+from store.shingles import BANDS, ROWS, SHINGLE_CHARS, bands, casefolded, digest, guards, normal_forms, repeated
 from store.words import STOP_WORDS
 
 MAX_QUERY_WORDS = 64
@@ -96,6 +96,11 @@ def signatures(texts: Sequence[str]) -> list[Signature]:
     p = 1 - (1 - s^4)^8, four hashes a band and eight bands (Leskovec et al., Mining of Massive Datasets, 3.4.2).
     """
     return [signature for chunk in _chunks(texts) for signature in _sign(chunk)]
+
+
+def shared_bands(signed: Iterable[Signature]) -> set[int]:
+    """Return the bands that more than one of the signatures has: only who has one of these needs comparing."""
+    return repeated([signature.bands for signature in signed])
 
 
 def similarity(one: str, other: str) -> float:

@@ -143,7 +143,8 @@ async def _sweep(keep: Path) -> None:
     """Stop and remove the servers of runs that were killed: nobody holds their users' lock any more."""
     for directory in keep.parent.glob(f"{_PREFIX}*"):
         lock = FileLock(directory / "users.lock")
-        if directory == keep or not (directory / "users.lock").exists() or not lock.try_exclusive():
+        is_ours = os.access(directory / "users.lock", os.W_OK)
+        if directory == keep or not is_ours or not lock.try_exclusive():
             continue
         await postmaster.shut_down(directory / "pgdata")
         lock.release()

@@ -1,17 +1,18 @@
-"""Assemblies, receipts and their differences as messages."""
+"""Assemblies as messages.
+
+Messages are filled in place: a message that is passed into another one is copied, which costs as much again as making it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from models.catalog import Spending, cost_usd
 from models.prices import Model
 from sidecar.assembler import Assembly
-from sidecar.rpc.fields import write_time
 from sidecar.rpc.turns import write_parts
 from sidecar.turn.fitting import Fitted, Share
-from sidecar.turn.history import TurnFate
-from sidecar.turn.items import Decision, Fate, Form, Ref, Source, SourceReport, Status
+from sidecar.turn.items import Decision, Fate, Form, Source, SourceReport, Status
 from sidecar.turn.render import Message, SystemBlock
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2
@@ -20,50 +21,66 @@ SOURCES = {source: items_pb2.Source.Value(f"SOURCE_{source.name}") for source in
 STATUSES = {status: items_pb2.SourceStatus.Value(f"SOURCE_STATUS_{status.name}") for status in Status}
 DECISIONS = {decision: items_pb2.Decision.Value(f"DECISION_{decision.name}") for decision in Decision}
 FORMS = {form: items_pb2.Form.Value(f"FORM_{form.name}") for form in Form}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def write_response(assembly: Assembly) -> pb.AssembleContextResponse:
+    """Return an assembly as the answer that callers get."""
+    response = pb.AssembleContextResponse()
+    _fill(response.assembly, assembly)
+    return response
 
 
 def write_assembly(assembly: Assembly) -> pb.Assembly:
-    """Return an assembly as the message that callers get; one that was replayed has no receipt id."""
+    """Return an assembly as a message; one that was replayed has no receipt id."""
+    written = pb.Assembly()
+    _fill(written, assembly)
+    return written
+
+
+def _fill(into: pb.Assembly, assembly: Assembly) -> None:
     fitted = assembly.fitted
     rendering = fitted.rendering
-    return pb.Assembly(
-        receipt_id=str(assembly.receipt_id) if assembly.receipt_id else "",
-        items=[_item(fate) for fate in fitted.fates if fate.form is not None],
-        system_blocks=[_block(block) for block in rendering.blocks],
-        messages=[_message(message) for message in rendering.messages],
-        budget=_budget(fitted),
-        sources=_reports(assembly.reports, fitted.shares, assembly.model),
-        decisions=[*map(_decision, fitted.fates), *map(_turn_decision, fitted.turn_fates)],
-        degraded=assembly.is_degraded,
-        profile_version=assembly.profile_version,
-        content_sha256=rendering.sha256,
-        stable_prefix_tokens=rendering.stable_prefix_tokens,
-        last_exchange_cut=fitted.is_exchange_cut,
-    )
+    into.receipt_id = str(assembly.receipt_id) if assembly.receipt_id else ""
+    for fate in fitted.fates:
+        if fate.form is not None:
+            _write_item(into, fate, FORMS[fate.form])
+    for block in rendering.blocks:
+        _write_block(into, block)
+    for message in rendering.messages:
+        _write_message(into, message)
+    _write_budget(into.budget, fitted)
+    _write_reports(into, assembly)
+    _write_decisions(into, fitted)
+    into.degraded = assembly.is_degraded
+    into.profile_version = assembly.profile_version
+    into.content_sha256 = rendering.sha256
+    into.stable_prefix_tokens = rendering.stable_prefix_tokens
+    into.last_exchange_cut = fitted.is_exchange_cut
 
 
-def _item(fate: Fate) -> items_pb2.Item:
+def _write_item(into: pb.Assembly, fate: Fate, form: items_pb2.Form.ValueType) -> None:
     item = fate.item
-    return items_pb2.Item(
+    written = into.items.add(
         source=SOURCES[item.source],
         id=item.id,
         text=fate.text,
         tokens=fate.tokens,
-        form=FORMS[fate.form] if fate.form else items_pb2.FORM_UNSPECIFIED,
+        form=form,
         score=item.relevance,
         rank=item.rank,
-        provenance=map(_provenance, item.provenance),
-        freshness_time=write_time(item.at) if item.at else None,
         mark=fate.mark,
     )
+    for ref in item.provenance:
+        written.provenance.add(kind=ref.kind, ref=ref.ref, label=ref.label)
+    if item.at:
+        since = (item.at if item.at.tzinfo else item.at.replace(tzinfo=UTC)) - _EPOCH
+        written.freshness_time.seconds = since.days * 86_400 + since.seconds
+        written.freshness_time.nanos = since.microseconds * 1_000
 
 
-def _provenance(ref: Ref) -> items_pb2.Provenance:
-    return items_pb2.Provenance(kind=ref.kind, ref=ref.ref, label=ref.label)
-
-
-def _block(block: SystemBlock) -> items_pb2.SystemBlock:
-    return items_pb2.SystemBlock(
+def _write_block(into: pb.Assembly, block: SystemBlock) -> None:
+    into.system_blocks.add(
         text=block.text,
         source=SOURCES[block.source] if block.source else items_pb2.SOURCE_UNSPECIFIED,
         zone=block.zone,
@@ -72,38 +89,32 @@ def _block(block: SystemBlock) -> items_pb2.SystemBlock:
     )
 
 
-def _message(message: Message) -> items_pb2.Message:
-    return items_pb2.Message(
-        role=message.role, text=message.text, parts=write_parts(message.parts), turn_id=message.turn_id
-    )
+def _write_message(into: pb.Assembly, message: Message) -> None:
+    into.messages.add(role=message.role, text=message.text, parts=write_parts(message.parts), turn_id=message.turn_id)
 
 
-def _budget(fitted: Fitted) -> items_pb2.Budget:
+def _write_budget(into: items_pb2.Budget, fitted: Fitted) -> None:
     pool = fitted.pool
-    return items_pb2.Budget(
-        window_tokens=pool.window_tokens,
-        system_tokens=pool.system_tokens,
-        tool_tokens=pool.tool_tokens,
-        response_reserve_tokens=pool.response_reserve_tokens,
-        message_tokens=pool.message_tokens,
-        headroom_tokens=pool.headroom_tokens,
-        pool_tokens=pool.pool_tokens,
-        used_tokens=fitted.rendering.tokens,
-        tokenizer=fitted.tokenizer,
-        is_exact=fitted.is_exact,
-    )
+    into.window_tokens = pool.window_tokens
+    into.system_tokens = pool.system_tokens
+    into.tool_tokens = pool.tool_tokens
+    into.response_reserve_tokens = pool.response_reserve_tokens
+    into.message_tokens = pool.message_tokens
+    into.headroom_tokens = pool.headroom_tokens
+    into.pool_tokens = pool.pool_tokens
+    into.used_tokens = fitted.rendering.tokens
+    into.tokenizer = fitted.tokenizer
+    into.is_exact = fitted.is_exact
 
 
-def _reports(
-    reports: Iterable[SourceReport], shares: Iterable[Share], model: Model | None
-) -> list[items_pb2.SourceReport]:
-    by_source = {share.source: share for share in shares}
-    return [_report(report, by_source[report.source], model) for report in reports]
+def _write_reports(into: pb.Assembly, assembly: Assembly) -> None:
+    by_source = {share.source: share for share in assembly.fitted.shares}
+    for report in assembly.reports:
+        _write_report(into, report, by_source[report.source], assembly.model)
 
 
-def _report(report: SourceReport, share: Share, model: Model | None) -> items_pb2.SourceReport:
-    cost = cost_usd(model, Spending(share.included_tokens)) if model else None
-    return items_pb2.SourceReport(
+def _write_report(into: pb.Assembly, report: SourceReport, share: Share, model: Model | None) -> None:
+    into.sources.add(
         source=SOURCES[report.source],
         status=STATUSES[report.status],
         reason=report.reason,
@@ -115,31 +126,31 @@ def _report(report: SourceReport, share: Share, model: Model | None) -> items_pb
         dropped_count=share.dropped_count,
         included_tokens=share.included_tokens,
         offered_tokens=share.offered_tokens,
-        cost_usd=cost,
+        cost_usd=cost_usd(model, Spending(share.included_tokens)) if model else None,
     )
 
 
-def _decision(fate: Fate) -> items_pb2.CandidateDecision:
-    item = fate.item
-    return items_pb2.CandidateDecision(
-        source=SOURCES[item.source],
-        item_id=item.id,
-        decision=DECISIONS[fate.decision],
-        reason=fate.reason,
-        form=FORMS[fate.form] if fate.form else items_pb2.FORM_UNSPECIFIED,
-        tokens=fate.tokens,
-        score=item.relevance,
-        rank=item.rank,
-        into_item_id=fate.into,
-    )
-
-
-def _turn_decision(fate: TurnFate) -> items_pb2.CandidateDecision:
-    return items_pb2.CandidateDecision(
-        source=items_pb2.SOURCE_THREAD,
-        item_id=fate.turn.id,
-        decision=DECISIONS[fate.decision],
-        reason=fate.reason,
-        form=items_pb2.FORM_FULL if fate.tokens else items_pb2.FORM_UNSPECIFIED,
-        tokens=fate.tokens,
-    )
+def _write_decisions(into: pb.Assembly, fitted: Fitted) -> None:
+    add = into.decisions.add
+    for fate in fitted.fates:
+        item = fate.item
+        add(
+            source=SOURCES[item.source],
+            item_id=item.id,
+            decision=DECISIONS[fate.decision],
+            reason=fate.reason,
+            form=FORMS[fate.form] if fate.form else items_pb2.FORM_UNSPECIFIED,
+            tokens=fate.tokens,
+            score=item.relevance,
+            rank=item.rank,
+            into_item_id=fate.into,
+        )
+    for turn_fate in fitted.turn_fates:
+        add(
+            source=items_pb2.SOURCE_THREAD,
+            item_id=turn_fate.turn.id,
+            decision=DECISIONS[turn_fate.decision],
+            reason=turn_fate.reason,
+            form=items_pb2.FORM_FULL if turn_fate.tokens else items_pb2.FORM_UNSPECIFIED,
+            tokens=turn_fate.tokens,
+        )

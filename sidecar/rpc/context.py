@@ -9,7 +9,7 @@ from datetime import datetime
 from uuid import UUID
 
 from models.calibration import Usage
-from sidecar.assembler import Assembler, Assembly, Clocks, Question
+from sidecar.assembler import Assembler, Clocks, Question
 from sidecar.errors import InvalidArgument, NotFound, ReceiptDropped
 from sidecar.fences import Fences
 from sidecar.meters import Meters
@@ -17,7 +17,7 @@ from sidecar.recorder import Recorder
 from sidecar.replayer import Replayer
 from sidecar.rpc import assemblies, explanations, turns
 from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.fields import check_count, read_id, read_int, read_text, read_uuid, write_time
+from sidecar.rpc.fields import check_count, read_id, read_int, read_item_ids, read_text, read_uuid, write_time
 from sidecar.rpc.identity import Identity, resolve_agent, resolve_scope
 from sidecar.rpc.knobs import read_knobs
 from sidecar.rpc.paging import Listing
@@ -33,7 +33,6 @@ SERVICE = pb.DESCRIPTOR.services_by_name["ContextService"]
 MAX_MESSAGE_CHARS = 1_000_000
 MAX_PROMPT_CHARS = 4_000_000
 MAX_TOKENS = 10_000_000
-MAX_SEEN = 10_000
 MAX_TURNS = 1_000
 
 
@@ -56,7 +55,9 @@ class ContextService:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._pools = parts.pools
-        self._repeats: Repeats[Assembly] = Repeats(clock=parts.clocks.steady_s)
+        self._repeats: Repeats[pb.AssembleContextResponse] = Repeats(
+            clock=parts.clocks.steady_s, size_of=pb.AssembleContextResponse.ByteSize
+        )
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
@@ -80,23 +81,23 @@ class ContextService:
         question = _question(request, call.identity)
         due_s = self._parts.clocks.steady_s() + call.remaining_s
 
-        async def work() -> Assembly:
-            return await self._parts.assembler.assemble(question, scope, due_s=due_s)
+        async def work() -> pb.AssembleContextResponse:
+            assembly = await self._parts.assembler.assemble(question, scope, due_s=due_s)
+            return assemblies.write_response(assembly)
 
         request_id = read_id("request_id", request.request_id, is_optional=True)
         if not request_id:
-            return pb.AssembleContextResponse(assembly=assemblies.write_assembly(await work()))
+            return await work()
         digest = request.SerializeToString(deterministic=True)
-        assembly = await self._repeats.once((scope, call.identity.agent_id, request_id), digest, work)
-        return pb.AssembleContextResponse(assembly=assemblies.write_assembly(assembly))
+        return await self._repeats.once((scope, call.identity.agent_id, request_id), digest, work)
 
     async def report_usage(self, request: pb.ReportUsageRequest, call: Call) -> pb.ReportUsageResponse:
         """Keep what the provider counted and learn from it. Raises NotFound for a receipt of nobody's or another's."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        check_count("used_item_ids", request.used_item_ids, most=MAX_SEEN)
+        used_item_ids = read_item_ids("used_item_ids", request.used_item_ids)
         counts = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
         read = {name: read_int(name, getattr(request, name), least=0, most=2**31 - 1) for name in counts}
-        usage = receipts.Usage(**read, used_item_ids=tuple(request.used_item_ids))
+        usage = receipts.Usage(**read, used_item_ids=used_item_ids)
         receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id))
         expected_tokens = explanations.expected_input_tokens(receipt)
         async with scoped(self._pools.background, scope) as connection:
@@ -226,7 +227,6 @@ class ContextService:
 
 
 def _question(request: pb.AssembleContextRequest, identity: Identity) -> Question:
-    check_count("seen_item_ids", request.seen_item_ids, most=MAX_SEEN)
     message = read_text("message", request.message, max_chars=MAX_MESSAGE_CHARS)
     if not request.model_id:
         raise InvalidArgument("model_id", "is empty", "name the model that will answer")
@@ -247,7 +247,7 @@ def _question(request: pb.AssembleContextRequest, identity: Identity) -> Questio
         if reserve is None
         else read_int("response_reserve_tokens", reserve, least=0, most=MAX_TOKENS),
         overrides=read_knobs("overrides", request.overrides) if request.HasField("overrides") else {},
-        seen_item_ids=frozenset(request.seen_item_ids),
+        seen_item_ids=frozenset(read_item_ids("seen_item_ids", request.seen_item_ids)),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sized
+from collections.abc import Sequence, Sized
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -22,6 +22,7 @@ from sidecar.errors import InvalidArgument
 from store.scope import MAX_EXTERNAL_ID_CHARS
 
 MAX_NAME_CHARS = 100
+MAX_ITEM_IDS, MAX_ITEM_ID_CHARS = 10_000, 1_000
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -54,6 +55,15 @@ def read_id(field: str, value: str, *, is_optional: bool = False) -> str:
         fix = f"send {0 if is_optional else 1} to {MAX_EXTERNAL_ID_CHARS} printable characters"
         raise InvalidArgument(field, "is not a usable id", fix)
     return value
+
+
+def read_item_ids(field: str, values: Sequence[str]) -> tuple[str, ...]:
+    """Return ids of items: at most 10,000, each of 1 to 1,000 characters."""
+    check_count(field, values, most=MAX_ITEM_IDS)
+    return tuple(
+        read_text(f"{field}[{place}]", value, min_chars=1, max_chars=MAX_ITEM_ID_CHARS)
+        for place, value in enumerate(values)
+    )
 
 
 def read_uuid(field: str, value: str) -> UUID:

@@ -155,9 +155,8 @@ class _Sharing:
             ledger.left_tokens += self._notice_tokens
 
     def _upgrade(self) -> None:
-        for place in sorted(place for place in self.ledger.kept if self.ledger.forms[place] is Form.LEAD):
-            if place in self.ledger.kept:
-                self.ledger.upgrade(place, _LEFT_OVER, self._limits[place])
+        forms, lead = self.ledger.forms, Form.LEAD
+        self.ledger.upgrade([place for place, form in enumerate(forms) if form is lead], _LEFT_OVER, self._limits)
 
     def _extend_window(self, tail_tokens: int, *, owed_tokens: int) -> None:
         """Take in older units, newest first, up to the first that does not fit: a window has no holes."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from sidecar.turn.items import Item, Source
-from store.texts import Signature, estimated_similarity, overlap, shingles, signatures
+from store.texts import Signature, estimated_similarity, overlap, shared_bands, shingles, signatures
 from store.words import STOP_WORDS
 
 SAME_FROM = 0.72
@@ -72,10 +72,10 @@ def _kinds(signed: Sequence[Signature]) -> list[int]:
 
 def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield pairs of items of different kinds whose texts are nearly the same, by the first item of each kind."""
-    firsts = {kind: place for place, kind in reversed([*enumerate(kinds)])}.values()
+    firsts = sorted({kind: place for place, kind in reversed([*enumerate(kinds)])}.values())
     counted = Counter([signed[place].guard for place in firsts])
-    rivals = sorted(place for place in firsts if counted[signed[place].guard] > 1)
-    shared = _shared_bands([signed[place] for place in rivals])
+    rivals = [place for place in firsts if counted[signed[place].guard] > 1]
+    shared = shared_bands([signed[place] for place in rivals])
     by_band: dict[int, list[int]] = defaultdict(list)
     known: dict[int, frozenset[str]] = {}
     for place in rivals:
@@ -89,21 +89,6 @@ def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Seque
         for band in bands:
             if len(by_band[band]) < _MOST_COMPARED:
                 by_band[band].append(place)
-
-
-def _shared_bands(signed: Sequence[Signature]) -> set[int]:
-    """Return the bands that more than one signature has. Mostly there are none, and that is found out fastest."""
-    bands = list(chain.from_iterable([signature.bands for signature in signed]))
-    left = set(bands)
-    if len(left) == len(bands):
-        return set()
-    shared = set()
-    for band in bands:
-        if band in left:
-            left.remove(band)
-        else:
-            shared.add(band)
-    return shared
 
 
 def _say_the_same(

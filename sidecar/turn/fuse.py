@@ -10,29 +10,29 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from operator import attrgetter
 
 from sidecar.turn.items import Item, Source
 from sidecar.turn.profile import Allocation, Profile
 
 _RRF_K = 60
+_rank = attrgetter("rank")
 
 
 def order(items: Sequence[Item], profile: Profile) -> list[Item]:
     """Return the items, best first: by relevance, or by fused ranks when a source tells none.
 
-    Where all is pooled, priority breaks ties. Among equals the sequence of `items` decides, and nothing else of it.
+    Where all is pooled, priority breaks ties. Equals go by rank, then as they stand in `items`.
     """
-    scores = relevances(items)
-    if not _all_tell(items, scores):
-        scores = _fused_ranks(items)
-    is_pooled = profile.allocation is Allocation.POOLED
-    ties = {source: profile.knobs(source).priority * is_pooled for source in Source}
-    keys = [
-        (-score, ties[item.source], item.rank, item.source, item.id, index)
-        for index, (item, score) in enumerate(zip(items, scores, strict=True))
-    ]
-    keys.sort()
-    return [items[key[-1]] for key in keys]
+    ranked = sorted(items, key=_rank)
+    scores = relevances(ranked)
+    if not _all_tell(ranked, scores):
+        scores = _fused_ranks(ranked)
+    if profile.allocation is Allocation.POOLED:
+        priorities = {source: profile.knobs(source).priority for source in Source}
+        keys = [(-score, priorities[item.source]) for item, score in zip(ranked, scores, strict=True)]
+        return [ranked[place] for place in sorted(range(len(ranked)), key=keys.__getitem__)]
+    return [ranked[place] for place in sorted(range(len(ranked)), key=scores.__getitem__, reverse=True)]
 
 
 def is_calibrated(items: Sequence[Item]) -> bool:
@@ -53,6 +53,6 @@ def _all_tell(items: Sequence[Item], scores: Sequence[float]) -> bool:
 def _fused_ranks(items: Sequence[Item]) -> list[float]:
     """Return the sum of 1 / (60 + rank) over the appearances of each item, ranks from 1 (Cormack et al., SIGIR 2009)."""
     scores: dict[str, float] = defaultdict(float)
-    for item in sorted(items, key=lambda item: (item.rank, item.source)):
+    for item in items:
         scores[item.id] += 1 / (_RRF_K + 1 + max(0, item.rank))
     return [scores[item.id] for item in items]

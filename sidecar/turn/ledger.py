@@ -90,32 +90,42 @@ class Ledger:
         for place in places:
             if place in self.kept or (place in akin and self._falls(place)):
                 continue
-            block, group, source, form = pieces.blocks[place], pieces.groups[place], items[place].source, forms[place]
+            block, group, item, form = pieces.blocks[place], pieces.groups[place], items[place], forms[place]
             tokens = cost = prices.lead[place] if form is lead else prices.full[place]
             if not in_group[group]:
                 cost += prices.headers[group]
             if not in_block[block]:
                 cost += prices.fences[block]
-            if cost > self.left_tokens or cost > limits[place] - spent[source]:
-                self._refuse(place, form, Refusal(asked, cost, self.left_tokens, limits[place] - spent[source]))
+            if cost > self.left_tokens or cost > limits[place] - spent[item.source]:
+                self._refuse(place, form, Refusal(asked, cost, self.left_tokens, limits[place] - spent[item.source]))
                 continue
             in_group[group] += 1
             in_block[block] += 1
-            spent[source] += cost
+            spent[item.source] += cost
             self.left_tokens -= cost
-            self._enter(place, form, tokens, asked)
+            self.forms[place], self.tokens[place], self.kept[place] = form, tokens, asked
+            self.steps.append((item.id, form, True))
+            if place in akin:
+                self._speaks(place)
 
-    def upgrade(self, place: int, asked: str, limit_tokens: int) -> None:
-        """Put the item's full text where its lead stands, if there is room for the rest."""
-        tokens, source = self.stock.prices.full[place], self.stock.items[place].source
-        cost = tokens - self.tokens[place]
-        left_to_source = limit_tokens - self.spent[source]
-        if cost > self.left_tokens or cost > left_to_source:
-            self._refuse(place, Form.FULL, Refusal(asked, cost, self.left_tokens, left_to_source))
-            return
-        self.left_tokens -= cost
-        self.spent[source] += cost
-        self._enter(place, Form.FULL, tokens, asked)
+    def upgrade(self, places: Iterable[int], asked: str, limits: Sequence[int]) -> None:
+        """Put the full text where a lead stands, wherever there is room for the rest."""
+        items, full, akin, whole = self.stock.items, self.stock.prices.full, self.stock.kinship.akin, Form.FULL
+        for place in places:
+            if place not in self.kept:
+                continue
+            item, cost = items[place], full[place] - self.tokens[place]
+            if cost > self.left_tokens or cost > limits[place] - self.spent[item.source]:
+                self._refuse(
+                    place, whole, Refusal(asked, cost, self.left_tokens, limits[place] - self.spent[item.source])
+                )
+                continue
+            self.spent[item.source] += cost
+            self.left_tokens -= cost
+            self.forms[place], self.tokens[place], self.kept[place] = whole, full[place], asked
+            self.steps.append((item.id, whole, True))
+            if place in akin:
+                self._speaks(place)
 
     def show(self, turn_ids: Iterable[str], tokens: int) -> None:
         """Take turns in verbatim: what was drawn from nothing but turns in view falls to them."""
@@ -144,21 +154,18 @@ class Ledger:
                 self._falls(place)
 
     def sayer(self, place: int) -> Sayer | None:
-        """Return what in the context says what the item says, or None when the item did not fall to anything."""
+        """Return what in the context says what the item says, or None when it did not fall to anything."""
         sayer = self.fallen.get(place)
         while sayer and sayer.place in self.fallen:
             sayer = self.fallen[sayer.place]
         return sayer
 
-    def _enter(self, place: int, form: Form, tokens: int, asked: str) -> None:
-        self.forms[place], self.tokens[place], self.kept[place] = form, tokens, asked
-        item = self.stock.items[place]
-        self.steps.append((item.id, form, True))
-        self.refusals.pop(place, None)
-        if place in self.stock.kinship.akin:
-            self._say(place, Sayer(item.id, "says the same", place))
-            if form is Form.FULL:
-                self._stand_for(place, item.id)
+    def _speaks(self, place: int) -> None:
+        """Let what was just taken in count as said, and what it stands for fall to it when it is there in full."""
+        item_id = self.stock.items[place].id
+        self._say(place, Sayer(item_id, "says the same", place))
+        if self.forms[place] is Form.FULL:
+            self._stand_for(place, item_id)
 
     def _refuse(self, place: int, form: Form, refusal: Refusal) -> None:
         self.refusals[place] = refusal

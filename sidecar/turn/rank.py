@@ -80,7 +80,9 @@ def rank(reading: Reading, candidates: Sequence[Candidate]) -> list[Ranked]:
     logits = np.stack([_logits(table, candidates, part) for part, table in enumerate(tables)])
     best = logits.argmax(axis=0)
     relevances = 1 / (1 + np.exp(-logits.max(axis=0)))
-    rows = [dict(zip(NAMES, column, strict=True)) for column in np.stack(tables)[best, np.arange(len(candidates))].tolist()]
+    rows = [
+        dict(zip(NAMES, column, strict=True)) for column in np.stack(tables)[best, np.arange(len(candidates))].tolist()
+    ]
     return [
         Ranked(round(relevance, 6), tuple((name, round(value, 4)) for name, value in row.items() if value))
         for relevance, row in zip(relevances.tolist(), rows, strict=True)
@@ -185,7 +187,9 @@ def _folded(text: str) -> str:
 
 def _logits(table: _Matrix, candidates: Sequence[Candidate], part: int) -> _Matrix:
     has_vector = np.array([candidate.evidence[part].cosine is not None for candidate in candidates])
-    return np.where(has_vector, table @ _column(BY_VECTORS) + BY_VECTORS.bias, table @ _column(BY_WORDS) + BY_WORDS.bias)
+    return np.where(
+        has_vector, table @ _column(BY_VECTORS) + BY_VECTORS.bias, table @ _column(BY_WORDS) + BY_WORDS.bias
+    )
 
 
 def _column(weights: Weights) -> _Matrix:

@@ -1,4 +1,5 @@
 """The ranker's weights. placeholder"""
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ class Weights:
 
     bias: float
     of: Mapping[str, float]
+
 
 BY_VECTORS = Weights(-4.0, {"cosine": 5.0})
 BY_WORDS = Weights(-4.0, {"coverage": 5.0})

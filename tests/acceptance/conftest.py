@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from uuid import uuid4
 
 import grpc
 import pytest
+import pytest_asyncio
 
 from sidecar import database as databases
 from sidecar.app import App, running
@@ -24,6 +26,7 @@ from sidecar.v1.context_pb2_grpc import ContextServiceStub
 from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.v1.profile_pb2_grpc import ProfileServiceStub
+from tests.conftest import _database as database_clone
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +68,40 @@ class Caller:
 @pytest.fixture
 async def settings(database: str, tmp_path: Path) -> Settings:
     """Settings for a sidecar on the test's database, ready to serve."""
-    await databases.bring_up_to_date(Database(database, database))
-    return Settings(data_dir=tmp_path / "data", database_url=database, listen=("127.0.0.1:0",), drain_grace_s=2.0)
+    return await ready(database, tmp_path)
 
 
 @pytest.fixture
 async def site(settings: Settings) -> AsyncIterator[Site]:
     """A served sidecar."""
-    async with running(settings) as app, grpc.aio.insecure_channel(app.addresses[0]) as channel:
+    async with served(settings) as one:
+        yield one
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_site(migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
+    """A sidecar served for all tests of a module that keep to tenants of their own."""
+    async with database_clone(migrated_template, "migrated") as dsn:
+        async with served(await ready(dsn, tmp_path_factory.mktemp("shared"))) as one:
+            yield one
+
+
+@pytest.fixture
+def tenant() -> str:
+    """The name of a tenant that nobody else has."""
+    return f"tenant-{uuid4().hex}"
+
+
+async def ready(dsn: str, home: Path, **values: Any) -> Settings:
+    """Return settings for a sidecar on a database, once its schema is up to date."""
+    await databases.bring_up_to_date(Database(dsn, dsn))
+    place: dict[str, Any] = {"data_dir": home / "data", "database_url": dsn, "listen": ("127.0.0.1:0",)}
+    return Settings(**place | {"drain_grace_s": 2.0} | values)
+
+
+@asynccontextmanager
+async def served(settings: Settings) -> AsyncIterator[Site]:
+    """Yield a sidecar served with these settings, and a channel to it that takes answers of any size."""
+    options = [("grpc.max_receive_message_length", -1)]
+    async with running(settings) as app, grpc.aio.insecure_channel(app.addresses[0], options) as channel:
         yield Site(app, settings, channel)

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-import asyncpg
 import grpc
 import pytest
 
@@ -24,8 +23,10 @@ from tests.acceptance.turns import (
     as_superuser,
     asking,
     assembled,
+    explained,
     fill,
     knobs,
+    locked,
     recount,
     refusal,
     until,
@@ -41,12 +42,6 @@ SUMMARY = (
 @pytest.fixture
 async def agent(site: Site) -> Caller:
     return await fill(site)
-
-
-async def explained(agent: Caller, receipt_id: str) -> pb.Receipt:
-    response = await agent.ExplainAssembly(pb.ExplainAssemblyRequest(receipt_id=receipt_id))
-    assert isinstance(response, pb.ExplainAssemblyResponse)
-    return response.receipt
 
 
 async def replayed(agent: Caller, receipt_id: str, **overrides: Any) -> pb.ReplayAssemblyResponse:
@@ -109,9 +104,7 @@ async def test_a_replay_calls_no_source(agent: Caller) -> None:
     replay = await replayed(agent, answer.receipt_id)
     assert replay.assembly.content_sha256 == answer.content_sha256
     off = await agent.ReplayAssembly(
-        pb.ReplayAssemblyRequest(
-            receipt_id=answer.receipt_id, overrides=knobs(items_pb2.SOURCE_MEMORY, enabled=False)
-        )
+        pb.ReplayAssemblyRequest(receipt_id=answer.receipt_id, overrides=knobs(items_pb2.SOURCE_MEMORY, enabled=False))
     )
     assert isinstance(off, pb.ReplayAssemblyResponse)
     assert not [item for item in off.assembly.items if item.source == items_pb2.SOURCE_MEMORY]
@@ -150,9 +143,7 @@ async def test_once_its_texts_are_gone_a_receipt_is_explained_but_not_replayed(s
         agent = await fill(site)
         answer = await assembled(agent)
         assert len((await explained(agent, answer.receipt_id)).decisions) == len(answer.decisions)
-        code, reason, _ = await refusal(
-            agent.ReplayAssembly(pb.ReplayAssemblyRequest(receipt_id=answer.receipt_id))
-        )
+        code, reason, _ = await refusal(agent.ReplayAssembly(pb.ReplayAssemblyRequest(receipt_id=answer.receipt_id)))
         assert (code, reason) == (grpc.StatusCode.FAILED_PRECONDITION, "TEXTS_DROPPED")
 
 
@@ -160,14 +151,11 @@ async def test_a_receipt_that_the_writer_had_no_room_for_is_said_to_be_dropped(s
     async with _site(replace(settings, receipt_queue=1)) as site:
         agent = await fill(site)
         await explained(agent, (await assembled(agent)).receipt_id)
-        locker = await asyncpg.connect(settings.database_url)
-        async with locker.transaction():
-            await locker.execute("LOCK TABLE receipts IN ACCESS EXCLUSIVE MODE")
+        async with locked(site, "receipts"):
             first = await assembled(agent)
             await until(site, f"{WAITING} AND query LIKE '%INSERT INTO receipts%'", 1)
             waiting, dropped = await assembled(agent), await assembled(agent)
             assert dropped.decisions, "the answer itself carries the decisions"
-        await locker.close()
         for kept in (first, waiting):
             assert (await explained(agent, kept.receipt_id)).content_sha256 == kept.content_sha256
         request = pb.ExplainAssemblyRequest(receipt_id=dropped.receipt_id)
@@ -177,13 +165,10 @@ async def test_a_receipt_that_the_writer_had_no_room_for_is_said_to_be_dropped(s
 
 
 async def test_an_unknown_receipt_is_not_found_however_busy_the_writer(site: Site, agent: Caller) -> None:
-    locker = await asyncpg.connect(site.settings.database_url)
     unknown = "00000000-0000-4000-8000-000000000000"
-    async with locker.transaction():
-        await locker.execute("LOCK TABLE receipt_texts IN ACCESS EXCLUSIVE MODE")
+    async with locked(site, "receipt_texts"):
         await assembled(agent)
         code, reason, _ = await refusal(agent.ExplainAssembly(pb.ExplainAssemblyRequest(receipt_id=unknown)))
-    await locker.close()
     assert (code, reason) == (grpc.StatusCode.NOT_FOUND, "NOT_FOUND")
 
 

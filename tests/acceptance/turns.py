@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Iterable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -142,6 +143,13 @@ async def as_superuser(site: Site, statement: str, *arguments: object) -> Any:
         await connection.close()
 
 
+async def explained(caller: Caller, receipt_id: str) -> pb.Receipt:
+    """Return the receipt of an assembly."""
+    response = await caller.ExplainAssembly(pb.ExplainAssemblyRequest(receipt_id=receipt_id))
+    assert isinstance(response, pb.ExplainAssemblyResponse)
+    return response.receipt
+
+
 async def refusal(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str, str]:
     """Return how the call was refused: its status, its reason, and the field or subject that it names."""
     with pytest.raises(grpc.aio.AioRpcError) as caught:
@@ -165,8 +173,27 @@ async def refusal(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str, str]:
     return caught.value.code(), reason, named
 
 
+@asynccontextmanager
+async def locked(site: Site, table: str) -> AsyncIterator[None]:
+    """Hold a table, so that whoever reads or writes it waits."""
+    locker = await asyncpg.connect(site.settings.database_url)
+    try:
+        async with locker.transaction():
+            await locker.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+            yield
+    finally:
+        await locker.close()
+
+
 async def until(site: Site, counting: str, wanted: int) -> None:
     """Wait until a query counts to the number."""
     async with asyncio.timeout(60):
         while await as_superuser(site, counting) != wanted:
             pass
+
+
+async def until_as_few_tasks_as(count: int) -> None:
+    """Wait until no more tasks run than then."""
+    async with asyncio.timeout(60):
+        while len(asyncio.all_tasks()) > count:  # noqa: ASYNC110  # tasks that end tell nobody
+            await asyncio.sleep(0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from turn_cases import METER, a_fitting, a_profile, a_turn, an_item, count, fitted, kept_ids
 
 from sidecar.turn.fitting import Fitted, fit
-from sidecar.turn.items import Decision, Fate, Form, HistorySummary, Item, Source
+from sidecar.turn.items import Decision, Fate, Form, HistorySummary, HistoryTurn, Item, Source
 from sidecar.turn.pieces import BLOCKS, fence_lines, marked, notice
+from tests.unit.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, count, fitted, kept_ids
 
 TAG = "000000"
 NOTICE = count(notice(TAG))
@@ -31,7 +31,12 @@ def text_of(number: int, words: int = 10) -> str:
 
 def some(source: Source, *relevances: float, words: int = 10, start: int = 0) -> list[Item]:
     return [
-        an_item(f"{source.value}{rank}", text_of(start + 100 * list(Source).index(source) + rank, words), source, relevance=told)
+        an_item(
+            f"{source.value}{rank}",
+            text_of(start + 100 * list(Source).index(source) + rank, words),
+            source,
+            relevance=told,
+        )
         for rank, told in enumerate(relevances)
     ]
 
@@ -156,7 +161,7 @@ def test_older_history_comes_after_leads_have_grown_evidence_before_summary() ->
     assert [block.zone.value for block in wide.rendering.blocks] == ["stable", "slow", "volatile", "volatile"]
 
 
-def talk(turns: int) -> tuple:
+def talk(turns: int) -> tuple[HistoryTurn, ...]:
     return tuple(a_turn(n, "user" if n % 2 else "assistant", text_of(n, 6)) for n in range(1, turns + 1))
 
 
@@ -170,7 +175,9 @@ def test_the_tail_of_recent_turns_is_capped_while_others_want_room() -> None:
     profile = a_profile(history_tail_tokens=2 * turns[0].tokens + 1, sources=NO_FLOORS)
     result = fitted(*items, history=turns, budget_tokens=500, profile=profile)
     assert window_of(result) == ["turn:7", "turn:8", "turn:9"]
-    literal = fitted(*items, history=turns, budget_tokens=500, profile=a_profile(allocation="seed_order", sources=NO_FLOORS))
+    literal = fitted(
+        *items, history=turns, budget_tokens=500, profile=a_profile(allocation="seed_order", sources=NO_FLOORS)
+    )
     assert len(window_of(literal)) == 9
 
 
@@ -224,7 +231,9 @@ def test_counts_cut_off_the_last_of_the_order(knob: str) -> None:
 
 
 def test_an_exchange_that_had_to_be_cut_has_the_pool_to_itself() -> None:
-    result = fitted(*some(Source.KNOWLEDGE, 0.9, words=1), history=(a_turn(1, "user", text_of(1, 300)),), budget_tokens=200)
+    result = fitted(
+        *some(Source.KNOWLEDGE, 0.9, words=1), history=(a_turn(1, "user", text_of(1, 300)),), budget_tokens=200
+    )
     assert result.is_exchange_cut
     assert kept_ids(result) == []
     assert result.rendering.messages[0].was_cut

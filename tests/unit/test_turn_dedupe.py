@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from turn_cases import METER, a_fitting, a_profile, a_turn, an_item, fitted, kept_ids, reports_of, text_of
 
 from sidecar.turn.dedupe import relate
 from sidecar.turn.fitting import Fitted, fit
 from sidecar.turn.items import Decision, HistorySummary, Item, Source
+from tests.unit.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, fitted, kept_ids, reports_of, text_of
 
 LONG = "The harbour committee agreed to repaint the old lighthouse in white and red before the summer festival starts"
-NEAR = "The harbour committee has agreed to repaint the old lighthouse in white and red before the summer festival starts."
+NEAR = (
+    "The harbour committee has agreed to repaint the old lighthouse in white and red before the summer festival starts."
+)
 
 
-def knowledge(item_id: str, text: str, **fields: object) -> Item:
+def knowledge(item_id: str, text: str, **fields: Any) -> Item:
     return an_item(item_id, text, Source.KNOWLEDGE, **fields)
 
 
-def wiki(item_id: str, text: str, **fields: object) -> Item:
+def wiki(item_id: str, text: str, **fields: Any) -> Item:
     return an_item(item_id, text, Source.WIKI, **fields)
 
 
@@ -27,7 +31,9 @@ def fate(result: Fitted, item_id: str) -> tuple[Decision, str]:
 
 
 def test_the_same_text_goes_in_once_and_priority_decides_which() -> None:
-    result = fitted(an_item("m", "Anna lives in Lisbon.", relevance=0.9), knowledge("k", "anna lives in lisbon", relevance=0.4))
+    result = fitted(
+        an_item("m", "Anna lives in Lisbon.", relevance=0.9), knowledge("k", "anna lives in lisbon", relevance=0.4)
+    )
     assert fate(result, "k") == (Decision.KEPT, "")
     assert fate(result, "m") == (Decision.DEDUPED_INTO, "k")
     assert text_of(result).lower().count("lisbon") == 1
@@ -46,7 +52,9 @@ def test_a_floor_does_not_turn_the_winner_round() -> None:
 
 
 def test_one_id_goes_in_once_whatever_its_texts() -> None:
-    result = fitted(an_item("x", "Anna lives in Lisbon"), wiki("x", "Quite another text"), knowledge("x", "A third one"))
+    result = fitted(
+        an_item("x", "Anna lives in Lisbon"), wiki("x", "Quite another text"), knowledge("x", "A third one")
+    )
     assert kept_ids(result) == ["x"]
 
 
@@ -183,7 +191,9 @@ def test_a_summary_of_turns_in_view_is_not_needed() -> None:
 def test_many_copies_fold_into_one_and_comparing_stays_bounded() -> None:
     copies = [an_item(f"c{number}", LONG) for number in range(300)]
     near = [an_item(f"n{number}", f"{LONG} q{chr(97 + number % 26)}{chr(97 + number // 26)}") for number in range(300)]
-    result = fit(a_fitting(profile=a_profile(sources={"memory": {"top_k": 1000}}), reports=reports_of(*copies, *near)), METER)
+    result = fit(
+        a_fitting(profile=a_profile(sources={"memory": {"top_k": 1000}}), reports=reports_of(*copies, *near)), METER
+    )
     assert kept_ids(result) == ["c0"]
 
 

@@ -100,7 +100,11 @@ def test_ordinary_text_stays_byte_for_byte(text: str) -> None:
     assert neutralise(text) == text
 
 
-@given(st.lists(st.sampled_from([*DISGUISES, *ORDINARY, "<", "/", "context", "-", "\u200b", "&", "\u0301", " "]), max_size=12))
+@given(
+    st.lists(
+        st.sampled_from([*DISGUISES, *ORDINARY, "<", "/", "context", "-", "\u200b", "&", "\u0301", " "]), max_size=12
+    )
+)
 def test_what_is_safe_once_is_safe_and_stays(pieces: list[str]) -> None:
     safe = neutralise("".join(pieces))
     assert neutralise(safe) == safe
@@ -118,7 +122,9 @@ def test_any_text_can_be_sent_and_changes_only_by_what_is_put_in(text: str) -> N
     )
 
 
-@pytest.mark.parametrize("unit", ["<", "</", "<context", "<context-", "&amp;", "&#0", "&lt", "< ", "<\u200b", "\\", "%3"])
+@pytest.mark.parametrize(
+    "unit", ["<", "</", "<context", "<context-", "&amp;", "&#0", "&lt", "< ", "<\u200b", "\\", "%3"]
+)
 def test_a_megabyte_of_anything_is_linear(unit: str) -> None:
     assert len(neutralise(unit * 20_000)) >= 20_000
     neutralise("<" + unit * 20_000)

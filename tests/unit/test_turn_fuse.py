@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import random
-
-from turn_cases import a_profile, an_item
+from dataclasses import replace
 
 from sidecar.turn.fuse import is_calibrated, order, relevances
-from sidecar.turn.items import Item, Source
+from sidecar.turn.items import Item, Source, SourceReport, Status
+from sidecar.turn.offers import gather
+from tests.unit.turn_cases import a_profile, an_item
 
 PROFILE = a_profile()
 
@@ -32,19 +33,34 @@ def test_calibrated_relevance_is_the_order_across_sources() -> None:
 def test_a_source_that_tells_nothing_makes_ranks_decide() -> None:
     items = [*ranked(Source.MEMORY, 0.9, 0.8, 0.7), *ranked(Source.KNOWLEDGE, 0, 0)]
     assert not is_calibrated(items)
-    assert ids(order(items, PROFILE)) == ["knowledge0", "memory0", "knowledge1", "memory1", "memory2"]
+    assert ids(order(items, PROFILE)) == ["memory0", "knowledge0", "memory1", "knowledge1", "memory2"]
 
 
 def test_an_item_that_two_sources_bring_adds_up_its_ranks() -> None:
-    twice = [an_item("both", "x", Source.WIKI, rank=1, relevance=0), an_item("both", "x", Source.TOOLS, rank=1, relevance=0)]
+    twice = [
+        an_item("both", "x", Source.WIKI, rank=1, relevance=0),
+        an_item("both", "x", Source.TOOLS, rank=1, relevance=0),
+    ]
     items = [*ranked(Source.MEMORY, 0, 0, 0), *twice]
     assert ids(order(items, PROFILE))[:2] == ["both", "both"]
 
 
-def test_arrival_plays_no_part() -> None:
+def test_equals_go_by_rank_and_then_as_they_stand() -> None:
+    items = [*ranked(Source.WIKI, 0.5, 0.5), *ranked(Source.MEMORY, 0.5, 0.5), *ranked(Source.TOOLS, 0.9)]
+    assert ids(order(items, PROFILE)) == ["tools0", "wiki0", "memory0", "wiki1", "memory1"]
+
+
+def test_arrival_plays_no_part_in_what_is_offered() -> None:
     items = [*ranked(Source.WIKI, 0.5, 0.5), *ranked(Source.MEMORY, 0.5, 0.1), *ranked(Source.TOOLS, 0.5)]
-    shuffled = random.Random(1).sample(items, len(items))
-    assert order(shuffled, PROFILE) == order(items, PROFILE)
+    items += [an_item("wiki0", "y", Source.WIKI, rank=0), an_item("wiki0", "x", Source.WIKI, rank=0, header="h")]
+    reports = [
+        SourceReport(source, Status.OK, tuple(item for item in items if item.source is source)) for source in Source
+    ]
+    expected = gather(reports, PROFILE, frozenset()).items
+    for seed in range(5):
+        rng = random.Random(seed)
+        mixed = [replace(report, items=tuple(rng.sample(report.items, len(report.items)))) for report in reports]
+        assert gather(rng.sample(mixed, len(mixed)), PROFILE, frozenset()).items == expected
 
 
 def test_priority_breaks_ties_where_all_is_pooled_and_nowhere_else() -> None:

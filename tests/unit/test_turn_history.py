@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from turn_cases import METER, a_call, a_result, a_turn, count, grown
 
 from sidecar.turn.cut import CUT_MARK, cut_middle
 from sidecar.turn.history import MESSAGE_TOKENS, Exchange, fit_exchange, read
 from sidecar.turn.items import HistoryTurn
 from sidecar.turn.pairs import pair
+from tests.unit.turn_cases import METER, a_call, a_result, a_turn, count, grown
 
 
 class CountingMeter:
@@ -57,18 +57,30 @@ def test_a_call_and_its_results_are_one_unit() -> None:
     [
         ([a_turn(1, "tool", "", a_result("a"))], {"turn:1"}, {"turn:1"}),
         ([a_turn(1, "assistant", "let me see", a_call("a"))], {"turn:1"}, set()),
-        ([a_turn(1, "tool", "", a_result("a")), a_turn(2, "assistant", "", a_call("a"))], {"turn:1", "turn:2"}, {"turn:1", "turn:2"}),
+        (
+            [a_turn(1, "tool", "", a_result("a")), a_turn(2, "assistant", "", a_call("a"))],
+            {"turn:1", "turn:2"},
+            {"turn:1", "turn:2"},
+        ),
         (
             [a_turn(1, "assistant", "", a_call("a")), a_turn(2, "user", "wait"), a_turn(3, "tool", "", a_result("a"))],
             {"turn:1", "turn:3"},
             {"turn:1", "turn:3"},
         ),
         (
-            [a_turn(1, "assistant", "", a_call("a")), a_turn(2, "tool", "", a_result("a")), a_turn(3, "tool", "", a_result("a"))],
+            [
+                a_turn(1, "assistant", "", a_call("a")),
+                a_turn(2, "tool", "", a_result("a")),
+                a_turn(3, "tool", "", a_result("a")),
+            ],
             {"turn:3"},
             {"turn:3"},
         ),
-        ([a_turn(1, "assistant", "x", a_call("a")), a_turn(2, "tool", "", a_result("z"))], {"turn:1", "turn:2"}, {"turn:2"}),
+        (
+            [a_turn(1, "assistant", "x", a_call("a")), a_turn(2, "tool", "", a_result("z"))],
+            {"turn:1", "turn:2"},
+            {"turn:2"},
+        ),
     ],
     ids=["result alone", "call alone", "result first", "parted by the user", "answered twice", "another id"],
 )
@@ -93,7 +105,10 @@ def test_an_id_used_again_pairs_with_its_newest_call() -> None:
     thread = [
         turn
         for start in (1, 3)
-        for turn in (a_turn(start, "assistant", "", a_call("call_0")), a_turn(start + 1, "tool", "", a_result("call_0")))
+        for turn in (
+            a_turn(start, "assistant", "", a_call("call_0")),
+            a_turn(start + 1, "tool", "", a_result("call_0")),
+        )
     ]
     assert ids(pair(thread).units) == [["1", "2"], ["3", "4"]]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from turn_cases import METER, PieceMeter, a_profile
 
 from sidecar.errors import PoolTooSmall
 from sidecar.turn.pool import Pool, Spent, pool_of
+from tests.unit.turn_cases import METER, PieceMeter, a_profile
 
 SPENT = Spent(system_tokens=100, tool_tokens=50, response_reserve_tokens=200, message_tokens=25)
 

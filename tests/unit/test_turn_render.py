@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
-from turn_cases import METER, a_call, a_fitting, a_profile, a_result, a_turn, an_item, count, fitted, text_of
-
 from sidecar.turn.fitting import fit
 from sidecar.turn.items import Decision, Form, HistorySummary, Source, Zone
 from sidecar.turn.pool import Spent
+from tests.unit.turn_cases import METER, a_call, a_fitting, a_profile, a_result, a_turn, an_item, count, fitted, text_of
 
 DAY = datetime(2024, 5, 1, 9, tzinfo=UTC)
 
@@ -90,7 +89,8 @@ def test_marks_lead_back_to_their_items_in_the_order_of_the_context() -> None:
 def test_nothing_kept_renders_nothing() -> None:
     empty = fitted()
     assert (empty.rendering.blocks, empty.rendering.messages, empty.rendering.tokens) == ((), (), 0)
-    assert empty.fates == empty.turn_fates == ()
+    assert empty.fates == ()
+    assert empty.turn_fates == ()
     assert fitted(an_item("m", " \n ")).fates[0].decision is Decision.BELOW_CUTOFF
 
 
@@ -105,7 +105,7 @@ def test_an_unchanged_source_gives_unchanged_bytes_whatever_else_was_found() -> 
 def test_times_are_ordered_as_moments_and_without_a_zone_as_utc() -> None:
     west = timezone(timedelta(hours=-9))
     items = [
-        an_item("a", "third", at=datetime(2024, 5, 1, 20)),
+        an_item("a", "third", at=datetime(2024, 5, 1, 20, tzinfo=UTC).replace(tzinfo=None)),
         an_item("b", "second", at=datetime(2024, 5, 1, 9, tzinfo=west)),
         an_item("c", "first", at=None),
     ]

@@ -1,0 +1,102 @@
+"""Exact counts of texts that come back: the same memories, chunks and lines are in turn after turn.
+
+A text is cut where every encoding cuts it before merging, so the pieces' counts sum to the text's own: behind a line's end,
+unless white space or a slash follows, and behind a bracketed mark at a line's start, such as `[k12]` before a space. Each
+piece is counted once and remembered for as long as it keeps coming back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from models.encodings import EncodingName, count
+from models.errors import UncountableText
+
+_LONGEST_PIECE = 20_000  # a longer one is more likely one person's paste than something that comes back
+_LONGEST_MARK = 8
+
+
+class KnownCounts:
+    """Remembers counts of up to twice `max_chars` characters of text for each encoding."""
+
+    def __init__(self, max_chars: int = 8_000_000) -> None:
+        self._max_chars = max_chars
+        self._known: dict[EncodingName, _Generations] = {}
+
+    def count(self, texts: Sequence[str], encoding: EncodingName) -> list[int]:
+        """Return the same as `models.encodings.count`. Raises UncountableText for a lone surrogate."""
+        cut = [_pieces(text) for text in texts]
+        try:
+            counts = iter(self._counts([piece for pieces in cut for piece in pieces], encoding))
+        except UncountableText:
+            return count(texts, encoding)  # which names the place in the text, not in a piece of it
+        return [sum(islice(counts, len(pieces))) for pieces in cut]
+
+    def _counts(self, pieces: Sequence[str], encoding: EncodingName) -> list[int]:
+        known = self._known.setdefault(encoding, _Generations(self._max_chars))
+        counts = [known.get(piece) for piece in pieces]
+        new = list({piece for piece, found in zip(pieces, counts, strict=True) if found is None})
+        if not new:
+            return [found or 0 for found in counts]
+        counted = dict(zip(new, count(new, encoding), strict=True))
+        for piece, tokens in counted.items():
+            if len(piece) <= _LONGEST_PIECE:
+                known.put(piece, tokens)
+        return [counted[piece] if found is None else found for piece, found in zip(pieces, counts, strict=True)]
+
+
+class _Generations:
+    """A young and an old dictionary: what is met again moves to the young one; when that is full the old one goes."""
+
+    def __init__(self, max_chars: int) -> None:
+        self._max_chars = max_chars
+        self._chars = 0
+        self._young: dict[str, int] = {}
+        self._old: dict[str, int] = {}
+
+    def get(self, piece: str) -> int | None:
+        found = self._young.get(piece)
+        if found is None and (found := self._old.get(piece)) is not None:
+            self.put(piece, found)
+        return found
+
+    def put(self, piece: str, tokens: int) -> None:
+        self._young[piece] = tokens
+        self._chars += len(piece)
+        if self._chars > self._max_chars:
+            self._young, self._old, self._chars = {}, self._young, 0
+
+
+def _pieces(text: str) -> list[str]:
+    """Return the text in pieces whose counts sum to its own."""
+    if "\n" not in text[:-1]:
+        return _parted_from_mark(text)
+    return [piece for line in _lines(text) for piece in _parted_from_mark(line)]
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the text's lines with their ends, joined where the next one begins with white space or a slash, or is empty."""
+    start = 0
+    end = text.find("\n") + 1
+    while end:
+        if end < len(text) and not (text[end].isspace() or text[end] == "/"):
+            yield text[start:end]
+            start = end
+        end = text.find("\n", end) + 1
+    yield text[start:]
+
+
+def _parted_from_mark(line: str) -> list[str]:
+    """Return the line with its mark apart, if it begins with one: a letter and digits in brackets, then a space."""
+    if line[:1] == "[":
+        end = line.find("] ", 2, _LONGEST_MARK) + 1
+        if (
+            end
+            and line[1].isalpha()
+            and line[1].isascii()
+            and line[2 : end - 1].isdigit()
+            and line[end + 1 : end + 2].strip()
+        ):
+            return [line[:end], line[end:]]
+    return [line]

@@ -1,0 +1,135 @@
+"""A request that is sent again gets the answer that was given, as long as it is the same request and was answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from sidecar.errors import RequestIdReused
+from sidecar.rpc import repeats
+from sidecar.rpc.repeats import Repeats
+
+
+class Working:
+    """Work that ends when it is told, and counts how often it began and was cancelled."""
+
+    def __init__(self) -> None:
+        self.began_count = 0
+        self.cancelled_count = 0
+        self.has_begun = asyncio.Event()
+        self.may_end = asyncio.Event()
+
+    async def __call__(self) -> str:
+        self.began_count += 1
+        self.has_begun.set()
+        try:
+            await self.may_end.wait()
+        except asyncio.CancelledError:
+            self.cancelled_count += 1
+            raise
+        return f"answer {self.began_count}"
+
+
+class Hands:
+    """A clock whose hands are set."""
+
+    def __init__(self) -> None:
+        self.at_s = 0.0
+
+    def __call__(self) -> float:
+        return self.at_s
+
+
+@pytest.fixture
+def work() -> Working:
+    return Working()
+
+
+def saying(text: str) -> Callable[[], Awaitable[str]]:
+    async def say() -> str:
+        return text
+
+    return say
+
+
+async def failing() -> str:
+    raise ConnectionResetError
+
+
+async def both_under_way(work: Working, kept: Repeats[str]) -> tuple[asyncio.Task[str], asyncio.Task[str]]:
+    one, other = (asyncio.create_task(kept.once("id", b"", work)) for _ in range(2))
+    await work.has_begun.wait()
+    return one, other
+
+
+async def test_those_who_ask_meanwhile_share_the_work(work: Working) -> None:
+    one, other = await both_under_way(work, Repeats(clock=Hands()))
+    work.may_end.set()
+    assert (await one, await other, work.began_count) == ("answer 1", "answer 1", 1)
+
+
+async def test_who_leaves_takes_nothing_from_the_others(work: Working) -> None:
+    leaving, staying = await both_under_way(work, Repeats(clock=Hands()))
+    leaving.cancel()
+    await asyncio.wait([leaving])
+    work.may_end.set()
+    assert await staying == "answer 1"
+
+
+async def test_when_the_last_one_leaves_the_work_is_cancelled_and_can_be_asked_for_again(work: Working) -> None:
+    kept: Repeats[str] = Repeats(clock=Hands())
+    asked = await both_under_way(work, kept)
+    for one in asked:
+        one.cancel()
+    again = asyncio.create_task(kept.once("id", b"", saying("anew")))
+    await asyncio.wait(asked)
+    assert await again == "anew"
+    assert work.cancelled_count == 1
+
+
+async def test_another_request_under_the_same_id_is_refused() -> None:
+    kept: Repeats[str] = Repeats(clock=Hands())
+    await kept.once("id", b"one", saying("one"))
+    with pytest.raises(RequestIdReused):
+        await kept.once("id", b"other", saying("other"))
+    assert await kept.once("another id", b"other", saying("other")) == "other"
+
+
+async def test_a_failure_is_shared_but_not_remembered() -> None:
+    kept: Repeats[str] = Repeats(clock=Hands())
+    outcomes = await asyncio.gather(*(kept.once("id", b"", failing) for _ in range(2)), return_exceptions=True)
+    assert [type(one) for one in outcomes] == [ConnectionResetError] * 2
+    assert await kept.once("id", b"other", saying("well")) == "well"
+
+
+async def test_an_answer_is_kept_for_ten_minutes() -> None:
+    clock = Hands()
+    kept: Repeats[str] = Repeats(clock=clock)
+    await kept.once("id", b"", saying("first"))
+    clock.at_s = 600.0
+    assert await kept.once("id", b"", saying("second")) == "first"
+    clock.at_s = 600.1
+    assert await kept.once("id", b"other", saying("second")) == "second"
+    assert await kept.once("id", b"other", saying("third")) == "second"
+
+
+async def test_the_oldest_answers_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "_CAPACITY", 3)
+    kept: Repeats[str] = Repeats(clock=Hands())
+    for number in range(4):
+        await kept.once(number, b"", saying("first"))
+    answers = [await kept.once(number, b"", saying("second")) for number in (3, 2, 0)]
+    assert answers == ["first", "first", "second"]
+
+
+async def test_large_answers_give_way_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repeats, "_CAPACITY_BYTES", 10)
+    kept: Repeats[str] = Repeats(clock=Hands(), size_of=len)
+    for number in range(3):
+        await kept.once(number, b"", saying("12345"))
+    assert await kept.once(0, b"", saying("again")) == "again"
+    assert await kept.once(2, b"", saying("again")) == "12345"
+    assert await kept.once("huge", b"", saying("x" * 11)) == "x" * 11
+    assert await kept.once("huge", b"", saying("again")) == "again", "what never fits is given once"
