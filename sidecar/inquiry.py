@@ -209,8 +209,9 @@ def _checked(answer: Answer, source: Source, top_k: int) -> tuple[Item, ...]:
             raise Garbage("an item has no id, no text or no provenance")
         if not 0 <= item.relevance <= 1:
             raise Garbage("a relevance is not between 0 and 1")
-        if not item.text.isascii():
-            item.text.encode()
+        for text in (item.text, item.lead, item.id, item.header):
+            if not text.isascii():
+                text.encode()
     return answer.items[:top_k]
 
 

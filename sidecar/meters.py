@@ -5,11 +5,9 @@ A message costs its text, its tool calls and results as JSON, and four tokens of
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from models import calibration, tokens
@@ -19,7 +17,7 @@ from models.known_counts import KnownCounts
 from models.prices import Model
 from models.tokens import Meter
 from sidecar.remembered import Remembered
-from sidecar.turn.history import MESSAGE_TOKENS
+from sidecar.turn.history import MESSAGE_TOKENS, message_text
 from sidecar.turn.items import HistoryTurn
 from store import receipts
 from store.postgres import Pool, tenant_scoped
@@ -85,11 +83,6 @@ class Meters:
 def history(turns: Sequence[StoredTurn], meter: Meter) -> tuple[HistoryTurn, ...]:
     """Return the turns with their cost under the meter, from the counts that were stored with them."""
     return tuple(_as_history(turn, meter) for turn in turns)
-
-
-def message_text(text: str, parts: Sequence[Mapping[str, Any]]) -> str:
-    """Return what of a message is counted: its text, then its tool calls and results as JSON."""
-    return text if not parts else f"{text}\n{json.dumps(list(parts), ensure_ascii=False, sort_keys=True)}"
 
 
 def _counted(turn: NewTurn) -> NewTurn:

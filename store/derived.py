@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from store.texts import search_words, signatures, text_hash
 
 MAX_WORDS_BYTES = 200_000
+_MAX_SEARCHED_CHARS = 2 * MAX_WORDS_BYTES  # of more, few would find a place
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ async def derive(texts: Sequence[str], searched: Sequence[str]) -> list[Derived]
 
 
 def _derive(texts: Sequence[str], searched: Sequence[str]) -> list[Derived]:
-    words = [_bounded(search_words(one)) for one in searched]
+    words = [_bounded(search_words(one[:_MAX_SEARCHED_CHARS], most_chars=MAX_WORDS_BYTES)) for one in searched]
     packed = [signature.pack() for signature in signatures(texts)]
     return [
         Derived(text_hash(text), signature, found, max(1, len(found.split())))

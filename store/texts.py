@@ -12,13 +12,18 @@ import struct
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 
 from store.shingles import BANDS, ROWS, SHINGLE_CHARS, bands, casefolded, digest, guards, normal_forms, repeated
 from store.words import STOP_WORDS
 
 MAX_QUERY_WORDS = 64
 MAX_WORD_CHARS = 64
+MAX_QUERY_CHARS = 20_000
+MAX_SIGNED_CHARS = 200_000
 
+_READ_WORDS = 4_000
 _CHUNK_CHARS = 1 << 18
 _FORMAT = 1
 _SPACES = re.compile(r"\s+")
@@ -71,21 +76,23 @@ def fold(text: str) -> str:
     return _SPACES.sub(" ", unicodedata.normalize("NFKC", kept)).strip()
 
 
-def search_words(text: str) -> str:
+def search_words(text: str, *, most_chars: int | None = None) -> str:
     """Return the text as full-text search reads it: words and numbers, casefolded, one space apart.
 
     Punctuation separates. An accented word is followed by its folded copy; a run in a script without spaces by its
-    overlapping pairs, so that a question in Japanese can match. Words are cut at 64 characters.
+    overlapping pairs, so that a question in Japanese can match. Words are cut at 64 characters. With `most_chars` only the
+    first words are returned, of about so many characters.
     """
-    return " ".join(_words(text))
+    return " ".join(_words(text) if most_chars is None else _first(_words(text), most_chars))
 
 
 def query_words(text: str) -> list[str]:
     """Return the distinct words of a question, by the rule of `search_words`, in order of appearance, at most 64.
 
-    Stop words and single letters are left out, unless nothing else is asked.
+    Stop words and single letters are left out, unless nothing else is asked. Of a long question the first 20,000
+    characters are read, and of these 4,000 words.
     """
-    words = list(dict.fromkeys(_words(text)))
+    words = list(dict.fromkeys(islice(_words(text[:MAX_QUERY_CHARS]), _READ_WORDS)))
     telling = [w for w in words if w not in STOP_WORDS and not (len(w) == 1 and "a" <= w <= "z")]
     return (telling or words)[:MAX_QUERY_WORDS]
 
@@ -93,9 +100,14 @@ def query_words(text: str) -> list[str]:
 def signatures(texts: Sequence[str]) -> list[Signature]:
     """Return each text's signature. Two texts of one guard and of `similarity` 0.8 share a band with p = .985.
 
-    p = 1 - (1 - s^4)^8, four hashes a band and eight bands (Leskovec et al., Mining of Massive Datasets, 3.4.2).
+    p = 1 - (1 - s^4)^8, four hashes a band and eight bands (Leskovec et al., Mining of Massive Datasets, 3.4.2). A text of
+    over 200,000 characters is read by its first ones, and shares its guard and its key only with the very same text.
     """
-    return [signature for chunk in _chunks(texts) for signature in _sign(chunk)]
+    signed = [signature for chunk in _chunks([text[:MAX_SIGNED_CHARS] for text in texts]) for signature in _sign(chunk)]
+    return [
+        one if len(text) <= MAX_SIGNED_CHARS else Signature(digest(text), digest(text), one.bands)
+        for one, text in zip(signed, texts, strict=True)
+    ]
 
 
 def shared_bands(signed: Iterable[Signature]) -> set[int]:
@@ -152,6 +164,15 @@ def _sign(texts: Sequence[str]) -> list[Signature]:
     ]
 
 
+def _first(words: Iterator[str], most_chars: int) -> Iterator[str]:
+    taken = 0
+    for word in words:
+        taken += len(word) + 1
+        if taken > most_chars:
+            return
+        yield word
+
+
 def _words(text: str) -> Iterator[str]:
     """Yield the search words of a text in order, each followed by its other forms."""
     for word in casefolded(text).translate(_WORDS_ONLY).split():
@@ -175,7 +196,7 @@ def _with_folded(word: str) -> Iterator[str]:
     if word:
         cut = word[:MAX_WORD_CHARS]
         yield cut
-        plain = fold(cut)
+        plain = _folded(cut)
         if plain and plain != cut:
             yield plain
 
@@ -184,6 +205,9 @@ def _with_pairs(run: str) -> Iterator[str]:
     yield run[:MAX_WORD_CHARS]
     if len(run) > 2:
         yield from (run[i : i + 2] for i in range(len(run) - 1))
+
+
+_folded = lru_cache(maxsize=8192)(fold)
 
 
 class _WordsOnly(dict[int, int]):

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from models.calibration import Usage
@@ -127,7 +128,10 @@ class ContextService:
         )
 
     def _counted(self, read: list[threads.NewTurn]) -> list[threads.NewTurn]:
-        clean = [replace(turn, text=strip_fences(turn.text)) for turn in read]
+        clean = [
+            replace(turn, text=strip_fences(turn.text), parts=tuple(_without_fences(part) for part in turn.parts))
+            for turn in read
+        ]
         return self._parts.meters.counted(clean)
 
     async def explain_assembly(self, request: pb.ExplainAssemblyRequest, call: Call) -> pb.ExplainAssemblyResponse:
@@ -249,6 +253,10 @@ def _question(request: pb.AssembleContextRequest, identity: Identity) -> Questio
         overrides=read_knobs("overrides", request.overrides) if request.HasField("overrides") else {},
         seen_item_ids=frozenset(read_item_ids("seen_item_ids", request.seen_item_ids)),
     )
+
+
+def _without_fences(part: dict[str, Any]) -> dict[str, Any]:
+    return part | {"content": strip_fences(part["content"])} if part["type"] == "tool_result" else part
 
 
 def _spent(field: str, spent: pb.Spent) -> str | int:

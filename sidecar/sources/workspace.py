@@ -1,4 +1,7 @@
-"""Workspace files: the agent's, its template's and the tenant's trees, the nearer shadowing the same path of the farther."""
+"""Workspace files: the agent's, its template's and the tenant's trees, the nearer shadowing the same path of the farther.
+
+Files are read in threads of their own: a disk that hangs must hold up nothing but this source.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,13 @@ import asyncio
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Lock
 from uuid import UUID
 
 from sidecar.sources import Answer, Limits, Query, Skipped
@@ -17,27 +23,70 @@ from sidecar.turn.items import Item, Ref, Source
 from store import tenants
 from store.postgres import Pool, tenant_scoped
 from store.scope import Scope
+from store.tenants import Workspace
 from store.texts import fold
 
 MAX_FILE_BYTES = 64 * 1024
 MAX_FILES = 2000
 MAX_DEPTH = 12
+MAX_PATH_CHARS = 500
 TEXT_SUFFIXES = frozenset(
     {".md", ".markdown", ".txt", ".rst", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".csv", ".tsv"}
     | {".py", ".js", ".ts", ".go", ".rs", ".java", ".sql", ".sh", ".html", ".css", ".xml"}
 )
 
 _WORD = re.compile(r"\w+")
+_THREADS = 2
+_REMEMBERED_WORDS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFile:
-    """A text file of a workspace: its path inside the workspace, its content, when it was last changed."""
+    """A text file of a workspace: its path there, what it reads as, and when it was last changed."""
 
     path: str
     level: str
     text: str
     changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A file that the nearest workspace with its path has; `coverage` is the share of the question's words in it."""
+
+    path: str
+    level: str
+    place: _Place
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a file or folder is: the steps to it from a folder that is ours."""
+
+    root: Path
+    steps: tuple[str, ...]
+
+    @property
+    def path(self) -> Path:
+        """The place as a path, which may lead through a link by the time it is used."""
+        return self.root.joinpath(*self.steps)
+
+    def below(self, steps: Iterable[str]) -> _Place:
+        """Return the place some steps further in."""
+        return _Place(self.root, (*self.steps, *steps))
+
+    def open(self) -> int:
+        """Return a descriptor of the file, reached without following any link. Raises OSError."""
+        folder = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for step in self.steps[:-1]:
+                inner = os.open(step, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+            return os.open(self.steps[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+        finally:
+            os.close(folder)
 
 
 class WorkspaceSource:
@@ -46,6 +95,8 @@ class WorkspaceSource:
     def __init__(self, pool: Pool, root: Path) -> None:
         self._pool = pool
         self._root = root
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="workspace")
+        self._words = _Words()
 
     async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
         """Return up to `top_k` files whose path or text holds words of the question. Raises Skipped without a workspace."""
@@ -55,45 +106,116 @@ class WorkspaceSource:
             )
         if not spaces:
             raise Skipped("no workspace is set up for this agent, template or tenant")
-        files = await asyncio.to_thread(_visible, self._root / str(scope.tenant_id), spaces)
-        return Answer(_best(files, query.words, limits.top_k, scope.tenant_id))
+        wanted = {fold(word) for word in query.words}
+        if not wanted:
+            return Answer()
+        loop = asyncio.get_running_loop()
+        folder = _Place(self._root, (str(scope.tenant_id),))
+        files = await loop.run_in_executor(self._threads, self._best, folder, spaces, wanted, limits.top_k)
+        return Answer(
+            tuple(_item(file, coverage, rank, scope.tenant_id) for rank, (file, coverage) in enumerate(files))
+        )
+
+    def _best(
+        self, folder: _Place, spaces: Iterable[Workspace], wanted: set[str], top_k: int
+    ) -> list[tuple[WorkspaceFile, float]]:
+        """Return the files that hold most of the words, read, with their coverage. Unreadable ones are left out."""
+        found = [one for one in self._visible(folder, spaces, wanted) if one.coverage > 0]
+        best: list[tuple[WorkspaceFile, float]] = []
+        for one in sorted(found, key=lambda one: (-one.coverage, one.path)):
+            if len(best) == top_k:
+                break
+            if (read := _read(one.place)) is not None:
+                text, status = read
+                best.append((WorkspaceFile(one.path, one.level, text, _when(status.st_mtime)), one.coverage))
+        return best
+
+    def _visible(self, folder: _Place, spaces: Iterable[Workspace], wanted: set[str]) -> Iterator[_Found]:
+        """Yield each path once, from the nearest workspace that has it; not at all when it cannot be read there."""
+        seen: set[str] = set()
+        for space in spaces:
+            for path, place in _files(folder, space.location):
+                if path in seen:
+                    continue
+                seen.add(path)
+                if (words := self._words.of(place)) is None:
+                    continue
+                present = words | set(_WORD.findall(fold(path)))
+                yield _Found(path, space.level, place, len(wanted & present) / len(wanted))
 
 
-def _visible(folder: Path, spaces: tuple[tenants.Workspace, ...]) -> list[WorkspaceFile]:
-    """Return each path once, from the nearest workspace that has it. Unreadable, large and binary files are left out."""
-    seen: dict[str, WorkspaceFile] = {}
-    for space in spaces:
-        for path, file in _files(folder, space.location):
-            if path not in seen and (read := _read(file, path, space.level)) is not None:
-                seen[path] = read
-    return list(seen.values())
+class _Words:
+    """The folded words of files, remembered for as long as a file stays as it is; about two million words in all."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[int, ...], frozenset[str]] = OrderedDict()
+        self._size = 0
+        self._lock = Lock()
+
+    def of(self, place: _Place) -> frozenset[str] | None:
+        """Return the file's words, or None for one that is no readable text."""
+        try:
+            status = place.path.lstat()
+        except OSError:
+            return None
+        key = _version(status)
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        if (read := _read(place)) is None:
+            return None
+        text, status = read
+        words = frozenset(_WORD.findall(text.lower() if text.isascii() else fold(text)))
+        self._keep(_version(status), words)
+        return words
+
+    def _keep(self, key: tuple[int, ...], words: frozenset[str]) -> None:
+        with self._lock:
+            self._size += len(words) - len(self._known.get(key, ()))
+            self._known[key] = words
+            while self._size > _REMEMBERED_WORDS:
+                self._size -= len(self._known.popitem(last=False)[1])
 
 
-def _files(folder: Path, location: str) -> Iterator[tuple[str, Path]]:
-    top = folder.joinpath(*_parts(location))
-    if any(step.is_symlink() for step in (top, *top.parents) if step.is_relative_to(folder)):
+def _version(status: os.stat_result) -> tuple[int, ...]:
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _files(folder: _Place, location: str) -> Iterator[tuple[str, _Place]]:
+    """Yield the text files below a location, by their paths there. A location that leads through a link holds none."""
+    start = folder.below(_parts(location))
+    top = start.path
+    if any(step.is_symlink() for step in (top, *top.parents) if step.is_relative_to(folder.path)):
         return
     count = 0
     for directory, names, files in os.walk(top, followlinks=False):
         depth = len(Path(directory).relative_to(top).parts)
         names[:] = sorted(name for name in names if not name.startswith(".")) if depth < MAX_DEPTH else []
         for name in sorted(files):
-            file = Path(directory, name)
-            if name.startswith(".") or file.suffix.lower() not in TEXT_SUFFIXES:
+            steps = Path(directory, name).relative_to(top)
+            path = steps.as_posix()
+            if name.startswith(".") or steps.suffix.lower() not in TEXT_SUFFIXES or not _is_nameable(path):
                 continue
             count += 1
             if count > MAX_FILES:
                 return
-            yield file.relative_to(top).as_posix(), file
+            yield path, start.below(steps.parts)
+
+
+def _is_nameable(path: str) -> bool:
+    """Return whether the path can stand in an answer: names on disk may be bytes that no text can hold."""
+    return len(path) <= MAX_PATH_CHARS and path.isprintable()
 
 
 def _parts(location: str) -> tuple[str, ...]:
-    return tuple(part for part in Path(location).parts if part not in {"/", ".", ".."})
+    # Not a path's own parts: those of "//" are "//", which leads to the root.
+    return tuple(part for part in location.split("/") if part not in {"", ".", ".."})
 
 
-def _read(file: Path, path: str, level: str) -> WorkspaceFile | None:
+def _read(place: _Place) -> tuple[str, os.stat_result] | None:
+    """Return a file's text and what it was read from; None for one that is large, binary, blank or no plain file."""
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        handle = place.open()
     except OSError:
         return None
     with os.fdopen(handle, "rb") as opened:
@@ -105,23 +227,11 @@ def _read(file: Path, path: str, level: str) -> WorkspaceFile | None:
         text = data.decode()
     except UnicodeDecodeError:
         return None
-    return None if "\0" in text or not text.strip() else WorkspaceFile(path, level, text, _when(status.st_mtime))
+    return None if "\0" in text or not text.strip() else (text, status)
 
 
 def _when(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
-
-
-def _best(files: list[WorkspaceFile], words: tuple[str, ...], top_k: int, tenant_id: UUID) -> tuple[Item, ...]:
-    wanted = {fold(word) for word in words}
-    scored = [(_coverage(file, wanted), file) for file in files] if wanted else []
-    found = sorted((pair for pair in scored if pair[0] > 0), key=lambda pair: (-pair[0], pair[1].path))
-    return tuple(_item(file, coverage, rank, tenant_id) for rank, (coverage, file) in enumerate(found[:top_k]))
-
-
-def _coverage(file: WorkspaceFile, wanted: set[str]) -> float:
-    present = set(_WORD.findall(fold(f"{file.path} {file.text}")))
-    return len(wanted & present) / len(wanted)
 
 
 def _item(file: WorkspaceFile, coverage: float, rank: int, tenant_id: UUID) -> Item:

@@ -6,7 +6,8 @@ middle is cut, visibly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -78,22 +79,39 @@ def _are_results(turn: HistoryTurn) -> bool:
     return all(part.get("type") == "tool_result" for part in turn.parts)
 
 
+def message_text(text: str, parts: Sequence[Mapping[str, Any]]) -> str:
+    """Return what of a message is counted: its text, then its tool calls and results as JSON."""
+    return text if not parts else f"{text}\n{json.dumps(list(parts), ensure_ascii=False, sort_keys=True)}"
+
+
 def fit_exchange(history: History, pool_tokens: int, meter: Meter) -> Exchange:
-    """Return the last exchange within the pool: whole when it fits, else with its middle cut."""
-    turns = _turns(history.exchange)
+    """Return the last exchange within the pool: whole when it fits, else with its middle cut.
+
+    Cut texts are counted as they are sent. A cut that costs more there than by itself is made again, shorter by the excess.
+    """
     if history.exchange_tokens <= pool_tokens:
-        return Exchange(turns, history.exchange_tokens, _asked(history.exchange))
+        return Exchange(_turns(history.exchange), history.exchange_tokens, _asked(history.exchange))
+    limit_tokens = pool_tokens
+    exchange = _cut_exchange(history, limit_tokens, meter)
+    while exchange.tokens > pool_tokens and limit_tokens > MESSAGE_TOKENS:
+        limit_tokens -= exchange.tokens - pool_tokens
+        exchange = _cut_exchange(history, limit_tokens, meter)
+    return exchange
+
+
+def _cut_exchange(history: History, limit_tokens: int, meter: Meter) -> Exchange:
+    turns = _turns(history.exchange)
     mark_tokens = meter.count([CUT_MARK])[0]
     drafts = {turn.id: draft for turn, draft in zip(turns, _drafts(turns, meter), strict=True)}
-    kept = _outer_units(history.exchange, drafts, pool_tokens - mark_tokens)
+    kept = _outer_units(history.exchange, drafts, limit_tokens - mark_tokens)
     has_gap = len(kept) < len(history.exchange)
     left = [drafts[turn.id] for turn in _turns(kept)]
-    if sum(draft.least_tokens for draft in left) > pool_tokens - mark_tokens:
+    if sum(draft.least_tokens for draft in left) > limit_tokens - mark_tokens:
         left = [left[0].bare()]
-    shortened = _cut_to_fit(left, pool_tokens - mark_tokens * has_gap, meter)
+    shortened = _cut_to_fit(left, limit_tokens - mark_tokens * has_gap, meter)
     if has_gap:
         shortened[0] = shortened[0].marked(mark_tokens)
-    return _as_exchange(history.exchange, shortened)
+    return _as_exchange(history.exchange, shortened, meter)
 
 
 def fates(history: History, exchange: Exchange, older_count: int) -> Iterator[TurnFate]:
@@ -212,14 +230,21 @@ def _capped(draft: _Draft, cap: int, meter: Meter) -> _Draft:
     return _Draft(draft.turn, tuple(text for text, _ in cut), tuple(count for _, count in cut), draft.fixed_tokens)
 
 
-def _as_exchange(units: Sequence[Unit], drafts: Sequence[_Draft]) -> Exchange:
-    turns = tuple(draft.whole() for draft in drafts)
+def _as_exchange(units: Sequence[Unit], drafts: Sequence[_Draft], meter: Meter) -> Exchange:
     before = {turn.id: turn for turn in _turns(units)}
+    sent = [draft.whole() for draft in drafts]
     cut = frozenset(
-        turn.id for turn in turns if (turn.text, turn.parts) != (before[turn.id].text, before[turn.id].parts)
+        turn.id for turn in sent if (turn.text, turn.parts) != (before[turn.id].text, before[turn.id].parts)
     )
+    turns = _counted_as_sent(sent, cut, meter)
     gone = before.keys() - {turn.id for turn in turns}
     return Exchange(turns, sum(turn.tokens for turn in turns), _asked(units), cut, frozenset(gone))
+
+
+def _counted_as_sent(turns: Sequence[HistoryTurn], cut: frozenset[str], meter: Meter) -> tuple[HistoryTurn, ...]:
+    changed = [turn for turn in turns if turn.id in cut]
+    counts = iter(meter.count([message_text(turn.text, turn.parts) for turn in changed]))
+    return tuple(replace(turn, tokens=next(counts) + MESSAGE_TOKENS) if turn.id in cut else turn for turn in turns)
 
 
 def _asked(units: Sequence[Unit]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from sidecar.turn.fence import neutralise
 from sidecar.turn.items import Item, Meter, Source, Zone
@@ -36,6 +37,7 @@ BLOCKS = (
 
 SUMMARY_BLOCK = 1
 _BLOCK_OF = {block.source: place for place, block in enumerate(BLOCKS) if place != SUMMARY_BLOCK}
+_MOST_HEADER_CHARS = 160
 _SHORTENED = frozenset({Source.MEMORY, Source.WIKI})
 
 
@@ -99,7 +101,7 @@ def write(items: Sequence[Item], *, has_summary: bool) -> Pieces:
 
 
 def _header_line(header: str) -> str:
-    words = " ".join(neutralise(header).split())
+    words = " ".join(neutralise(header[:_MOST_HEADER_CHARS]).split())
     return f"# {words}\n" if words.startswith("/") else f"{words}\n" if words else ""
 
 
@@ -116,15 +118,11 @@ def price(pieces: Pieces, tag: str, meter: Meter) -> Prices:
     full = [f"{widest[block]}{body}\n" for block, body in zip(pieces.blocks, pieces.full, strict=True)]
     lead = [f"{widest[block]}{body}\n" for block, body in zip(pieces.blocks, pieces.lead, strict=True) if body]
     fences = [line for block in BLOCKS for line in fence_lines(block, tag)]
-    counts = meter.count([notice(tag), *fences, *pieces.headers, *full, *lead])
-    cuts = [1, 1 + len(fences), 1 + len(fences) + len(pieces.headers)]
-    fence_counts, header_counts = counts[cuts[0] : cuts[1]], counts[cuts[1] : cuts[2]]
-    full_counts, lead_counts = counts[cuts[2] : cuts[2] + len(full)], iter(counts[cuts[2] + len(full) :])
-    leads = [next(lead_counts) if body else 0 for body in pieces.lead]
-    return Prices(
-        notice=counts[0],
-        fences=[first + last for first, last in zip(fence_counts[::2], fence_counts[1::2], strict=True)],
-        headers=header_counts,
-        full=full_counts,
-        lead=[short if short < whole else 0 for short, whole in zip(leads, full_counts, strict=True)],
-    )
+    counted = iter(meter.count([notice(tag), *fences, *pieces.headers, *full, *lead]))
+    notice_count = next(counted)
+    fence_counts = [next(counted) + next(counted) for _ in BLOCKS]
+    header_counts = list(islice(counted, len(pieces.headers)))
+    full_counts = list(islice(counted, len(full)))
+    lead_counts = [next(counted) if body else 0 for body in pieces.lead]
+    saving = [short if short < whole else 0 for short, whole in zip(lead_counts, full_counts, strict=True)]
+    return Prices(notice_count, fence_counts, header_counts, full_counts, saving)

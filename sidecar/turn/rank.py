@@ -33,12 +33,6 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _NAME = re.compile(r"(?<=[a-z,'’] )[A-Z][a-z]+|\"[^\"]+\"")
-_NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|dozen|hundred|thousand|once|twice|couple|few|several|zwei|drei|vier"
-    r"|fünf|sechs|zehn|dois|duas|três|quatro|cinco|dez|dos|tres|cuatro|deux|trois|quatre|cinq|dix)\b|[一二三四五六七八九十百千]",
-    re.IGNORECASE,
-)
-
 _Matrix = NDArray[np.float64]
 
 
@@ -101,7 +95,7 @@ NAMES: Final = (
     "coverage", "coverage_gap", "joint_coverage", "local_coverage",
     "cosine", "cosine_gap", "near_cosine", "local_cosine",
     "same_speaker", "other_speaker", "in_period",
-    "length", "is_question", "times", "times_asked", "names", "names_asked", "numbers_asked",
+    "length", "is_question", "times", "names",
     "is_fact", "is_passage",
 )  # fmt: skip
 """The features, in the order of their columns."""
@@ -148,16 +142,13 @@ def _about(reading: Reading, candidate: Candidate) -> frozenset[str]:
 
 def _written(reading: Reading, candidates: Sequence[Candidate]) -> dict[str, _Matrix]:
     marks = np.array([_marks(candidate.text) for candidate in candidates], np.float64)
-    length, is_question, times, names, numbers = marks.T
+    length, is_question, times, names = marks.T
     return {
         "in_period": np.array([_nearness(reading, candidate) for candidate in candidates]),
         "length": length,
         "is_question": is_question * [candidate.kind is Kind.TURN for candidate in candidates],
         "times": times,
-        "times_asked": times * reading.asks_when,
         "names": names,
-        "names_asked": names * reading.asks_name,
-        "numbers_asked": numbers * reading.asks_number,
     }
 
 
@@ -167,8 +158,8 @@ def _nearness(reading: Reading, candidate: Candidate) -> float:
 
 
 @lru_cache(maxsize=20_000)
-def _marks(text: str) -> tuple[float, float, float, float, float]:
-    """Return of a text its length (log of UTF-8 bytes), whether it asks, and its times, names and numbers, each up to a few."""
+def _marks(text: str) -> tuple[float, float, float, float]:
+    """Return of a text its length (log of UTF-8 bytes), whether it asks, and its times and names, up to a few."""
     head = text[:_MARKED_CHARS]
     said = head.partition(" [")[0].rstrip()  # what was shared along with it stands in brackets
     return (
@@ -176,7 +167,6 @@ def _marks(text: str) -> tuple[float, float, float, float, float]:
         float(said.endswith(("?", "？"))),
         float(min(_MOST_TIMES, sum(1 for _ in _TIME.finditer(head)))),
         float(min(_MOST_NAMES, sum(1 for _ in _NAME.finditer(head)))),
-        float(_NUMBER.search(head) is not None),
     )
 
 

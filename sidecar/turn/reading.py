@@ -1,4 +1,4 @@
-"""What a message asks: its parts without courtesies, their words, whom and what times it names, what kind of answer it wants.
+"""What a message asks: its parts without courtesies, their words, whom and what times it names.
 
 Read once a turn, before any source is asked. What is found is compared with it in `rank`.
 """
@@ -47,20 +47,6 @@ _SEAM = re.compile(
     r"|y\s+(?=(?:qué|cuándo|dónde|quién|cómo|cuál|cuánt\w+)\b)|et\s+(?=(?:que|quand|où|qui|comment|quel\w*)\b))",
     re.IGNORECASE,
 )
-_WHEN = re.compile(
-    r"\b(?:when|what (?:year|month|date|day|time)|how long|wann|quando|cuándo|quand)\b|いつ|何[時日年月]|什么时候|何时",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(
-    r"\bhow (?:many|much|often|old|far|long)\b|\bwie ?(?:viele?|oft|alt|lange)\b|\b(?:quant|cuánt)[oa]s?\b|\bcombien\b"
-    r"|いくつ|いくら|何[人回個枚本]|多少|几",
-    re.IGNORECASE,
-)
-_NAME = re.compile(
-    r"\b(?:who|whom|whose|where|which|what (?:is the )?(?:name|book|movie|game|city|country|state|type|kind)|wer|wen|wem|wo"
-    r"|welche[rsn]?|quem|onde|qua(?:l|is)|quién|dónde|cuál|qui|où|quel\w*)\b|誰|だれ|どこ|どの|哪|谁",
-    re.IGNORECASE,
-)
 _WORD = re.compile(r"\w+")
 
 
@@ -85,9 +71,6 @@ class Reading:
     named: frozenset[str] = frozenset()
     name_words: frozenset[str] = frozenset()
     periods: tuple[Period, ...] = ()
-    asks_when: bool = False
-    asks_number: bool = False
-    asks_name: bool = False
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -109,9 +92,6 @@ def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
         named=frozenset(named.values()),
         name_words=frozenset(word for name in named.values() for word in query_words(name)),
         periods=named_in(whole, today),
-        asks_when=_WHEN.search(whole) is not None,
-        asks_number=_NUMBER.search(whole) is not None,
-        asks_name=_NAME.search(whole) is not None,
     )
 
 

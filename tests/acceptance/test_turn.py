@@ -37,7 +37,7 @@ async def agent(site: Site) -> Caller:
 
 
 async def test_every_source_stands_side_by_side_in_one_answer(agent: Caller) -> None:
-    answer = await assembled(agent)
+    answer = await assembled(agent, asking(overrides=profile_pb2.Profile(history_turns=2)))
     answered = {"THREAD": "OK", "KNOWLEDGE": "OK", "MEMORY": "OK", "WIKI": "OK"}
     assert statuses(answer) == answered | {"WORKSPACE": "SKIPPED", "TOOLS": "SKIPPED"}
     assert {item.source for item in answer.items} == {THREAD_SOURCE, KNOWLEDGE, MEMORY, WIKI}

@@ -107,7 +107,7 @@ def _address(text: str) -> str:
 
 def run_once(image: Image, *command: str, volume: Path) -> subprocess.CompletedProcess[str]:
     """Return what a command did as process 1 of a container of its own."""
-    return ran(_isolated(image, volume, image.inside(*command)), timeout_s=60)
+    return ran(_isolated(image, volume, image.inside(*command)), timeout_s=180)
 
 
 def _isolated(image: Image, volume: Path, command: Sequence[str]) -> list[str]:

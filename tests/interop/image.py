@@ -157,6 +157,8 @@ def _check_contents(checks: Checks, image: Image, volume: Path) -> None:
     shown = run_once(image, *image.entrypoint, "--help", volume=volume)
     is_helpful = shown.returncode == 0 and "serve" in shown.stdout
     checks.say("sidecar --help", "" if is_helpful else last_words(shown))
+    told = run_once(image, *image.entrypoint, "demo", volume=volume)
+    checks.say("sidecar demo", "" if told.returncode == 0 and "receipt" in told.stdout else last_words(told))
 
 
 def _development_tools() -> set[str]:

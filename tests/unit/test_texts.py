@@ -100,11 +100,12 @@ def test_texts_of_a_million_characters_are_signed_alone_as_in_a_batch() -> None:
 
 def test_near_duplicates_share_a_band_and_strangers_hardly_ever() -> None:
     rng = random.Random(7)
-    texts = [sentence(rng, 40) for _ in range(300)]
+    texts = [sentence(rng, 40) for _ in range(150)]
     others = [changed(rng, text) for text in texts]
     pairs = [(a, b) for a, b in zip(texts, others, strict=True) if similarity(a, b) >= 0.8]
-    assert len(pairs) > 200
-    found = sum(bool(set(signed(a).bands) & set(signed(b).bands)) for a, b in pairs)
+    assert len(pairs) > 100
+    ones, twos = (signatures(list(side)) for side in zip(*pairs, strict=True))
+    found = sum(bool(set(one.bands) & set(two.bands)) for one, two in zip(ones, twos, strict=True))
     assert found >= 0.97 * len(pairs)
     strangers = signatures(texts[:100])
     met = sum(bool(set(a.bands) & set(b.bands)) for a in strangers for b in strangers if a is not b)
@@ -179,10 +180,11 @@ def test_both_sides_of_a_search_read_alike(text: str) -> None:
 
 def test_hostile_texts_take_no_time_to_speak_of() -> None:
     # Marks in the wrong order are sorted by insertion when a text is normalised: quadratic, a minute for these.
-    marks = "a" + "\u0301\u0327" * 100_000
+    marks = "a" + "\u0301\u0327" * 50_000
     assert fold(marks) == "a"
     assert len(search_words(marks)) < 200
-    assert len(signatures([marks, "x" * 1_000_000, " " * 1_000_000, "\ud800" * 1000])) == 4
+    assert search_words("é" * 30 + "\u0301" * 40 + " and " * 900 + "end").endswith(" end")
+    assert len(signatures([marks, "x" * 300_000, " " * 300_000, "\ud800" * 1000])) == 4
     assert search_words("x" * 1_000_000) == "x" * MAX_WORD_CHARS
     assert len(query_words("東京都" * 100_000)) == 4
 

@@ -9,7 +9,7 @@ import pytest
 from sidecar.turn.fitting import Fitted, fit
 from sidecar.turn.items import Decision, Fate, Form, HistorySummary, HistoryTurn, Item, Source
 from sidecar.turn.pieces import BLOCKS, fence_lines, marked, notice
-from tests.unit.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, count, fitted, kept_ids
+from tests.unit.turn_cases import METER, a_fitting, a_profile, a_result, a_turn, an_item, count, fitted, kept_ids
 
 TAG = "000000"
 NOTICE = count(notice(TAG))
@@ -231,13 +231,14 @@ def test_counts_cut_off_the_last_of_the_order(knob: str) -> None:
 
 
 def test_an_exchange_that_had_to_be_cut_has_the_pool_to_itself() -> None:
-    result = fitted(
-        *some(Source.KNOWLEDGE, 0.9, words=1), history=(a_turn(1, "user", text_of(1, 300)),), budget_tokens=200
-    )
+    arguments = {"type": "tool_call", "id": "a", "name": "write", "arguments": {"text": "x " * 1000}}
+    turn = a_turn(1, "user", text_of(1, 10), arguments, a_result("a"))
+    result = fitted(*some(Source.KNOWLEDGE, 0.9), history=(turn,), budget_tokens=200)
     assert result.is_exchange_cut
     assert kept_ids(result) == []
     assert result.rendering.messages[0].was_cut
     assert result.turn_fates[0].decision is Decision.SHORTENED
+    assert result.rendering.tokens == result.turn_fates[0].tokens < 100
 
 
 def test_every_turn_has_a_fate_in_words() -> None:

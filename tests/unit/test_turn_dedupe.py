@@ -109,12 +109,15 @@ def test_what_a_section_stands_for_gets_its_chance_when_the_section_does_not_fit
 
 
 def test_the_tokens_of_a_displaced_item_go_to_others() -> None:
-    memory = an_item("m1", "Anna likes tea " * 8, relevance=0.9)
-    other = an_item("m2", "Bruno likes rain " * 8, relevance=0.3)
-    section = wiki("w", "Anna likes tea, always.", stands_for=("m1",), relevance=0.5)
+    memory = an_item("m1", " ".join(f"tea{place}x" for place in range(80)), relevance=0.9)
+    other = an_item("m2", " ".join(f"rain{place}y" for place in range(70)), relevance=0.8)
+    section = wiki("w", "Tea is liked", stands_for=("m1",), relevance=0.3)
     profile = a_profile(sources={"wiki": {"floor_tokens": 0}, "memory": {"floor_tokens": 0}})
-    roomy = fitted(memory, other, section, budget_tokens=140, profile=profile)
-    assert set(kept_ids(roomy)) == {"w", "m2"}
+    alone = fitted(memory, section, profile=a_profile(sources={"memory": {"enabled": False}}))
+    pool = fitted(memory, profile=profile).rendering.tokens + alone.rendering.tokens
+    result = fitted(memory, other, section, budget_tokens=pool, profile=profile)
+    assert kept_ids(result) == ["w", "m2"]
+    assert next(fate.reason for fate in result.fates if fate.item.id == "m2") == "what was left"
 
 
 def test_chains_and_circles_of_lineage_end() -> None:
@@ -165,6 +168,10 @@ def test_a_turn_never_yields_to_what_was_drawn_from_it() -> None:
         an_item("m", "Anna moved", stands_for=("turn:7",)), an_item("turn:7", "user: We moved in spring", Source.THREAD)
     )
     assert set(kept_ids(result)) == {"m", "turn:7"}
+    turn = an_item("turn:7", "user: We moved in spring", Source.THREAD, relevance=0.9)
+    memory = an_item("m", "Anna moved", stands_for=("turn:7",), relevance=0.1)
+    pooled = a_profile(allocation="pooled", sources={"memory": {"floor_tokens": 0}})
+    assert set(kept_ids(fitted(turn, memory, profile=pooled))) == {"m", "turn:7"}
 
 
 def test_what_the_callers_history_holds_is_absent_and_so_is_what_it_says() -> None:

@@ -125,9 +125,9 @@ def test_any_text_can_be_sent_and_changes_only_by_what_is_put_in(text: str) -> N
 @pytest.mark.parametrize(
     "unit", ["<", "</", "<context", "<context-", "&amp;", "&#0", "&lt", "< ", "<\u200b", "\\", "%3"]
 )
-def test_a_megabyte_of_anything_is_linear(unit: str) -> None:
-    assert len(neutralise(unit * 20_000)) >= 20_000
-    neutralise("<" + unit * 20_000)
+def test_floods_of_brackets_are_linear(unit: str) -> None:
+    assert len(neutralise(unit * 5_000)) >= 5_000
+    neutralise("<" + unit * 5_000)
 
 
 def test_fences_are_stripped_from_turns_and_broken_where_stripping_leaves_one() -> None:

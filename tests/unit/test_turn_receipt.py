@@ -132,6 +132,8 @@ def test_a_replay_asks_the_same_question() -> None:
     assert again.profile == QUESTION.profile
     assert again.history == QUESTION.history
     assert again.summary == QUESTION.summary
+    asked = {report.source: repr(report) for report in QUESTION.reports}
+    assert {report.source: repr(report) for report in again.reports}.items() >= asked.items()
     assert fit(again, METER).rendering == fit(QUESTION, METER).rendering
 
 

@@ -1,0 +1,118 @@
+"""Fits the ranker's weights: ridge logistic regression by Newton's method, on features that the product itself computes.
+
+Folds are whole conversations and whole corpora, so that a figure never rests on a question whose neighbours were seen. What is
+written are weights and their provenance; no text, id or question of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidecar.turn.rank import NAMES
+from sidecar.turn.weights import Weights
+
+RIDGE = 100.0
+WITHOUT_VECTORS = frozenset({"cosine", "cosine_gap", "near_cosine", "local_cosine"})
+
+_Matrix = NDArray[np.float64]
+_STEPS, _ENOUGH = 30, 1e-3
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One question over one pool of candidates: a row of features a candidate, and which of them hold evidence.
+
+    `folds` are the conversations and corpora that it shows; it is left out of training when one of them is held back.
+    """
+
+    features: _Matrix
+    labels: _Matrix
+    folds: frozenset[str]
+
+
+def train(samples: Sequence[Sample], *, held_back: frozenset[str] = frozenset(), is_blind: bool = False) -> Weights:
+    """Return the weights fitted to the samples that show nothing held back; `is_blind` leaves the vectors' features out."""
+    seen = [sample for sample in samples if not sample.folds & held_back]
+    used = [place for place, name in enumerate(NAMES) if not (is_blind and name in WITHOUT_VECTORS)]
+    table = np.concatenate([sample.features[:, used] for sample in seen])
+    labels = np.concatenate([sample.labels for sample in seen])
+    means, deviations = table.mean(axis=0), table.std(axis=0) + 1e-9
+    fitted = _fit(np.column_stack([(table - means) / deviations, np.ones(len(table))]), labels)
+    slopes = fitted[:-1] / deviations
+    weights = {NAMES[place]: round(float(slope), 4) for place, slope in zip(used, slopes, strict=True)}
+    return Weights(round(float(fitted[-1] - slopes @ means), 4), weights)
+
+
+def write(path: Path, by_vectors: Weights, by_words: Weights, *, provenance: str) -> None:
+    """Write the module of weights, with where they come from in its docstring."""
+    path.write_text(_MODULE.format(provenance=provenance, by_vectors=_table(by_vectors), by_words=_table(by_words)))
+
+
+def _fit(table: _Matrix, labels: _Matrix) -> _Matrix:
+    """Return the coefficients, that of the last column, the bias, unpenalised. Steps are halved until they help."""
+    share = labels.mean()
+    fitted = np.zeros(table.shape[1])
+    fitted[-1] = np.log(share / (1 - share))
+    penalty = np.full(table.shape[1], RIDGE)
+    penalty[-1] = 0
+    loss = _loss(table, labels, fitted, penalty)
+    for _ in range(_STEPS):
+        told = _probability(table @ fitted)
+        slope = table.T @ (told - labels) + penalty * fitted
+        curvature = (table * (told * (1 - told))[:, None]).T @ table + np.diag(penalty)
+        step = np.linalg.solve(curvature, slope)
+        size = 1.0
+        while size > _ENOUGH and _loss(table, labels, fitted - size * step, penalty) >= loss:
+            size /= 2
+        fitted = fitted - size * step
+        before, loss = loss, _loss(table, labels, fitted, penalty)
+        if before - loss < _ENOUGH:
+            break
+    return fitted
+
+
+def _loss(table: _Matrix, labels: _Matrix, fitted: _Matrix, penalty: _Matrix) -> float:
+    scores = table @ fitted
+    return float((np.logaddexp(0, scores) - labels * scores).sum() + (penalty * fitted * fitted).sum() / 2)
+
+
+def _probability(scores: _Matrix) -> _Matrix:
+    return np.asarray(1 / (1 + np.exp(-np.clip(scores, -35, 35))), np.float64)
+
+
+def _table(weights: Weights) -> str:
+    rows = "".join(f'        "{name}": {weights.of[name]},\n' for name in NAMES if name in weights.of)
+    return f"Weights(\n    bias={weights.bias},\n    of={{\n{rows}    }},\n)"
+
+
+_MODULE = '''"""The ranker's weights, and where they come from. Written by training, read by `rank`; not edited by hand.
+
+{provenance}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A logistic model: what a unit of each feature adds to the log odds, and what they are without any."""
+
+    bias: float
+    of: Mapping[str, float]
+
+
+BY_VECTORS: Final = {by_vectors}
+"""For candidates that have a vector."""
+
+BY_WORDS: Final = {by_words}
+"""For candidates without one, and for all of them where no embedder is set up."""
+'''
