@@ -7,14 +7,15 @@ piece is counted once and remembered for as long as it keeps coming back.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Sequence
 from itertools import islice
 
 from models.encodings import EncodingName, count
 from models.errors import UncountableText
 
 _LONGEST_PIECE = 20_000  # a longer one is more likely one person's paste than something that comes back
-_LONGEST_MARK = 8
+_MARK = re.compile(r"\[[a-z][0-9]{1,5}\](?= \S)")
 
 
 class KnownCounts:
@@ -26,12 +27,13 @@ class KnownCounts:
 
     def count(self, texts: Sequence[str], encoding: EncodingName) -> list[int]:
         """Return the same as `models.encodings.count`. Raises UncountableText for a lone surrogate."""
-        cut = [_pieces(text) for text in texts]
+        pieces: list[str] = []
+        sizes = [_cut(text, pieces) for text in texts]
         try:
-            counts = iter(self._counts([piece for pieces in cut for piece in pieces], encoding))
+            counts = iter(self._counts(pieces, encoding))
         except UncountableText:
             return count(texts, encoding)  # which names the place in the text, not in a piece of it
-        return [sum(islice(counts, len(pieces))) for pieces in cut]
+        return [next(counts) if size == 1 else sum(islice(counts, size)) for size in sizes]
 
     def _counts(self, pieces: Sequence[str], encoding: EncodingName) -> list[int]:
         known = self._known.setdefault(encoding, _Generations(self._max_chars))
@@ -68,35 +70,20 @@ class _Generations:
             self._young, self._old, self._chars = {}, self._young, 0
 
 
-def _pieces(text: str) -> list[str]:
-    """Return the text in pieces whose counts sum to its own."""
-    if "\n" not in text[:-1]:
-        return _parted_from_mark(text)
-    return [piece for line in _lines(text) for piece in _parted_from_mark(line)]
+def _cut(text: str, pieces: list[str]) -> int:
+    """Add the text's pieces, whose counts sum to its own, and return how many they are.
 
-
-def _lines(text: str) -> Iterator[str]:
-    """Yield the text's lines with their ends, joined where the next one begins with white space or a slash, or is empty."""
-    start = 0
-    end = text.find("\n") + 1
-    while end:
-        if end < len(text) and not (text[end].isspace() or text[end] == "/"):
-            yield text[start:end]
-            start = end
-        end = text.find("\n", end) + 1
-    yield text[start:]
-
-
-def _parted_from_mark(line: str) -> list[str]:
-    """Return the line with its mark apart, if it begins with one: a letter and digits in brackets, then a space."""
-    if line[:1] == "[":
-        end = line.find("] ", 2, _LONGEST_MARK) + 1
-        if (
-            end
-            and line[1].isalpha()
-            and line[1].isascii()
-            and line[2 : end - 1].isdigit()
-            and line[end + 1 : end + 2].strip()
-        ):
-            return [line[:end], line[end:]]
-    return [line]
+    One loop without calls: it runs over every line of a turn's context.
+    """
+    before, start, size = len(pieces), 0, len(text)
+    while start < size:
+        end = text.find("\n", start) + 1
+        while 0 < end < size and (text[end] == "/" or text[end].isspace()):
+            end = text.find("\n", end) + 1
+        end = end or size
+        if text[start] == "[" and (mark := _MARK.match(text, start, end)):
+            pieces.append(mark[0])
+            start = mark.end()
+        pieces.append(text[start:end])
+        start = end
+    return len(pieces) - before

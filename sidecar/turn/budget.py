@@ -1,6 +1,6 @@
 """Who is asked next when the pool is given out.
 
-The order of offers, always the same: the recent turns where the thread comes first (never what floors are still owed);
+The order of offers, always the same: the recent turns where the thread comes first (never what the floors will take);
 each source's floor; tiers of priority; then what is left: leads made full, older history, candidates below the relevance
 knee, older turns. An offer that finds no room is passed over and the next one made, so an item is refused for its own size only.
 
@@ -56,9 +56,8 @@ class _Sharing:
     def __init__(self, wanted: Wanted, profile: Profile, pool_tokens: int) -> None:
         stock = wanted.stock
         self._notice_tokens = stock.prices.notice if stock.items else 0
-        self.ledger = Ledger(stock, pool_tokens - self._notice_tokens)
-        self.ledger.show(wanted.exchange.whole_turn_ids, 0)
         exchange = wanted.exchange
+        self.ledger = _opened(wanted, pool_tokens - self._notice_tokens)
         self.ledger.steps += [(turn_id, Form.LEAD, turn_id not in exchange.gone) for turn_id in exchange.asked]
         self.ledger.steps += [(turn_id, Form.FULL, turn_id in exchange.whole_turn_ids) for turn_id in exchange.asked]
         self.older_count = 0
@@ -85,13 +84,12 @@ class _Sharing:
         is_capped = self._profile.allocation is not Allocation.SEED_ORDER
         tail_tokens = self._profile.history_tail_tokens if is_capped else NO_LIMIT
         tiers = self._tiers()
-        is_thread_first = 0 in tiers or thread.priority <= min(tiers, default=thread.priority)
-        if is_thread_first:
-            self._extend_window(tail_tokens, owed_tokens=self._owed_tokens())
-        self._fill_floors()
+        if thread.priority <= min(tiers, default=thread.priority) or 0 in tiers:
+            self._extend_window(tail_tokens, owed_tokens=self._floors_tokens())
+        self._fill_floors(self.ledger)
         for priority in sorted({*tiers, thread.priority}):
-            if priority == thread.priority and not is_thread_first:
-                self._extend_window(tail_tokens, owed_tokens=self._owed_tokens())
+            if priority == thread.priority:
+                self._extend_window(tail_tokens, owed_tokens=0)
             self._offer(tiers.get(priority, ()), f"priority {priority}" if priority else "relevance")
         self._spill_over()
         self._extend_window(NO_LIMIT, owed_tokens=0)
@@ -117,21 +115,29 @@ class _Sharing:
                 tier += [place for place in places if self._is_telling[place]]
         return {priority: sorted(places) for priority, places in tiers.items()}
 
-    def _fill_floors(self) -> None:
+    def _fill_floors(self, ledger: Ledger) -> None:
         for source in sorted(Source, key=lambda source: self._profile.knobs(source).priority):
             if floor := self._floor(source):
                 limits = [floor] * len(self._forms)
-                self.ledger.offer(self._within_floor(source, floor), f"floor of {source}", self._forms, limits)
+                ledger.offer(self._within_floor(source, floor, ledger), f"floor of {source}", self._forms, limits)
 
-    def _within_floor(self, source: Source, floor: int) -> Iterator[int]:
+    def _within_floor(self, source: Source, floor: int, ledger: Ledger) -> Iterator[int]:
         """Yield a source's items that its floor may hold, until not even the smallest fits what is left of it."""
         small = [place for place in self._places[source] if self._first_tokens[place] <= floor]
         least = min((self._first_tokens[place] for place in small), default=0)
         for place in small:
-            if floor - self.ledger.spent[source] < least:
+            if floor - ledger.spent[source] < least:
                 return
             if self._is_first_of_kin(place):
                 yield place
+
+    def _floors_tokens(self) -> int:
+        """Return what all floors together will take, found by filling them from a pool without end."""
+        if not self._wanted.older or not any(self._floor(source) for source in Source):
+            return 0
+        ledger = _opened(self._wanted, NO_LIMIT)
+        self._fill_floors(ledger)
+        return sum(ledger.spent.values())
 
     def _offer(self, places: Iterable[int], asked: str) -> None:
         self.ledger.offer(places, asked, self._forms, self._limits)
@@ -172,18 +178,6 @@ class _Sharing:
             self.older_count += 1
             self.ledger.show([turn.id for turn in unit.turns], unit.tokens)
 
-    def _owed_tokens(self) -> int:
-        """Return what floors may still claim: of each source its floor, or all that it offers where that is less."""
-        prices, pieces = self._wanted.stock.prices, self._wanted.stock.pieces
-        owed = 0
-        for source, places in self._places.items():
-            if places and (floor := self._floor(source)):
-                groups = {pieces.groups[place] for place in places}
-                offered = sum(self._first_tokens[place] for place in places)
-                offered += sum(prices.headers[group] for group in groups) + prices.fences[pieces.blocks[places[0]]]
-                owed += max(0, min(floor, offered) - self.ledger.spent[source])
-        return owed
-
     def _floor(self, source: Source) -> int:
         knobs = self._profile.knobs(source)
         return min(knobs.floor_tokens, _limit(knobs.ceiling_tokens))
@@ -212,6 +206,13 @@ class _Sharing:
         source = self._wanted.stock.items[place].source
         is_late = source is Source.THREAD or not self._is_telling[place]
         return (_LAST_TIER if is_late else self._profile.knobs(source).priority, place)
+
+
+def _opened(wanted: Wanted, pool_tokens: int) -> Ledger:
+    """Return a ledger in which only the last exchange is in view."""
+    ledger = Ledger(wanted.stock, pool_tokens)
+    ledger.show(wanted.exchange.whole_turn_ids, 0)
+    return ledger
 
 
 def _limit(ceiling_tokens: int | None) -> int:

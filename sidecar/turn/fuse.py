@@ -24,15 +24,18 @@ def order(items: Sequence[Item], profile: Profile) -> list[Item]:
 
     Where all is pooled, priority breaks ties. Equals go by rank, then as they stand in `items`.
     """
-    ranked = sorted(items, key=_rank)
-    scores = relevances(ranked)
-    if not _all_tell(ranked, scores):
-        scores = _fused_ranks(ranked)
+    ranked, scores = _scored(items)
     if profile.allocation is Allocation.POOLED:
         priorities = {source: profile.knobs(source).priority for source in Source}
         keys = [(-score, priorities[item.source]) for item, score in zip(ranked, scores, strict=True)]
         return [ranked[place] for place in sorted(range(len(ranked)), key=keys.__getitem__)]
     return [ranked[place] for place in sorted(range(len(ranked)), key=scores.__getitem__, reverse=True)]
+
+
+def best(items: Sequence[Item], count: int) -> list[Item]:
+    """Return that many of the items, best first, whatever their priorities: who competes must not hang on them."""
+    ranked, scores = _scored(items)
+    return [ranked[place] for place in sorted(range(len(ranked)), key=scores.__getitem__, reverse=True)[:count]]
 
 
 def is_calibrated(items: Sequence[Item]) -> bool:
@@ -43,6 +46,13 @@ def is_calibrated(items: Sequence[Item]) -> bool:
 def relevances(items: Sequence[Item]) -> list[float]:
     """Return each item's relevance, 0 to 1; what is no number counts as 0."""
     return [told if 0.0 <= (told := item.relevance) <= 1.0 else float(1.0 < told < math.inf) for item in items]
+
+
+def _scored(items: Sequence[Item]) -> tuple[list[Item], list[float]]:
+    """Return the items by rank, and their scores."""
+    ranked = sorted(items, key=_rank)
+    scores = relevances(ranked)
+    return ranked, scores if _all_tell(ranked, scores) else _fused_ranks(ranked)
 
 
 def _all_tell(items: Sequence[Item], scores: Sequence[float]) -> bool:

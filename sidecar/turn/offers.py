@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sidecar.turn.fuse import order
+from sidecar.turn.fuse import best, order
 from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Status
 from sidecar.turn.profile import Profile
 
@@ -36,10 +37,14 @@ def gather(reports: Iterable[SourceReport], profile: Profile, seen_item_ids: fro
     for source in Source:
         ranked = _in_own_order(by_source.get(source, []))
         competing += _admitted(source, ranked, profile, seen_item_ids, refused)
-    ordered = order(competing, profile)
-    reason = f"past the {profile.max_items} items that the profile lets compete (max_items)"
-    refused += [Fate(item, Decision.BELOW_CUTOFF, reason) for item in ordered[profile.max_items :]]
-    return Offers(ordered[: profile.max_items], refused)
+    if len(competing) > profile.max_items:
+        chosen = best(competing, profile.max_items)
+        past = Counter(map(id, competing)) - Counter(map(id, chosen))
+        reason = f"past the {profile.max_items} items that the profile lets compete (max_items)"
+        places = {id(item): item for item in competing}
+        refused += [Fate(places[one], Decision.BELOW_CUTOFF, reason) for one in past.elements()]
+        competing = chosen
+    return Offers(order(competing, profile), refused)
 
 
 def _in_own_order(items: Sequence[Item]) -> list[Item]:

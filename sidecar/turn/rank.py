@@ -24,15 +24,20 @@ from store.texts import fold
 
 _MARKED_CHARS: Final = 2_000
 _MOST_TIMES, _MOST_NAMES = 2, 3
-_TIME = re.compile(
-    r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|week|weekend|month|year|morning|evening|recently|just|since"
-    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|november"
-    r"|december|gestern|heute|morgen|letzte[nrs]?|nächste[nrs]?|woche|monat|jahr|ontem|hoje|amanhã|passad[oa]|próxim[oa]|semana|mês"
-    r"|ano|ayer|hoy|mañana|pasad[oa]|año|hier|demain|dernier|dernière|semaine|mois|\d{4}|\d+(?:st|nd|rd|th))\b"
-    r"|昨日|今日|明日|先[週月]|今[週月年]|来[週月年]|去年|\d[年月日]",
-    re.IGNORECASE,
-)
-_NAME = re.compile(r"(?<=[a-z,'’] )[A-Z][a-z]+|\"[^\"]+\"")
+_TIME_WORDS: Final = """
+    yesterday today tomorrow tonight last next ago week weekend month year morning evening recently just since
+    monday tuesday wednesday thursday friday saturday sunday
+    january february march april may june july august september october november december
+    gestern heute morgen letzte letzten letzter letztes nächste nächsten nächster nächstes woche monat jahr
+    ontem hoje amanhã passado passada próximo próxima semana mês ano ayer hoy mañana pasado pasada año
+    hier demain dernier dernière semaine mois
+"""
+_TIMES: Final = frozenset(_TIME_WORDS.split())
+_TIME_UNSPACED = re.compile("昨日|今日|明日|先[週月]|今[週月年]|来[週月年]|去年|[0-9][年月日]")
+_ORDINALS: Final = ("st", "nd", "rd", "th")
+_WORD = re.compile(r"\w+")
+_MARKS: Final = ".,;:!?()[]…\"“”'’"
+
 _Matrix = NDArray[np.float64]
 
 
@@ -72,14 +77,11 @@ def rank(reading: Reading, candidates: Sequence[Candidate]) -> list[Ranked]:
         return []
     tables = [features(reading, candidates, part) for part in range(len(reading.parts))]
     logits = np.stack([_logits(table, candidates, part) for part, table in enumerate(tables)])
-    best = logits.argmax(axis=0)
+    best = np.stack(tables)[logits.argmax(axis=0), np.arange(len(candidates))]
     relevances = 1 / (1 + np.exp(-logits.max(axis=0)))
-    rows = [
-        dict(zip(NAMES, column, strict=True)) for column in np.stack(tables)[best, np.arange(len(candidates))].tolist()
-    ]
     return [
-        Ranked(round(relevance, 6), tuple((name, round(value, 4)) for name, value in row.items() if value))
-        for relevance, row in zip(relevances.tolist(), rows, strict=True)
+        Ranked(relevance, tuple(pair for pair in zip(NAMES, row, strict=True) if pair[1]))
+        for relevance, row in zip(relevances.round(6).tolist(), best.round(4).tolist(), strict=True)
     ]
 
 
@@ -124,10 +126,14 @@ def _subjects(reading: Reading, candidates: Sequence[Candidate]) -> dict[str, _M
     """Return who speaks, or of whom a fact speaks, when the question names one of those who speak here."""
     same = np.zeros(len(candidates))
     other = np.zeros(len(candidates))
+    # Who names everyone tells nothing by it.
+    is_telling = not reading.speakers <= reading.named
     for place, candidate in enumerate(candidates) if reading.named else ():
         about = _about(reading, candidate)
-        same[place] = bool(about & reading.named) and not reading.speakers <= reading.named
-        other[place] = bool(about) and not about & reading.named
+        if about:
+            is_same = not about.isdisjoint(reading.named)
+            same[place] = is_same and is_telling
+            other[place] = not is_same
     return {"same_speaker": same, "other_speaker": other}
 
 
@@ -136,8 +142,8 @@ def _about(reading: Reading, candidate: Candidate) -> frozenset[str]:
         return frozenset({_folded(candidate.speaker)}) if candidate.speaker else frozenset()
     if candidate.kind is Kind.PASSAGE:
         return frozenset()
-    words = _folded(candidate.text)
-    return frozenset(name for name in reading.speakers if re.search(rf"\b{re.escape(name)}\b", words))
+    words = f" {_folded(candidate.text)} "
+    return frozenset(name for name in reading.speakers if f" {name} " in words)
 
 
 def _written(reading: Reading, candidates: Sequence[Candidate]) -> dict[str, _Matrix]:
@@ -153,8 +159,9 @@ def _written(reading: Reading, candidates: Sequence[Candidate]) -> dict[str, _Ma
 
 
 def _nearness(reading: Reading, candidate: Candidate) -> float:
-    day = candidate.day
-    return 0.0 if day is None else max((period.nearness(day) for period in reading.periods), default=0.0)
+    if candidate.day is None or not reading.periods:
+        return 0.0
+    return max(period.nearness(candidate.day) for period in reading.periods)
 
 
 @lru_cache(maxsize=20_000)
@@ -162,17 +169,30 @@ def _marks(text: str) -> tuple[float, float, float, float]:
     """Return of a text its length (log of UTF-8 bytes), whether it asks, and its times and names, up to a few."""
     head = text[:_MARKED_CHARS]
     said = head.partition(" [")[0].rstrip()  # what was shared along with it stands in brackets
-    return (
-        float(np.log(max(8, len(text.encode(errors="replace"))))),
-        float(said.endswith(("?", "？"))),
-        float(min(_MOST_TIMES, sum(1 for _ in _TIME.finditer(head)))),
-        float(min(_MOST_NAMES, sum(1 for _ in _NAME.finditer(head)))),
-    )
+    times = 0 if head.isascii() else sum(1 for _ in _TIME_UNSPACED.finditer(head))
+    names, before = 0, "."
+    for written in head.split():
+        word = written.strip(_MARKS)
+        times += _is_time(word)
+        # A capital counts inside a sentence only.
+        names += word[:1].isupper() and word[1:2].islower() and (before[-1].islower() or before[-1] == ",")
+        before = written
+        if times >= _MOST_TIMES and names >= _MOST_NAMES:
+            break
+    length = np.log(max(8, len(text.encode(errors="replace"))))
+    return float(length), float(said.endswith(("?", "？"))), min(_MOST_TIMES, times), min(_MOST_NAMES, names)
+
+
+def _is_time(word: str) -> bool:
+    if word[:1].isdigit():
+        return (len(word) == 4 and word.isdigit()) or (word[-2:] in _ORDINALS and word[:-2].isdigit())
+    return word.lower() in _TIMES
 
 
 @lru_cache(maxsize=20_000)
 def _folded(text: str) -> str:
-    return fold(text[:_MARKED_CHARS])
+    """Return the words of a text as names are compared, one space apart."""
+    return " ".join(_WORD.findall(fold(text[:_MARKED_CHARS])))
 
 
 def _logits(table: _Matrix, candidates: Sequence[Candidate], part: int) -> _Matrix:

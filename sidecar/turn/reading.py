@@ -19,7 +19,7 @@ MAX_PARTS: Final = 4
 
 _LONG_WORDS = 40
 _HEAD_CHARS, _TAIL_CHARS = 8_000, 2_000  # of a pasted document, the ends say what is asked
-_MIN_NAME_CHARS = 4  # shorter words are one edit from too many others
+_LEAST_CHARS = 7  # of a name and its misspelling together: shorter ones are one edit from too many others
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+(?=\s|$|[^\x00-\x7f])|[.!?](?=\S)[^.!?。！？\n]*)*")
 _QUESTION = re.compile(r"[?？]\W*$|か[。\s]*$")
 _WRAPPING = re.compile(r"^(?:>.*|\s*\[[\d\s:.,/TZ+-]{8,}\])", re.MULTILINE)
@@ -121,8 +121,8 @@ def _named(text: str, speakers: Iterable[str]) -> dict[str, str]:
         word = fold(written)
         if word in known:
             named[written] = known[word]
-        elif written[:1].isupper() and len(word) >= _MIN_NAME_CHARS and word not in STOP_WORDS:
-            near = [name for name in known if len(name) >= _MIN_NAME_CHARS and is_one_edit(word, name)]
+        elif written[:1].isupper() and word not in STOP_WORDS:
+            near = [name for name in known if len(name) + len(word) >= _LEAST_CHARS and is_one_edit(word, name)]
             if near:
                 named[written] = known[near[0]]
     return named

@@ -81,9 +81,9 @@ async def site(settings: Settings) -> AsyncIterator[Site]:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared_site(migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
     """A sidecar served for all tests of a module that keep to tenants of their own."""
-    async with database_clone(migrated_template, "migrated") as dsn:
-        async with served(await ready(dsn, tmp_path_factory.mktemp("shared"))) as one:
-            yield one
+    home = tmp_path_factory.mktemp("shared")
+    async with database_clone(migrated_template, "migrated") as dsn, served(await ready(dsn, home)) as one:
+        yield one
 
 
 @pytest.fixture

@@ -153,8 +153,13 @@ async def refusal(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str, str]:
     """Return how the call was refused: its status, its reason, and the field or subject that it names."""
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await call
-    status = rpc_status.from_call(caught.value)
-    assert status is not None, "every refusal carries its details"
+    return (caught.value.code(), *detailed(caught.value))
+
+
+def detailed(error: grpc.aio.AioRpcError) -> tuple[str, str]:
+    """Return what a refusal's details say: the reason, and the field or subject."""
+    status = rpc_status.from_call(error)
+    assert status is not None, f"every refusal carries its details: {error!r}"
     reason, named = "", ""
     for detail in status.details:
         if detail.Is(ErrorInfo.DESCRIPTOR):
@@ -169,7 +174,7 @@ async def refusal(call: Awaitable[Any]) -> tuple[grpc.StatusCode, str, str]:
             failed = PreconditionFailure()
             detail.Unpack(failed)
             named = failed.violations[0].subject
-    return caught.value.code(), reason, named
+    return reason, named
 
 
 @asynccontextmanager

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
-from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 from sidecar.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.rpc.admin import SERVICE, AdminService
@@ -17,6 +16,7 @@ from sidecar.v1 import admin_pb2 as pb
 from store import tenants
 from store.postgres import Pools, tenant_scoped
 from store.scope import tenant_uuid
+from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 ACME = tenant_uuid("acme")
 

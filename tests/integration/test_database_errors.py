@@ -5,14 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.integration.notes import (
-    ADA,
-    CONFIG,
-    assert_clean,
-    dsn_fixture,
-    insert,
-    opened_fixture,
-)
 
 from store.errors import (
     AlreadyExists,
@@ -32,6 +24,14 @@ from store.postgres import (
     installation,
     open_pools,
     scoped,
+)
+from tests.integration.notes import (
+    ADA,
+    CONFIG,
+    assert_clean,
+    dsn_fixture,
+    insert,
+    opened_fixture,
 )
 
 FIXTURES = (

@@ -13,6 +13,12 @@ from pathlib import Path
 import asyncpg
 import pytest
 import uvloop
+
+from store import postmaster
+from store.binaries import server_account
+from store.embedded import EmbeddedPostgres
+from store.layout import Layout
+from store.locks import FileLock
 from tests.integration.server_use import (
     NewDir,
     NewUser,
@@ -29,12 +35,6 @@ from tests.integration.server_use import (
     wait_for_initdb,
     wait_until,
 )
-
-from store import postmaster
-from store.binaries import server_account
-from store.embedded import EmbeddedPostgres
-from store.layout import Layout
-from store.locks import FileLock
 
 FIXTURES = (
     new_user_fixture,

@@ -9,6 +9,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+
+from store import postmaster
+from store.embedded import EmbeddedPostgres, default_data_dir
+from store.errors import BinariesUnusable, DataDirectoryUnusable
+from store.layout import Layout
 from tests.integration.server_use import (
     IS_ROOT,
     NewDir,
@@ -22,11 +27,6 @@ from tests.integration.server_use import (
     new_user_fixture,
     serving_pid,
 )
-
-from store import postmaster
-from store.embedded import EmbeddedPostgres, default_data_dir
-from store.errors import BinariesUnusable, DataDirectoryUnusable
-from store.layout import Layout
 
 FIXTURES = (
     new_user_fixture,

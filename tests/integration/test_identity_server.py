@@ -14,7 +14,6 @@ from uuid import UUID
 
 import grpc
 import pytest
-from tests.integration.echo_site import ANN, BOB, ECHO, METHODS, Site, build_server, call, new_site, refusal, scope_of
 from google.rpc import error_details_pb2 as details
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
@@ -26,6 +25,7 @@ from sidecar.rpc.identity import Grant, IdentitySettings, Role
 from sidecar.rpc.listen import check_listen_address, prepare_socket_directory
 from store.errors import DatabaseUnavailable
 from store.scope import tenant_uuid
+from tests.integration.echo_site import ANN, BOB, ECHO, METHODS, Site, build_server, call, new_site, refusal, scope_of
 
 ROOT = Path(__file__).parents[2]
 

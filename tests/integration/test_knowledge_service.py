@@ -8,7 +8,6 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 from sidecar.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.ingest.errors import UnreadableDocument, UnsupportedFormat
@@ -19,6 +18,7 @@ from sidecar.v1 import knowledge_pb2 as pb
 from store import documents
 from store.postgres import Pools, tenant_scoped
 from store.scope import tenant_uuid
+from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 GUIDE = b"""# Ferry guide
 

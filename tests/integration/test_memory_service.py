@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
-from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 from sidecar.errors import NotFound, ScopeForbidden
 from sidecar.rpc.call import Call
@@ -15,6 +14,7 @@ from sidecar.rpc.fields import write_struct, write_time
 from sidecar.rpc.memory import SERVICE, MemoryService
 from sidecar.v1 import memory_pb2 as pb
 from store.postgres import Pools
+from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
-from tests.integration.echo_site import ANN, BOB, Site, build_server, call, new_site, refusal, scope_of
 
 from sidecar.rpc.identity import Grant, IdentitySettings, Role
 from store.scope import owner_uuid, tenant_uuid
+from tests.integration.echo_site import ANN, BOB, Site, build_server, call, new_site, refusal, scope_of
 
 
 class Authority:

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 from sidecar.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.rpc.admin import AdminService
@@ -19,6 +18,7 @@ from sidecar.v1 import admin_pb2, items_pb2
 from sidecar.v1 import profile_pb2 as pb
 from store.errors import VersionConflict
 from store.postgres import Pools
+from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 TEMPLATE, AGENT, SPACE = pb.PROFILE_LEVEL_TEMPLATE, pb.PROFILE_LEVEL_AGENT, pb.PROFILE_LEVEL_SPACE
 

@@ -16,12 +16,12 @@ from uuid import UUID
 
 import asyncpg
 import pytest
-from tests.integration.schema_rows import fill, tenant_tables
 
 from store import queries
 from store.postgres import Pools, scoped
 from store.queries import Connection, Query
 from store.scope import Scope
+from tests.integration.schema_rows import fill, tenant_tables
 
 ROWS = 4000
 SCOPE = Scope(UUID(int=1), UUID(int=1))

@@ -8,13 +8,13 @@ from uuid import UUID
 
 import asyncpg
 import pytest
-from tests.integration.schema_rows import INSTALLATION_TABLES, Table, fill, insert_of, tenant_tables
 
 from store import documents, memories, pages
 from store.errors import AccessRefused
 from store.postgres import Pools, Role, installation, scoped, tenant_scoped
 from store.queries import Connection
 from store.scope import Scope
+from tests.integration.schema_rows import INSTALLATION_TABLES, Table, fill, insert_of, tenant_tables
 
 MINE = Scope(UUID(int=1), UUID(int=11))
 HOUSEMATE = Scope(UUID(int=1), UUID(int=12))

@@ -33,7 +33,9 @@ def a_turn(number: int, *, role: str = "", tokens: int = 10, text: str = "") -> 
     return NewTurn(f"c{number}", said, text, NOW + timedelta(minutes=number), tokens, tokens + 1)
 
 
-async def append(pools: Pools, *turns: NewTurn, thread_id: str = "t", title: str = "", scope: Scope = SCOPE) -> Appended:
+async def append(
+    pools: Pools, *turns: NewTurn, thread_id: str = "t", title: str = "", scope: Scope = SCOPE
+) -> Appended:
     async with scoped(pools.background, scope) as connection:
         return await threads.append(connection, scope, ThreadToOpen(thread_id, title, "key-1"), turns, now=NOW)
 
