@@ -89,7 +89,11 @@ def _lines(scope: Scope, asked: Asked, prefix: str, values: dict[str, str]) -> I
 
 def _opening(scope: Scope, *, is_owners: bool) -> list[str]:
     """Return the statements that open the store's transaction; in a pipeline they are one round trip, as there."""
-    opened = scoped(_NO_POOL, scope, read_only=True) if is_owners else tenant_scoped(_NO_POOL, scope.tenant_id, read_only=True)
+    opened = (
+        scoped(_NO_POOL, scope, read_only=True)
+        if is_owners
+        else tenant_scoped(_NO_POOL, scope.tenant_id, read_only=True)
+    )
     return [f"{statement.strip()};" for statement in opened.opening.split(";") if statement.strip()]
 
 

@@ -37,15 +37,15 @@ class KnownCounts:
 
     def _counts(self, pieces: Sequence[str], encoding: EncodingName) -> list[int]:
         known = self._known.setdefault(encoding, _Generations(self._max_chars))
-        counts = [known.get(piece) for piece in pieces]
-        new = list({piece for piece, found in zip(pieces, counts, strict=True) if found is None})
-        if not new:
-            return [found or 0 for found in counts]
+        found = known.look_up(pieces)
+        if None not in found:
+            return [tokens or 0 for tokens in found]
+        new = list({piece for piece, tokens in zip(pieces, found, strict=True) if tokens is None})
         counted = dict(zip(new, count(new, encoding), strict=True))
         for piece, tokens in counted.items():
             if len(piece) <= _LONGEST_PIECE:
                 known.put(piece, tokens)
-        return [counted[piece] if found is None else found for piece, found in zip(pieces, counts, strict=True)]
+        return [counted[piece] if tokens is None else tokens for piece, tokens in zip(pieces, found, strict=True)]
 
 
 class _Generations:
@@ -57,17 +57,25 @@ class _Generations:
         self._young: dict[str, int] = {}
         self._old: dict[str, int] = {}
 
-    def get(self, piece: str) -> int | None:
-        found = self._young.get(piece)
-        if found is None and (found := self._old.get(piece)) is not None:
-            self.put(piece, found)
-        return found
+    def look_up(self, pieces: Sequence[str]) -> list[int | None]:
+        found = list(map(self._young.get, pieces))
+        if None not in found:
+            return found
+        return [
+            self._from_old(piece) if tokens is None else tokens for piece, tokens in zip(pieces, found, strict=True)
+        ]
 
     def put(self, piece: str, tokens: int) -> None:
         self._young[piece] = tokens
         self._chars += len(piece)
         if self._chars > self._max_chars:
             self._young, self._old, self._chars = {}, self._young, 0
+
+    def _from_old(self, piece: str) -> int | None:
+        tokens = self._old.get(piece)
+        if tokens is not None:
+            self.put(piece, tokens)
+        return tokens
 
 
 def _cut(text: str, pieces: list[str]) -> int:

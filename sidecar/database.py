@@ -17,8 +17,6 @@ from store import keys, migrate
 from store.embedded import EmbeddedPostgres
 from store.postgres import PoolsConfig, check_server, direct
 
-_TURN_ACQUIRE_S = 0.2  # below a local source's deadline, so that a full pool is told apart from a slow query
-
 
 @dataclass(frozen=True, slots=True)
 class Database:
@@ -77,7 +75,6 @@ def pools_config(settings: Settings) -> PoolsConfig:
     """Return the pools' sizes as the settings say."""
     return PoolsConfig(
         turn_connections=settings.turn_pool_size,
-        turn_acquire_deadline_s=_TURN_ACQUIRE_S,
         background_connections=settings.background_pool_size,
         statement_cache_size=settings.statement_cache_size,
     )

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from store import receipts
-from store.errors import DatabaseUnavailable, StoreError
+from store.errors import ConstraintViolated, DatabaseUnavailable, StoreError, UnstorableValue
 from store.postgres import Pool, installation, scoped, tenant_scoped
 from store.receipts import NewReceipt
 from store.scope import Scope
@@ -89,10 +89,22 @@ class Recorder:
         for scope, group in by_scope.items():
             try:
                 await self._write_group(scope, group)
+            except (UnstorableValue, ConstraintViolated):
+                for receipt in group:  # one of them is to blame, not its neighbours
+                    await self._write_or_drop(scope, [receipt])
             except StoreError as error:
-                log.warning("receipts_dropped", extra={"count": len(group), "error": type(error).__name__})
-                for receipt in group:
-                    self._drop((scope, receipt.receipt_id))
+                self._drop_group(scope, group, error)
+
+    async def _write_or_drop(self, scope: Scope, group: Sequence[NewReceipt]) -> None:
+        try:
+            await self._write_group(scope, group)
+        except StoreError as error:
+            self._drop_group(scope, group, error)
+
+    def _drop_group(self, scope: Scope, group: Sequence[NewReceipt], error: StoreError) -> None:
+        log.warning("receipts_dropped", extra={"count": len(group), "error": type(error).__name__})
+        for receipt in group:
+            self._drop((scope, receipt.receipt_id))
 
     async def _write_group(self, scope: Scope, group: Sequence[NewReceipt]) -> None:
         """Write one owner's receipts, again and again while the database is away: meanwhile the queue fills, and drops."""

@@ -160,5 +160,13 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _memory(row: Any) -> Memory:
-    names = ("memory_id", "text", "occurred_at", "document_id", "metadata", "created_at", "updated_at")
-    return Memory(**{name: row[name] for name in names}, turn_ids=tuple(row["turn_ids"]))
+    return Memory(
+        row["memory_id"],
+        row["text"],
+        row["occurred_at"],
+        row["document_id"],
+        row["metadata"],
+        tuple(row["turn_ids"]),
+        row["created_at"],
+        row["updated_at"],
+    )

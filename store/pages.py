@@ -204,8 +204,7 @@ def _scope_key(scope: Scope) -> dict[str, UUID]:
 
 
 def _head(row: Any) -> PageHead:
-    names = ("page_id", "type", "slug", "title", "summary", "last_compiled_at")
-    return PageHead(*(row[name] for name in names))
+    return PageHead(row["page_id"], row["type"], row["slug"], row["title"], row["summary"], row["last_compiled_at"])
 
 
 def _found_section(row: Any) -> FoundSection:

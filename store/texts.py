@@ -26,6 +26,7 @@ MAX_SIGNED_CHARS = 200_000
 _READ_WORDS = 4_000
 _CHUNK_CHARS = 1 << 18
 _FORMAT = 1
+_WITH_BANDS, _WITHOUT_BANDS = struct.Struct(f">B{2 + BANDS}Q"), struct.Struct(">B2Q")
 _SPACES = re.compile(r"\s+")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff々〆\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -52,16 +53,17 @@ class Signature:
 
     def pack(self) -> bytes:
         """Return the signature as stored: a version byte, then 64-bit words."""
-        return struct.pack(f">B{2 + len(self.bands)}Q", _FORMAT, self.text_key, self.guard, *self.bands)
+        packing = _WITH_BANDS if self.bands else _WITHOUT_BANDS
+        return packing.pack(_FORMAT, self.text_key, self.guard, *self.bands)
 
     @classmethod
     def unpack(cls, packed: bytes) -> Signature:
         """Return the signature that `pack` stored. Raises InvalidSignature."""
-        count = len(packed) // 8
-        if len(packed) % 8 != 1 or packed[0] != _FORMAT or count not in {2, 2 + BANDS}:
+        packing = _WITH_BANDS if len(packed) == _WITH_BANDS.size else _WITHOUT_BANDS
+        if len(packed) != packing.size or packed[0] != _FORMAT:
             raise InvalidSignature
-        text_key, guard, *rest = struct.unpack(f">{count}Q", packed[1:])
-        return cls(text_key, guard, tuple(rest))
+        words = packing.unpack(packed)
+        return cls(words[1], words[2], words[3:])
 
 
 def text_hash(text: str) -> bytes:

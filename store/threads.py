@@ -242,13 +242,20 @@ def _key(scope: Scope, thread_id: str) -> dict[str, object]:
 
 
 def _turn(row: Any) -> StoredTurn:
-    counts = {"o200k_tokens": row["o200k_tokens"], "cl100k_tokens": row.get("cl100k_tokens", 0)}
-    return StoredTurn(**_said(row), parts=tuple(row["parts"]), **counts)
+    return StoredTurn(*_said(row), tuple(row["parts"]), row["o200k_tokens"], row.get("cl100k_tokens", 0))
 
 
 def _found(row: Any) -> StoredTurn:
-    return StoredTurn(**_said(row), signature=Signature.unpack(row["signature"]))
+    return StoredTurn(*_said(row), signature=Signature.unpack(row["signature"]))
 
 
-def _said(row: Any) -> dict[str, Any]:
-    return {name: row[name] for name in ("turn_id", "client_turn_id", "position", "role", "speaker", "text", "said_at")}
+def _said(row: Any) -> tuple[UUID, str, int, str, str, str, datetime]:
+    return (
+        row["turn_id"],
+        row["client_turn_id"],
+        row["position"],
+        row["role"],
+        row["speaker"],
+        row["text"],
+        row["said_at"],
+    )

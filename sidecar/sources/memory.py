@@ -33,13 +33,13 @@ def _item(found: memories.FoundMemory, rank: int, lead_lines: int) -> Item:
         text=memory.text,
         rank=rank,
         relevance=found.coverage,
-        header=f"Remembered, {memory.occurred_at:%Y-%m-%d}",
+        header=f"Remembered, {memory.occurred_at.date()}",
         lead=lead(memory.text, lead_lines),
         provenance=(
             Ref("memory", memory.memory_id, memory.document_id),
-            *(Ref("turn", one) for one in memory.turn_ids),
+            *[Ref("turn", one) for one in memory.turn_ids],
         ),
-        stands_for=tuple(f"turn:{turn_id}" for turn_id in memory.turn_ids),
+        stands_for=tuple([f"turn:{turn_id}" for turn_id in memory.turn_ids]),
         at=memory.occurred_at,
         signature=found.signature,
     )

@@ -44,7 +44,7 @@ def _item(found: threads.FoundTurn, rank: int) -> Item:
         text=f"{turn.speaker or turn.role}: {turn.text}",
         rank=rank,
         relevance=found.coverage,
-        header=f"Earlier in this thread, {turn.said_at:%Y-%m-%d}",
+        header=f"Earlier in this thread, {turn.said_at.date()}",
         provenance=(Ref("turn", str(turn.turn_id), f"turn {turn.position}"),),
         at=turn.said_at,
         signature=turn.signature,

@@ -38,93 +38,108 @@ REFUSALS = {
     grpc.StatusCode.ABORTED,
 }
 TENANT = "fuzzed"
-KNOWN = [
-    TENANT,
-    "mara",
-    "assistant",
-    THREAD,
-    "handbook",
-    "boats.md",
-    "boat-dock",
-    "default",
-    MODEL,
-    QUESTION,
-    "u0",
-    "user",
-]
-ODD = [
-    "\0",
-    "\n",
-    " ",
-    "x" * 201,
-    "x" * 20_001,
-    "../..",
-    "a/b.pdf",
-    "a.html",
-    "a.md",
-    "é" * 100,
-    "\ue000\uffff",
-    "%s {0} $1 '",
-]
-EDGES = {
-    "int32": [0, 1, -1, 2, 64, 1000, 2**31 - 1, -(2**31)],
-    "int64": [0, 1, -1, 2**62, -(2**62), 253_402_300_799, 253_402_300_800, -62_135_596_800, -62_135_596_801],
-    "double": [0.0, 0.5, 1.0, -1.0, 1e308, float("nan"), float("inf"), -float("inf")],
-    "bytes": [
-        b"",
-        b"# Boats\n\nA boat.",
+TAME: dict[int, list[Any]] = {
+    FieldDescriptor.TYPE_STRING: [
+        "",
+        TENANT,
+        "mara",
+        "assistant",
+        THREAD,
+        "handbook",
+        "boats.md",
+        "boat-dock",
+        "default",
+        MODEL,
+        QUESTION,
+        "u0",
+        "user",
+    ],
+    FieldDescriptor.TYPE_BYTES: [b"", b"# Boats\n\nA boat."],
+    FieldDescriptor.TYPE_INT32: [0, 1, 64, 1000],
+    FieldDescriptor.TYPE_INT64: [0, 1_790_000_000],
+    FieldDescriptor.TYPE_DOUBLE: [0.0, 0.5, 1.0],
+    FieldDescriptor.TYPE_BOOL: [False, True],
+}
+ODD: dict[int, list[Any]] = {
+    FieldDescriptor.TYPE_STRING: [
+        "\x00",
+        "\n",
+        " ",
+        "x" * 201,
+        "x" * 20001,
+        "../..",
+        "//",
+        "a/b.pdf",
+        "a.html",
+        "é" * 100,
+        "\ue000\uffff",
+        "%s {0} $1 '",
+        "00000000-0000-0000-0000-000000000000",
+        "WyJhIiwxXQ",
+    ],
+    FieldDescriptor.TYPE_BYTES: [
         b"%PDF-1.7\n%%EOF",
         b"\xff\xfe\x00",
         b"PK\x03\x04",
         b"<html><body>" * 50,
         b"x" * 70_000,
     ],
+    FieldDescriptor.TYPE_INT32: [-1, 2, 10_001, 2**31 - 1, -(2**31)],
+    FieldDescriptor.TYPE_INT64: [
+        -1,
+        2**62,
+        -(2**62),
+        253_402_300_799,
+        253_402_300_800,
+        -62_135_596_800,
+        -62_135_596_801,
+    ],
+    FieldDescriptor.TYPE_DOUBLE: [-1.0, 1e308, float("nan"), float("inf"), -float("inf")],
+    FieldDescriptor.TYPE_BOOL: [False, True],
 }
-LABELS = {
-    FieldDescriptor.TYPE_INT32: "int32",
-    FieldDescriptor.TYPE_INT64: "int64",
-    FieldDescriptor.TYPE_DOUBLE: "double",
-}
-
-texts = st.one_of(st.just(""), st.sampled_from(KNOWN), st.sampled_from(ODD), st.text(max_size=20))
+texts = st.one_of(
+    st.sampled_from([*TAME[FieldDescriptor.TYPE_STRING], *ODD[FieldDescriptor.TYPE_STRING]]), st.text(max_size=20)
+)
 objects = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.sampled_from(EDGES["double"]), texts),
+    st.one_of(st.none(), st.booleans(), st.sampled_from(ODD[FieldDescriptor.TYPE_DOUBLE]), texts),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(texts, inner, max_size=3)),
     max_leaves=8,
 )
 
 
-def values(field: FieldDescriptor, depth: int) -> st.SearchStrategy[Any]:
-    """Return what a field may be set to: mostly what could be meant, often at its edges or beyond."""
-    if field.type == FieldDescriptor.TYPE_MESSAGE:
-        return messages(field.message_type, depth + 1)
-    if field.type == FieldDescriptor.TYPE_ENUM:
-        return st.one_of(st.sampled_from([one.number for one in field.enum_type.values]), st.sampled_from([-1, 99]))
-    if field.type == FieldDescriptor.TYPE_STRING:
-        return texts
-    if field.type == FieldDescriptor.TYPE_BYTES:
-        return st.one_of(st.sampled_from(EDGES["bytes"]), st.binary(max_size=50))
-    if field.type == FieldDescriptor.TYPE_BOOL:
-        return st.booleans()
-    return st.sampled_from(EDGES[LABELS[field.type]])
+def values(field: FieldDescriptor, depth: int, *, is_tame: bool) -> st.SearchStrategy[Any]:
+    """Return what a field may be set to: what could be meant, or else at its edges and beyond."""
+    if field.message_type is not None:
+        return messages(field.message_type, depth + 1, is_tame=is_tame)
+    if field.enum_type is not None:
+        numbers: list[int] = [one.number for one in field.enum_type.values]
+        return st.sampled_from(numbers if is_tame else [*numbers, -1, 99])
+    tame = st.sampled_from(TAME[field.type])
+    if is_tame:
+        return tame
+    odd = st.one_of(tame, st.sampled_from(ODD[field.type]))
+    return st.one_of(odd, st.text(max_size=20)) if field.type == FieldDescriptor.TYPE_STRING else odd
 
 
 @st.composite
-def messages(draw: st.DrawFn, descriptor: Descriptor, depth: int = 0) -> Message:
-    """Return a message of the type with some of its fields set."""
+def messages(draw: st.DrawFn, descriptor: Descriptor, depth: int = 0, *, is_tame: bool = False) -> Message:
+    """Return a message of the type with some of its fields set: all tame, all but one, or none."""
     message = GetMessageClass(descriptor)()
     if descriptor.full_name == "google.protobuf.Struct":
-        message.update(draw(st.dictionaries(texts, objects, max_size=4)))  # type: ignore[attr-defined]
+        message.update({} if is_tame else draw(st.dictionaries(texts, objects, max_size=4)))  # type: ignore[attr-defined]
         return message
-    for field in descriptor.fields:
-        if depth > 3 or not draw(st.booleans()):
+    names = [field.name for field in descriptor.fields]
+    odd = set() if is_tame else draw(st.one_of(st.just(set(names)), st.sampled_from([{name} for name in names])))
+    for field in descriptor.fields if depth < 4 else ():
+        if not draw(st.booleans()) and field.name not in odd:
             continue
+        value = values(field, depth, is_tame=field.name not in odd)
         if field.is_repeated:
-            getattr(message, field.name).extend(draw(st.lists(values(field, depth), max_size=3)))
+            getattr(message, field.name).extend(draw(st.lists(value, max_size=3)))
         elif field.type == FieldDescriptor.TYPE_MESSAGE:
-            getattr(message, field.name).CopyFrom(draw(values(field, depth)))
+            getattr(message, field.name).CopyFrom(draw(value))
         else:
-            setattr(message, field.name, draw(values(field, depth)))
+            setattr(message, field.name, draw(value))
     return message
 
 

@@ -1,0 +1,180 @@
+"""An embedder keeps its promises whatever encoder stands behind it; and the one of the default install is what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import threading
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import numpy as np
+import pytest
+
+from models import minilm
+from models.embedding import QUESTION_TEXTS, Embedder, Encoder, LocalEmbedder, Vectors
+from models.errors import EmbedderClosed, EmbedderUnusable
+from models.minilm import MiniLM
+
+
+class HashEncoder:
+    """Vectors from a hash of the text; counts what it computes, and waits while it is held."""
+
+    name = "hash"
+    dimensions = 8
+
+    def __init__(self) -> None:
+        self.runs: list[list[str]] = []
+        self.go = threading.Event()
+        self.go.set()
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        self.go.wait()
+        self.runs.append(list(texts))
+        if "fail" in texts:
+            raise EmbedderUnusable("asked to")
+        rows = [np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)[:8] + 1.0 for text in texts]
+        return np.stack([row / np.linalg.norm(row) for row in rows]).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def real() -> MiniLM:
+    return MiniLM()
+
+
+@pytest.fixture
+def fake() -> HashEncoder:
+    return HashEncoder()
+
+
+@pytest.fixture(params=["fake", "real"])
+def encoder(request: pytest.FixtureRequest) -> Encoder:
+    chosen: Encoder = request.getfixturevalue(request.param)
+    return chosen
+
+
+@pytest.fixture
+def embedder(encoder: Encoder) -> Iterator[LocalEmbedder]:
+    made = LocalEmbedder(encoder)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+async def held(fake: HashEncoder) -> AsyncIterator[LocalEmbedder]:
+    """An embedder whose threads wait until `fake.go` is set."""
+    made = LocalEmbedder(fake)
+    fake.go.clear()
+    yield made
+    fake.go.set()
+    made.close()
+
+
+async def test_one_vector_of_length_one_a_text_in_order(embedder: Embedder) -> None:
+    texts = ["a ship", "a boat", "", "船", "a ship"]
+    vectors = await embedder.embed(texts)
+    assert vectors.shape == (5, embedder.dimensions)
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    assert np.array_equal(vectors[0], vectors[4])
+    assert not np.array_equal(vectors[0], vectors[1])
+
+
+async def test_a_text_has_one_vector_whatever_stands_beside_it(encoder: Encoder) -> None:
+    alone, among = LocalEmbedder(encoder), LocalEmbedder(encoder)
+    one = await alone.embed(["the tide tables"])
+    many = await among.embed(["the tide tables", *(f"{number} " + "word " * number for number in range(20))])
+    assert np.allclose(one[0], many[0], atol=1e-5)
+    alone.close()
+    among.close()
+
+
+async def test_no_texts_no_vectors(embedder: Embedder) -> None:
+    assert (await embedder.embed([])).shape == (0, embedder.dimensions)
+
+
+async def test_a_text_asked_again_or_at_once_is_computed_once(fake: HashEncoder, held: LocalEmbedder) -> None:
+    asked = [asyncio.create_task(held.embed(["one", "two"])) for _ in range(5)]
+    await asyncio.sleep(0)
+    fake.go.set()
+    answers = await asyncio.gather(*asked)
+    again = await held.embed(["two", "one"])
+    assert sum(run.count("one") for run in fake.runs) == 1
+    assert all(np.array_equal(answer, again[::-1]) for answer in answers)
+
+
+async def test_only_the_last_vectors_are_remembered(fake: HashEncoder) -> None:
+    embedder = LocalEmbedder(fake, capacity=2)
+    for text in ("one", "two", "three", "two", "one"):
+        await embedder.embed([text])
+    embedder.close()
+    assert [run[0] for run in fake.runs] == ["one", "two", "three", "one"]
+
+
+async def test_a_question_does_not_wait_for_documents() -> None:
+    gates = {"document": threading.Event(), "question": threading.Event()}
+
+    class Gated(HashEncoder):
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            gates[texts[0].split()[0]].wait()
+            return super().encode(texts)
+
+    embedder = LocalEmbedder(Gated())
+    documents = asyncio.create_task(embedder.embed([f"document {number}" for number in range(QUESTION_TEXTS + 1)]))
+    await asyncio.sleep(0)
+    gates["question"].set()
+    await embedder.embed(["question"])
+    assert not documents.done()
+    gates["document"].set()
+    await documents
+    embedder.close()
+
+
+async def test_who_gives_up_takes_nothing_from_the_others(fake: HashEncoder, held: LocalEmbedder) -> None:
+    leaving = asyncio.create_task(held.embed(["shared"]))
+    staying = asyncio.create_task(held.embed(["shared"]))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    fake.go.set()
+    assert (await staying).shape == (1, 8)
+
+
+async def test_a_failure_reaches_those_who_asked_and_nobody_after(fake: HashEncoder) -> None:
+    embedder = LocalEmbedder(fake)
+    with pytest.raises(EmbedderUnusable):
+        await embedder.embed(["fail"])
+    assert (await embedder.embed(["well"])).shape == (1, 8)
+    embedder.close()
+
+
+async def test_a_closed_embedder_says_so_to_those_who_wait_and_those_who_come(held: LocalEmbedder) -> None:
+    waiting = asyncio.create_task(held.embed(["never"]))
+    await asyncio.sleep(0)
+    held.close()
+    with pytest.raises(EmbedderClosed):
+        await waiting
+    with pytest.raises(EmbedderClosed):
+        await held.embed(["late"])
+
+
+def test_what_means_the_same_is_near(real: MiniLM) -> None:
+    runway, strip, fruit = real.encode(["How long is the runway?", "The landing strip measures 3 km", "I like bananas"])
+    assert runway @ strip > 0.45
+    assert runway @ fruit < 0.15
+
+
+def test_only_the_first_256_tokens_count(real: MiniLM) -> None:
+    one, other = real.encode(["word " * 254 + "apple", "word " * 254 + "orange"])
+    assert np.allclose(one, other, atol=1e-6)
+    one, other = real.encode(["word " * 253 + "apple", "word " * 253 + "orange"])
+    assert not np.allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("text", ["\0", "\ud800", "x" * 1_000_000, " " * 1_000_000, "👩‍👩‍👧" * 10_000, "字" * 100_000])
+def test_any_text_has_a_vector(real: MiniLM, text: str) -> None:
+    assert np.isclose(np.linalg.norm(real.encode([text])[0]), 1, atol=1e-5)
+
+
+def test_an_altered_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm, "_SHA256", dict.fromkeys(minilm._SHA256, "0" * 64))
+    with pytest.raises(EmbedderUnusable, match="wrong sha256"):
+        MiniLM()

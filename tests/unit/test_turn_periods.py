@@ -1,0 +1,79 @@
+"""Times that a question names, and the days that fit them."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.turn.periods import named_in
+
+TODAY = date(2026, 11, 21)
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last"),
+    [
+        ("on May 3, 2023", "2023-05-03", "2023-05-03"),
+        ("on the 3rd of May 2023", "2023-05-03", "2023-05-03"),
+        ("am 3. Mai 2023", "2023-05-03", "2023-05-03"),
+        ("a 3 de maio de 2023", "2023-05-03", "2023-05-03"),
+        ("vers le 3 mai 2023", "2023-05-03", "2023-05-03"),
+        ("2023年5月3日に", "2023-05-03", "2023-05-03"),
+        ("since 2023-05-03", "2023-05-03", "2023-05-03"),
+        ("in July 2023", "2023-07-01", "2023-07-31"),
+        ("back in 2022", "2022-01-01", "2022-12-31"),
+        ("yesterday", "2026-11-20", "2026-11-20"),
+        ("最後は昨日", "2026-11-20", "2026-11-20"),
+        ("letzte Woche", "2026-11-09", "2026-11-15"),
+        ("no mês passado", "2026-10-01", "2026-10-31"),
+        ("two weeks ago", "2026-11-04", "2026-11-10"),
+    ],
+)
+def test_a_time_is_read_as_days(text: str, first: str, last: str) -> None:
+    (period,) = named_in(text, TODAY)
+    assert (period.first.isoformat(), period.last.isoformat()) == (first, last)
+
+
+@pytest.mark.parametrize(
+    "text", ["may I ask?", "did we march there", "version 3.5 of 20 parts", "99 May", "31 February 2023"]
+)
+def test_what_is_no_time_is_none(text: str) -> None:
+    assert named_in(text, TODAY) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "day", "nearness"),
+    [
+        ("on May 3, 2023", "2023-05-03", 2.0),
+        ("on May 3, 2023", "2023-05-05", 2.0),
+        ("on May 3, 2023", "2023-05-10", 1.0),
+        ("on May 3, 2023", "2023-05-02", 0.0),
+        ("on May 3, 2023", "2024-05-03", 0.0),
+        ("on May 3", "2023-05-03", 2.0),
+        ("on May 3", "2024-05-03", 2.0),
+        ("in August", "2023-08-31", 1.0),
+        ("in August", "2023-09-10", 0.4),
+        ("in August", "2023-07-31", 0.0),
+        ("in December", "2024-01-05", 0.4),
+    ],
+)
+def test_people_tell_of_a_time_while_it_lasts_and_soon_after(text: str, day: str, nearness: float) -> None:
+    (period,) = named_in(text, TODAY)
+    assert period.nearness(date.fromisoformat(day)) == nearness
+
+
+@given(st.text(max_size=80), st.dates(min_value=date(1000, 1, 1)))
+def test_any_text_on_any_day_names_a_few_periods_at_most(text: str, today: date) -> None:
+    periods = named_in(f"{text} in May, on 2024-02-29, last month {text}", today)
+    assert len(periods) <= 4
+    assert all(period.first <= period.last for period in periods)
+
+
+@given(st.dates(min_value=date(1950, 1, 1), max_value=date(2090, 1, 1)))
+def test_a_date_without_a_year_fits_that_day_of_every_year(day: date) -> None:
+    (period,) = named_in(f"on {day:%B} {day.day}", TODAY.replace(month=1, day=1))
+    years_later = [day + timedelta(round(365.25 * years)) for years in range(-3, 4)]
+    assert all(max(period.nearness(near), period.nearness(near + timedelta(1))) == 2.0 for near in years_later)

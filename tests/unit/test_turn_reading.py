@@ -1,0 +1,116 @@
+"""What a message asks, whom it names, and what is courtesy."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.turn.reading import MAX_PARTS, Reading, is_one_edit, read
+
+TODAY = date(2026, 11, 21)
+SPEAKERS = ("Caroline", "João Silva", "Sam")
+
+
+def reading(message: str) -> Reading:
+    return read(message, speakers=SPEAKERS, today=TODAY)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Hi there! I hope you are doing well. Could you please tell me, if you happen to remember: {} Thanks so much!",
+        "[2026-11-02 14:03] User: {}\n\nPlease answer concisely. If you don't know the answer, say so.",
+        "> an older message\nOk, do you remember {}",
+        "Olá! {} Obrigado pela ajuda.",
+    ],
+)
+def test_courtesies_do_not_change_what_is_asked(message: str) -> None:
+    question = "where did we leave the spare key?"
+    assert reading(message.format(question)).parts[0].words == reading(question).parts[0].words
+
+
+@pytest.mark.parametrize("message", ["Thanks!", "Hello", "Please answer in one word."])
+def test_a_message_of_courtesies_only_stays_what_it_is(message: str) -> None:
+    assert reading(message).parts[0].text == message
+
+
+def test_two_questions_are_asked_apart_and_together() -> None:
+    texts = [part.text for part in reading("What did the plumber cost? Where does the invoice lie?").parts]
+    assert texts[1:] == ["What did the plumber cost?", "Where does the invoice lie?"]
+    assert "plumber" in texts[0]
+    assert "invoice" in texts[0]
+
+
+@pytest.mark.parametrize(
+    ("message", "second"),
+    [
+        ("What did the plumber cost and where does the invoice lie?", "where does the invoice lie?"),
+        ("Wann war der Umzug nach Leipzig und wer hat beim Tragen geholfen?", "wer hat beim Tragen geholfen?"),
+        ("Onde fica o hotel azul e quanto custa uma noite?", "quanto custa uma noite?"),
+        ("東京で何を食べましたか。京都に行ったのはいつですか。", "京都に行ったのはいつですか。"),
+    ],
+)
+def test_a_question_that_asks_two_things_is_split(message: str, second: str) -> None:
+    assert reading(message).parts[-1].text == second
+
+
+@pytest.mark.parametrize(
+    "message", ["Who went to the fair with Ana and Rui?", "How do I get in, and who must stay in?"]
+)
+def test_an_and_between_things_splits_nothing(message: str) -> None:
+    assert len(reading(message).parts) == 1
+
+
+def test_the_question_in_a_long_message_is_a_part_of_its_own() -> None:
+    message = f"{'The log says that all is well. ' * 20}Which port does the gateway use?"
+    assert reading(message).parts[-1].text == "Which port does the gateway use?"
+
+
+@pytest.mark.parametrize("written", ["Caroline", "caroline", "Caroline's", "Carolline", "Craoline", "Carolin"])
+def test_a_speaker_is_named_despite_a_slip(written: str) -> None:
+    found = reading(f"What did {written} paint last summer?")
+    assert found.named == {"caroline"}
+    assert "caroline" in found.words
+    assert "aro" not in found.parts[0].text
+
+
+@pytest.mark.parametrize("written", ["joao", "João", "Silva"])
+def test_any_part_of_a_name_names_it(written: str) -> None:
+    assert reading(f"Where does {written} work?").named == {"joao silva"}
+
+
+@pytest.mark.parametrize("message", ["Is it the same?", "What about Sue?", "Did Pam call?"])
+def test_words_near_a_short_name_name_nobody(message: str) -> None:
+    assert not reading(message).named
+
+
+def test_the_time_that_a_question_names_is_read() -> None:
+    assert reading("Where were we on 3 May 2025?").periods[0].first == date(2025, 5, 3)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read(message: str) -> None:
+    found = read(message, speakers=SPEAKERS, today=TODAY)
+    assert 1 <= len(found.parts) <= MAX_PARTS
+    assert found.named <= found.speakers
+
+
+@pytest.mark.parametrize(
+    "message", ["a" * 1_000_000, "? " * 500_000, ". " * 500_000, "a.b" * 300_000, "\ud800 what?", "\0"]
+)
+def test_hostile_messages_are_read_quickly(message: str) -> None:
+    assert reading(message).parts
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_one"),
+    [
+        ("anna", "anna", True), ("anna", "ana", True), ("anna", "hanna", True), ("anna", "anan", True), ("anna", "enna", True),
+        ("anna", "nana", True), ("anna", "hannah", False), ("anna", "naan", False), ("", "a", True), ("ab", "cd", False),
+    ],
+)  # fmt: skip
+def test_one_edit_is_a_letter_more_less_other_or_swapped(one: str, other: str, is_one: bool) -> None:
+    assert is_one_edit(one, other) is is_one_edit(other, one) is is_one
