@@ -12,7 +12,7 @@ demo: install  ## load real input, serve it, and show one turn's fitted context 
 	$(BIN)/sidecar demo
 
 test: install  ## every test but the long campaigns
-	$(BIN)/python -m pytest tests
+	$(BIN)/python -m pytest tests -q -n auto --dist loadfile
 
 check: install  ## style, types, arrows, proto
 	$(BIN)/ruff format --check .
@@ -23,7 +23,7 @@ check: install  ## style, types, arrows, proto
 	$(BIN)/buf breaking --against proto/released.binpb
 
 soak: install  ## the long campaigns, whole
-	$(BIN)/python -m pytest tests --soak --hypothesis-profile=soak
+	$(BIN)/python -m pytest tests -n auto --dist loadfile --soak --hypothesis-profile=soak
 
 bench: install  ## every benchmark
 	$(BIN)/python -m bench all
