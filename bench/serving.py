@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 
 import uvloop
 
-from sidecar.app import running
+from sidecar.app import calm_collector, running
 from sidecar.settings import Settings
 from sidecar.sources import ContextSource
 from sidecar.turn.items import Source
@@ -56,6 +56,7 @@ def _serve(settings: Settings, sources: dict[Source, ContextSource] | None, line
 
 async def _until_stopped(settings: Settings, sources: dict[Source, ContextSource] | None, line: Connection) -> None:
     async with running(settings, sources=sources) as app:
+        calm_collector()
         line.send(app.addresses[0])
         while await asyncio.to_thread(line.recv) != _STOP:
             usage = resource.getrusage(resource.RUSAGE_SELF)

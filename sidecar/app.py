@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import time
@@ -80,9 +81,20 @@ async def serve(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with running(settings) as app:
+        calm_collector()
         log.info("serving", extra={"addresses": list(app.addresses)})
         await stop.wait()
         log.info("draining", extra={"grace_s": settings.drain_grace_s})
+
+
+def calm_collector() -> None:
+    """Have Python's cyclic collector leave what was made so far alone, and look at the rest less often.
+
+    A turn makes ten thousand values and hardly a cycle; collecting every 700 of them took a tenth of the processor.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 @asynccontextmanager

@@ -69,6 +69,7 @@ class Load:
     def __init__(self, agent: Caller) -> None:
         self.answers: list[pb.Assembly] = []
         self._agent = agent
+        self._answered = asyncio.Condition()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -82,13 +83,14 @@ class Load:
     async def _ask(self) -> None:
         while True:
             self.answers.append(await assembled(self._agent))
+            async with self._answered:
+                self._answered.notify_all()
 
     async def until(self, holds: Callable[[pb.Assembly], bool]) -> None:
         """Wait until an answer that is yet to come holds."""
         seen = len(self.answers)
-        async with asyncio.timeout(PATIENCE_S):
-            while not any(map(holds, self.answers[seen:])):
-                await asyncio.sleep(0)  # answers tell nobody
+        async with asyncio.timeout(PATIENCE_S), self._answered:
+            await self._answered.wait_for(lambda: any(map(holds, self.answers[seen:])))
 
 
 def is_well(answer: pb.Assembly) -> bool:
@@ -164,12 +166,16 @@ async def stopped(server: EmbeddedPostgres) -> AsyncIterator[None]:
     connection = await asyncpg.connect(server.dsn)
     pids = [row["pid"] for row in await connection.fetch("SELECT pid FROM pg_stat_activity")]
     await connection.close()
-    parent = int(Path(f"/proc/{pids[0]}/stat").read_text().rpartition(")")[2].split()[1])
+    parent = _parent(pids[0])
     _signal([parent, *pids], signal.SIGSTOP)
     try:
         yield
     finally:
         _signal([*pids, parent], signal.SIGCONT)
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def _signal(pids: list[int], number: int) -> None:
