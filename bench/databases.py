@@ -18,7 +18,7 @@ async def own_database() -> AsyncIterator[tuple[Settings, Database]]:
     """Yield settings to serve with and the database they lead to: migrated, empty, and gone at the end."""
     # Straight under /tmp: the account that Postgres runs as may not pass a private temporary directory.
     root = Path(tempfile.mkdtemp(prefix="context-sidecar-bench-", dir="/tmp"))
-    root.chmod(0o755)  # noqa: ASYNC240  # nothing else runs yet
+    root.chmod(0o755)  # nothing else runs yet
     try:
         async with database.opened(Settings(data_dir=root / "pg")) as opened:
             served = Settings(

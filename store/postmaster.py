@@ -98,8 +98,8 @@ def launch(layout: Layout, programs: Programs, account: Account, *, settings: Ma
     with layout.log.open("ab") as output:
         log_start = output.tell()
         process = subprocess.Popen(  # noqa: S603  # our own program, no shell
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/", env=ENVIRONMENT,
-            start_new_session=True, **account.run_as,
+            account.command(*command), stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/",
+            env=ENVIRONMENT, start_new_session=True,
         )  # fmt: skip
     threading.Thread(target=process.wait, name="postgres-reaper", daemon=True).start()
     log.debug("embedded_postgres_launched", extra={"data_dir": str(layout.root), "pid": process.pid})
@@ -175,14 +175,16 @@ async def _run_initdb(pgdata: Path, programs: Programs, account: Account) -> Non
 
 
 def _initdb(pgdata: Path, programs: Programs, account: Account) -> subprocess.Popen[bytes]:
-    """Return initdb at work; not asyncio's kind of process, because uvloop's cannot change the user."""
+    """Return initdb at work."""
     # C.UTF-8 and not C: under C, letters beyond ASCII have no case and are no part of a trigram.
     provider = ["--locale-provider=builtin"] if programs.major >= 17 else []
     return subprocess.Popen(  # noqa: S603  # our own program, no shell
-        [str(programs.bin_dir / "initdb"), "-D", str(pgdata), "-U", "postgres", "--auth=trust", "--encoding=UTF8",
-         "--locale=C.UTF-8", *provider],
+        account.command(
+            str(programs.bin_dir / "initdb"), "-D", str(pgdata), "-U", "postgres", "--auth=trust", "--encoding=UTF8",
+            "--locale=C.UTF-8", *provider,
+        ),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/", env=ENVIRONMENT,
-        start_new_session=True, **account.run_as,
+        start_new_session=True,
     )  # fmt: skip
 
 

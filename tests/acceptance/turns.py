@@ -199,5 +199,5 @@ async def until(site: Site, counting: str, wanted: int) -> None:
 async def until_as_few_tasks_as(count: int) -> None:
     """Wait until no more tasks run than then."""
     async with asyncio.timeout(60):
-        while len(asyncio.all_tasks()) > count:  # noqa: ASYNC110  # tasks that end tell nobody
+        while len(asyncio.all_tasks()) > count:  # tasks that end tell nobody
             await asyncio.sleep(0)

@@ -179,7 +179,7 @@ def a_zombie() -> Iterator[int]:
 
 @contextlib.contextmanager
 def another_program(pgdata: Path) -> Iterator[int]:
-    process = subprocess.Popen(["/bin/sleep", "60"], **server_account(pgdata).run_as)
+    process = subprocess.Popen(server_account(pgdata).command("/bin/sleep", "60"))
     yield process.pid
     process.kill()
     process.wait()
