@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from sidecar.errors import MigrationsPending
 from sidecar.settings import Settings
+from sidecar.supervisor import Supervisor
 from store import keys, migrate
 from store.embedded import EmbeddedPostgres
 from store.postgres import PoolsConfig, check_server, direct
@@ -36,12 +36,12 @@ async def opened(settings: Settings) -> AsyncIterator[Database]:
     async with EmbeddedPostgres(settings.data_dir, bin_dir=settings.pg_bin) as embedded:
         database = Database(embedded.dsn, embedded.dsn, embedded)
         await bring_up_to_date(database)
-        watch = asyncio.create_task(embedded.keep_running())
+        supervisor = Supervisor()
+        supervisor.start("embedded_postgres", embedded.keep_running)
         try:
             yield database
         finally:
-            watch.cancel()
-            await asyncio.gather(watch, return_exceptions=True)
+            await supervisor.stop()
 
 
 async def bring_up_to_date(database: Database, *, dry_run: bool = False) -> migrate.Report:

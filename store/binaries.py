@@ -155,8 +155,9 @@ def _major(bin_dir: Path, account: Account) -> int:
     initdb = str(bin_dir / "initdb")  # of the two, the one that also needs the wheel's libraries
     try:
         run = subprocess.run(  # noqa: S603  # our own program, no shell
-            account.command(initdb, "--version"), capture_output=True, text=True, cwd="/", env=ENVIRONMENT, timeout=30
-        )
+            account.command(initdb, "--version"),
+            check=False, capture_output=True, text=True, cwd="/", env=ENVIRONMENT, timeout=30,
+        )  # fmt: skip
         if run.returncode == _NO_ACCESS:
             raise PermissionError
         run.check_returncode()

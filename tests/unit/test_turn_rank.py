@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from math import exp
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from sidecar.turn.evidence import Evidence
 from sidecar.turn.rank import NAMES, Candidate, Kind, rank
 from sidecar.turn.reading import Reading, read
-from sidecar.turn.weights import BY_VECTORS, BY_WORDS
+from sidecar.turn.weights import BY_VECTORS, BY_WORDS, Weights
 
 READING = read("When did Ana go to the sea in May 2025?", speakers=("Ana", "Rui"), today=date(2026, 11, 21))
 BEST = Evidence(1.0, 1.0, 1.0, 0.8, 0.3, 0.8)
@@ -93,6 +94,13 @@ def test_the_receipt_names_the_features_that_count() -> None:
     assert named["same_speaker"] == 1.0
     assert "other_speaker" not in named
     assert set(named) <= set(NAMES)
+
+
+@pytest.mark.parametrize(("evidence", "weights"), [(GOOD, BY_VECTORS), (Evidence(0.5, 0.6, 0.6), BY_WORDS)])
+def test_a_relevance_follows_from_the_features_by_the_weights_alone(evidence: Evidence, weights: Weights) -> None:
+    (ranked,) = rank(READING, [candidate(evidence, speaker="Rui")])
+    log_odds = weights.bias + sum(weights.of.get(name, 0.0) * value for name, value in ranked.features)
+    assert ranked.relevance == pytest.approx(1 / (1 + exp(-log_odds)), abs=1e-5)
 
 
 def test_every_weight_belongs_to_a_feature() -> None:
