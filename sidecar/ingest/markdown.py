@@ -147,7 +147,7 @@ def _table_rows(tokens: Iterator[Token]) -> Iterator[str]:
 
 def _words(token: Token) -> str:
     """Return the text of an inline token without its marks."""
-    return token.content if token.children is None else "".join(_pieces(token.children))
+    return "".join(_pieces(token.children)) if token.children else token.content
 
 
 def _pieces(children: Sequence[Token]) -> Iterator[str]:

@@ -144,3 +144,9 @@ def test_hostile_marks_take_linear_time(text: str) -> None:
 def test_the_rendered_page_is_what_is_chunked() -> None:
     chunks = chunk(read("guide.md", GUIDE), count=lambda texts: [len(text.split()) for text in texts])
     assert "".join("".join(one.text for one in chunks).split()) == "".join(read("guide.md", GUIDE).text.split())
+
+
+def test_a_paragraph_too_long_to_be_parsed_for_marks_is_kept_as_it_stands() -> None:
+    long = "word " * 40_000
+    document = read("long.md", f"# Title\n\n{long}\n".encode())
+    assert long.strip() in document.text
