@@ -1,0 +1,37 @@
+"""Questions in Portuguese, German and Japanese over text in the same language, by words alone."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from store import memories, tenants
+from store.memories import NewMemory
+from store.postgres import Pools, scoped
+from store.scope import Scope
+from store.texts import query_words
+
+CASES: dict[str, Any] = json.loads(Path(__file__).with_name("languages.json").read_text(encoding="utf-8"))
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("language", CASES)
+async def test_nearly_every_question_finds_its_text_among_the_first_five(pools: Pools, language: str) -> None:
+    scope = Scope(UUID(int=1), UUID(int=11))
+    texts, questions = CASES[language]["turns"], CASES[language]["questions"]
+    async with scoped(pools.background, scope) as connection:
+        await tenants.ensure_tenant(connection, scope.tenant_id, now=NOW)
+        new = [NewMemory(text, memory_id=f"m{place}") for place, text in enumerate(texts)]
+        await memories.retain(connection, scope, new, now=NOW)
+    missed = []
+    async with scoped(pools.turn, scope, read_only=True) as connection:
+        for question, gold in questions:
+            found = await memories.search(connection, scope, query_words(question), limit=5)
+            if f"m{gold}" not in {one.memory.memory_id for one in found}:
+                missed.append(question)
+    assert len(missed) <= len(questions) // 5, missed
