@@ -40,7 +40,7 @@ proto: install  ## make sidecar/v1 from proto/
 	$(BIN)/python -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. --mypy_out=. proto/sidecar/v1/*.proto
 
 lock:  ## pin every package anew, with hashes and no index named; needs uv
-	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra embedder --generate-hashes --upgrade \
+	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra mcp --generate-hashes --upgrade \
 		--no-emit-index-url --no-emit-find-links --no-header pyproject.toml --output-file requirements.lock
 
 install: $(STAMP)

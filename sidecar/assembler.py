@@ -139,17 +139,22 @@ class Assembler:
         fence = await self._fences.of(scope, question.thread_id)
         findings = await self._inquiry.ask(self._asking(question, scope, in_force, profile, pool.pool_tokens, due_s))
         _check_required(findings, profile)
-        fitting = Fitting(
-            profile=profile,
-            window_tokens=window_tokens,
-            spent=spent,
-            reports=findings.reports,
-            history=history(findings.history, metered.meter),
-            summary=findings.summary,
-            seen_item_ids=question.seen_item_ids,
-            fence_tag=fence.tag,
-        )
-        fitted = fit(fitting, metered.meter)
+
+        def fit_findings() -> tuple[Fitting, Fitted]:
+            fitting = Fitting(
+                profile=profile,
+                window_tokens=window_tokens,
+                spent=spent,
+                reports=findings.reports,
+                history=history(findings.history, metered.meter),
+                summary=findings.summary,
+                seen_item_ids=question.seen_item_ids,
+                fence_tag=fence.tag,
+            )
+            return fitting, fit(fitting, metered.meter)
+
+        is_long = _chars(findings) > _LONG_CHARS
+        fitting, fitted = await asyncio.to_thread(fit_findings) if is_long else fit_findings()
         assembly = Assembly(
             fitted=fitted,
             reports=findings.reports,
@@ -213,6 +218,13 @@ async def _spent(question: Question, profile: Profile, meter: Meter) -> Spent:
         response_reserve_tokens=profile.response_reserve_tokens if reserve is None else reserve,
         message_tokens=(message or 0) + MESSAGE_TOKENS,
     )
+
+
+def _chars(findings: Findings) -> int:
+    """Return about how many characters the findings hold."""
+    items = sum(len(item.text) for report in findings.reports for item in report.items)
+    results = (part.get("content", "") for turn in findings.history for part in turn.parts)
+    return items + sum(len(turn.text) for turn in findings.history) + sum(map(len, results))
 
 
 def _check_required(findings: Findings, profile: Profile) -> None:

@@ -114,7 +114,10 @@ async def page(
     limit: int,
     before: tuple[datetime, UUID] = (_END_OF_TIME, _LAST_ID),
 ) -> list[StoredReceipt]:
-    """Return a page of the owner's receipts, newest first; only one thread's when it is named."""
+    """Return a page of the owner's receipts, newest first; only one thread's when it is named.
+
+    Of their details only the version, the pool, the tokenizer, the hash and each source's account are read.
+    """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     place = {"before": before[0], "before_id": before[1], "limit": limit}
     if thread_id:

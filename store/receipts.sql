@@ -27,14 +27,22 @@ SELECT text_hash, text FROM receipt_texts
 WHERE tenant_id = :tenant_id AND text_hash = ANY(:text_hashes::bytea[]) AND kept_until > :now;
 
 -- name: list_receipts
--- A page of an owner's receipts, newest first.
-SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, details, created_at FROM receipts
+-- A page of an owner's receipts, newest first, without their candidates: those are large, and read one receipt at a time.
+SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, created_at, jsonb_build_object(
+    'profile', jsonb_build_object('version', details->'profile'->'version'), 'pool', details->'pool',
+    'tokenizer', details->'tokenizer', 'rendered', jsonb_build_object('sha256', details->'rendered'->'sha256'),
+    'sources', (SELECT jsonb_agg(source - 'items') FROM jsonb_array_elements(details->'sources') AS source)) AS details
+FROM receipts
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (created_at, receipt_id) < (:before::timestamptz, :before_id::uuid)
 ORDER BY created_at DESC, receipt_id DESC LIMIT :limit;
 
 -- name: list_receipts_of_thread
--- A page of a thread's receipts, newest first.
-SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, details, created_at FROM receipts
+-- A page of a thread's receipts, newest first, without their candidates.
+SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, created_at, jsonb_build_object(
+    'profile', jsonb_build_object('version', details->'profile'->'version'), 'pool', details->'pool',
+    'tokenizer', details->'tokenizer', 'rendered', jsonb_build_object('sha256', details->'rendered'->'sha256'),
+    'sources', (SELECT jsonb_agg(source - 'items') FROM jsonb_array_elements(details->'sources') AS source)) AS details
+FROM receipts
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
     AND (created_at, receipt_id) < (:before::timestamptz, :before_id::uuid)
 ORDER BY created_at DESC, receipt_id DESC LIMIT :limit;

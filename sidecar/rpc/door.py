@@ -7,8 +7,8 @@ so a stranger's bytes cost nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 import grpc
@@ -30,6 +30,13 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
 
     def __init__(self, authenticator: Authenticator) -> None:
         self._authenticator = authenticator
+        self._in_flight_count = 0
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+
+    async def wait_idle(self) -> None:
+        """Wait until no call of our own methods is under way. Streams of others (health, reflection) may never end."""
+        await self._is_idle.wait()
 
     async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
         """Return the handler for the called method, with the door before it; None when there is no such method."""
@@ -42,9 +49,21 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
 
     def _ours(self, method: Method, path: str) -> Any:
         async def behaviour(request: bytes, context: Any) -> bytes:
-            return await answer(context, path, self._serve(method, path, request, context))
+            with self._counted():
+                return await answer(context, path, self._serve(method, path, request, context))
 
         return grpc.unary_unary_rpc_method_handler(behaviour)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._in_flight_count += 1
+        self._is_idle.clear()
+        try:
+            yield
+        finally:
+            self._in_flight_count -= 1
+            if not self._in_flight_count:
+                self._is_idle.set()
 
     async def _serve(self, method: Method, path: str, request: bytes, context: Any) -> bytes:
         loop = asyncio.get_running_loop()

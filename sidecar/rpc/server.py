@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
@@ -25,6 +26,7 @@ Handlers = Callable[[Terms, Terms], Iterable[grpc.GenericRpcHandler]]
 
 _OTHER_DEADLINE_S = 30.0
 _PATIENCE_S = 5.0
+_FAREWELL_S = 1.0  # for answers on their way out
 
 _SERVICE_NAMES = tuple(
     file.DESCRIPTOR.services_by_name[name].full_name
@@ -38,15 +40,21 @@ _SERVICE_NAMES = tuple(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What every call passes: the door, and who it asks for proof."""
+
+    door: Door
+    authenticator: Authenticator
+
+
 class Server:
     """A listening server. Health is SERVING from the start and NOT_SERVING before the first call is turned away."""
 
-    def __init__(
-        self, server: grpc.aio.Server, servicer: health.aio.HealthServicer, authenticator: Authenticator
-    ) -> None:
+    def __init__(self, server: grpc.aio.Server, servicer: health.aio.HealthServicer, gate: Gate) -> None:
         self._server = server
         self._health = servicer
-        self._authenticator = authenticator
+        self._gate = gate
         self.addresses: tuple[str, ...] = ()
 
     async def listen(self, settings: Settings) -> None:
@@ -58,10 +66,18 @@ class Server:
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def stop(self, grace_s: float) -> None:
-        """Say NOT_SERVING, let calls under way end within the grace, cancel the rest."""
+        """Say NOT_SERVING, let calls under way end within the grace, cancel the rest.
+
+        Who watches the server's health does so until the end: once our own calls have ended, that is not waited for.
+        """
         await self._health.enter_graceful_shutdown()
-        await self._server.stop(grace_s)
-        await self._authenticator.stop()
+        stopping = asyncio.create_task(self._server.stop(grace_s))
+        idle = asyncio.create_task(self._gate.door.wait_idle())
+        await asyncio.wait([stopping, idle], return_when=asyncio.FIRST_COMPLETED)
+        idle.cancel()
+        await self._server.stop(min(grace_s, _FAREWELL_S))
+        await stopping
+        await self._gate.authenticator.stop()
 
     def _open(self, text: str, credentials: grpc.ServerCredentials | None) -> str:
         address = check_listen_address(text, is_tls=credentials is not None)
@@ -85,13 +101,14 @@ async def start(settings: Settings, handlers: Handlers, not_before: NotBefore) -
     Raises a StartRefused naming the setting that cannot stand.
     """
     authenticator = Authenticator(identity_settings(settings), not_before=not_before)
-    server = grpc.aio.server(interceptors=[Door(authenticator)], options=_options(settings))
+    door = Door(authenticator)
+    server = grpc.aio.server(interceptors=[door], options=_options(settings))
     servicer = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
     server.add_generic_rpc_handlers(tuple(handlers(_turn_terms(settings), _other_terms(settings))))
     if not settings.production:
         reflection.enable_server_reflection((*_SERVICE_NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
-    listening = Server(server, servicer, authenticator)
+    listening = Server(server, servicer, Gate(door, authenticator))
     try:
         await listening.listen(settings)
     except StartRefused:

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from sidecar import profiles
+from sidecar.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, knowledge_pb2, profile_pb2
-from tests.acceptance.conftest import Caller, Site
+from tests.acceptance.conftest import Caller, Site, served
 from tests.acceptance.turns import (
     BOAT,
     QUESTION,
@@ -27,6 +29,7 @@ from tests.acceptance.turns import (
 
 THREAD_SOURCE, KNOWLEDGE = items_pb2.SOURCE_THREAD, items_pb2.SOURCE_KNOWLEDGE
 MEMORY, WIKI = items_pb2.SOURCE_MEMORY, items_pb2.SOURCE_WIKI
+LISTENERS = "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
 KEPT, SHORTENED = items_pb2.DECISION_KEPT, items_pb2.DECISION_SHORTENED
 
 
@@ -139,6 +142,23 @@ async def test_a_changed_profile_is_in_force_from_the_next_turn(site: Site, agen
         answer = await assembled(agent)
         assert statuses(answer)["MEMORY"] == ("OK" if enabled else "SKIPPED")
         assert answer.profile_version == f"template:default@{version}"
+
+
+@pytest.mark.parametrize("is_missed", [False, True])
+async def test_a_change_made_in_another_process_is_heard_of(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, is_missed: bool
+) -> None:
+    monkeypatch.setattr(profiles, "_REMEMBER_S", 3600.0)  # what is not heard of stays as it was
+    async with served(settings) as here, served(settings) as there:
+        agent = await fill(here)
+        await assembled(agent)
+        if is_missed:
+            await as_superuser(here, f"SELECT count(pg_terminate_backend(pid)) {LISTENERS}")
+        off, level = knobs(WIKI, enabled=False), profile_pb2.PROFILE_LEVEL_TENANT
+        await there.caller(admin=True).SetProfile(profile_pb2.SetProfileRequest(level=level, profile=off))
+        async with asyncio.timeout(60):
+            while statuses(await assembled(agent))["WIKI"] != "SKIPPED":
+                pass
 
 
 async def test_a_base_counts_from_the_turn_after_it_is_assigned(site: Site, agent: Caller) -> None:

@@ -27,6 +27,7 @@ from tests.acceptance.conftest import Caller, Site
 
 THREAD, QUESTION, MODEL = "harbour", "Where does the boat winter?", "gpt-4o"
 ACTIVE = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+PATIENCE_S = 25
 WAITING = f"{ACTIVE} AND wait_event_type = 'Lock'"
 BOAT = "The boat Calypso winters in the old dock."
 HANDBOOK = b"# Boats\n\n## Winter\n\nA boat that winters ashore stands on blocks from November.\n"
@@ -190,8 +191,8 @@ async def locked(site: Site, table: str) -> AsyncIterator[None]:
 
 
 async def until(site: Site, counting: str, wanted: int) -> None:
-    """Wait until a query counts to the number."""
-    async with asyncio.timeout(60):
+    """Wait until a query counts to the number; less long than a query may run that nobody ended."""
+    async with asyncio.timeout(PATIENCE_S):
         while await as_superuser(site, counting) != wanted:
             pass
 

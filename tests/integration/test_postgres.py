@@ -6,7 +6,6 @@ import asyncio
 import os
 import random
 import signal
-import time
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -179,10 +178,11 @@ async def test_cancelling_does_not_wait_for_a_server_that_hangs(dsn: str) -> Non
     backend = await entered.get()
     await wait_until_active(dsn, "SELECT pg_sleep")
     os.kill(backend, signal.SIGSTOP)
-    cancelled_at = time.monotonic()
     task.cancel()
-    await asyncio.wait([task])
-    assert time.monotonic() - cancelled_at < 0.2
+    done, _ = await asyncio.wait(
+        [task], timeout=60
+    )  # the backend hangs until it is told to go on: nobody may wait for it
+    assert done
     await assert_clean(pools, size=1)  # waits until the connection that hangs is given up
     os.kill(backend, signal.SIGCONT)
     await pools.close()
