@@ -58,7 +58,7 @@ class Caller:
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
         call = self._methods[name]
 
-        def bound(request: object, *, timeout: float = 10.0) -> Awaitable[Any]:
+        def bound(request: object, *, timeout: float = 30.0) -> Awaitable[Any]:
             answer: Awaitable[Any] = call(request, metadata=self._metadata, timeout=timeout)
             return answer
 

@@ -25,6 +25,7 @@ from tests.acceptance.turns import (
     WAITING,
     as_superuser,
     asking,
+    asking_in_haste,
     assembled,
     explained,
     fill,
@@ -104,8 +105,9 @@ async def babbling(site: Site, hurt: Source) -> AsyncIterator[None]:
 async def test_the_others_answer_when_a_source_fails(
     site: Site, agent: Caller, hurt: Source, hurting: Callable[[Site, Source], Any], status: str
 ) -> None:
+    brief = knobs(NUMBERS[hurt], deadline_ms=250 if hurting is hung else 20_000)
     async with hurting(site, hurt):
-        answer = await assembled(agent, timeout=3.0)
+        answer = await assembled(agent, asking(overrides=brief))
     failed = report(answer, NUMBERS[hurt])
     assert statuses(answer) == _all_well() | {hurt.name: status}
     assert failed.reason
@@ -152,7 +154,7 @@ async def test_all_sources_at_once_may_hang(site: Site, agent: Caller) -> None:
         hung(site, Source.MEMORY),
         hung(site, Source.WIKI),
     ):
-        answer = await assembled(agent, timeout=3.0)
+        answer = await assembled(agent, asking_in_haste())
     assert set(statuses(answer).values()) == {"TIMEOUT", "SKIPPED"}
     assert not answer.items
     await until(site, WAITING, 0)
@@ -267,7 +269,8 @@ async def test_any_source_may_fail_in_any_way(
     for source, player in cast.items():
         player.play = getattr(player, how)
         player.is_left.clear()
-        answer = await assembled(agent, asking(f"{source} {how}", overrides=knobs(NUMBERS[source], deadline_ms=100)))
+        brief = {"deadline_ms": 100} if how == "hanging" else {}
+        answer = await assembled(agent, asking(f"{source} {how}", overrides=knobs(NUMBERS[source], **brief)))
         assert statuses(answer) == everyone | {source.name: status}
         assert answer.degraded
         assert "secret" not in str(answer)

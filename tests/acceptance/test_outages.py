@@ -28,6 +28,7 @@ from store.embedded import EmbeddedPostgres
 from tests.acceptance.conftest import Caller, Site, served
 from tests.acceptance.turns import (
     THREAD,
+    asking_in_haste,
     assembled,
     explained,
     fill,
@@ -82,7 +83,7 @@ class Load:
 
     async def _ask(self) -> None:
         while True:
-            self.answers.append(await assembled(self._agent))
+            self.answers.append(await assembled(self._agent, asking_in_haste(), timeout=10.0))
             async with self._answered:
                 self._answered.notify_all()
 

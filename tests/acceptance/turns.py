@@ -29,6 +29,7 @@ THREAD, QUESTION, MODEL = "harbour", "Where does the boat winter?", "gpt-4o"
 ACTIVE = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 PATIENCE_S = 25
 WAITING = f"{ACTIVE} AND wait_event_type = 'Lock'"
+LOCAL = (items_pb2.SOURCE_THREAD, items_pb2.SOURCE_KNOWLEDGE, items_pb2.SOURCE_MEMORY, items_pb2.SOURCE_WIKI)
 BOAT = "The boat Calypso winters in the old dock."
 HANDBOOK = b"# Boats\n\n## Winter\n\nA boat that winters ashore stands on blocks from November.\n"
 PAGE = NewPage(
@@ -80,7 +81,21 @@ def said(*exchanges: tuple[str, str], start: int = 0) -> list[pb.NewTurn]:
 
 
 def asking(message: str = QUESTION, **fields: Any) -> pb.AssembleContextRequest:
-    """Return the question, in the thread unless another is named."""
+    """Return the question, in the thread unless another is named.
+
+    A source that the overrides give no deadline gets one that even a busy machine keeps.
+    """
+    request = asking_in_haste(message, **fields)
+    named = {knobs.source: knobs for knobs in request.overrides.sources}
+    for number in LOCAL:
+        own = named.get(number) or request.overrides.sources.add(source=number)
+        if not own.HasField("deadline_ms"):
+            own.deadline_ms = PATIENCE_S * 1000
+    return request
+
+
+def asking_in_haste(message: str = QUESTION, **fields: Any) -> pb.AssembleContextRequest:
+    """Return the question under the profile's own deadlines."""
     return pb.AssembleContextRequest(**{"thread_id": THREAD, "message": message, "model_id": MODEL} | fields)
 
 
