@@ -6,13 +6,19 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: bench check demo install interop lock proto serve soak test
+.PHONY: bench check demo install interop lock proto serve soak test test-console test-hindsight test-llm test-moto
 
 demo: install  ## load real input, serve it, and show one turn's fitted context with its receipt
 	$(BIN)/sidecar demo
 
 test: install  ## every test but the long campaigns
 	$(BIN)/python -m pytest tests -q -n auto --dist loadfile
+
+test-hindsight: install  ## the cases of Hindsight against a real server: installs it beside, 1.4 GB
+	$(BIN)/python -m tests.servers hindsight
+
+test-moto: install  ## the cases of S3 and AgentCore events against moto's server: installs it beside, 300 MB
+	$(BIN)/python -m tests.servers moto
 
 check: install  ## style, types, arrows, proto
 	$(BIN)/ruff format --check .
@@ -30,6 +36,14 @@ bench: install  ## every benchmark
 
 interop: install  ## clients of other people's making, and the image built and run: needs node, buildah, debootstrap and root
 	$(BIN)/python -m tests.interop
+
+test-llm: install  ## a real small model through the OpenAI-compatible adapter: fetches 180 MB once; needs node and npm
+	$(BIN)/python -m tests.llm
+
+test-console: install  ## the console in a real Chromium; needs Debian's chromium, and fetches its driver
+	test -x .venv-console/bin/python || $(PYTHON) -m venv .venv-console
+	.venv-console/bin/python -m pip install --quiet "playwright>=1.55,<2"
+	$(BIN)/python -m tests.browser --driver .venv-console/bin/python
 
 serve: install
 	$(BIN)/sidecar serve

@@ -6,21 +6,46 @@ import argparse
 import importlib
 import json
 import sys
+from pathlib import Path
 
 from bench.figures import Figure, as_json, print_table
 
-BENCHES = ("turn", "fanout", "overload", "history", "wiki")
+BENCHES = (
+    "turn",
+    "fanout",
+    "overload",
+    "history",
+    "wiki",
+    "backends",
+    "recall_speed",
+    "wiki-search",
+    "compile",
+    "prompt",
+    "crash",
+    "tracing",
+)
+ON_DATA = ("names", "recall")
 
 
 def main() -> int:
     """Run what the command line names and print it; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("name", choices=(*BENCHES, "all"))
+    parser.add_argument("name", choices=(*BENCHES, *ON_DATA, "all"))
     parser.add_argument("--json", action="store_true", help="print JSON, one document a benchmark")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full size, for a quick look")
+    parser.add_argument("--data", type=Path, help="the folder of real data that some benchmarks measure on")
+    parser.add_argument("--split", type=int, default=5, help="recall: folds to train and test apart, 0 for none")
+    parser.add_argument(
+        "--write-weights", action="store_true", help="recall: write the ranker's weights, trained on all"
+    )
     arguments = parser.parse_args()
+    on_data: dict[str, object] = {"data": arguments.data} if arguments.name in ON_DATA else {}
+    if arguments.name == "recall":
+        on_data |= {"split": arguments.split, "write_weights": arguments.write_weights}
     for name in BENCHES if arguments.name == "all" else (arguments.name,):
-        figures: list[Figure] = importlib.import_module(f"bench.{name}").run(scale=arguments.scale)
+        figures: list[Figure] = importlib.import_module(f"bench.{name.replace('-', '_')}").run(
+            scale=arguments.scale, **on_data
+        )
         if arguments.json:
             json.dump(as_json(name, figures), sys.stdout)
             sys.stdout.write("\n")

@@ -28,13 +28,15 @@ from sidecar.v1 import context_pb2 as pb
 HEALTH = "/grpc.health.v1.Health/Check"
 ASSEMBLE = "/sidecar.v1.ContextService/AssembleContext"
 TENANT, OWNER, AGENT = "bench", "owner", "assistant"
+_SAMPLE_EVERY = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
     """What to call, and how: `width` calls at once for `seconds`, or until `most_calls` are answered.
 
-    After a call that was refused a caller waits `pause_after_refusal_s`, as a polite client does.
+    After a call that was refused a caller waits `pause_after_refusal_s`, as a polite client does, and after one that was
+    answered `pause_s`. Callers that pause start one after the other, so that they do not come back all at once.
     """
 
     address: str
@@ -45,12 +47,16 @@ class Load:
     seconds: float = 2.0
     most_calls: int = 1_000_000
     pause_after_refusal_s: float = 0.0
+    pause_s: float = 0.0
     timeout_s: float = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What came back: the seconds that each answered and each refused call took, refusals by code, and a last answer."""
+    """What came back: the seconds that each answered and each refused call took, refusals by code, and a last answer.
+
+    `samples` are some of the answers, for what only a look into them can tell.
+    """
 
     seconds: float
     answered_s: list[float] = field(default_factory=list)
@@ -58,11 +64,18 @@ class Heard:
     refusals: Counter[str] = field(default_factory=Counter)
     told_to_retry_count: int = 0
     last: bytes = b""
+    samples: list[bytes] = field(default_factory=list)
 
     @property
     def per_s(self) -> float:
         """Return answered calls a second."""
         return len(self.answered_s) / self.seconds
+
+    @property
+    def complete_per_s(self) -> float:
+        """Return turns a second that no source was missing from, by the share of such turns among the samples."""
+        complete = sum(not assembly_of(answer).degraded for answer in self.samples)
+        return self.per_s * complete / max(1, len(self.samples))
 
 
 class Callers:
@@ -126,11 +139,14 @@ async def _calling(load: Load) -> Heard:
         heard = Heard(0.0)
         lasts = await asyncio.gather(*(_loop(load, method, place, heard, began) for place in range(load.width)))
         seconds = time.perf_counter() - began
-    return Heard(seconds, heard.answered_s, heard.refused_s, heard.refusals, heard.told_to_retry_count, lasts[0])
+    return Heard(
+        seconds, heard.answered_s, heard.refused_s, heard.refusals, heard.told_to_retry_count, lasts[0], heard.samples
+    )
 
 
 async def _loop(load: Load, method: grpc.aio.UnaryUnaryMultiCallable, place: int, heard: Heard, began: float) -> bytes:
     last, ends = b"", began + load.seconds
+    await asyncio.sleep(max(load.pause_s, load.pause_after_refusal_s) * place / load.width)
     turn = place % len(load.requests)
     for request in cycle(load.requests[turn:] + load.requests[:turn]):
         sent = time.perf_counter()
@@ -139,6 +155,10 @@ async def _loop(load: Load, method: grpc.aio.UnaryUnaryMultiCallable, place: int
         try:
             last = await method(request, metadata=load.metadata, timeout=load.timeout_s)
             heard.answered_s.append(time.perf_counter() - sent)
+            if len(heard.answered_s) % _SAMPLE_EVERY == 1:
+                heard.samples.append(last)
+            if load.pause_s:
+                await asyncio.sleep(load.pause_s)
         except grpc.aio.AioRpcError as error:
             heard.refused_s.append(time.perf_counter() - sent)
             heard.refusals[error.code().name] += 1

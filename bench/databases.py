@@ -14,8 +14,11 @@ from sidecar.settings import Settings
 
 
 @asynccontextmanager
-async def own_database() -> AsyncIterator[tuple[Settings, Database]]:
-    """Yield settings to serve with and the database they lead to: migrated, empty, and gone at the end."""
+async def own_database(*, embedder: str = "none") -> AsyncIterator[tuple[Settings, Database]]:
+    """Yield settings to serve with and the database they lead to: migrated, empty, and gone at the end.
+
+    Recall goes by words alone unless an embedder is named.
+    """
     # Straight under /tmp: the account that Postgres runs as may not pass a private temporary directory.
     root = Path(tempfile.mkdtemp(prefix="context-sidecar-bench-", dir="/tmp"))
     root.chmod(0o755)  # nothing else runs yet
@@ -26,6 +29,9 @@ async def own_database() -> AsyncIterator[tuple[Settings, Database]]:
                 database_url=opened.dsn,
                 listen=(f"unix:{root}/api/sidecar.sock",),
                 log_level="ERROR",
+                embedder=embedder,
+                embed_deadline_s=10.0,
+                worker=False,
             )
             yield served, opened
     finally:

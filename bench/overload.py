@@ -32,19 +32,32 @@ async def _measured(seconds: float) -> list[Figure]:
         await corpus.put_tenant(pools.background, _KNOBS)
         await pools.close()
         narrow = replace(settings, max_in_flight=_ROOM, max_in_flight_per_tenant=_ROOM, max_waiting=2)
-        with Callers(2) as callers:
+        with Callers(3) as callers:
             async with served(narrow, stand_ins.sources(_COUNTS, delays_s=_DELAYS_S)) as site:
                 requests = calling.turn_requests(["what now?"])
                 load = Load(site.address, calling.ASSEMBLE, requests, calling.metadata(narrow), seconds=seconds)
-                health = Load(site.address, calling.HEALTH, (calling.empty_request(),), width=1, seconds=seconds)
+                health = Load(site.address, calling.HEALTH, (calling.empty_request(),), seconds=seconds, pause_s=0.05)
                 calm = await callers.call(replace(load, width=_ROOM // 2))
                 flood = replace(load, width=32 * _ROOM, pause_after_refusal_s=0.3)
-                stormy, checked = await asyncio.gather(callers.call(flood), callers.call(health))
+                # The flood's process has a queue of its own; what the server takes, only another caller sees.
+                bystander = replace(load, width=1, pause_after_refusal_s=0.02)
+                stormy, beside, checked = await asyncio.gather(*map(callers.call, (flood, bystander, health)))
     ratio = quantile(stormy.answered_s, 0.95) / quantile(calm.answered_s, 0.95)
     return [
         at_most("admitted p95 under 32x ÷ unloaded p95", ratio, 1.5, note="sources at 300 ms"),
         at_most(
-            "refused, p95", quantile(stormy.refused_s, 0.95) * 1000, 10.0, unit=" ms", note="as the caller sees it"
+            "refused, p95",
+            quantile(beside.refused_s, 0.95) * 1000,
+            10.0,
+            unit=" ms",
+            note=f"as one caller beside the flood sees it, {len(beside.refused_s)} calls",
+        ),
+        plain("refused, p50", quantile(beside.refused_s, 0.5) * 1000, unit=" ms", note="the same"),
+        plain(
+            "refused, p95, as the flood sees it",
+            quantile(stormy.refused_s, 0.95) * 1000,
+            unit=" ms",
+            note="its own queue included",
         ),
         at_least("health checks answered meanwhile", len(checked.answered_s), 1),
         plain(

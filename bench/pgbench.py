@@ -20,10 +20,10 @@ from store.queries import Query, all_queries
 from store.scope import Scope
 
 _TURN = (
-    (True, ("history", "thread_summary", "search_turns")),
-    (False, ("assigned_bases", "search_chunks")),
-    (True, ("search_memories",)),
-    (True, ("search_wiki",)),
+    (True, ("history", "thread_summary", "recall_turns")),
+    (False, ("assigned_bases", "recall_chunks")),
+    (True, ("recall_memories",)),
+    (True, ("recall_wiki",)),
 )
 """The sources' transactions: whether they see an owner's rows, and the queries they ask."""
 

@@ -1,14 +1,15 @@
 """Sources that stand in for the real ones, so that a benchmark measures the sidecar and not what it asks.
 
-One kind answers at once or after a while with the same items each time; one never answers.
+One kind answers at once or after a while with the same items each time, one with others each time; one never answers.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import cycle
 from uuid import UUID, uuid5
 
 from bench.texts import Writer
@@ -38,6 +39,17 @@ class Instant:
         if self.delay_s:
             await asyncio.sleep(self.delay_s)
         return self.answer
+
+
+class InTurn:
+    """Gives one answer after the other, and the first again after the last."""
+
+    def __init__(self, answers: Iterable[Answer]) -> None:
+        self._answers = cycle(answers)
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return the next answer."""
+        return next(self._answers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,17 @@ class Catalog:
         found = self.find(model_id)
         return found.tokenizer if found else UNKNOWN_TOKENIZER
 
+    def output_cap_tokens(self, model_id: str, wanted_tokens: int) -> int:
+        """Return how many tokens to let a model answer with: what is wanted, or the most it gives where that is known."""
+        found = self.find(model_id)
+        limit = None if found is None else found.window.max_output_tokens
+        return wanted_tokens if limit is None else min(wanted_tokens, limit)
+
+    def cost_usd_of(self, model_id: str, spending: Spending) -> float | None:
+        """Return what a call to a model by this id costs in USD; None where model or price is not known."""
+        found = self.find(model_id)
+        return None if found is None else cost_usd(found, spending)
+
     def _close_to(self, model_id: str) -> list[str]:
         # Ids are short; a megabyte sent in one's place must not be compared with the whole table.
         return get_close_matches(model_id_of(model_id[:200]).names[-1], list(self.by_id), n=3)

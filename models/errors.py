@@ -9,11 +9,25 @@ ModelsError
 │   └── TokenizersDisagree
 ├── EmbedderError
 │   ├── EmbedderUnusable
-│   └── EmbedderClosed
-└── CallError               a remote call without an answer; `.report` says how it went
-    ├── CallTimedOut
-    ├── BreakerOpen
-    └── AttemptsFailed      `.__cause__` is the last attempt's error
+│   ├── EmbedderClosed
+│   └── VectorsUnusable
+├── CallError               a remote call without an answer; `.report` says how it went
+│   ├── CallTimedOut
+│   ├── BreakerOpen
+│   └── AttemptsFailed      `.__cause__` is the last attempt's error
+└── ProviderError           no usable answer from a provider of models; `.attempts` were made
+    ├── Throttled           `.retry_after_s`
+    ├── ModelUnavailable    `.retry_after_s`
+    ├── ModelTimeout
+    ├── CredentialsMissing
+    ├── AccessDenied
+    ├── ModelNotFound
+    ├── InvalidRequest
+    │   └── PromptTooLong
+    └── AnswerUnusable      it answered and is paid for; `.answer` is what came
+        ├── OutputTruncated
+        ├── MalformedOutput
+        └── ModelRefused
 
 Messages name fields, positions and endpoints, never a caller's text.
 """
@@ -24,6 +38,7 @@ from collections.abc import Sequence
 from inspect import cleandoc
 
 from models.endpoint import CallReport
+from models.language import ConverseAnswer
 
 
 class ModelsError(Exception):
@@ -80,6 +95,10 @@ class EmbedderClosed(EmbedderError):
     """The embedder has been closed; start the service again."""
 
 
+class VectorsUnusable(EmbedderError):
+    """A provider's vectors are not what was asked for; check the embedding model's id and its dimensions."""
+
+
 class CallError(ModelsError):
     """A remote call brought no answer."""
 
@@ -98,3 +117,64 @@ class BreakerOpen(CallError):
 
 class AttemptsFailed(CallError):
     """The remote endpoint failed, and another attempt is not allowed or would not help; the cause says why."""
+
+
+class ProviderError(ModelsError):
+    """A provider of models gave no usable answer."""
+
+    def __init__(self, detail: str = "", *, attempts: int = 1, retry_after_s: float | None = None) -> None:
+        super().__init__(detail)
+        self.attempts = attempts
+        self.retry_after_s = retry_after_s
+
+
+class Throttled(ProviderError):
+    """The provider wants fewer calls; ask again after the delay it names, or raise the account's quota for the model."""
+
+
+class ModelUnavailable(ProviderError):
+    """The provider failed or could not be reached; ask again later, and check its address and status if this goes on."""
+
+
+class ModelTimeout(ProviderError):
+    """The model did not answer before the deadline; ask for less at once, or allow more time."""
+
+
+class CredentialsMissing(ProviderError):
+    """No credentials for the provider were found; set the key that the settings refer to, or the AWS default chain's."""
+
+
+class AccessDenied(ProviderError):
+    """The provider refused the credentials; renew them if they have expired, and allow them to call this model."""
+
+
+class ModelNotFound(ProviderError):
+    """The provider has no such model here; check the model id, the region and the address."""
+
+
+class InvalidRequest(ProviderError):
+    """The provider refused the request as it stands; the detail is its reason, and asking again will not help."""
+
+
+class PromptTooLong(InvalidRequest):
+    """The prompt does not fit the model's window; send fewer memories at once, or choose a model with a larger window."""
+
+
+class AnswerUnusable(ProviderError):
+    """The model answered, and was paid, but the answer cannot be used."""
+
+    def __init__(self, answer: ConverseAnswer, detail: str = "") -> None:
+        super().__init__(detail or f"stop reason {answer.stop_reason}", attempts=answer.attempts)
+        self.answer = answer
+
+
+class OutputTruncated(AnswerUnusable):
+    """The answer was cut at the output limit; ask for less at once, as half the batch, rather than for a longer answer."""
+
+
+class MalformedOutput(AnswerUnusable):
+    """The answer is not the JSON object that was asked for, after repair; ask for less, or choose another model."""
+
+
+class ModelRefused(AnswerUnusable):
+    """The model or its guardrail declined to answer; look at the text that was sent, or choose another model."""

@@ -2,7 +2,7 @@
 
 A text is cut where every encoding cuts it before merging, so the pieces' counts sum to the text's own: behind a line's end,
 unless white space or a slash follows, and behind a bracketed mark at a line's start, such as `[k12]` before a space. Each
-piece is counted once and remembered for as long as it keeps coming back.
+piece is counted once and remembered for as long as it keeps coming back, and so is each text of several pieces.
 """
 
 from __future__ import annotations
@@ -27,16 +27,29 @@ class KnownCounts:
 
     def count(self, texts: Sequence[str], encoding: EncodingName) -> list[int]:
         """Return the same as `models.encodings.count`. Raises UncountableText for a lone surrogate."""
+        known = self._known.setdefault(encoding, _Generations(self._max_chars))
+        found = known.look_up(texts)
+        if None not in found:
+            return [tokens or 0 for tokens in found]
+        new = [text for text, tokens in zip(texts, found, strict=True) if tokens is None]
+        counted = iter(self._counted(new, encoding, known))
+        return [next(counted) if tokens is None else tokens for tokens in found]
+
+    def _counted(self, texts: Sequence[str], encoding: EncodingName, known: _Generations) -> list[int]:
+        """Return the counts of texts that are not known whole, and remember them."""
         pieces: list[str] = []
         sizes = [_cut(text, pieces) for text in texts]
         try:
-            counts = iter(self._counts(pieces, encoding))
+            counts = iter(self._of_pieces(pieces, encoding, known))
         except UncountableText:
             return count(texts, encoding)  # which names the place in the text, not in a piece of it
-        return [next(counts) if size == 1 else sum(islice(counts, size)) for size in sizes]
+        sums = [next(counts) if size == 1 else sum(islice(counts, size)) for size in sizes]
+        for text, size, tokens in zip(texts, sizes, sums, strict=True):
+            if size > 1 and len(text) <= _LONGEST_PIECE:
+                known.put(text, tokens)
+        return sums
 
-    def _counts(self, pieces: Sequence[str], encoding: EncodingName) -> list[int]:
-        known = self._known.setdefault(encoding, _Generations(self._max_chars))
+    def _of_pieces(self, pieces: Sequence[str], encoding: EncodingName, known: _Generations) -> list[int]:
         found = known.look_up(pieces)
         if None not in found:
             return [tokens or 0 for tokens in found]

@@ -5,33 +5,34 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Protocol
 from uuid import UUID
 
-import grpc
-from google.protobuf.descriptor import ServiceDescriptor
-
+from compiler.places_on_demand import PlacesOnDemand
 from models import tokens
-from sidecar import database, recorder
-from sidecar.assembler import Assembler, Clocks
+from sidecar import compiling, database, embedders, embedding, recorder
+from sidecar.assembler import Assembler, Clocks, Lookups
+from sidecar.backends.rulings import Rulings
+from sidecar.backing import back, configured
 from sidecar.database import Database
 from sidecar.fences import Fences
 from sidecar.inquiry import Inquiry
 from sidecar.meters import Meters
 from sidecar.profiles import Profiles
+from sidecar.recall import Recall
 from sidecar.recorder import Recorder
 from sidecar.replayer import Replayer
-from sidecar.rpc import admin, context, knowledge, memory, profile
 from sidecar.rpc import server as rpc_server
-from sidecar.rpc.call import Behaviour, Terms, service_handler
+from sidecar.rpc.progress import Progress
 from sidecar.rpc.server import Server
+from sidecar.serving import Works, open_all
 from sidecar.settings import Settings
 from sidecar.sources import ContextSource
 from sidecar.sources.knowledge import KnowledgeSource
@@ -39,24 +40,21 @@ from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
 from sidecar.sources.workspace import WorkspaceSource
+from sidecar.spending import BudgetWatch
+from sidecar.standing import keep_counted
 from sidecar.supervisor import Supervisor
+from sidecar.telemetry.watch import Watch, WatchConfig
 from sidecar.tenancy import Tenancy
 from sidecar.turn.items import Source
+from sidecar.worker import keep_child
 from store import keys, notices
+from store.jobs import PROGRESS
 from store.postgres import Pools, installation, open_pools
 from store.templates import PROFILE_CHANGED
 
 log = logging.getLogger(__name__)
 
 _SWEEP_EVERY_S = 3600.0
-
-
-class Service(Protocol):
-    """What a service gives to be served."""
-
-    @property
-    def behaviours(self) -> Mapping[str, Behaviour]:
-        """The service's methods by their names in the contract."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +65,8 @@ class App:
     pools: Pools
     recorder: Recorder
     database: Database
+    http_address: str = ""
+    console_address: str = ""
 
     @property
     def addresses(self) -> Sequence[str]:
@@ -74,17 +74,30 @@ class App:
         return self.server.addresses
 
 
-async def serve(settings: Settings) -> None:
+async def serve(settings: Settings, watch: Watch) -> None:
     """Serve until SIGTERM or SIGINT, then drain: health says NOT_SERVING, calls under way get the grace to end."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with running(settings) as app:
+    async with running(settings, watch=watch) as app, _working(settings, app.database):
         calm_collector()
-        log.info("serving", extra={"addresses": list(app.addresses)})
+        doors = {"http": app.http_address, "console": app.console_address}
+        log.info("serving", extra={"addresses": list(app.addresses), **doors})
         await stop.wait()
         log.info("draining", extra={"grace_s": settings.drain_grace_s})
+
+
+@asynccontextmanager
+async def _working(settings: Settings, where: Database) -> AsyncIterator[None]:
+    """Keep a worker beside the service, in a process of its own."""
+    supervisor = Supervisor()
+    if settings.worker:
+        supervisor.start("worker", partial(keep_child, settings, where))
+    try:
+        yield
+    finally:
+        await supervisor.stop()
 
 
 def calm_collector() -> None:
@@ -94,12 +107,16 @@ def calm_collector() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(200_000, 20, 20)
 
 
 @asynccontextmanager
-async def running(settings: Settings, *, sources: dict[Source, ContextSource] | None = None) -> AsyncIterator[App]:
+async def running(
+    settings: Settings, *, sources: dict[Source, ContextSource] | None = None, watch: Watch | None = None
+) -> AsyncIterator[App]:
     """Yield a serving sidecar, and stop it in order at the end. `sources` replaces the built-in ones.
+
+    `watch` takes the place of one that counts and sends nothing.
 
     Raises a StartRefused or StoreError that says what to mend.
     """
@@ -109,63 +126,115 @@ async def running(settings: Settings, *, sources: dict[Source, ContextSource] | 
         await database.check(where)
         pools = await open_pools(where.dsn, database.pools_config(settings))
         stack.push_async_callback(pools.close)
-        app = await _started(settings, where, pools, sources or _sources(settings, pools), stack)
+        telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))
+        app = await _started(settings, where, (pools, telling), sources or _sources(settings, pools), stack)
         yield app
 
 
 async def _started(
     settings: Settings,
     where: Database,
-    pools: Pools,
+    held: tuple[Pools, Watch],
     sources: dict[Source, ContextSource],
     stack: AsyncExitStack,
 ) -> App:
+    pools, watch = held
     clocks = Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic)
     await asyncio.to_thread(tokens.warm)
     tenancy = Tenancy(pools.turn, now=clocks.now, clock=clocks.steady_s)
-    profiles = Profiles(pools.turn, clock=clocks.steady_s)
+    rulings = Rulings(pools.turn, clock=clocks.steady_s)
+    backing = back(sources, configured(settings.backends, os.environ), pools.turn, rulings)
+    stack.push_async_callback(backing.close)
+    profiles = Profiles(pools.turn, clock=clocks.steady_s, base=backing.base)
     meters = Meters(pools.turn, clock=clocks.steady_s)
     async with installation(pools.background) as connection:
         fences = Fences(pools.turn, await keys.of(connection, keys.FENCE), clock=clocks.steady_s)
-    writer = Recorder(
-        pools.background, capacity=settings.receipt_queue, keep_texts_days=settings.receipt_text_days, clock=clocks.now
-    )
+    writer = _recorder(settings, pools, watch, clocks)
+    chosen = await embedders.choose(settings, pools.background)
+    stack.push_async_callback(chosen.close)
     supervisor = Supervisor()
     stack.push_async_callback(supervisor.stop)
-    supervisor.start("receipts", writer.run)
-    supervisor.start(
-        "receipt_texts", partial(recorder.sweep_texts, pools.background, clock=clocks.now, every_s=_SWEEP_EVERY_S)
-    )
-    changed = partial(_changed, profiles, tenancy)
-    listener = notices.Listener(on_notice=partial(_heard, changed), on_connected=changed)
-    supervisor.start("notices", partial(notices.listen, where.direct_dsn, [PROFILE_CHANGED], listener))
+    _keep_up(supervisor, (pools, watch), writer, chosen, clocks)
+    changed = partial(_changed, profiles, tenancy, rulings)
+    progress = Progress()
+    _listen(supervisor, where, changed, progress)
     stack.push_async_callback(_flushed, writer, settings.drain_grace_s)
+    inquiry = Inquiry(backing.sources, clock=clocks.steady_s)
     assembler = Assembler(
-        inquiry=Inquiry(sources, clock=clocks.steady_s),
-        profiles=profiles,
-        meters=meters,
-        fences=fences,
+        lookups=Lookups(profiles, meters, fences),
+        recall=_recall(settings, pools, chosen, clocks),
+        inquiry=inquiry,
         recorder=writer,
         clocks=clocks,
     )
-    replayer = Replayer(pools.background, fences, clocks)
-    services: tuple[tuple[ServiceDescriptor, Service], ...] = (
-        (
-            context.SERVICE,
-            context.ContextService(context.Parts(assembler, replayer, pools, meters, fences, writer, clocks)),
+    works = Works(
+        settings=settings,
+        pools=pools,
+        watch=watch,
+        clocks=clocks,
+        supervisor=supervisor,
+        recorder=writer,
+        tenancy=tenancy,
+        backing=backing,
+        rulings=rulings,
+        changed=changed,
+        progress=progress,
+        meters=meters,
+        fences=fences,
+        inquiry=inquiry,
+        assembler=assembler,
+        replayer=Replayer(pools.background, fences, clocks),
+        engine=await stack.enter_async_context(
+            compiling.engine(settings, pools.background, gazetteer=PlacesOnDemand())
         ),
-        (memory.SERVICE, memory.MemoryService(pools, now=clocks.now)),
-        (knowledge.SERVICE, knowledge.KnowledgeService(pools, now=clocks.now, count=meters.reference.count)),
-        (profile.SERVICE, profile.ProfileService(pools, now=clocks.now, changed=changed)),
-        (admin.SERVICE, admin.AdminService(pools, now=clocks.now, changed=changed)),
+    )
+    doors = await open_all(works, stack)
+    return App(doors.server, pools, writer, where, doors.http_address, doors.console_address)
+
+
+def _listen(supervisor: Supervisor, where: Database, changed: Callable[..., None], progress: Progress) -> None:
+    listener = notices.Listener(
+        on_notice=partial(_heard, changed, progress), on_connected=partial(_connected, changed, progress)
+    )
+    supervisor.start("notices", partial(notices.listen, where.direct_dsn, [PROFILE_CHANGED, PROGRESS], listener))
+
+
+def _recorder(settings: Settings, pools: Pools, watch: Watch, clocks: Clocks) -> Recorder:
+    return Recorder(
+        pools.background,
+        capacity=settings.receipt_queue,
+        keep_texts_days=settings.receipt_text_days,
+        clock=clocks.now,
+        told=watch.turn_told,
     )
 
-    def handlers(turn: Terms, other: Terms) -> list[grpc.GenericRpcHandler]:
-        return [service_handler(name, one.behaviours, other, apart=_apart(one, turn)) for name, one in services]
 
-    server = await rpc_server.start(settings, handlers, tenancy.not_before)
-    stack.push_async_callback(server.stop, settings.drain_grace_s)
-    return App(server, pools, writer, where)
+def _recall(settings: Settings, pools: Pools, chosen: embedders.Chosen, clocks: Clocks) -> Recall:
+    return Recall(
+        pools.turn,
+        chosen.numbered,
+        why_not=chosen.why_not,
+        deadline_s=settings.embed_deadline_s,
+        clock=clocks.steady_s,
+    )
+
+
+def _keep_up(
+    supervisor: Supervisor, held: tuple[Pools, Watch], writer: Recorder, chosen: embedders.Chosen, clocks: Clocks
+) -> None:
+    """Start what goes on behind the calls for as long as the process lives."""
+    pools, watch = held
+    supervisor.start("receipts", writer.run)
+    budget_watch = BudgetWatch(pools.background, now=clocks.now, told=watch.figures.alerted)
+    supervisor.start("budgets", budget_watch.run)
+    supervisor.start("compile_figures", partial(keep_counted, pools.background, watch.figures, now=clocks.now))
+    supervisor.start(
+        "receipt_texts", partial(recorder.sweep_texts, pools.background, clock=clocks.now, every_s=_SWEEP_EVERY_S)
+    )
+    if chosen.numbered is not None:
+        supervisor.start(
+            "embedding", partial(embedding.keep_embedded, pools.background, chosen.numbered, now=clocks.now)
+        )
 
 
 def _sources(settings: Settings, pools: Pools) -> dict[Source, ContextSource]:
@@ -180,7 +249,15 @@ def _sources(settings: Settings, pools: Pools) -> dict[Source, ContextSource]:
     return sources
 
 
-def _heard(changed: Callable[[UUID], None], notice: notices.Notice) -> None:
+def _connected(changed: Callable[[], None], progress: Progress) -> None:
+    changed()
+    progress.missed()
+
+
+def _heard(changed: Callable[[UUID], None], progress: Progress, notice: notices.Notice) -> None:
+    if notice.channel == PROGRESS:
+        progress.moved(notice.payload)
+        return
     try:
         tenant_id = UUID(notice.payload)
     except ValueError:
@@ -189,15 +266,11 @@ def _heard(changed: Callable[[UUID], None], notice: notices.Notice) -> None:
     changed(tenant_id)
 
 
-def _changed(profiles: Profiles, tenancy: Tenancy, tenant_id: UUID | None = None) -> None:
+def _changed(profiles: Profiles, tenancy: Tenancy, rulings: Rulings, tenant_id: UUID | None = None) -> None:
     """Let go of what is remembered of a tenant; of all, when notices may have been missed."""
     profiles.forget(tenant_id)
     tenancy.forget(tenant_id)
-
-
-def _apart(service: Service, turn: Terms) -> dict[str, Terms]:
-    """Return what is served on a turn's terms: the one call that a model waits for."""
-    return {"AssembleContext": turn} if "AssembleContext" in service.behaviours else {}
+    rulings.forget(tenant_id)
 
 
 async def _flushed(writer: Recorder, grace_s: float) -> None:

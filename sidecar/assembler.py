@@ -15,18 +15,20 @@ from sidecar.errors import RequiredSourceFailed
 from sidecar.fences import Fences
 from sidecar.inquiry import Asking, Findings, Inquiry
 from sidecar.meters import Meters, history
-from sidecar.profiles import InForce, Profiles
+from sidecar.profiles import Profiles
+from sidecar.recall import Recall
 from sidecar.recorder import Recorder
 from sidecar.sources import Query
+from sidecar.telemetry import calls
 from sidecar.turn import receipt
 from sidecar.turn.fitting import Fitted, Fitting, fit
 from sidecar.turn.history import MESSAGE_TOKENS
 from sidecar.turn.items import SourceReport, Status
+from sidecar.turn.judging import judge
 from sidecar.turn.pool import Spent, pool_of
 from sidecar.turn.profile import Profile
 from store.receipts import NewReceipt
 from store.scope import Scope
-from store.texts import query_words
 
 FITTING_RESERVE_S = 0.015
 _LONG_CHARS = 100_000  # counting more than this would hold up other turns
@@ -104,23 +106,32 @@ class Recorded:
         return receipt.write(asked, self.fitting, self.assembly.fitted)
 
 
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """What a turn looks up before it asks anything."""
+
+    profiles: Profiles
+    meters: Meters
+    fences: Fences
+
+
 class Assembler:
     """Assembles turns. Holds the collaborators; keeps nothing of a turn."""
 
     def __init__(
         self,
         *,
+        lookups: Lookups,
+        recall: Recall,
         inquiry: Inquiry,
-        profiles: Profiles,
-        meters: Meters,
-        fences: Fences,
         recorder: Recorder,
         clocks: Clocks,
     ) -> None:
+        self._profiles = lookups.profiles
+        self._meters = lookups.meters
+        self._fences = lookups.fences
+        self._recall = recall
         self._inquiry = inquiry
-        self._profiles = profiles
-        self._meters = meters
-        self._fences = fences
         self._recorder = recorder
         self._clocks = clocks
 
@@ -137,7 +148,13 @@ class Assembler:
         window_tokens = metered.window_tokens(spent.response_reserve_tokens)
         pool = pool_of(profile, window_tokens=window_tokens, spent=spent, meter=metered.meter)
         fence = await self._fences.of(scope, question.thread_id)
-        findings = await self._inquiry.ask(self._asking(question, scope, in_force, profile, pool.pool_tokens, due_s))
+        asked_s = self._clocks.steady_s()
+        query = await self._query(question, scope, in_force.template_id, due_s)
+        answer_due_s = due_s - FITTING_RESERVE_S
+        findings = await self._inquiry.ask(
+            Asking(query, scope, profile, in_force.label, pool.pool_tokens, answer_due_s)
+        )
+        answered_s = self._clocks.steady_s()
         _check_required(findings, profile)
 
         def fit_findings() -> tuple[Fitting, Fitted]:
@@ -145,7 +162,7 @@ class Assembler:
                 profile=profile,
                 window_tokens=window_tokens,
                 spent=spent,
-                reports=findings.reports,
+                reports=judge(findings.reports, query.reading) if query.reading else findings.reports,
                 history=history(findings.history, metered.meter),
                 summary=findings.summary,
                 seen_item_ids=question.seen_item_ids,
@@ -157,37 +174,48 @@ class Assembler:
         fitting, fitted = await asyncio.to_thread(fit_findings) if is_long else fit_findings()
         assembly = Assembly(
             fitted=fitted,
-            reports=findings.reports,
+            reports=fitting.reports,
             profile_version=in_force.label,
             is_degraded=any(report.status not in _ANSWERED for report in findings.reports),
             model=metered.model,
             receipt_id=uuid4(),
         )
-        self._record(Recorded(assembly, question, fitting, fence.key_id, metered.meter), scope, began_s)
+        recorded = Recorded(assembly, question, fitting, fence.key_id, metered.meter)
+        self._record(recorded, scope, (began_s, asked_s, answered_s))
         return assembly
 
-    def _asking(
-        self, question: Question, scope: Scope, in_force: InForce, profile: Profile, pool_tokens: int, due_s: float
-    ) -> Asking:
-        query = Query(
+    async def _query(self, question: Question, scope: Scope, template_id: str, due_s: float) -> Query:
+        """Return the question as the sources are asked it: read, and with its vectors if they come in time."""
+        now = self._clocks.now()
+        understood = await self._recall.understand(question.message, scope, question.thread_id, now=now, due_s=due_s)
+        return Query(
             text=question.message,
-            words=tuple(query_words(question.message)),
+            words=understood.reading.words,
             thread_id=question.thread_id,
             agent_id=question.agent_id,
-            template_id=in_force.template_id,
+            template_id=template_id,
             space_id=question.space_id,
             client_turn_id=question.client_turn_id,
-            now=self._clocks.now(),
+            now=now,
+            reading=understood.reading,
+            meaning=understood.meaning,
+            without_meaning=understood.without_meaning,
         )
-        return Asking(query, scope, profile, in_force.label, pool_tokens, due_s - FITTING_RESERVE_S)
 
-    def _record(self, recorded: Recorded, scope: Scope, began_s: float) -> None:
+    def _record(self, recorded: Recorded, scope: Scope, moments_s: tuple[float, float, float]) -> None:
         receipt_id = recorded.assembly.receipt_id
         assert receipt_id is not None, "only a replay has none"
+        began_s, asked_s, answered_s = moments_s
         now, duration_ms = self._clocks.now(), (self._clocks.steady_s() - began_s) * 1000
+        call = calls.current()
 
         def make() -> NewReceipt:
             details, texts = recorded.written()
+            details["timings"] = {
+                "before_ms": (asked_s - began_s) * 1000,
+                "asking_ms": (answered_s - asked_s) * 1000,
+            }
+            details["trace_id"] = call.trace_id if call else ""
             return NewReceipt(
                 scope=scope,
                 receipt_id=receipt_id,

@@ -26,6 +26,7 @@ caller (a field, a delay) are attributes; secrets and a caller's own long texts 
     ├── Overloaded
     ├── DeadlinePassed
     ├── Unavailable                worth trying again
+    │   ├── Stopping
     │   ├── KeysUnavailable
     │   └── RequiredSourceFailed
     └── StartRefused               the process or a command stops before it serves; never sent to a caller
@@ -182,6 +183,10 @@ class DeadlinePassed(SidecarError):
 
 class Unavailable(SidecarError):
     """Something this call needs does not answer now; try again."""
+
+
+class Stopping(Unavailable):
+    """This process is about to end and takes no new calls; send the call again, and another will answer it."""
 
 
 class KeysUnavailable(Unavailable):

@@ -12,7 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from models.endpoint import Breaker, Permit
+from models.endpoint import Breaker, BreakerState, Permit
+from sidecar.backends.errors import BackendError
 from sidecar.sources import Answer, ContextSource, Limits, Query, Skipped
 from sidecar.turn.items import HistorySummary, Item, Source, SourceReport, Status
 from sidecar.turn.profile import LOCAL_DEADLINE_MS, Profile, SourceKnobs
@@ -64,6 +65,11 @@ class Inquiry:
         self._recent = _RecentAnswers(clock)
         self._unwinding: set[asyncio.Task[SourceReport]] = set()
 
+    def resting(self) -> list[str]:
+        """Return the sources that are not asked now because they have been failing."""
+        now_s = self._clock()
+        return [source.value for source, one in self._breakers.items() if one.state(now_s) is BreakerState.OPEN]
+
     async def ask(self, asking: Asking) -> Findings:
         """Return every source's report, in the order of `Source`, no later than a few milliseconds after `due_s`."""
         outcome = _Outcome()
@@ -109,15 +115,20 @@ class Inquiry:
             refused = SourceReport(source, Status.BREAKER_OPEN, reason="it has been failing and rests")
             return self._recent.instead_of(refused, asking)
         had_own_time = self._time_for(asking.profile.knobs(source), asking) * 1000 >= _FAIR_MS
-        report = None
+        report = told = None
         try:
-            report = await self._attempt(source, asking, outcome)
+            report = told = await self._attempt(source, asking, outcome)
+        except (
+            BackendError
+        ) as error:  # one tenant's, with a breaker of its own: no sign that the source is broken for all
+            log.warning("backend_failed", extra={"source": source.value, "backend": error.backend, "code": error.code})
+            told = SourceReport(source, error.status, reason=str(error))
         finally:
             self._settle(source, permit, report, had_own_time=had_own_time)
-        timed = replace(report, latency_ms=(self._clock() - began) * 1000, attempts=1)
-        if report.status in (Status.OK, Status.EMPTY):
+        timed = replace(told, latency_ms=(self._clock() - began) * 1000, attempts=1)
+        if timed.status in (Status.OK, Status.EMPTY):
             self._recent.keep(timed, asking)
-        return self._recent.instead_of(timed, asking) if report.status in _FAILED else timed
+        return self._recent.instead_of(timed, asking) if timed.status in _FAILED else timed
 
     def _settle(self, source: Source, permit: Permit, report: SourceReport | None, *, had_own_time: bool) -> None:
         """Tell the breaker. A caller in a hurry, or gone, must not make a source look broken to everyone else."""
@@ -131,9 +142,12 @@ class Inquiry:
 
     async def _attempt(self, source: Source, asking: Asking, outcome: _Outcome) -> SourceReport:
         knobs = asking.profile.knobs(source)
-        limits = Limits(knobs.top_k, asking.profile.lead_lines, asking.window_tokens, asking.profile.history_turns)
+        time_s = self._time_for(knobs, asking)
+        limits = Limits(
+            knobs.top_k, asking.profile.lead_lines, asking.window_tokens, asking.profile.history_turns, time_s
+        )
         try:
-            async with asyncio.timeout(self._time_for(knobs, asking)):
+            async with asyncio.timeout(time_s):
                 answer = await self._sources[source].find(asking.query, asking.scope, limits)
             items = _checked(answer, source, knobs.top_k)
         except Skipped as why:
@@ -142,16 +156,18 @@ class Inquiry:
             return SourceReport(source, Status.TIMEOUT, reason="no answer by its deadline")
         except DatabaseBusy:
             return SourceReport(source, Status.SHED, reason="too many questions are waiting for the database")
+        except BackendError:
+            raise
         except Exception as error:  # the first of three: where a source's failure becomes a report
             log.warning("source_failed", extra={"source": source.value, "error": type(error).__name__}, exc_info=error)
             return SourceReport(source, Status.ERROR, reason=_told(error))
         if source is Source.THREAD:
             outcome.history, outcome.summary = answer.history, answer.summary
         status = Status.OK if items or answer.history else Status.EMPTY
-        return SourceReport(source, status, items)
+        return SourceReport(source, status, items, reason="; ".join(answer.notes))
 
 
-_FAILED = frozenset({Status.TIMEOUT, Status.ERROR, Status.SHED})
+_FAILED = frozenset({Status.TIMEOUT, Status.ERROR, Status.SHED, Status.BREAKER_OPEN})
 
 
 class _Outcome:

@@ -19,6 +19,14 @@ log = logging.getLogger(__name__)
 _REMEMBER_S = 5.0
 _GRACE_S = 300.0
 
+Base = Callable[[UUID], tuple[Layer, ...]]
+"""The knobs below a tenant's own: what this process's backends need by default."""
+
+
+def no_base(tenant_id: UUID) -> tuple[Layer, ...]:
+    """Return no knobs."""
+    return ()
+
 
 @dataclass(frozen=True, slots=True)
 class InForce:
@@ -37,8 +45,9 @@ class InForce:
 class Profiles:
     """Looks profiles up by tenant, agent and space."""
 
-    def __init__(self, pool: Pool, *, clock: Callable[[], float]) -> None:
+    def __init__(self, pool: Pool, *, clock: Callable[[], float], base: Base = no_base) -> None:
         self._pool = pool
+        self._base = base
         self._known: Remembered[tuple[UUID, str, str], InForce] = Remembered(
             self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
         )
@@ -54,13 +63,16 @@ class Profiles:
     async def _read(self, key: tuple[UUID, str, str]) -> InForce:
         tenant_id, agent_id, space_id = key
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
-            return await read(connection, tenant_id, agent_id=agent_id, space_id=space_id)
+            return await read(connection, tenant_id, agent_id=agent_id, space_id=space_id, base=self._base)
 
 
-async def read(connection: Connection, tenant_id: UUID, *, agent_id: str, space_id: str) -> InForce:
+async def read(
+    connection: Connection, tenant_id: UUID, *, agent_id: str, space_id: str, base: Base = no_base
+) -> InForce:
     """Return the profile in force as the rows say it now."""
     found = await templates.layers(connection, tenant_id, agent_id=agent_id, space_id=space_id)
-    layers = tuple(layer for version in found.versions if (layer := _usable(version)) is not None)
+    own = tuple(layer for version in found.versions if (layer := _usable(version)) is not None)
+    layers = (*base(tenant_id), *own)
     return InForce(merge(*layers), layers, found.label or "built-in", found.template_id)
 
 

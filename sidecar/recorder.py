@@ -11,7 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from store import receipts
+from sidecar.telemetry import calls
+from sidecar.telemetry.calls import CallTrace
+from store import costs, receipts
 from store.errors import ConstraintViolated, DatabaseUnavailable, StoreError, UnstorableValue
 from store.postgres import Pool, installation, scoped, tenant_scoped
 from store.receipts import NewReceipt
@@ -28,13 +30,28 @@ _FRESH = timedelta(minutes=30)
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
 _Key = tuple[Scope, UUID]
+Told = Callable[[NewReceipt, CallTrace | None], None]
+
+
+def _tell_nobody(receipt: NewReceipt, call: CallTrace | None) -> None:
+    """Leave it untold."""
 
 
 class Recorder:
     """The queue before the receipts table, and the task that empties it."""
 
-    def __init__(self, pool: Pool, *, capacity: int, keep_texts_days: int, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        *,
+        capacity: int,
+        keep_texts_days: int,
+        clock: Callable[[], datetime],
+        told: Told = _tell_nobody,
+    ) -> None:
+        """Write to the pool. `told` hears of each receipt that is made, and of the call it came by."""
         self._pool = pool
+        self._told = told
         self._queue: asyncio.Queue[tuple[_Key, Callable[[], NewReceipt]]] = asyncio.Queue(capacity)
         self._on_their_way: dict[_Key, asyncio.Future[None]] = {}
         self._keep_texts = timedelta(days=keep_texts_days)
@@ -46,12 +63,21 @@ class Recorder:
     def record(self, scope: Scope, receipt_id: UUID, make: Callable[[], NewReceipt]) -> None:
         """Take a receipt to write, as the function that makes it; drop it when the queue is full."""
         key = (scope, receipt_id)
+        call = calls.current()
+
+        def make_and_tell() -> NewReceipt:
+            receipt = make()
+            self._told(receipt, call)
+            return receipt
+
         try:
-            self._queue.put_nowait((key, make))
+            self._queue.put_nowait((key, make_and_tell))
         except asyncio.QueueFull:
             self._drop(key)
         else:
             self._on_their_way[key] = asyncio.get_running_loop().create_future()
+            if call is not None:
+                call.is_told = True
 
     def was_dropped(self, scope: Scope, receipt_id: UUID) -> bool:
         """Return whether this receipt was dropped, as far as this process remembers (10,000 receipts)."""
@@ -128,6 +154,7 @@ class Recorder:
             if texts:
                 await receipts.keep_texts(connection, tenant_id, texts, until=now + self._keep_texts)
             await receipts.insert(connection, group)
+            await costs.add(connection, scope, group)
         for text_hash in texts:
             self._kept_texts[tenant_id, text_hash] = now
         while len(self._kept_texts) > _REMEMBERED_TEXTS:

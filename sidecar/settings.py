@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from models.language import DEFAULT_MODEL_ID
 from sidecar.errors import SettingInvalid
 from store.embedded import default_data_dir
 
@@ -41,9 +42,37 @@ class Settings:
     max_message_bytes: int = 48 * 1024 * 1024
     drain_grace_s: float = 10.0
     workspace_root: Path | None = None
+    backends: Path | None = None
+    embedder: str = "minilm"
+    embedder_base_url: str = "http://127.0.0.1:11434/v1"
+    embedder_api_key: str = field(default="", repr=False)
+    embed_deadline_s: float = 0.2
     receipt_text_days: int = 7
     receipt_queue: int = 2000
     log_level: str = "INFO"
+    slow_turn_s: float = 1.0
+    capture_content: bool = False
+    http_listen: str = "off"
+    console_listen: str = "off"
+    console_hosts: tuple[str, ...] = ()
+    worker: bool = True
+    worker_lease_s: float = 60.0
+    worker_poll_s: float = 5.0
+    worker_pool_size: int = 4
+    compile_planner: str = "extractive"
+    compile_base_url: str = "http://127.0.0.1:11434/v1"
+    compile_api_key: str = field(default="", repr=False)
+    compile_record_page_size: int = 50
+    compile_max_records_per_job: int = 500
+    compile_max_records_per_bootstrap_job: int = 1000
+    compile_max_new_pages_per_job: int = 25
+    compile_max_sections_rewritten_per_job: int = 100
+    compile_max_aggregation_pages: int = 60
+    compile_job_ceiling_cents: int = 500
+    compile_day_ceiling_cents: int = 5000
+    bedrock_model_id: str = DEFAULT_MODEL_ID
+    wiki_aggregation_pass_enabled: bool = True
+    wiki_deterministic_linking_enabled: bool = True
 
 
 def read(environ: Mapping[str, str]) -> Settings:
@@ -55,6 +84,8 @@ def read(environ: Mapping[str, str]) -> Settings:
     given = {name: value for name, value in environ.items() if name.startswith("SIDECAR_") and name not in _ELSEWHERE}
     if unknown := sorted(given.keys() - known.keys()):
         raise SettingInvalid(unknown[0], "no such setting", f"use one of {', '.join(sorted(known))}")
+    given |= {variable: environ[variable] for variable in _UNPREFIXED if variable in environ}
+    known |= _UNPREFIXED
     values: dict[str, Any] = {"data_dir": default_data_dir(environ)}
     for variable, text in given.items():
         if text:
@@ -62,7 +93,22 @@ def read(environ: Mapping[str, str]) -> Settings:
     return Settings(**values)
 
 
-_ELSEWHERE = frozenset({"SIDECAR_TOKEN", "SIDECAR_ADDRESS"})  # the client's, read by the command line
+# Names that operators know from elsewhere; the last three fields may be set by these too.
+_UNPREFIXED = {
+    "BEDROCK_MODEL_ID": "bedrock_model_id",
+    "WIKI_AGGREGATION_PASS_ENABLED": "wiki_aggregation_pass_enabled",
+    "WIKI_DETERMINISTIC_LINKING_ENABLED": "wiki_deterministic_linking_enabled",
+}
+_ELSEWHERE = frozenset(
+    {
+        "SIDECAR_TOKEN",
+        "SIDECAR_ADDRESS",
+        "SIDECAR_TLS_CA",
+        "SIDECAR_TLS_NAME",
+        "SIDECAR_CLIENT_CERT",
+        "SIDECAR_CLIENT_KEY",
+    }
+)  # the client's, read by the command line
 
 
 def _parsed(variable: str, name: str, text: str) -> Any:

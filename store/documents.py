@@ -13,9 +13,10 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid5
 
-from store import queries
+from store import embeddings, queries
 from store.derived import Derived, derive
 from store.queries import Connection
+from store.recalling import Recalled, Wanted, recalled
 from store.texts import Signature
 
 _sql = queries.load(__file__)
@@ -88,6 +89,21 @@ class Document:
     content_hash: bytes
     chunk_count: int
     updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChunk:
+    """A chunk with its document. `position` is its place there, from 0."""
+
+    chunk_id: UUID
+    document_id: UUID
+    title: str
+    path: str
+    heading: str
+    page: int | None
+    position: int
+    text: str
+    signature: Signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +196,7 @@ async def put(
     if written is not None:
         await _sql.delete_chunks(connection, tenant_id=tenant_id, document_id=document_id)
         await _insert(connection, {**key, "document_id": document_id}, prepared)
+        await embeddings.mark_base(connection, tenant_id, base_id, now=now)
     stored = _document(await _sql.get_document(connection, **key, path=document.path))
     outcome = Outcome.UNCHANGED if written is None else Outcome.CREATED if written["is_new"] else Outcome.UPDATED
     return stored, outcome
@@ -217,6 +234,14 @@ async def search(
         connection, tenant_id=tenant_id, base_ids=list(base_ids), words=list(words), limit=limit
     )
     return [FoundChunk(**{**row, "signature": Signature.unpack(row["signature"])}) for row in rows]
+
+
+async def recall(
+    connection: Connection, tenant_id: UUID, base_ids: Sequence[UUID], wanted: Wanted
+) -> Recalled[StoredChunk]:
+    """Return the chunks of the bases that may answer, with those next to the best of them; best first."""
+    rows = await _sql.recall_chunks(connection, tenant_id=tenant_id, base_ids=list(base_ids), **wanted.parameters())
+    return recalled(rows, _chunk)
 
 
 async def _insert(connection: Connection, key: dict[str, UUID], prepared: PreparedDocument) -> None:
@@ -259,3 +284,17 @@ def _base(row: Any) -> Base:
 
 def _document(row: Any) -> Document:
     return Document(**row)
+
+
+def _chunk(row: Any) -> StoredChunk:
+    return StoredChunk(
+        chunk_id=row["chunk_id"],
+        document_id=row["document_id"],
+        title=row["title"],
+        path=row["path"],
+        heading=row["heading"],
+        page=row["page"],
+        position=row["position"],
+        text=row["text"],
+        signature=Signature.unpack(row["signature"]),
+    )

@@ -2,22 +2,97 @@
 -- Whether the tenant's memories are compiled.
 SELECT wiki_compile_enabled FROM tenants WHERE tenant_id = :tenant_id;
 
--- name: mark_dirty!
--- Records that memories up to a position of the owner's feed wait to be compiled.
-INSERT INTO wiki_compile_cursors AS c (tenant_id, owner_id, cursor, lease_holder, fence, dirty_through, wiki_revision, updated_at)
-SELECT :tenant_id, :owner_id, '', '', 0, coalesce(max(f.change_seq), 0), 0, :now FROM memory_feeds f
-WHERE f.tenant_id = :tenant_id AND f.owner_id = :owner_id
-ON CONFLICT (tenant_id, owner_id) DO UPDATE SET dirty_through = greatest(c.dirty_through, excluded.dirty_through),
-    updated_at = excluded.updated_at;
-
 -- name: insert_job$
 -- Queues a job, unless one bears its key already.
 INSERT INTO wiki_compile_jobs (tenant_id, owner_id, job_id, dedupe_key, status, trigger, attempt, input, metrics, error,
     created_at, not_before)
-VALUES (:tenant_id, :owner_id, :job_id, :dedupe_key, 'pending', :trigger, 0, '{}', '{}', '', :now, :now)
+VALUES (:tenant_id, :owner_id, :job_id, :dedupe_key, 'pending', :trigger, 0, :input, '{}', '', :now, :now)
 ON CONFLICT (tenant_id, dedupe_key) DO NOTHING RETURNING job_id;
 
--- name: is_pending$
--- Whether the job of a key has not been started yet.
-SELECT EXISTS (SELECT 1 FROM wiki_compile_jobs
-    WHERE tenant_id = :tenant_id AND dedupe_key = :dedupe_key AND status = 'pending');
+-- name: insert_continuation$
+-- Queues the next job of a chain, unless it is there.
+INSERT INTO wiki_compile_jobs (tenant_id, owner_id, job_id, dedupe_key, status, trigger, attempt, input, metrics, error,
+    parent_job_id, sequence, hops, created_at, not_before)
+VALUES (:tenant_id, :owner_id, :job_id, :dedupe_key, 'pending', :trigger, 0, :input, '{}', '', :parent_job_id, :sequence, :hops,
+    :now, :not_before)
+ON CONFLICT (tenant_id, owner_id, parent_job_id, sequence) DO NOTHING RETURNING job_id;
+
+-- name: pending_job_of_key$
+-- The job of a key while it has not been started.
+SELECT job_id FROM wiki_compile_jobs
+WHERE tenant_id = :tenant_id AND dedupe_key = :dedupe_key AND status = 'pending';
+
+-- name: start_next_job^
+-- Makes the scope's next job run: one that was left running, else the oldest that is due.
+UPDATE wiki_compile_jobs SET status = 'running', attempt = attempt + 1, claimed_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
+    SELECT job_id FROM wiki_compile_jobs
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+        AND (status = 'running' OR (status = 'pending' AND not_before <= :now))
+    ORDER BY status = 'running' DESC, created_at, sequence, job_id LIMIT 1)
+RETURNING job_id, status, trigger, attempt, input, metrics, error, parent_job_id, sequence, hops, cancel_requested, created_at,
+    not_before, claimed_at, finished_at;
+
+-- name: next_startable$
+-- The job to start next: one that was left running, else the oldest that is due.
+SELECT job_id FROM wiki_compile_jobs
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+    AND (status = 'running' OR (status = 'pending' AND not_before <= :now))
+ORDER BY status = 'running' DESC, created_at, sequence, job_id LIMIT 1;
+
+-- name: record_job$
+-- Writes a running job's metrics and returns whether its end was asked for.
+UPDATE wiki_compile_jobs SET metrics = :metrics WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running'
+RETURNING cancel_requested;
+
+-- name: settle_job!
+-- Ends a running job.
+UPDATE wiki_compile_jobs SET status = :status, error = :error, metrics = :metrics, finished_at = :now
+WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running';
+
+-- name: put_back_job!
+-- Makes a running job wait again.
+UPDATE wiki_compile_jobs SET status = 'pending', error = :error, not_before = :not_before,
+    metrics = CASE :metrics::jsonb WHEN '{}' THEN metrics ELSE :metrics END,
+    attempt = greatest(attempt - :refund::int, 0)
+WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running';
+
+-- name: get_job^
+-- One job of the scope.
+SELECT job_id, status, trigger, attempt, input, metrics, error, parent_job_id, sequence, hops, cancel_requested, created_at,
+    not_before, claimed_at, finished_at FROM wiki_compile_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id;
+
+-- name: list_jobs
+-- A page of the scope's jobs, newest first.
+SELECT job_id, status, trigger, attempt, input, metrics, error, parent_job_id, sequence, hops, cancel_requested, created_at,
+    not_before, claimed_at, finished_at FROM wiki_compile_jobs
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at <= :before::timestamptz
+    AND (created_at < :before OR job_id > :after_id)
+ORDER BY created_at DESC, job_id LIMIT :limit;
+
+-- name: running_job^
+-- The scope's running job.
+SELECT job_id, status, trigger, attempt, input, metrics, error, parent_job_id, sequence, hops, cancel_requested, created_at,
+    not_before, claimed_at, finished_at FROM wiki_compile_jobs
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'running';
+
+-- name: cancel_job!
+-- Cancels a waiting job, and asks a running one to stop.
+UPDATE wiki_compile_jobs SET cancel_requested = true,
+    status = CASE status WHEN 'pending' THEN 'cancelled' ELSE status END,
+    finished_at = CASE status WHEN 'pending' THEN :now::timestamptz ELSE finished_at END
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id AND status IN ('pending', 'running');
+
+-- name: cancel_pending_jobs!
+-- Cancels the scope's waiting jobs.
+UPDATE wiki_compile_jobs SET status = 'cancelled', cancel_requested = true, finished_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending';
+
+-- name: next_due$
+-- When the scope's next waiting job may start.
+SELECT min(not_before) FROM wiki_compile_jobs
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending';
+
+-- name: notify_progress!
+-- Tells listeners that a job moved.
+SELECT pg_notify('compile_progress', :job_id::text);

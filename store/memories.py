@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from store import queries
+from store import embeddings, queries
 from store.derived import Derived, derive
 from store.queries import Connection
+from store.recalling import Recalled, Wanted, recalled
 from store.scope import Scope
 from store.texts import Signature
 
@@ -59,6 +60,14 @@ class FoundMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class SignedMemory:
+    """A memory with its near-duplicate signature."""
+
+    memory: Memory
+    signature: Signature
+
+
+@dataclass(frozen=True, slots=True)
 class Retained:
     """The ids of all memories asked for, in order, how many of them were new and how many had changed."""
 
@@ -85,6 +94,7 @@ async def retain(connection: Connection, scope: Scope, memories: Sequence[NewMem
     changed = counts["created_count"] + counts["updated_count"]
     if changed:
         await _sql.advance_feed(connection, **_key(scope), count=changed)
+        await embeddings.mark(connection, scope, embeddings.Kind.MEMORIES, now=now)
     return Retained(ids, counts["created_count"], counts["updated_count"])
 
 
@@ -115,6 +125,12 @@ async def search(connection: Connection, scope: Scope, words: Sequence[str], *, 
     return [
         FoundMemory(_memory(row), Signature.unpack(row["signature"]), row["score"], row["coverage"]) for row in rows
     ]
+
+
+async def recall(connection: Connection, scope: Scope, wanted: Wanted) -> Recalled[SignedMemory]:
+    """Return the owner's memories that may answer, best first."""
+    rows = await _sql.recall_memories(connection, **_key(scope), **wanted.parameters())
+    return recalled(rows, lambda row: SignedMemory(_memory(row), Signature.unpack(row["signature"])))
 
 
 def memory_id(scope: Scope, text: str) -> str:

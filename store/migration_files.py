@@ -58,17 +58,17 @@ class Plan:
 
 
 def read_folder(directory: Path) -> tuple[MigrationFile, ...]:
-    """Return the folder's migrations in order. Raises MigrationFileInvalid, MigrationMissing for a gap."""
+    """Return the folder's migrations in order; numbers may be left out. Raises MigrationFileInvalid, MigrationMissing."""
     try:
         found = sorted(path for path in directory.iterdir() if path.suffix == ".sql")
     except OSError as error:
         raise MigrationMissing(f"no folder {directory}") from error
     files = tuple(_read(path) for path in found)
-    for expected, file in enumerate(files, start=1):
-        if file.version < expected:
+    before = 0
+    for file in files:
+        if file.version <= before:
             raise MigrationFileInvalid(f"{file.name}.sql: its number is taken or is 0000")
-        if file.version > expected:
-            raise MigrationMissing(f"number {expected:04}, before {file.name}.sql")
+        before = file.version
     return files
 
 

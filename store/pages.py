@@ -11,10 +11,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from store import queries
+from store import embeddings, queries
 from store.derived import Derived, derive
 from store.errors import ReferenceMissing
 from store.queries import Connection
+from store.recalling import Recalled, Wanted, recalled
 from store.scope import Scope
 from store.texts import Signature, fold
 
@@ -59,6 +60,18 @@ class PageHead:
     title: str
     summary: str
     last_compiled_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A section of a page with the memories it cites; without a slug and a heading the page's summary."""
+
+    page: PageHead
+    text: str
+    memory_ids: tuple[str, ...]
+    signature: Signature
+    slug: str = ""
+    heading: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +143,7 @@ async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: 
     await _put_sections(connection, key, page.sections, of_sections)
     await _put_aliases(connection, key, page.aliases, now)
     await _put_sources(connection, key, page.sections, now)
+    await embeddings.mark(connection, scope, embeddings.Kind.WIKI, now=now)
     return page_id
 
 
@@ -145,6 +159,17 @@ async def search(connection: Connection, scope: Scope, words: Sequence[str], *, 
         tuple(_found_section(row) for row in rows if row["kind"] == "section"),
         tuple(_found_page(row) for row in rows if row["kind"] == "page"),
     )
+
+
+async def recall(connection: Connection, scope: Scope, wanted: Wanted) -> tuple[Recalled[Passage], Recalled[Passage]]:
+    """Return the sections and the page summaries that may answer, each sort best first, in one round trip.
+
+    Archived pages are never found.
+    """
+    rows = await _sql.recall_wiki(connection, **_scope_key(scope), **wanted.parameters())
+    sections = [row for row in rows if row["kind"] == "section"]
+    summaries = [row for row in rows if row["kind"] == "page"]
+    return recalled(sections, _passage), recalled(summaries, _passage)
 
 
 def page_uuid(scope: Scope, page_type: str, slug: str) -> UUID:
@@ -225,3 +250,12 @@ def _found_section(row: Any) -> FoundSection:
 def _found_page(row: Any) -> FoundPage:
     signature = Signature.unpack(row["signature"])
     return FoundPage(_head(row), tuple(row["memory_ids"]), signature, row["score"], row["coverage"])
+
+
+def _passage(row: Any) -> Passage | None:
+    """Return what the row tells, or None when its page is archived, or has no summary to tell."""
+    text = row["page_id"] and (row["body_md"] if row["kind"] == "section" else row["summary"])
+    if not text:
+        return None
+    signature = Signature.unpack(row["signature"])
+    return Passage(_head(row), text, tuple(row["memory_ids"]), signature, row["section_slug"], row["heading"])

@@ -84,3 +84,25 @@ FROM search_pages(:tenant_id, :owner_id, :words::text[], :limit::int)
 CROSS JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = f.found_id LIMIT 1) p
 ORDER BY kind, place;
+
+-- name: recall_wiki
+-- The sections and the page summaries that may answer a question, with the memories they cite and what the search tells of each.
+SELECT 'section' AS kind, f.matched, f.cosines, f.frequencies, f.total, p.page_id, p.type, p.slug, p.title, p.summary,
+    p.last_compiled_at, s.signature, s.section_slug, s.heading, s.body_md,
+    ARRAY(SELECT w.source_ref FROM wiki_section_sources w
+        WHERE w.tenant_id = :tenant_id AND w.section_id = s.section_id AND w.source_kind = 'memory'
+        ORDER BY w.source_ref) AS memory_ids
+FROM recall_sections(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int) f
+LEFT JOIN LATERAL (
+    SELECT * FROM wiki_page_sections WHERE tenant_id = :tenant_id AND section_id = f.found_id LIMIT 1) s ON true
+LEFT JOIN LATERAL (
+    SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = s.page_id AND status = 'active' LIMIT 1) p ON true
+UNION ALL
+SELECT 'page', f.matched, f.cosines, f.frequencies, f.total, p.page_id, p.type, p.slug, p.title, p.summary, p.last_compiled_at,
+    p.signature, '', '', '',
+    ARRAY(SELECT w.source_ref FROM wiki_section_sources w
+        WHERE w.tenant_id = :tenant_id AND w.page_id = p.page_id AND w.subject = 'summary' AND w.source_kind = 'memory'
+        ORDER BY w.source_ref)
+FROM recall_pages(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int) f
+LEFT JOIN LATERAL (
+    SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = f.found_id AND status = 'active' LIMIT 1) p ON true;

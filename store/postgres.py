@@ -12,6 +12,7 @@ import enum
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID
@@ -58,10 +59,15 @@ class Role(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PoolsConfig:
-    """Sizes and deadlines. `statement_cache_size=0` is for a PgBouncer that keeps no prepared statements."""
+    """Sizes and deadlines. `statement_cache_size=0` is for a PgBouncer that keeps no prepared statements.
+
+    Where every connection is taken, a turn waits `turn_wait_s` for one, less than its sources' own deadlines: so it hears
+    that the database is busy. Where one has still to be made, it waits `turn_acquire_deadline_s`.
+    """
 
     turn_connections: int = 16
     background_connections: int = 8
+    turn_wait_s: float = 0.2
     turn_acquire_deadline_s: float = 1.0
     background_acquire_deadline_s: float = 10.0
     connect_deadline_s: float = 5.0
@@ -90,24 +96,30 @@ class ServerFacts:
 
 
 class Pool:
-    """Connections with the deadline their users accept, and the clean-ups of broken transactions under way."""
+    """Connections with the deadlines their users accept, and the clean-ups of broken transactions under way."""
 
-    __slots__ = ("_acquire_deadline_s", "_connections", "_recoveries")
+    __slots__ = ("_acquire_deadline_s", "_connections", "_recoveries", "_wait_s")
 
-    def __init__(self, connections: asyncpg.Pool[asyncpg.Record], *, acquire_deadline_s: float) -> None:
+    def __init__(self, connections: asyncpg.Pool[asyncpg.Record], *, wait_s: float, acquire_deadline_s: float) -> None:
         self._connections = connections
+        self._wait_s = wait_s
         self._acquire_deadline_s = acquire_deadline_s
         self._recoveries: set[asyncio.Task[None]] = set()
 
     async def acquire(self) -> PooledConnection:
         """Return a connection of the caller's own. Raises DatabaseBusy, DatabaseUnavailable, DatabaseRefused."""
+        deadline_s = self._wait_s if self._is_taken() else self._acquire_deadline_s
         with driver_errors():
             try:
-                return await self._connections.acquire(timeout=self._acquire_deadline_s)
+                return await self._connections.acquire(timeout=deadline_s)
             except TimeoutError as error:
-                full = self._connections.get_size() >= self._connections.get_max_size()
-                kind = DatabaseBusy if full and not self._connections.get_idle_size() else DatabaseUnavailable
-                raise kind(f"no connection within {self._acquire_deadline_s:g} s") from error
+                kind = DatabaseBusy if self._is_taken() else DatabaseUnavailable
+                raise kind(f"no connection within {deadline_s:g} s") from error
+
+    def _is_taken(self) -> bool:
+        """Return whether every connection there may be is in use. One that is still being made is not there yet."""
+        connections = self._connections
+        return connections.get_size() >= connections.get_max_size() and not connections.get_idle_size()
 
     async def release(self, connection: PooledConnection) -> None:
         """Give back a connection that is outside any transaction."""
@@ -227,8 +239,12 @@ async def open_pools(dsn: str, config: PoolsConfig) -> Pools:
         await turn.close()
         raise
     return Pools(
-        Pool(turn, acquire_deadline_s=config.turn_acquire_deadline_s),
-        Pool(background, acquire_deadline_s=config.background_acquire_deadline_s),
+        Pool(turn, wait_s=config.turn_wait_s, acquire_deadline_s=config.turn_acquire_deadline_s),
+        Pool(
+            background,
+            wait_s=config.background_acquire_deadline_s,
+            acquire_deadline_s=config.background_acquire_deadline_s,
+        ),
     )
 
 
@@ -256,6 +272,12 @@ async def check_server(connection: Connection) -> ServerFacts:
     if missing:
         raise ServerUnsuitable(f"missing: {', '.join(missing)}")
     return ServerFacts(version, VECTOR.is_met(available))
+
+
+async def server_time(connection: Connection) -> datetime:
+    """Return the time by the server's clock."""
+    moment: datetime = await _sql.server_time(connection)
+    return moment
 
 
 async def available_extensions(connection: Connection, names: Sequence[str]) -> dict[str, str]:

@@ -28,6 +28,15 @@ class Tenant:
 
 
 @dataclass(frozen=True, slots=True)
+class CompileFlags:
+    """The tenant's own flags of the compile; None leaves one as the environment says."""
+
+    is_compiled: bool
+    aggregation: bool | None
+    linking: bool | None
+
+
+@dataclass(frozen=True, slots=True)
 class Workspace:
     """Where files are: `level` is tenant, template or agent, `ref` which one, `location` a folder of the tenant's."""
 
@@ -45,6 +54,14 @@ async def get(connection: Connection, tenant_id: UUID) -> Tenant | None:
     """Return the tenant, or None before its first write."""
     row = await _sql.get_tenant(connection, tenant_id=tenant_id)
     return row and Tenant(row["tenant_id"], row["created_at"], row["tokens_not_before"], row["wiki_compile_enabled"])
+
+
+async def compile_flags(connection: Connection, tenant_id: UUID) -> CompileFlags | None:
+    """Return the tenant's flags of the compile, or None before its first write."""
+    row = await _sql.compile_flags(connection, tenant_id=tenant_id)
+    return row and CompileFlags(
+        row["wiki_compile_enabled"], row["wiki_aggregation_pass_enabled"], row["wiki_deterministic_linking_enabled"]
+    )
 
 
 async def revoke_tokens(connection: Connection, tenant_id: UUID, *, not_before: datetime) -> datetime | None:

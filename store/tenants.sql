@@ -6,6 +6,11 @@ INSERT INTO tenants (tenant_id, created_at) VALUES (:tenant_id, :now) ON CONFLIC
 -- The tenant, or no row.
 SELECT tenant_id, created_at, tokens_not_before, wiki_compile_enabled FROM tenants WHERE tenant_id = :tenant_id;
 
+-- name: compile_flags^
+-- The tenant's flags of the compile.
+SELECT wiki_compile_enabled, wiki_aggregation_pass_enabled, wiki_deterministic_linking_enabled FROM tenants
+WHERE tenant_id = :tenant_id;
+
 -- name: revoke_tokens<!
 -- Moves the instant before which the tenant's tokens are refused, never back, and returns the one in force.
 UPDATE tenants SET tokens_not_before = greatest(tokens_not_before, :not_before::timestamptz) WHERE tenant_id = :tenant_id

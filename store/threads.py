@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from store import queries
+from store import embeddings, queries
 from store.derived import derive
 from store.queries import Connection
+from store.recalling import Recalled, Wanted, recalled
 from store.scope import Scope
 from store.texts import Signature
 
@@ -83,10 +84,11 @@ class ThreadSummary:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The ids of all turns that were asked for, in order, and how many of them were new."""
+    """The ids of all turns that were asked for, in order, how many of them were new, and how many the thread has now."""
 
     turn_ids: tuple[UUID, ...]
     new_count: int
+    turn_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,9 @@ async def append(
     ids = known | {turn.client_turn_id: turn_uuid(scope, thread.thread_id, turn.client_turn_id) for turn in new}
     if new:
         await _insert(connection, key, new, [ids[turn.client_turn_id] for turn in new], head)
-    return Appended(tuple(ids[client_turn_id] for client_turn_id in asked), len(new))
+        await embeddings.mark(connection, scope, embeddings.Kind.TURNS, ref=thread.thread_id, now=now)
+    turn_count = head["turn_count"] + len(new)
+    return Appended(tuple(ids[client_turn_id] for client_turn_id in asked), len(new), turn_count)
 
 
 async def _insert(
@@ -201,6 +205,18 @@ async def search(
         return []
     rows = await _sql.search_turns(connection, **_key(scope, thread_id), words=list(words), limit=limit)
     return [FoundTurn(_found(row), row["score"], row["coverage"]) for row in rows]
+
+
+async def recall(connection: Connection, scope: Scope, thread_id: str, wanted: Wanted) -> Recalled[StoredTurn]:
+    """Return the turns of the thread that may answer, with those next to the best of them; best first."""
+    rows = await _sql.recall_turns(connection, **_key(scope, thread_id), **wanted.parameters())
+    return recalled(rows, _found)
+
+
+async def speakers(connection: Connection, scope: Scope, thread_id: str) -> tuple[str, ...]:
+    """Return the names of those who spoke in the thread's newest turns, by name."""
+    rows = await _sql.speakers(connection, **_key(scope, thread_id))
+    return tuple(row["speaker"] for row in rows)
 
 
 async def fence_key_id(connection: Connection, scope: Scope, thread_id: str) -> str | None:

@@ -69,6 +69,22 @@ CROSS JOIN LATERAL (  -- one look-up a hit: a plain join would be planned as a r
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position = f.turn_position LIMIT 1) t
 ORDER BY f.score DESC, t.position DESC;
 
+-- name: recall_turns
+-- The turns of a thread that may answer a question, with what the search tells of each.
+SELECT f.matched, f.cosines, f.frequencies, f.total, t.turn_id, t.client_turn_id, t.position, t.role, t.speaker, t.text, t.said_at,
+    t.signature
+FROM recall_turns(:tenant_id, :owner_id, :thread_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int) f
+CROSS JOIN LATERAL (
+    SELECT * FROM turns
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position = f.turn_position LIMIT 1) t;
+
+-- name: speakers
+-- Who spoke in the newest turns of a thread.
+SELECT DISTINCT s.speaker FROM (
+    SELECT speaker FROM turns WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
+    ORDER BY position DESC LIMIT 300) s
+WHERE s.speaker <> '' ORDER BY s.speaker LIMIT 50;
+
 -- name: list_threads
 -- A page of an owner's threads, the one with the newest turn first.
 SELECT thread_id, title, turn_count, last_turn_at FROM threads

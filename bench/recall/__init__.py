@@ -1,1 +1,55 @@
 """Recall: how much of the evidence for a question stands in the context, and the training of the ranker's weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+
+import uvloop
+
+from bench.figures import Figure, at_least, at_most, plain, quantile
+from bench.recall.measuring import BUDGETS, Plan, Tally, measure
+
+_WEIGHTS = Path("sidecar/turn/weights.py")
+_TARGETS = {
+    ("turns", "verbatim"): (0.72, 0.82, 0.89, 0.945),
+    ("turns + facts", "coverage"): (0.79, 0.87, 0.93, 0.975),
+}
+_ROUTED = {  # what competes, against the same questions with the budget to themselves; and how much it may cost
+    ("turns, documents compete", "turns", 0.02),
+    ("turns, documents compete, pooled", "turns", 0.01),
+    ("documents, turns compete", "documents alone", 0.02),
+    ("documents, turns compete, pooled", "documents alone", 0.01),
+}
+
+
+def run(*, scale: float, data: Path, split: int = 5, write_weights: bool = False) -> list[Figure]:
+    """Return the figures, with weights trained without the conversations and corpora under test.
+
+    `scale` is the share of the questions that are asked; `split` the number of folds, 0 for the weights as shipped.
+    """
+    plan = Plan(data, split, scale, write=_WEIGHTS if write_weights else None)
+    tally = uvloop.run(measure(plan))
+    figures = [
+        _figure(tally, name, column, budget, place)
+        for name, column in dict.fromkeys((name, column) for name, column, _ in tally.found)
+        for place, budget in enumerate(BUDGETS)
+    ]
+    figures += [_routing(tally, *routed) for routed in sorted(_ROUTED)]
+    figures.append(at_most("contexts over their budget", tally.over_budget, 0, note=f"of {len(tally.took_ms)}"))
+    figures.append(plain("a turn, p50", median(tally.took_ms), unit=" ms"))
+    figures.append(plain("a turn, p95", quantile(tally.took_ms, 0.95), unit=" ms"))
+    return figures
+
+
+def _figure(tally: Tally, name: str, column: str, budget: int, place: int) -> Figure:
+    share, wanted = tally.share(name, column, budget), tally.found[name, column, budget][1]
+    title, note = f"{name}, {column}, {budget // 1000}k", f"of {wanted}"
+    targets = _TARGETS.get((name, column))
+    return at_least(title, share, targets[place], note=note) if targets else plain(title, share, note=note)
+
+
+def _routing(tally: Tally, name: str, alone: str, most: float) -> Figure:
+    """Return how much is lost, at the budget where it is most, to what competes."""
+    lost = [tally.share(alone, "verbatim", budget) - tally.share(name, "verbatim", budget) for budget in BUDGETS]
+    return at_most(f"lost to routing: {name}", max(lost), most)

@@ -14,18 +14,18 @@ from store.migrate import MigrationState, Report
 
 async def apply(settings: Settings, *, dry_run: bool) -> Report:
     """Apply the migrations that are left and return what was done. Raises what `store.migrate` raises."""
-    async with _reached(settings) as database:
+    async with reached(settings) as database:
         return await bring_up_to_date(database, dry_run=dry_run)
 
 
 async def status(settings: Settings) -> tuple[MigrationState, ...]:
     """Return the state of every migration. Raises what `store.migrate` raises."""
-    async with _reached(settings) as database:
+    async with reached(settings) as database:
         return await migrate.status(database.direct_dsn, migrations())
 
 
 @asynccontextmanager
-async def _reached(settings: Settings) -> AsyncIterator[Database]:
+async def reached(settings: Settings) -> AsyncIterator[Database]:
     """Yield the settings' database without changing it; an embedded one is started for as long as this takes."""
     if settings.database_url:
         yield Database(settings.database_url, settings.database_direct_url or settings.database_url)

@@ -9,7 +9,24 @@ from importlib import metadata
 
 import click
 
-from sidecar.cli import health, knowledge, memory, profile, serving, thread, tokens, turn, usage
+from sidecar.cli import (
+    cost,
+    doctor,
+    health,
+    knowledge,
+    memory,
+    profile,
+    serving,
+    thread,
+    tokens,
+    tools,
+    top,
+    turn,
+    turns,
+    usage,
+    wiki,
+    working,
+)
 from sidecar.cli.trouble import FAILED, INTERRUPTED
 
 _ABOUT = """Answers, every turn, what an LLM agent should see now.
@@ -37,8 +54,10 @@ def root() -> None:
 
 
 for command in (
-    serving.serve, serving.demo, serving.migrate, turn.assemble, turn.explain, turn.replay, turn.diff,
-    thread.thread, memory.memory, knowledge.ingest, profile.profile, tokens.token, usage.usage, health.health,
+    serving.serve, serving.demo, serving.migrate, serving.embed, turn.assemble, turn.explain, turn.replay, turn.diff,
+    thread.thread, memory.memory, knowledge.ingest, profile.profile, tokens.token, usage.usage, health.health, working.worker,
+    tools.tools, tools.backends, wiki.wiki,
+    turns.turns, top.top, cost.cost, cost.budget, doctor.doctor,
 ):  # fmt: skip
     root.add_command(command)
 

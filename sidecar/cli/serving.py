@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +17,7 @@ from sidecar.cli.session import speaking
 from sidecar.cli.voice import Voice
 
 if TYPE_CHECKING:
+    from sidecar.cli.embedding import Embedded
     from sidecar.demo.story import Story
     from store.migrate import MigrationState, Report
 
@@ -34,11 +38,13 @@ def serve(voice: Voice, listen: Sequence[str]) -> None:
       sidecar serve --listen unix:/run/sidecar/api.sock --listen 127.0.0.1:7433
     """
     from sidecar import app, settings, telemetry
+    from sidecar.telemetry import watch
 
     read = settings.read(os.environ)
     telemetry.log_to_stderr(read.log_level)
-    with _runner() as runner:
-        runner.run(app.serve(replace(read, listen=tuple(listen)) if listen else read))
+    telling = watch.config_of(os.environ, slow_turn_s=read.slow_turn_s, keeps_content=read.capture_content)
+    with watch.watching(telling) as watched, _runner() as runner:
+        runner.run(app.serve(replace(read, listen=tuple(listen)) if listen else read, watched))
 
 
 def _runner() -> asyncio.Runner:
@@ -71,6 +77,35 @@ def migrate(voice: Voice, action: str | None, dry_run: bool) -> None:
         voice.show(asyncio.run(migrating.status(read)), _draw_states)
     else:
         voice.show(asyncio.run(migrating.apply(read, dry_run=dry_run)), _draw_report)
+
+
+@click.command(short_help="Give every stored text its vector.")
+@click.option("--tenant", default="", metavar="NAME", help="Only this tenant's texts.")
+@speaking
+def embed(voice: Voice, tenant: str) -> None:
+    """Give every text that has no vector of the embedder in use one: after a change of SIDECAR_EMBEDDER, or ahead of a start.
+
+    A running service does the same behind its calls. Safe to break off, to run again, and beside a service.
+
+    \b
+    Example:
+      sidecar embed
+      sidecar embed --tenant acme --json
+    """
+    from sidecar import settings
+    from sidecar.cli import embedding
+
+    read = settings.read(os.environ)
+    with voice.progress("embedding", None) as advance:
+        done = asyncio.run(embedding.embed(read, tenant=tenant, advance=advance))
+    voice.show(done, _draw_embedded)
+
+
+def _draw_embedded(done: Embedded) -> Iterator[str]:
+    if done.why_not:
+        yield f"nothing to do, {done.why_not}"
+    else:
+        yield f"{done.text_count} texts in {done.place_count} places got vectors of {done.embedder}"
 
 
 def _draw_states(states: Sequence[MigrationState]) -> Iterator[Any]:
@@ -121,6 +156,17 @@ def _draw_story(told: Story) -> Iterator[Any]:
     new = ", ".join(f"{count} {name}" for name, count in told.loaded.items())
     yield f"loaded and answered in {told.seconds:.1f} s; written in this run: {new}"
     yield "\nTry next, the first one in a terminal of its own:"
-    yield "  sidecar serve"
-    yield f'  sidecar assemble "When does wave 5 run now, and who decides?" {asking}'
-    yield f"  sidecar explain {told.assembly.receipt_id} {whose}"
+    program = _program()
+    yield f"  {program} serve"
+    yield f'  {program} assemble "When does wave 5 run now, and who decides?" {asking}'
+    yield f"  {program} explain {told.assembly.receipt_id} {whose}"
+
+
+def _program() -> str:
+    """Return what to type to call this program again: its name where the shell finds it, else where it lies."""
+    called = Path(sys.argv[0])
+    if shutil.which("sidecar"):
+        return "sidecar"
+    if called.name != "sidecar":
+        return f"{sys.executable} -m sidecar"
+    return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import uuid4
 
@@ -16,7 +17,7 @@ from sidecar.cli import trouble
 from sidecar.cli.voice import Voice
 
 if TYPE_CHECKING:
-    from sidecar.client import Sidecar
+    from sidecar.client import Sidecar, Tls
 
 DEFAULT_ADDRESS = "127.0.0.1:7433"
 DEFAULT_NAME = "default"
@@ -58,8 +59,38 @@ def speaking(work: Command) -> Command:
     return command
 
 
+def securable(work: Command) -> Command:
+    """Give a command `tls`, whom to trust and who to be: --tls-ca, --tls-name, --tls-cert and --tls-key; else None."""
+    file = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+    @click.option("--tls-key", type=file, envvar="SIDECAR_CLIENT_KEY", help="The key of --tls-cert, PEM.")
+    @click.option("--tls-cert", type=file, envvar="SIDECAR_CLIENT_CERT", help="A client certificate, PEM.")
+    @click.option(
+        "--tls-name", envvar="SIDECAR_TLS_NAME", default="", help="The name in its certificate, if not the address."
+    )
+    @click.option("--tls-ca", type=file, envvar="SIDECAR_TLS_CA", help="Call over TLS and trust these roots, PEM.")
+    @functools.wraps(work)
+    def command(
+        *, tls_ca: Path | None, tls_name: str, tls_cert: Path | None, tls_key: Path | None, **given: Any
+    ) -> Any:
+        return work(tls=_tls(tls_ca, tls_name, (tls_cert, tls_key)), **given)
+
+    return command
+
+
+def _tls(roots: Path | None, name: str, own: tuple[Path | None, Path | None]) -> Tls | None:
+    from sidecar.client import Tls
+
+    if not (roots or name or any(own)):
+        return None
+    if own.count(None) == 1:
+        raise click.UsageError("--tls-cert and --tls-key go together.")
+    ca, chain, key = (path.read_bytes() if path else None for path in (roots, *own))
+    return Tls(ca, key, chain, name)
+
+
 def connected(work: Command) -> Command:
-    """Give a command a `session`: --address, --token, --tenant, --owner and --json."""
+    """Give a command a `session`: --address, --token, --tenant, --owner, what TLS needs, and --json."""
 
     @click.option("--owner", default="", help="Whose context, memories and threads. Default: the token's own.")
     @click.option("--tenant", default="", help="The tenant. Default: the token's own.")
@@ -69,12 +100,15 @@ def connected(work: Command) -> Command:
     @click.option(
         "--address", envvar="SIDECAR_ADDRESS", default=DEFAULT_ADDRESS, show_default=True, help="The sidecar."
     )
+    @securable
     @functools.wraps(work)
-    def command(*, voice: Voice, address: str, token: str, tenant: str, owner: str, **given: Any) -> Any:
+    def command(
+        *, voice: Voice, tls: Tls | None, address: str, token: str, tenant: str, owner: str, **given: Any
+    ) -> Any:
         from sidecar.client import Sidecar, Stance
 
         caller = as_caller(Caller(address, token, tenant, owner), voice)
-        with Sidecar(caller.address, caller.token, stance=Stance(caller.tenant, caller.owner)) as client:
+        with Sidecar(caller.address, caller.token, tls=tls, stance=Stance(caller.tenant, caller.owner)) as client:
             return work(session=Session(client, voice), **given)
 
     return speaking(command)

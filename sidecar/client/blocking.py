@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import grpc
 
-from sidecar.client import requests
+from sidecar.client import backend_requests, cost_requests, requests, wiki_requests
 from sidecar.client.channel import Tls, opened
 from sidecar.client.contract import Exchange, Stance, described, exchange, health_check, health_of, repeatable
 from sidecar.client.errors import failure
-from sidecar.client.requests import Request
+from sidecar.client.request import Request
 
 A = TypeVar("A")
 P = ParamSpec("P")
@@ -23,6 +23,15 @@ def _blocking(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Sidecar, P]
 
     def call(client: Sidecar, /, *args: P.args, **fields: P.kwargs) -> A:
         return client.send(kind(*args, **fields))
+
+    return described(call, kind)
+
+
+def _streaming(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Sidecar, P], Iterator[A]]:
+    """Return the method that makes such a request of its keywords and yields its answers as they come."""
+
+    def call(client: Sidecar, /, *args: P.args, **fields: P.kwargs) -> Iterator[A]:
+        return client.stream(kind(*args, **fields))
 
     return described(call, kind)
 
@@ -69,6 +78,20 @@ class Sidecar:
         answer: A = request.reads(response)
         return answer
 
+    def stream(self, request: Request[A]) -> Iterator[A]:
+        """Yield the answers to a request as they come; whoever stops early ends the call. Raises a SidecarCallError."""
+        token = self._token if isinstance(self._token, str) else self._token()
+        one = exchange(self._channel, request, stance=self._stance, token=token)
+        responses = one.call(one.message, **one.options)
+        try:
+            for response in responses:
+                answer: A = request.reads(response)
+                yield answer
+        except grpc.RpcError as error:
+            raise failure(error, self._target) from error
+        finally:
+            responses.cancel()
+
     def health(self, *, deadline_s: float = 3.0, waits: bool = False) -> str:
         """Return SERVING or NOT_SERVING; needs no token. `waits` for a server that is starting. Raises CallUnavailable."""
         return health_of(self._made(health_check(self._channel, deadline_s=deadline_s, waits=waits)))
@@ -109,3 +132,44 @@ class Sidecar:
     put_workspace = _blocking(requests.PutWorkspace)
     get_tenant = _blocking(requests.GetTenant)
     revoke_tokens = _blocking(requests.RevokeTokens)
+    get_page = _blocking(wiki_requests.GetPage)
+    list_pages = _blocking(wiki_requests.ListPages)
+    search_pages = _blocking(wiki_requests.SearchPages)
+    backlinks = _blocking(wiki_requests.Backlinks)
+    children = _blocking(wiki_requests.Children)
+    graph = _blocking(wiki_requests.Graph)
+    pages_citing_memory = _blocking(wiki_requests.PagesCitingMemory)
+    list_mentions = _blocking(wiki_requests.ListMentions)
+    ignore_mention = _blocking(wiki_requests.IgnoreMention)
+    add_alias = _blocking(wiki_requests.AddAlias)
+    archive_page = _blocking(wiki_requests.ArchivePage)
+    delete_page = _blocking(wiki_requests.DeletePage)
+    suppress_promotion = _blocking(wiki_requests.SuppressPromotion)
+    undo_promotion = _blocking(wiki_requests.UndoPromotion)
+    compile_now = _blocking(wiki_requests.CompileNow)
+    get_job = _blocking(wiki_requests.GetJob)
+    list_jobs = _blocking(wiki_requests.ListJobs)
+    watch_job = _streaming(wiki_requests.WatchJob)
+    cancel_job = _blocking(wiki_requests.CancelJob)
+    reset_cursor = _blocking(wiki_requests.ResetCursor)
+    run_lint = _blocking(wiki_requests.RunLint)
+    backfill_links = _blocking(wiki_requests.BackfillLinks)
+    rollback_links = _blocking(wiki_requests.RollbackLinks)
+    link_density = _blocking(wiki_requests.LinkDensity)
+    export_vault = _streaming(wiki_requests.ExportVault)
+    verify_rebuild = _blocking(wiki_requests.VerifyRebuild)
+    bootstrap_import = _blocking(wiki_requests.BootstrapImport)
+    measure_reads = _blocking(wiki_requests.MeasureReads)
+    list_backends = _blocking(backend_requests.ListBackends)
+    switch_backend = _blocking(backend_requests.SwitchBackend)
+    list_tools = _blocking(backend_requests.ListTools)
+    approve_tool = _blocking(backend_requests.ApproveTool)
+    revoke_tool = _blocking(backend_requests.RevokeTool)
+    test_tool = _blocking(backend_requests.TestTool)
+    create_webhook = _blocking(backend_requests.CreateWebhook)
+    delete_webhook = _blocking(backend_requests.DeleteWebhook)
+    list_turn_costs = _blocking(cost_requests.ListTurnCosts)
+    list_spending = _blocking(cost_requests.ListSpending)
+    put_budget = _blocking(cost_requests.PutBudget)
+    delete_budget = _blocking(cost_requests.DeleteBudget)
+    list_budgets = _blocking(cost_requests.ListBudgets)

@@ -27,11 +27,15 @@ _THROTTLING = {"maxTokens": 20, "tokenRatio": 0.2}  # one retry for every five c
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Whom to trust and, with a certificate of one's own, who to be: PEM. Without roots, those of the system."""
+    """Whom to trust and, with a certificate of one's own, who to be: PEM. Without roots, those of the system.
+
+    `server_name` is the name that the sidecar's certificate must bear, where that is not the address it is called by.
+    """
 
     root_certificates: bytes | None = None
     private_key: bytes | None = field(default=None, repr=False)
     certificate_chain: bytes | None = None
+    server_name: str = ""
 
 
 def opened(library: Any, target: str, *, tls: Tls | None, repeatable: Iterable[tuple[str, str]]) -> Any:
@@ -52,6 +56,8 @@ def opened(library: Any, target: str, *, tls: Tls | None, repeatable: Iterable[t
     if tls is None:
         # A proxy of the environment is for other machines; a plain channel never leaves this one.
         return library.insecure_channel(target, options=[*options, ("grpc.enable_http_proxy", 0)])
+    if tls.server_name:
+        options.append(("grpc.ssl_target_name_override", tls.server_name))
     credentials = grpc.ssl_channel_credentials(tls.root_certificates, tls.private_key, tls.certificate_chain)
     return library.secure_channel(target, credentials, options=options)
 

@@ -17,14 +17,34 @@ from grpc_health.v1 import health_pb2
 from sidecar.client.encoding import fields_of
 from sidecar.client.errors import RequestUnusable
 from sidecar.client.knobs import UnknownKnob, UnusableKnob
-from sidecar.client.requests import Request
-from sidecar.v1 import admin_pb2, context_pb2, knowledge_pb2, memory_pb2, profile_pb2
+from sidecar.client.request import Request
+from sidecar.v1 import (
+    admin_pb2,
+    backends_pb2,
+    compile_pb2,
+    context_pb2,
+    cost_pb2,
+    knowledge_pb2,
+    memory_pb2,
+    profile_pb2,
+    wiki_pb2,
+)
 
 C = TypeVar("C", bound=Callable[..., Any])
 
 METHODS: Mapping[str, MethodDescriptor] = {
     method.name: method
-    for file in (context_pb2, memory_pb2, knowledge_pb2, profile_pb2, admin_pb2)
+    for file in (
+        context_pb2,
+        memory_pb2,
+        knowledge_pb2,
+        profile_pb2,
+        admin_pb2,
+        wiki_pb2,
+        compile_pb2,
+        backends_pb2,
+        cost_pb2,
+    )
     for service in file.DESCRIPTOR.services_by_name.values()
     for method in service.methods
 }
@@ -108,7 +128,8 @@ def described(call: C, kind: Any) -> C:
 
 
 def _call(channel: Any, method: MethodDescriptor) -> Any:
-    return channel.unary_unary(
+    opened = channel.unary_stream if method.server_streaming else channel.unary_unary
+    return opened(
         f"/{method.containing_service.full_name}/{method.name}",
         request_serializer=GetMessageClass(method.input_type).SerializeToString,
         response_deserializer=GetMessageClass(method.output_type).FromString,

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from google.protobuf.json_format import MessageToDict
 
-from sidecar.client import knobs
+from sidecar.client import backend_answers, cost_answers, knobs, wiki_answers
 from sidecar.client.answers import (
     Assembly,
     AssemblyDiff,
@@ -181,5 +181,11 @@ _VALUES: Mapping[str, type[Any]] = {
     for kind in (
         Assembly, AssemblyDiff, Budget, CandidateDecision, DecisionChange, Document, Item, KnowledgeBase, Memory,
         Message, ProfileVersion, Provenance, Receipt, SourceReport, SystemBlock, Thread, Turn, UsageReport,
+        wiki_answers.Aggregation, wiki_answers.Citation, wiki_answers.CompileJob, wiki_answers.GraphEdge,
+        wiki_answers.HistoryEntry, wiki_answers.LintFinding, wiki_answers.Mention, wiki_answers.PageHit,
+        wiki_answers.PageReads, wiki_answers.PlanItem, wiki_answers.PlanPreview, wiki_answers.Sighting,
+        wiki_answers.WikiAlias, wiki_answers.WikiChild, wiki_answers.WikiLink, wiki_answers.WikiPage,
+        wiki_answers.WikiSection, wiki_answers.WikiSource, backend_answers.Backend, backend_answers.Tool,
+        cost_answers.CostAlert, cost_answers.CostBudget, cost_answers.SpendingRow, cost_answers.TurnCost,
     )
 }  # fmt: skip

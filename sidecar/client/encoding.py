@@ -6,7 +6,7 @@ Where the contract's form is not the one people use (knobs, levels, tokens spent
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
@@ -38,6 +38,51 @@ class NewMemory:
     turn_ids: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalPlace:
+    """Where something in a journal happened; other names of the place become names of its page."""
+
+    name: str
+    city: str = ""
+    address: str = ""
+    alternate_names: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JournalRecord:
+    """One record of a journal, by its id; without an instant it happened now."""
+
+    record_id: str
+    text: str
+    occurred_time: datetime | None = None
+    place: JournalPlace | None = None
+    tags: Sequence[str] = ()
+    journal_id: str = ""
+
+
+def _wire(write: Callable[[Any], Any]) -> Mapping[str, Any]:
+    return {"wire": write}
+
+
+def _word(prefix: str) -> Mapping[str, Any]:
+    return _wire(lambda word: f"{prefix}_{word.upper() or 'UNSPECIFIED'}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewBudget:
+    """A limit in USD: `covers` is tenant, owner, agent or model (which `ref` names), `period` day or month.
+
+    Without `percents` it tells at 50, 80 and 100 percent.
+    """
+
+    name: str
+    covers: str = field(metadata=_word("BUDGET_COVER"))
+    ref: str = ""
+    period: str = field(metadata=_word("BUDGET_PERIOD"))
+    limit_usd: float
+    percents: Sequence[int] = ()
+
+
 def fields_of(value: Any) -> dict[str, Any]:
     """Return a request, or a value inside one, as the keyword arguments of its message; absent fields are left out."""
     named = ((one, getattr(value, one.name)) for one in fields(value))
@@ -50,7 +95,7 @@ def _plain(value: Any) -> Any:
             return {"tool_call": fields_of(value)}
         case ToolResult():
             return {"tool_result": fields_of(value)}
-        case NewTurn() | NewMemory():
+        case NewTurn() | NewMemory() | JournalRecord() | JournalPlace() | NewBudget():
             return fields_of(value)
         case list() | tuple():
             return [_plain(inner) for inner in value]
@@ -64,12 +109,8 @@ def _spent(spent: str | int) -> dict[str, str | int]:
     return {"text": spent} if isinstance(spent, str) else {"tokens": spent}
 
 
-def _wire(write: Callable[[Any], Any]) -> Mapping[str, Any]:
-    return {"wire": write}
-
-
 def _level(prefix: str) -> Mapping[str, Any]:
-    return _wire(lambda level: f"{prefix}_LEVEL_{level.upper() or 'UNSPECIFIED'}")
+    return _word(f"{prefix}_LEVEL")
 
 
 SPENT = _wire(_spent)
@@ -77,3 +118,10 @@ KNOBS = _wire(to_wire)
 PROFILE_LEVEL = _level("PROFILE")
 ASSIGNEE_LEVEL = _level("ASSIGNEE")
 WORKSPACE_LEVEL = _level("WORKSPACE")
+PAGE_TYPE = _word("PAGE_TYPE")
+PAGE_STATUS = _word("PAGE_STATUS")
+PAGE_ORDER = _word("PAGE_ORDER")
+MENTION_STATUS = _word("MENTION_STATUS")
+LINK_ORIGIN = _word("LINK_ORIGIN")
+RESET_MODE = _word("RESET_MODE")
+SPENDING_KEY = _word("SPENDING_KEY")

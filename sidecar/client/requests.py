@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, Generic, TypeVar
 
 from sidecar.client.answers import (
     Appended,
@@ -29,19 +28,57 @@ from sidecar.client.answers import (
     Turn,
     UsageEffect,
 )
-from sidecar.client.decoding import Inner, Listed, Nothing, Reading, Whole
+from sidecar.client.backend_requests import (  # noqa: F401  # asked for by name, as the others here
+    ApproveTool,
+    CreateWebhook,
+    DeleteWebhook,
+    ListBackends,
+    ListTools,
+    RevokeTool,
+    SwitchBackend,
+    TestTool,
+)
+from sidecar.client.cost_requests import (  # noqa: F401  # asked for by name, as the others here
+    DeleteBudget,
+    ListBudgets,
+    ListSpending,
+    ListTurnCosts,
+    PutBudget,
+)
+from sidecar.client.decoding import Inner, Listed, Nothing, Whole
 from sidecar.client.encoding import ASSIGNEE_LEVEL, KNOBS, PROFILE_LEVEL, SPENT, WORKSPACE_LEVEL, NewMemory, NewTurn
 from sidecar.client.knobs import Knobs
-
-A_co = TypeVar("A_co", covariant=True)
-
-
-class Request(Generic[A_co]):
-    """A request whose answer is an A: `reads` makes the answer of the response, `deadline_s` is the time it gets."""
-
-    __slots__ = ()
-    reads: ClassVar[Reading]
-    deadline_s: ClassVar[float] = 3.0
+from sidecar.client.request import Request
+from sidecar.client.wiki_requests import (  # noqa: F401  # asked for by name, as the others here
+    AddAlias,
+    ArchivePage,
+    BackfillLinks,
+    Backlinks,
+    BootstrapImport,
+    CancelJob,
+    Children,
+    CompileNow,
+    DeletePage,
+    ExportVault,
+    GetJob,
+    GetPage,
+    Graph,
+    IgnoreMention,
+    LinkDensity,
+    ListJobs,
+    ListMentions,
+    ListPages,
+    MeasureReads,
+    PagesCitingMemory,
+    ResetCursor,
+    RollbackLinks,
+    RunLint,
+    SearchPages,
+    SuppressPromotion,
+    UndoPromotion,
+    VerifyRebuild,
+    WatchJob,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

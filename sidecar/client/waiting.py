@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import grpc
 
-from sidecar.client import requests
+from sidecar.client import backend_requests, cost_requests, requests, wiki_requests
 from sidecar.client.channel import Tls, opened
 from sidecar.client.contract import Exchange, Stance, described, exchange, health_check, health_of, repeatable
 from sidecar.client.errors import failure
-from sidecar.client.requests import Request
+from sidecar.client.request import Request
 
 A = TypeVar("A")
 P = ParamSpec("P")
@@ -23,6 +23,15 @@ def _waiting(kind: Callable[P, Request[A]]) -> Callable[Concatenate[AsyncSidecar
 
     async def call(client: AsyncSidecar, /, *args: P.args, **fields: P.kwargs) -> A:
         return await client.send(kind(*args, **fields))
+
+    return described(call, kind)
+
+
+def _streaming(kind: Callable[P, Request[A]]) -> Callable[Concatenate[AsyncSidecar, P], AsyncGenerator[A]]:
+    """Return the method that makes such a request of its keywords and yields its answers as they come."""
+
+    def call(client: AsyncSidecar, /, *args: P.args, **fields: P.kwargs) -> AsyncGenerator[A]:
+        return client.stream(kind(*args, **fields))
 
     return described(call, kind)
 
@@ -64,15 +73,31 @@ class AsyncSidecar:
 
     async def send(self, request: Request[A]) -> A:
         """Return the answer to a request. Raises a SidecarCallError."""
-        token = self._token if isinstance(self._token, str) else self._token()
-        token = token if isinstance(token, str) else await token
-        response = await self._made(exchange(self._channel, request, stance=self._stance, token=token))
+        response = await self._made(await self._exchange(request))
         answer: A = request.reads(response)
         return answer
+
+    async def stream(self, request: Request[A]) -> AsyncGenerator[A]:
+        """Yield the answers to a request as they come; whoever stops early ends the call. Raises a SidecarCallError."""
+        one = await self._exchange(request)
+        responses = one.call(one.message, **one.options)
+        try:
+            async for response in responses:
+                answer: A = request.reads(response)
+                yield answer
+        except grpc.RpcError as error:
+            raise failure(error, self._target) from error
+        finally:
+            responses.cancel()
 
     async def health(self, *, deadline_s: float = 3.0, waits: bool = False) -> str:
         """Return SERVING or NOT_SERVING; needs no token. `waits` for a server that is starting. Raises CallUnavailable."""
         return health_of(await self._made(health_check(self._channel, deadline_s=deadline_s, waits=waits)))
+
+    async def _exchange(self, request: Request[A]) -> Exchange:
+        token = self._token if isinstance(self._token, str) else self._token()
+        token = token if isinstance(token, str) else await token
+        return exchange(self._channel, request, stance=self._stance, token=token)
 
     async def _made(self, one: Exchange) -> object:
         try:
@@ -110,3 +135,44 @@ class AsyncSidecar:
     put_workspace = _waiting(requests.PutWorkspace)
     get_tenant = _waiting(requests.GetTenant)
     revoke_tokens = _waiting(requests.RevokeTokens)
+    get_page = _waiting(wiki_requests.GetPage)
+    list_pages = _waiting(wiki_requests.ListPages)
+    search_pages = _waiting(wiki_requests.SearchPages)
+    backlinks = _waiting(wiki_requests.Backlinks)
+    children = _waiting(wiki_requests.Children)
+    graph = _waiting(wiki_requests.Graph)
+    pages_citing_memory = _waiting(wiki_requests.PagesCitingMemory)
+    list_mentions = _waiting(wiki_requests.ListMentions)
+    ignore_mention = _waiting(wiki_requests.IgnoreMention)
+    add_alias = _waiting(wiki_requests.AddAlias)
+    archive_page = _waiting(wiki_requests.ArchivePage)
+    delete_page = _waiting(wiki_requests.DeletePage)
+    suppress_promotion = _waiting(wiki_requests.SuppressPromotion)
+    undo_promotion = _waiting(wiki_requests.UndoPromotion)
+    compile_now = _waiting(wiki_requests.CompileNow)
+    get_job = _waiting(wiki_requests.GetJob)
+    list_jobs = _waiting(wiki_requests.ListJobs)
+    watch_job = _streaming(wiki_requests.WatchJob)
+    cancel_job = _waiting(wiki_requests.CancelJob)
+    reset_cursor = _waiting(wiki_requests.ResetCursor)
+    run_lint = _waiting(wiki_requests.RunLint)
+    backfill_links = _waiting(wiki_requests.BackfillLinks)
+    rollback_links = _waiting(wiki_requests.RollbackLinks)
+    link_density = _waiting(wiki_requests.LinkDensity)
+    export_vault = _streaming(wiki_requests.ExportVault)
+    verify_rebuild = _waiting(wiki_requests.VerifyRebuild)
+    bootstrap_import = _waiting(wiki_requests.BootstrapImport)
+    measure_reads = _waiting(wiki_requests.MeasureReads)
+    list_backends = _waiting(backend_requests.ListBackends)
+    switch_backend = _waiting(backend_requests.SwitchBackend)
+    list_tools = _waiting(backend_requests.ListTools)
+    approve_tool = _waiting(backend_requests.ApproveTool)
+    revoke_tool = _waiting(backend_requests.RevokeTool)
+    test_tool = _waiting(backend_requests.TestTool)
+    create_webhook = _waiting(backend_requests.CreateWebhook)
+    delete_webhook = _waiting(backend_requests.DeleteWebhook)
+    list_turn_costs = _waiting(cost_requests.ListTurnCosts)
+    list_spending = _waiting(cost_requests.ListSpending)
+    put_budget = _waiting(cost_requests.PutBudget)
+    delete_budget = _waiting(cost_requests.DeleteBudget)
+    list_budgets = _waiting(cost_requests.ListBudgets)

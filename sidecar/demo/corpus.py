@@ -6,12 +6,10 @@ import json
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 from sidecar.ingest.conversation import ImportedTurn
 from sidecar.ingest.conversations import conversations_at
 from sidecar.ingest.memories import ImportedMemory, read_memories
-from store.pages import NewPage, NewSection
 
 TENANT = "demo"
 OWNER = "mara"
@@ -53,12 +51,6 @@ def message() -> str:
     return next(str(one["message"]) for one in map(json.loads, lines) if one["id"] == _QUESTION)
 
 
-def pages() -> list[NewPage]:
-    """Return the wiki pages."""
-    lines = (_DATA / "pages.jsonl").read_text(encoding="utf-8").splitlines()
-    return [_page(json.loads(line)) for line in lines]
-
-
 def documents() -> list[File]:
     """Return the person's documents, and the project's own from the checkout, or from the installed package."""
     own = [File(path.name, path.read_bytes()) for path in sorted((_DATA / "documents").iterdir())]
@@ -71,18 +63,3 @@ def _project_documents(checkout: Path) -> list[File]:
         return [File(f"project/{path.name}", path.read_bytes()) for path in found if path.is_file()]
     readme = metadata.metadata(_DISTRIBUTION).json.get("description")
     return [File("project/README.md", readme.encode())] if isinstance(readme, str) and readme.strip() else []
-
-
-def _page(line: dict[str, Any]) -> NewPage:
-    sections = tuple(
-        NewSection(one["slug"], one["heading"], one["body_md"], tuple(one["source_ids"])) for one in line["sections"]
-    )
-    return NewPage(
-        type=line["type"],
-        slug=line["slug"],
-        title=line["title"],
-        summary=line["summary"],
-        sections=sections,
-        aliases=tuple(line["aliases"]),
-        tags=tuple(line["tags"]),
-    )

@@ -4,6 +4,7 @@ Pure values. Offsets count characters of `Document.text`, so a block, a chunk an
 """
 
 import hashlib
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +16,7 @@ from sidecar.ingest.text import clean, one_line
 Kind = Literal["heading", "paragraph", "list", "table", "code", "metadata"]
 
 GAP = "\n\n"
+NO_END = sys.maxsize
 _TITLE_CHARS = 300
 _PATH_CHARS = 120
 
@@ -33,7 +35,7 @@ class ReadLimits:
 
     document_bytes: int = 32 << 20
     text_chars: int = 32_000_000
-    blocks: int = 500_000
+    blocks: int = 100_000
     pages: int = 5_000
 
     def __post_init__(self) -> None:

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from sidecar.ingest import plain, webpage
-from sidecar.ingest.document import Part
+from sidecar.ingest.document import NO_END, Part
 
 # Deeper nesting is cut off by the parser; such a stretch is read as plain text, so that nothing is lost.
 _NESTING = 60
@@ -30,12 +30,17 @@ _TARGET = re.compile(r"(?:https?://|mailto:)\S+")
 _UNSEEN_TAG = re.compile(r"<(/?)(?:script|style|template)\b", re.IGNORECASE)
 
 
-def parts(text: str) -> tuple[str, list[Part]]:
-    """Return the title ("" when neither front matter nor a first-level heading names one) and the parts in order."""
+def parts(text: str, *, most: int = NO_END) -> tuple[str, list[Part]]:
+    """Return the title ("" when neither front matter nor a first-level heading names one) and the parts in order.
+
+    A text of more than `most` parts is not read to its end.
+    """
     front = _FRONT_MATTER.match(text)
     found = [Part("metadata", front[1])] if front else []
     for segment in _segments(text[front.end() :] if front else text):
         found.extend(_segment_parts(segment))
+        if len(found) > most:
+            break
     titled = _FRONT_TITLE.search(front[1]) if front else None
     if titled:
         return titled[1].strip().strip("\"'"), found

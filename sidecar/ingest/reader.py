@@ -3,12 +3,15 @@
 The kind follows the content where that is certain (PDF), else the name's extension, else what the text looks like.
 """
 
+from collections.abc import Callable
 from pathlib import PurePosixPath
 
-from sidecar.ingest import markdown, pdf, plain, webpage
+from sidecar.ingest import confined, markdown, plain, webpage
 from sidecar.ingest.document import Document, Part, ReadLimits, lay_out
 from sidecar.ingest.errors import TooLarge, UnreadableDocument, UnsupportedFormat
 from sidecar.ingest.text import NotText, decode
+
+PdfParts = Callable[[str, bytes, ReadLimits], tuple[str, list[Part]]]
 
 PDF = "application/pdf"
 HTML = "text/html"
@@ -25,18 +28,21 @@ _MEDIA_TYPES = {
 _SNIFFED_BYTES = 1024
 
 
-def read(name: str, data: bytes, limits: ReadLimits | None = None) -> Document:
+def read(
+    name: str, data: bytes, limits: ReadLimits | None = None, *, pdf_parts: PdfParts = confined.pdf_parts
+) -> Document:
     """Return the document in the bytes; `name` is a file name or path. Its `content` says when there is no text in it.
 
-    Raises UnsupportedFormat, UnreadableDocument or TooLarge. CPU-bound: run it off the event loop.
+    A PDF is read in a process of its own unless `pdf_parts` reads it. Raises UnsupportedFormat, UnreadableDocument or
+    TooLarge. CPU-bound: run it off the event loop.
     """
     limits = limits or ReadLimits()
     if len(data) > limits.document_bytes:
         raise TooLarge(name, f"it has {len(data)} bytes, the limit is {limits.document_bytes}")
     media_type = media_type_of(name, data)
-    title, parts = _parts(name, data, media_type, limits)
+    title, parts = pdf_parts(name, data, limits) if media_type == PDF else _parts(name, data, media_type, limits)
     if len(parts) > limits.blocks:
-        raise TooLarge(name, f"it has {len(parts)} paragraphs, the limit is {limits.blocks}")
+        raise TooLarge(name, f"it has more than {limits.blocks} paragraphs")
     return lay_out(title.strip() or _stem(name), media_type, parts)
 
 
@@ -60,14 +66,12 @@ def media_type_of(name: str, data: bytes) -> str:
 
 
 def _parts(name: str, data: bytes, media_type: str, limits: ReadLimits) -> tuple[str, list[Part]]:
-    if media_type == PDF:
-        return pdf.parts(name, data, limits)
     text = _decoded(name, data, media_type)
     if len(text) > limits.text_chars:
         raise TooLarge(name, f"it holds {len(text)} characters, the limit is {limits.text_chars}")
     if media_type == HTML:
-        return webpage.parts(text)
-    return markdown.parts(text) if media_type == MARKDOWN else ("", list(plain.parts(text)))
+        return webpage.parts(text, most=limits.blocks)
+    return markdown.parts(text, most=limits.blocks) if media_type == MARKDOWN else ("", list(plain.parts(text)))
 
 
 def _decoded(name: str, data: bytes, media_type: str) -> str:

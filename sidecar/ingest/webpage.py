@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from lxml import etree
 
-from sidecar.ingest.document import Part
+from sidecar.ingest.document import NO_END, Part
 
 _DROPPED = frozenset({
     "audio", "canvas", "embed", "iframe", "nav", "noscript", "object", "script", "select", "style", "svg", "template",
@@ -40,13 +40,18 @@ def declared_encoding(data: bytes) -> str | None:
     return name if _WEB_ENCODING.fullmatch(name) else None
 
 
-def parts(text: str) -> tuple[str, list[Part]]:
-    """Return the page's title ("" when it has none) and its parts in order."""
+def parts(text: str, *, most: int = NO_END) -> tuple[str, list[Part]]:
+    """Return the page's title ("" when it has none) and its parts in order.
+
+    A page of more than `most` parts is not read to its end.
+    """
     page = _Page()
     parser = etree.HTMLParser(target=page, huge_tree=True)
     try:
         for at in range(0, len(text), _FEED_CHARS):
             parser.feed(text[at : at + _FEED_CHARS])
+            if len(page.parts) > most:
+                break
         parser.close()
     except etree.XMLSyntaxError:  # nothing but comments or spaces
         page.close()

@@ -75,8 +75,10 @@ def _write_item(into: pb.Assembly, fate: Fate, form: items_pb2.Form.ValueType) -
         written.provenance.add(kind=ref.kind, ref=ref.ref, label=ref.label)
     if item.at:
         since = (item.at if item.at.tzinfo else item.at.replace(tzinfo=UTC)) - _EPOCH
-        written.freshness_time.seconds = since.days * 86_400 + since.seconds
-        written.freshness_time.nanos = since.microseconds * 1_000
+        freshness = written.freshness_time
+        freshness.seconds = since.days * 86_400 + since.seconds
+        if since.microseconds:
+            freshness.nanos = since.microseconds * 1_000
 
 
 def _write_block(into: pb.Assembly, block: SystemBlock) -> None:
@@ -132,19 +134,20 @@ def _write_report(into: pb.Assembly, report: SourceReport, share: Share, model: 
 
 def _write_decisions(into: pb.Assembly, fitted: Fitted) -> None:
     add = into.decisions.add
-    for fate in fitted.fates:
-        item = fate.item
-        add(
+    for item, decision, reason, form, tokens, _, into_id, _ in fitted.fates:
+        written = add(
             source=SOURCES[item.source],
             item_id=item.id,
-            decision=DECISIONS[fate.decision],
-            reason=fate.reason,
-            form=FORMS[fate.form] if fate.form else items_pb2.FORM_UNSPECIFIED,
-            tokens=fate.tokens,
+            decision=DECISIONS[decision],
+            reason=reason,
             score=item.relevance,
             rank=item.rank,
-            into_item_id=fate.into,
         )
+        if form:
+            written.form = FORMS[form]
+            written.tokens = tokens
+        if into_id:
+            written.into_item_id = into_id
     for turn_fate in fitted.turn_fates:
         add(
             source=items_pb2.SOURCE_THREAD,

@@ -1,12 +1,13 @@
 """One call as a service sees it, and how a service's methods are put behind the door.
 
-A service is plain async functions of (request, call); who is calling, how long they may take and what was sent beside
-the message is in the call. Nothing here decides who may do what.
+A service is plain async functions of (request, call), or async generators where the answer is a stream; who is calling,
+how long they may take and what was sent beside the message is in the call. Nothing here decides who may do what.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -28,7 +29,8 @@ _SECRET_METADATA = frozenset({"authorization", "cookie"})
 class Call:
     """What stands around one request: the verified identity, the deadline on `clock_s`, and the metadata sent with it.
 
-    Credentials are left out of `metadata`.
+    Credentials are left out of `metadata`. `stopping` is set when the process begins to end: a stream that would go on
+    then ends with Stopping.
     """
 
     identity: Identity
@@ -36,6 +38,7 @@ class Call:
     deadline_at_s: float
     clock_s: Callable[[], float] = field(repr=False)
     metadata: Mapping[str, str | bytes] = field(default_factory=dict, repr=False)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event, repr=False, compare=False)
 
     @property
     def remaining_s(self) -> float:
@@ -43,7 +46,7 @@ class Call:
         return max(0.0, self.deadline_at_s - self.clock_s())
 
 
-Behaviour = Callable[[Any, Call], Awaitable[Message]]
+Behaviour = Callable[[Any, Call], Awaitable[Message]] | Callable[[Any, Call], AsyncGenerator[Message]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +60,11 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A unary method of ours as gRPC's handler; only the door can call it, gRPC alone gets a refusal."""
+    """A method of ours as gRPC's handler: one request, one answer or a stream of them. Only the door can call it, gRPC
+    alone gets a refusal."""
 
     request_type: type[Message]
-    behaviour: Behaviour
+    behaviour: Any
     terms: Terms
     request_streaming: bool = False
     response_streaming: bool = False
@@ -70,6 +74,10 @@ class Method:
     async def unary_unary(self, request: bytes, context: Any) -> bytes:
         """Refuse the call: it did not come through the door, so nobody knows whose it is."""
         return await answer(context, self.request_type.DESCRIPTOR.full_name, _refuse())
+
+    async def unary_stream(self, request: bytes, context: Any) -> AsyncGenerator[bytes]:
+        """Refuse the call, as `unary_unary` does."""
+        yield await self.unary_unary(request, context)
 
 
 def service_handler(
@@ -92,7 +100,10 @@ def service_handler(
         service.full_name,
         {
             method.name: Method(
-                GetMessageClass(method.input_type), behaviours[method.name], own_terms.get(method.name, terms)
+                GetMessageClass(method.input_type),
+                behaviours[method.name],
+                own_terms.get(method.name, terms),
+                response_streaming=method.server_streaming,
             )
             for method in service.methods
         },

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from models.calibration import Usage
+from sidecar import summaries
 from sidecar.assembler import Assembler, Clocks, Question
 from sidecar.errors import InvalidArgument, NotFound, ReceiptDropped
 from sidecar.fences import Fences
@@ -26,7 +27,7 @@ from sidecar.rpc.repeats import Repeats
 from sidecar.turn.difference import compare
 from sidecar.turn.fence import strip_fences
 from sidecar.v1 import context_pb2 as pb
-from store import jobs, receipts, tenants, threads
+from store import costs, jobs, receipts, tenants, threads
 from store.postgres import Pools, scoped
 from store.scope import Scope
 
@@ -104,6 +105,7 @@ class ContextService:
         async with scoped(self._pools.background, scope) as connection:
             now = self._parts.clocks.now()
             is_news = await receipts.report_usage(connection, scope, receipt.receipt_id, usage, now=now)
+            await costs.report(connection, scope, receipt.receipt_id, usage)
             counted = Usage(expected_tokens, usage.input_tokens, explanations.ratio_of(receipt)) if is_news else None
             learned = await self._parts.meters.learn(connection, scope.tenant_id, receipt.model_id, counted, now=now)
         return pb.ReportUsageResponse(expected_input_tokens=expected_tokens, ratio=learned.trusted_ratio)
@@ -123,6 +125,9 @@ class ContextService:
         async with scoped(self._pools.background, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
             appended = await threads.append(connection, scope, thread, counted, now=now)
+            if appended.new_count:
+                grown = (appended.turn_count - appended.new_count, appended.turn_count)
+                await summaries.wish(connection, scope, thread.thread_id, turn_counts=grown, now=now)
         return pb.AppendTurnsResponse(
             turn_ids=[str(turn_id) for turn_id in appended.turn_ids], appended_count=appended.new_count
         )
@@ -210,8 +215,8 @@ class ContextService:
         now = self._parts.clocks.now()
         async with scoped(self._pools.background, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
-            outcome = await jobs.enqueue(connection, scope, trigger="memory_retain", now=now)
-        return pb.NotifyRetainedResponse(outcome=pb.NotifyOutcome.Value(f"NOTIFY_OUTCOME_{outcome}"))
+            ticket = await jobs.enqueue(connection, scope, trigger="memory_retain", now=now)
+        return pb.NotifyRetainedResponse(outcome=pb.NotifyOutcome.Value(f"NOTIFY_OUTCOME_{ticket.outcome}"))
 
     async def _receipt(self, scope: Scope, receipt_id: UUID) -> receipts.StoredReceipt:
         """Return a receipt of the scope; one still on its way to the database is waited for."""

@@ -14,11 +14,13 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError, Message
 
-from sidecar.errors import InvalidArgument
+from sidecar.errors import InvalidArgument, Stopping
 from sidecar.rpc.authentication import Authenticator
 from sidecar.rpc.call import Call, Method, deadline_s, public_metadata
 from sidecar.rpc.identity import Identity
-from sidecar.rpc.status import answer
+from sidecar.rpc.status import answer, code_name
+from sidecar.telemetry import calls
+from sidecar.telemetry.watch import Watch
 
 HEALTH = "/grpc.health.v1.Health/"
 
@@ -28,11 +30,19 @@ _END: Any = object()
 class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no types
     """Our methods get a `Call`; another library's (reflection) run as they are, once the caller is known."""
 
-    def __init__(self, authenticator: Authenticator) -> None:
+    def __init__(self, authenticator: Authenticator, watch: Watch | None = None) -> None:
         self._authenticator = authenticator
+        self._watch = watch
         self._in_flight_count = 0
+        self._is_closed = False
+        self._stopping = asyncio.Event()
         self._is_idle = asyncio.Event()
         self._is_idle.set()
+
+    def close(self) -> None:
+        """Turn every new call of our own methods away; those under way go on, and streams are told."""
+        self._is_closed = True
+        self._stopping.set()
 
     async def wait_idle(self) -> None:
         """Wait until no call of our own methods is under way. Streams of others (health, reflection) may never end."""
@@ -48,11 +58,26 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
         return self._foreign(handler, details.method)
 
     def _ours(self, method: Method, path: str) -> Any:
+        if method.response_streaming:
+            return grpc.unary_stream_rpc_method_handler(self._streaming(method, path))
+
         async def behaviour(request: bytes, context: Any) -> bytes:
             with self._counted():
-                return await answer(context, path, self._serve(method, path, request, context))
+                return await self._answered(method, path, request, context)
 
         return grpc.unary_unary_rpc_method_handler(behaviour)
+
+    async def _answered(self, method: Method, path: str, request: bytes, context: Any) -> bytes:
+        if self._watch is None:
+            return await answer(context, path, self._serve(method, path, request, context))
+        watched = self._watch.call(path, public_metadata(context.invocation_metadata() or ()), code_name)
+
+        async def told() -> bytes:
+            with watched:
+                return await self._serve(method, path, request, context)
+
+        with calls.within(watched.call):
+            return await answer(context, path, told())
 
     @contextmanager
     def _counted(self) -> Iterator[None]:
@@ -66,6 +91,8 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
                 self._is_idle.set()
 
     async def _serve(self, method: Method, path: str, request: bytes, context: Any) -> bytes:
+        if self._is_closed:
+            raise Stopping
         loop = asyncio.get_running_loop()
         terms = method.terms
         ends_at_s = loop.time() + deadline_s(context, terms.default_deadline_s, terms.max_deadline_s)
@@ -73,8 +100,54 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
             identity = await self._identify(context)
             async with terms.lanes.place(identity.tenant_id, identity.lane):
                 call = Call(identity, path, ends_at_s, loop.time, public_metadata(context.invocation_metadata()))
-                response = await method.behaviour(_parse(method, request), call)
+                response: Message = await method.behaviour(_parse(method, request), call)
                 return response.SerializeToString()
+
+    def _streaming(self, method: Method, path: str) -> Callable[..., AsyncGenerator[bytes]]:
+        async def behaviour(request: bytes, context: Any) -> AsyncGenerator[bytes]:
+            with self._counted():
+                async with aclosing(self._told_stream(method, path, request, context)) as responses:
+                    while (response := await answer(context, path, anext(responses, _END))) is not _END:
+                        yield response
+
+        return behaviour
+
+    async def _told_stream(self, method: Method, path: str, request: bytes, context: Any) -> AsyncGenerator[bytes]:
+        """Yield the answers under watch. The trace is in force while one is made, never while it is sent."""
+        responses = self._serve_stream(method, path, request, context)
+        if self._watch is None:
+            async with aclosing(responses):
+                async for response in responses:
+                    yield response
+            return
+        watched = self._watch.call(path, public_metadata(context.invocation_metadata() or ()), code_name)
+        async with aclosing(responses):
+            with watched:
+                while True:
+                    with calls.within(watched.call):
+                        response = await anext(responses, _END)
+                    if response is _END:
+                        return
+                    yield response
+
+    async def _serve_stream(self, method: Method, path: str, request: bytes, context: Any) -> AsyncGenerator[bytes]:
+        if self._is_closed:
+            raise Stopping
+        loop = asyncio.get_running_loop()
+        terms = method.terms
+        ends_at_s = loop.time() + deadline_s(context, terms.default_deadline_s, terms.max_deadline_s)
+        async with asyncio.timeout_at(ends_at_s):
+            identity = await self._identify(context)
+        metadata = public_metadata(context.invocation_metadata())
+        async with terms.lanes.place(identity.tenant_id, identity.lane):
+            call = Call(identity, path, ends_at_s, loop.time, metadata, self._stopping)
+            async with aclosing(method.behaviour(_parse(method, request), call)) as messages:
+                while True:
+                    async with asyncio.timeout_at(ends_at_s):
+                        message = await anext(messages, None)
+                    if message is None:
+                        return
+                    yield message.SerializeToString()
 
     async def _identify(self, context: Any) -> Identity:
         return await self._authenticator.authenticate(context.invocation_metadata() or (), context.auth_context())

@@ -5,9 +5,11 @@ Only the way between messages and values stands here; what a write does is the s
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
+from compiler import forgetting
 from sidecar.errors import NotFound
 from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import (
@@ -23,10 +25,15 @@ from sidecar.rpc.identity import resolve_scope
 from sidecar.rpc.paging import Listing
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from sidecar.v1 import memory_pb2 as pb
-from store import memories, receipts, tenants
+from store import jobs, memories, receipts, tenants
+from store.errors import StoreError
+from store.jobs import Enqueued, Trigger
 from store.memories import Memory, NewMemory
 from store.postgres import Pools, scoped
+from store.scope import Scope
 from store.texts import text_hash
+
+log = logging.getLogger(__name__)
 
 MAX_MEMORIES = 1_000
 MAX_TEXT_CHARS = 100_000
@@ -62,6 +69,8 @@ class MemoryService:
         async with scoped(self._pools.background, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
             retained = await memories.retain(connection, scope, given, now=now)
+        if retained.created_count or retained.updated_count:
+            await self._wish_compile(scope, now)
         return pb.RetainResponse(
             memory_ids=retained.memory_ids,
             created_count=retained.created_count,
@@ -97,7 +106,21 @@ class MemoryService:
             if memory is not None:
                 await receipts.forget_texts(connection, scope.tenant_id, _kept_forms(memory.text))
                 await memories.forget(connection, scope, memory_id)
+                await forgetting.forget(connection, scope, [memory_id], now=self._now())
+        if memory is not None:
+            await self._wish_compile(scope, self._now())
         return pb.DeleteMemoryResponse()
+
+    async def _wish_compile(self, scope: Scope, now: datetime) -> None:
+        """Queue a compile of what changed; the write stands, whatever becomes of the wish."""
+        try:
+            async with scoped(self._pools.background, scope) as connection:
+                ticket = await jobs.enqueue(connection, scope, trigger=Trigger.MEMORY_RETAIN, now=now)
+            outcome = ticket.outcome
+        except StoreError as error:
+            outcome = Enqueued.FAILED
+            log.warning("compile_not_queued", extra={"error": type(error).__name__})
+        log.debug("compile_wished", extra={"outcome": outcome.value})
 
 
 def _kept_forms(text: str) -> list[bytes]:

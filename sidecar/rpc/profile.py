@@ -40,9 +40,15 @@ class ProfileService:
     """
 
     def __init__(
-        self, pools: Pools, *, now: Callable[[], datetime], changed: Callable[[UUID], None] = lambda _: None
+        self,
+        pools: Pools,
+        *,
+        now: Callable[[], datetime],
+        changed: Callable[[UUID], None] = lambda _: None,
+        base: profiles.Base = profiles.no_base,
     ) -> None:
         self._pools = pools
+        self._base = base
         self._now = now
         self._changed = changed
 
@@ -68,7 +74,7 @@ class ProfileService:
         agent_id = resolve_agent(call.identity, request.agent_id)
         space_id = read_id("space_id", request.space_id, is_optional=True)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
-            in_force = await profiles.read(connection, tenant_id, agent_id=agent_id, space_id=space_id)
+            in_force = await profiles.read(connection, tenant_id, agent_id=agent_id, space_id=space_id, base=self._base)
         return pb.GetProfileResponse(profile=write_knobs(in_force.profile.as_mapping()), version=in_force.label)
 
     async def set_profile(self, request: pb.SetProfileRequest, call: Call) -> pb.SetProfileResponse:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +21,13 @@ from sidecar.rpc.identity import Grant, IdentitySettings, Role
 from sidecar.rpc.lanes import Lanes
 from sidecar.rpc.listen import check_listen_address, prepare_socket_directory
 from sidecar.settings import Settings
-from sidecar.v1 import admin_pb2, context_pb2, knowledge_pb2, memory_pb2, profile_pb2
+from sidecar.telemetry.watch import Watch
+from sidecar.v1 import admin_pb2, compile_pb2, context_pb2, cost_pb2, knowledge_pb2, memory_pb2, profile_pb2, wiki_pb2
 
 Handlers = Callable[[Terms, Terms], Iterable[grpc.GenericRpcHandler]]
 
 _OTHER_DEADLINE_S = 30.0
+_STREAM_DEADLINE_S = 3600.0
 _PATIENCE_S = 5.0
 _FAREWELL_S = 1.0  # for answers on their way out
 
@@ -36,6 +39,9 @@ _SERVICE_NAMES = tuple(
         (knowledge_pb2, "KnowledgeService"),
         (profile_pb2, "ProfileService"),
         (admin_pb2, "AdminService"),
+        (wiki_pb2, "WikiService"),
+        (compile_pb2, "CompileService"),
+        (cost_pb2, "CostService"),
     )
 )
 
@@ -49,13 +55,18 @@ class Gate:
 
 
 class Server:
-    """A listening server. Health is SERVING from the start and NOT_SERVING before the first call is turned away."""
+    """A listening server. Health is SERVING from the start; who hears NOT_SERVING finds new calls turned away."""
 
     def __init__(self, server: grpc.aio.Server, servicer: health.aio.HealthServicer, gate: Gate) -> None:
         self._server = server
         self._health = servicer
         self._gate = gate
         self.addresses: tuple[str, ...] = ()
+
+    @property
+    def authenticator(self) -> Authenticator:
+        """Who tells callers apart."""
+        return self._gate.authenticator
 
     async def listen(self, settings: Settings) -> None:
         """Open every address of the settings and start. Raises SettingInvalid for one that cannot be opened."""
@@ -66,17 +77,20 @@ class Server:
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
 
     async def stop(self, grace_s: float) -> None:
-        """Say NOT_SERVING, let calls under way end within the grace, cancel the rest.
+        """Say NOT_SERVING, turn new calls away, let those under way end within the grace, cancel the rest.
 
-        Who watches the server's health does so until the end: once our own calls have ended, that is not waited for.
+        Who watches the server's health does so until the end: once our own calls have ended, that is not waited for,
+        and neither is a watcher that does not read.
         """
-        await self._health.enter_graceful_shutdown()
-        stopping = asyncio.create_task(self._server.stop(grace_s))
-        idle = asyncio.create_task(self._gate.door.wait_idle())
-        await asyncio.wait([stopping, idle], return_when=asyncio.FIRST_COMPLETED)
-        idle.cancel()
+        self._gate.door.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_FAREWELL_S):
+                await self._health.enter_graceful_shutdown()
+        # Only then is gRPC told: what comes in after that it cancels, which no client tries again.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace_s):
+                await self._gate.door.wait_idle()
         await self._server.stop(min(grace_s, _FAREWELL_S))
-        await stopping
         await self._gate.authenticator.stop()
 
     def _open(self, text: str, credentials: grpc.ServerCredentials | None) -> str:
@@ -95,13 +109,15 @@ class Server:
         return address.target if address.socket_path is not None else f"{address.target.rpartition(':')[0]}:{port}"
 
 
-async def start(settings: Settings, handlers: Handlers, not_before: NotBefore) -> Server:
+async def start(settings: Settings, handlers: Handlers, not_before: NotBefore, *, watch: Watch | None = None) -> Server:
     """Return the server, listening; `handlers` gets the terms for turns and those for everything else.
+
+    `watch` is told of every call.
 
     Raises a StartRefused naming the setting that cannot stand.
     """
     authenticator = Authenticator(identity_settings(settings), not_before=not_before)
-    door = Door(authenticator)
+    door = Door(authenticator, watch)
     server = grpc.aio.server(interceptors=[door], options=_options(settings))
     servicer = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
@@ -157,6 +173,18 @@ def _other_terms(settings: Settings) -> Terms:
         clock=asyncio.get_running_loop(),
     )
     return Terms(lanes, _OTHER_DEADLINE_S, settings.max_deadline_s)
+
+
+def stream_terms(settings: Settings) -> Terms:
+    """Return terms for streams that follow something for as long as an hour: they take no other call's place."""
+    lanes = Lanes(
+        max_in_flight=4 * settings.max_in_flight,
+        max_waiting=settings.max_waiting,
+        max_wait_s=_PATIENCE_S,
+        per_tenant_in_flight=settings.max_in_flight,
+        clock=asyncio.get_running_loop(),
+    )
+    return Terms(lanes, _STREAM_DEADLINE_S, _STREAM_DEADLINE_S)
 
 
 def _options(settings: Settings) -> list[tuple[str, int]]:

@@ -21,6 +21,7 @@ from grpc_status import rpc_status
 
 from models import errors as models
 from sidecar import errors
+from sidecar.backends import errors as backends
 from sidecar.ingest import errors as ingest
 from sidecar.turn.profile import InvalidKnob
 from store import errors as store
@@ -82,6 +83,8 @@ def _violated(error: errors.FailedPrecondition) -> Any:
 
 _REMOTE_FAILED = "A remote service that this call needs does not answer; try again."
 
+_ANSWER_UNUSABLE = "The model gave no answer that can be used; send less at once, or name another model."
+
 HIDDEN = Row(Code.INTERNAL, "INTERNAL", is_hidden=True)
 
 _NOT_FOR_CALLERS = (
@@ -104,6 +107,11 @@ _NOT_FOR_CALLERS = (
     models.EmbedderError,
     models.EmbedderUnusable,
     models.EmbedderClosed,
+    models.VectorsUnusable,
+    models.CredentialsMissing,
+    models.AccessDenied,
+    models.ModelNotFound,
+    models.InvalidRequest,
     store.StoreError,
     store.DatabaseRefused,
     store.TransactionAborted,
@@ -156,6 +164,7 @@ TABLE: Mapping[type[Exception], Row] = {
     errors.Overloaded: Row(Code.RESOURCE_EXHAUSTED, "OVERLOADED", details=_retry_when_told),
     errors.DeadlinePassed: Row(Code.DEADLINE_EXCEEDED, "DEADLINE_PASSED"),
     errors.Unavailable: Row(Code.UNAVAILABLE, "UNAVAILABLE", details=_retry_in_a_second),
+    errors.Stopping: Row(Code.UNAVAILABLE, "STOPPING", details=_retry_in_a_second),
     errors.KeysUnavailable: Row(
         Code.UNAVAILABLE, "KEYS_UNAVAILABLE", "The token signing keys are not at hand; try again in a minute."
     ),
@@ -170,10 +179,29 @@ TABLE: Mapping[type[Exception], Row] = {
     InvalidKnob: Row(Code.INVALID_ARGUMENT, "INVALID_KNOB", facts=("field",), details=_bad_field),
     models.UnknownModel: Row(Code.INVALID_ARGUMENT, "UNKNOWN_MODEL", details=_bad_model),
     models.UncountableText: Row(Code.INVALID_ARGUMENT, "UNCOUNTABLE_TEXT"),
+    backends.BackendError: Row(Code.UNAVAILABLE, "BACKEND_FAILED", facts=("backend",)),
+    backends.BackendDenied: Row(Code.FAILED_PRECONDITION, "BACKEND_DENIED", facts=("backend",)),
+    backends.BackendMissing: Row(Code.FAILED_PRECONDITION, "BACKEND_MISSING", facts=("backend",)),
+    backends.BackendMisused: Row(Code.FAILED_PRECONDITION, "BACKEND_MISUSED", facts=("backend",)),
+    backends.BackendThrottled: Row(Code.UNAVAILABLE, "BACKEND_THROTTLED", facts=("backend",)),
+    backends.BackendBusy: Row(Code.UNAVAILABLE, "BACKEND_BUSY", facts=("backend",)),
+    backends.BackendUnavailable: Row(Code.UNAVAILABLE, "BACKEND_UNAVAILABLE", facts=("backend",)),
+    backends.BackendTimedOut: Row(Code.UNAVAILABLE, "BACKEND_TIMED_OUT", facts=("backend",)),
+    backends.BackendResting: Row(Code.UNAVAILABLE, "BACKEND_RESTING", facts=("backend",)),
+    backends.AnswerUnreadable: Row(Code.UNAVAILABLE, "BACKEND_ANSWER_UNREADABLE", facts=("backend",)),
     models.CallError: Row(Code.UNAVAILABLE, "REMOTE_FAILED", _REMOTE_FAILED),
     models.CallTimedOut: Row(Code.UNAVAILABLE, "REMOTE_TIMED_OUT", _REMOTE_FAILED),
     models.BreakerOpen: Row(Code.UNAVAILABLE, "REMOTE_RESTING", _REMOTE_FAILED),
     models.AttemptsFailed: Row(Code.UNAVAILABLE, "REMOTE_ATTEMPTS_FAILED", _REMOTE_FAILED),
+    models.ProviderError: Row(Code.UNAVAILABLE, "MODEL_FAILED", _REMOTE_FAILED),
+    models.Throttled: Row(Code.UNAVAILABLE, "MODEL_THROTTLED", _REMOTE_FAILED),
+    models.ModelUnavailable: Row(Code.UNAVAILABLE, "MODEL_UNAVAILABLE", _REMOTE_FAILED),
+    models.ModelTimeout: Row(Code.UNAVAILABLE, "MODEL_TIMED_OUT", _REMOTE_FAILED),
+    models.PromptTooLong: Row(Code.FAILED_PRECONDITION, "PROMPT_TOO_LONG", _ANSWER_UNUSABLE),
+    models.AnswerUnusable: Row(Code.FAILED_PRECONDITION, "MODEL_ANSWER_UNUSABLE", _ANSWER_UNUSABLE),
+    models.OutputTruncated: Row(Code.FAILED_PRECONDITION, "MODEL_OUTPUT_TRUNCATED", _ANSWER_UNUSABLE),
+    models.MalformedOutput: Row(Code.FAILED_PRECONDITION, "MODEL_OUTPUT_MALFORMED", _ANSWER_UNUSABLE),
+    models.ModelRefused: Row(Code.FAILED_PRECONDITION, "MODEL_REFUSED", _ANSWER_UNUSABLE),
     store.DatabaseUnavailable: Row(
         Code.UNAVAILABLE, "DATABASE_UNAVAILABLE", "The database does not answer; try again.", details=_retry_in_a_second
     ),
@@ -186,7 +214,6 @@ TABLE: Mapping[type[Exception], Row] = {
     store.TransactionConflict: Row(
         Code.ABORTED, "TRANSACTION_CONFLICT", "Another write got there first; send the call again."
     ),
-    store.VersionConflict: Row(Code.ABORTED, "VERSION_CONFLICT", facts=("newest_version",)),
     store.VersionConflict: Row(
         Code.ABORTED,
         "VERSION_CONFLICT",
@@ -244,6 +271,11 @@ def status_of(error: Exception, error_id: str) -> Status:
 def row_of(error: Exception) -> Row:
     """Return the row of the error's class or of its nearest ancestor that has one."""
     return next((TABLE[kind] for kind in type(error).__mro__ if kind in TABLE), HIDDEN)
+
+
+def code_name(error: BaseException) -> str:
+    """Return the name of the code that a call ends with when this leaves it; CANCELLED when the caller went away."""
+    return str(row_of(_telling(error)).code.name if isinstance(error, Exception) else grpc.StatusCode.CANCELLED.name)
 
 
 def message_of(error: Exception) -> str:

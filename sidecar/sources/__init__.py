@@ -11,13 +11,27 @@ from datetime import datetime
 from typing import Protocol
 
 from sidecar.turn.items import HistorySummary, Item
+from sidecar.turn.reading import Part, Reading
+from store.recalling import Wanted
 from store.scope import Scope
 from store.threads import StoredTurn
 
 
 @dataclass(frozen=True, slots=True)
+class Meaning:
+    """A question's vectors, one a part, as the database reads them, and the number of the embedder that made them."""
+
+    embedder_no: int
+    vectors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
-    """What a source is asked: the user's message and its search words, and where in the product it was said."""
+    """What a source is asked: the user's message and its search words, and where in the product it was said.
+
+    `reading` is the message as understood, `meaning` its vectors; without them a source that can use them goes by words alone,
+    and says why with `without_meaning`.
+    """
 
     text: str
     words: tuple[str, ...]
@@ -27,25 +41,52 @@ class Query:
     space_id: str
     client_turn_id: str
     now: datetime
+    reading: Reading | None = None
+    meaning: Meaning | None = None
+    without_meaning: str = ""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The things asked: the whole message first, then each question in it, if several."""
+        return self.reading.parts if self.reading else (Part(self.text, self.words),)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What an answer tells of how it was searched."""
+        return (self.without_meaning,) if self.without_meaning else ()
+
+    def wanted(self, words: tuple[str, ...], limit: int) -> Wanted:
+        """Return these words and the question's vectors as the store takes them, for `limit` texts each."""
+        if self.meaning is None:
+            return Wanted(words, limit)
+        return Wanted(words, limit, self.meaning.embedder_no, self.meaning.vectors)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a source may bring: items, lines of a lead, and for the thread its window in tokens and turns."""
+    """How much a source may bring: items, lines of a lead, and for the thread its window in tokens and turns.
+
+    `deadline_s` is the seconds after which an answer counts for nothing.
+    """
 
     top_k: int
     lead_lines: int
     window_tokens: int = 0
     window_turns: int = 0
+    deadline_s: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a source found: items in its own rank order; the thread brings its newest turns and its summary beside them."""
+    """What a source found: items in its own rank order; the thread brings its newest turns and its summary beside them.
+
+    `notes` say of which part of itself it could not ask, and why.
+    """
 
     items: tuple[Item, ...] = ()
     history: tuple[StoredTurn, ...] = ()
     summary: HistorySummary | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Skipped(Exception):

@@ -3,36 +3,45 @@
 from __future__ import annotations
 
 from sidecar.sources import Answer, Limits, Query
+from sidecar.turn.evidence import Evidence, evidence_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
+from sidecar.turn.rank import Candidate, Kind
 from store import memories
+from store.memories import SignedMemory
 from store.postgres import Pool, scoped
 from store.scope import Scope
 
+_MOST_EACH = 80
+
 
 class MemorySource:
-    """Recalls an owner's memories by the words of the question."""
+    """Recalls an owner's memories by the words of the question and by its meaning."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
-        """Return up to `top_k` memories of the owner, best first."""
-        if not query.words:
+        """Return up to `top_k` memories of the owner that may answer, best first."""
+        if not query.words and not query.meaning:
             return Answer()
+        wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
         async with scoped(self._pool, scope, read_only=True) as connection:
-            found = await memories.search(connection, scope, query.words, limit=limits.top_k)
-        return Answer(tuple(_item(one, rank, limits.lead_lines) for rank, one in enumerate(found)))
+            found = await memories.recall(connection, scope, wanted)
+        evidence = evidence_of(found, query.parts, query.words, lambda one: (one.memory.memory_id, 0))
+        pairs = zip(found.matches, evidence, strict=True)
+        items = [_item(match.text, told, rank, limits.lead_lines) for rank, (match, told) in enumerate(pairs)]
+        return Answer(tuple(items), notes=query.notes)
 
 
-def _item(found: memories.FoundMemory, rank: int, lead_lines: int) -> Item:
+def _item(found: SignedMemory, evidence: tuple[Evidence, ...], rank: int, lead_lines: int) -> Item:
     memory = found.memory
     return Item(
         id=f"memory:{memory.memory_id}",
         source=Source.MEMORY,
         text=memory.text,
         rank=rank,
-        relevance=found.coverage,
+        relevance=evidence[0].coverage,
         header=f"Remembered, {memory.occurred_at.date()}",
         lead=lead(memory.text, lead_lines),
         provenance=(
@@ -42,4 +51,5 @@ def _item(found: memories.FoundMemory, rank: int, lead_lines: int) -> Item:
         stands_for=tuple([f"turn:{turn_id}" for turn_id in memory.turn_ids]),
         at=memory.occurred_at,
         signature=found.signature,
+        candidate=Candidate(Kind.FACT, memory.text, evidence, day=memory.occurred_at.date()),
     )

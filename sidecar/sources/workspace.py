@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import stat
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
@@ -19,23 +18,16 @@ from threading import Lock
 from uuid import UUID
 
 from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.turn.evidence import Evidence
+from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, TEXT_SUFFIXES, as_text, is_nameable, words_of
 from sidecar.turn.items import Item, Ref, Source
+from sidecar.turn.rank import Candidate, Kind
 from store import tenants
 from store.postgres import Pool, tenant_scoped
 from store.scope import Scope
 from store.tenants import Workspace
 from store.texts import fold
 
-MAX_FILE_BYTES = 64 * 1024
-MAX_FILES = 2000
-MAX_DEPTH = 12
-MAX_PATH_CHARS = 500
-TEXT_SUFFIXES = frozenset(
-    {".md", ".markdown", ".txt", ".rst", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".csv", ".tsv"}
-    | {".py", ".js", ".ts", ".go", ".rs", ".java", ".sql", ".sh", ".html", ".css", ".xml"}
-)
-
-_WORD = re.compile(r"\w+")
 _THREADS = 2
 _REMEMBERED_WORDS = 2_000_000
 
@@ -112,9 +104,11 @@ class WorkspaceSource:
         loop = asyncio.get_running_loop()
         folder = _Place(self._root, (str(scope.tenant_id),))
         files = await loop.run_in_executor(self._threads, self._best, folder, spaces, wanted, limits.top_k)
-        return Answer(
-            tuple(_item(file, coverage, rank, scope.tenant_id) for rank, (file, coverage) in enumerate(files))
-        )
+        items = [
+            _item(file, coverage, rank, scope.tenant_id, parts=len(query.parts))
+            for rank, (file, coverage) in enumerate(files)
+        ]
+        return Answer(tuple(items))
 
     def _best(
         self, folder: _Place, spaces: Iterable[Workspace], wanted: set[str], top_k: int
@@ -140,7 +134,7 @@ class WorkspaceSource:
                 seen.add(path)
                 if (words := self._words.of(place)) is None:
                     continue
-                present = words | set(_WORD.findall(fold(path)))
+                present = words | words_of(path)
                 yield _Found(path, space.level, place, len(wanted & present) / len(wanted))
 
 
@@ -165,7 +159,7 @@ class _Words:
         if (read := _read(place)) is None:
             return None
         text, status = read
-        words = frozenset(_WORD.findall(text.lower() if text.isascii() else fold(text)))
+        words = words_of(text)
         self._keep(_version(status), words)
         return words
 
@@ -194,17 +188,12 @@ def _files(folder: _Place, location: str) -> Iterator[tuple[str, _Place]]:
         for name in sorted(files):
             steps = Path(directory, name).relative_to(top)
             path = steps.as_posix()
-            if name.startswith(".") or steps.suffix.lower() not in TEXT_SUFFIXES or not _is_nameable(path):
+            if name.startswith(".") or steps.suffix.lower() not in TEXT_SUFFIXES or not is_nameable(path):
                 continue
             count += 1
             if count > MAX_FILES:
                 return
             yield path, start.below(steps.parts)
-
-
-def _is_nameable(path: str) -> bool:
-    """Return whether the path can stand in an answer: names on disk may be bytes that no text can hold."""
-    return len(path) <= MAX_PATH_CHARS and path.isprintable()
 
 
 def _parts(location: str) -> tuple[str, ...]:
@@ -223,18 +212,15 @@ def _read(place: _Place) -> tuple[str, os.stat_result] | None:
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE_BYTES:
             return None
         data = opened.read(MAX_FILE_BYTES)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return None
-    return None if "\0" in text or not text.strip() else (text, status)
+    text = as_text(data)
+    return None if text is None else (text, status)
 
 
 def _when(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _item(file: WorkspaceFile, coverage: float, rank: int, tenant_id: UUID) -> Item:
+def _item(file: WorkspaceFile, coverage: float, rank: int, tenant_id: UUID, *, parts: int) -> Item:
     return Item(
         id=f"file:{file.level}/{file.path}",
         source=Source.WORKSPACE,
@@ -244,4 +230,5 @@ def _item(file: WorkspaceFile, coverage: float, rank: int, tenant_id: UUID) -> I
         header=f"{file.path} ({file.level} workspace)",
         provenance=(Ref("file", f"{tenant_id}/{file.level}/{file.path}", file.path),),
         at=file.changed_at,
+        candidate=Candidate(Kind.PASSAGE, file.text, (Evidence(coverage, coverage, coverage),) * parts),
     )

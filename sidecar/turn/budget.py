@@ -24,6 +24,7 @@ from sidecar.turn.profile import Allocation, Profile
 
 _LEFT_OVER = "what was left"
 _LAST_TIER = 100
+_TAIL_SHARE = 16  # of a narrow pool, recent turns that nobody asked for take no more than this part
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class _Sharing:
         self.ledger.steps += [(turn_id, Form.LEAD, turn_id not in exchange.gone) for turn_id in exchange.asked]
         self.ledger.steps += [(turn_id, Form.FULL, turn_id in exchange.whole_turn_ids) for turn_id in exchange.asked]
         self.older_count = 0
-        self._wanted, self._profile = wanted, profile
+        self._wanted, self._profile, self._pool_tokens = wanted, profile, pool_tokens
         self._turn_count, self._tail_tokens = len(wanted.exchange.turns), 0
         self._firsts: dict[int, tuple[int, int]] | None = None
         self._summary = len(stock.items) - 1 if stock.has_summary else None
@@ -82,7 +83,9 @@ class _Sharing:
         """Make every offer, in order."""
         thread = self._profile.knobs(Source.THREAD)
         is_capped = self._profile.allocation is not Allocation.SEED_ORDER
-        tail_tokens = self._profile.history_tail_tokens if is_capped else NO_LIMIT
+        tail_tokens = (
+            min(self._profile.history_tail_tokens, self._pool_tokens // _TAIL_SHARE) if is_capped else NO_LIMIT
+        )
         tiers = self._tiers()
         if thread.priority <= min(tiers, default=thread.priority) or 0 in tiers:
             self._extend_window(tail_tokens, owed_tokens=self._floors_tokens())

@@ -28,7 +28,8 @@ class Kinship:
     """Who says the same as whom among some items, by their places.
 
     Items of one `kind` have the same text; `alike` gives the other kinds whose text is nearly the same.
-    `covers` gives the items that an item stands for. `turns` names the turns of the thread that say all that an item says.
+    `covers` gives the items that an item stands for. `turns` names the turns of the thread, of the window or older ones among
+    the items, that say all that an item says.
     `akin` holds every place of which any of this is told, or whose id another place has too.
     """
 
@@ -129,11 +130,21 @@ def _covers(items: Sequence[Item]) -> dict[int, list[int]]:
 
 
 def _drawn_from(items: Sequence[Item], turn_ids: Collection[str]) -> dict[int, tuple[str, ...]]:
-    """Return the turns of the thread that say all of an item: those it stands for, or a turn itself."""
+    """Return the turns of the thread that say all of an item: those it stands for, or a turn itself.
+
+    What an item stands for may be turns of the window or older ones among the items.
+    """
     drawn: dict[int, tuple[str, ...]] = {}
-    for place, item in enumerate(items if turn_ids else ()):
-        if item.stands_for or item.source is _THREAD:
+    offered = {item.id for item in items if item.source is _THREAD}
+    if not turn_ids and not offered:
+        return drawn
+    for place, item in enumerate(items):
+        if item.source is _THREAD:
             refs = item.stands_for or (item.id,)
-            if all(ref in turn_ids for ref in refs):
-                drawn[place] = tuple(dict.fromkeys(refs))
+            is_drawn = all(ref in turn_ids for ref in refs)
+        else:
+            refs = item.stands_for
+            is_drawn = bool(refs) and all(ref in turn_ids or ref in offered for ref in refs)
+        if is_drawn:
+            drawn[place] = tuple(dict.fromkeys(refs))
     return drawn

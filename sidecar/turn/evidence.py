@@ -5,14 +5,21 @@ Numbers only, so that the same holds for a turn, a fact and a passage; what they
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-_LOCAL_PLACES = 8
+from sidecar.turn.reading import Part
+from store.recalling import Recalled
 
+_LOCAL_PLACES = 8
+_WEIGHED_WORDS = 12
+
+Text = TypeVar("Text")
 _Numbers = NDArray[np.float64]
 _Places = NDArray[np.int64]
 
@@ -45,6 +52,26 @@ class Evidence:
     cosine: float | None = None
     near_cosine: float | None = None
     local_cosine: float | None = None
+
+
+def evidence_of(
+    recalled: Recalled[Text], parts: Sequence[Part], words: Sequence[str], stands: Callable[[Text], tuple[str, int]]
+) -> list[tuple[Evidence, ...]]:
+    """Return the evidence of what was recalled by these words. `stands` tells a text's group, and its place there."""
+    hits = [Hit(match.matched, match.cosines, *stands(match.text)) for match in recalled.matches]
+    idfs = dict(zip(words, inverse_frequencies(recalled.frequencies, recalled.total), strict=False))
+    asked = [frozenset(part.words) for part in parts]
+    return weigh(hits, [[idf if word in words_of else 0.0 for word, idf in idfs.items()] for words_of in asked])
+
+
+def inverse_frequencies(frequencies: Collection[int], total: int) -> list[float]:
+    """Return what each word tells that so many of `total` texts hold; 0 but for the twelve that tell most.
+
+    ln(1 + (N - n + 0.5) / (n + 0.5)), from Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009.
+    """
+    idfs = [math.log(1 + (max(total, found) - found + 0.5) / (found + 0.5)) for found in frequencies]
+    telling = set(sorted(range(len(idfs)), key=lambda place: (-idfs[place], place))[:_WEIGHED_WORDS])
+    return [idf if place in telling else 0.0 for place, idf in enumerate(idfs)]
 
 
 def weigh(hits: Sequence[Hit], weights: Sequence[Sequence[float]]) -> list[tuple[Evidence, ...]]:
@@ -96,13 +123,14 @@ def _part(hits: Sequence[Hit], around: _Around, index: int, weights: _Numbers) -
     here, there = around.at(1)
     np.logical_or.at(joint, here, bits[there])
     np.logical_or.at(joint, there, bits[here])
-    coverage = bits @ weights / total
+    coverage = np.minimum(bits @ weights / total, 1.0)
     local = around.best(coverage, _LOCAL_PLACES, coverage)
     cosines = np.array([hit.cosines[index] if index < len(hit.cosines) else np.nan for hit in hits])
     known = np.nan_to_num(cosines, nan=0.0)
     near = around.best(known, 1, np.zeros(len(hits)))
     local_cosines = around.best(known, _LOCAL_PLACES, known)
-    columns = (coverage, joint @ weights / total, local, cosines, near, local_cosines)
+    joint_coverage = np.minimum(joint @ weights / total, 1.0)
+    columns = (coverage, joint_coverage, local, cosines, near, local_cosines)
     return [
         Evidence(*row) if row[3] == row[3] else Evidence(*row[:3])
         for row in zip(*(column.tolist() for column in columns), strict=True)

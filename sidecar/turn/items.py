@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
+from sidecar.turn.rank import Candidate
 from store.texts import Signature
 
 
@@ -102,7 +103,7 @@ class Item:
     sources; a source that cannot tell gives 0 to all. `header` names what it stands in (a document's section, a day), and
     `position` its place under that header. `lead` is its first lines, empty when it has no shorter form. `stands_for` names
     the items it covers (a wiki section the memories it cites, an observation its facts, a memory the turns it was drawn
-    from).
+    from). `candidate` is what its relevance can be judged by, where its source tells.
     """
 
     id: str
@@ -118,6 +119,7 @@ class Item:
     signature: Signature | None = None
     features: tuple[tuple[str, float], ...] = ()
     position: int = 0
+    candidate: Candidate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,8 +162,7 @@ class HistorySummary:
     turn_ids: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Fate:
+class Fate(NamedTuple):
     """What became of one item: the decision and its reason in words.
 
     Where it stands in the context, also its form, its tokens with its mark, and its `text` as it stands there, without the

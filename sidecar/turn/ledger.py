@@ -107,6 +107,8 @@ class Ledger:
             self.steps.append((item.id, form, True))
             if place in akin:
                 self._speaks(place)
+            if item.source is Source.THREAD and item.id in self._drawn:
+                self._see({item.id}, "stands verbatim in the context", spared=Source.THREAD)
 
     def upgrade(self, places: Iterable[int], asked: str, limits: Sequence[int]) -> None:
         """Put the full text where a lead stands, wherever there is room for the rest."""
@@ -130,12 +132,18 @@ class Ledger:
     def show(self, turn_ids: Iterable[str], tokens: int) -> None:
         """Take turns in verbatim: what was drawn from nothing but turns in view falls to them."""
         self.left_tokens -= tokens
-        shown = set(turn_ids)
-        self._view |= shown
-        for place in sorted({place for turn_id in shown & self._drawn.keys() for place in self._drawn[turn_id]}):
-            turns = self.stock.kinship.turns[place]
-            if place not in self.fallen and self._view.issuperset(turns):
-                self._fall(place, Sayer(turns[0], "stands verbatim among the recent turns"))
+        self._see(set(turn_ids), "stands verbatim among the recent turns")
+
+    def _see(self, turn_ids: set[str], how: str, *, spared: Source | None = None) -> None:
+        """Let what was drawn from nothing but turns in view fall to them, but for items of the spared source."""
+        self._view |= turn_ids
+        items, kinship = self.stock.items, self.stock.kinship
+        for place in sorted({place for turn_id in turn_ids & self._drawn.keys() for place in self._drawn[turn_id]}):
+            turns = kinship.turns[place]
+            if place in self.fallen or place >= len(items) or items[place].source is spared:
+                continue
+            if self._view.issuperset(turns):
+                self._fall(place, Sayer(turns[0], how))
 
     def withdraw(self, tokens: int) -> None:
         """Take out what went in last, until so many tokens are free or nothing is left."""
@@ -144,6 +152,7 @@ class Ledger:
             if self.left_tokens >= wanted:
                 return
             del self.kept[place]
+            self._view.discard(self.stock.items[place].id)
             self.refusals[place] = Refusal("once all was written out", self.tokens[place], 0, NO_LIMIT)
             self._refund(place)
 

@@ -112,9 +112,9 @@ def _lead(item: Item) -> str:
 
 
 def price(pieces: Pieces, tag: str, meter: Meter) -> Prices:
-    """Return what each piece costs, all counted in one go. Marks are counted at their widest."""
-    sizes = [pieces.blocks.count(place) for place in range(len(BLOCKS))]
-    widest = [f"[{block.letter}{size}] " for block, size in zip(BLOCKS, sizes, strict=True)]
+    """Return what each piece costs, all counted in one go. Marks are counted at their widest, as nines."""
+    digits = [len(str(pieces.blocks.count(place))) for place in range(len(BLOCKS))]
+    widest = [f"[{block.letter}{'9' * size}] " for block, size in zip(BLOCKS, digits, strict=True)]
     full = [f"{widest[block]}{body}\n" for block, body in zip(pieces.blocks, pieces.full, strict=True)]
     lead = [f"{widest[block]}{body}\n" for block, body in zip(pieces.blocks, pieces.lead, strict=True) if body]
     fences = [line for block in BLOCKS for line in fence_lines(block, tag)]

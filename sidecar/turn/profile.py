@@ -49,7 +49,8 @@ class SourceKnobs:
 class Profile:
     """Every knob of a turn. `sources` holds one entry a source, in the order of `Source`.
 
-    `history_turns` bounds the window of recent turns, `history_tail_tokens` what of it lies beyond the last exchange.
+    `history_turns` bounds the window of recent turns, `history_tail_tokens` what of it lies beyond the last exchange (and a
+    sixteenth of the pool does, where that is less).
     `relevance_knee` is the relevance below which a candidate takes part in no tier.
     """
 
@@ -57,7 +58,7 @@ class Profile:
     allocation: Allocation = Allocation.PRIORITY
     history_turns: int = 50
     history_tail_tokens: int = 256
-    relevance_knee: float = 0.2
+    relevance_knee: float = 0.1
     lead_lines: int = 3
     response_reserve_tokens: int = 2048
     system_prompt_tokens: int = 0
@@ -88,9 +89,9 @@ _PLACES = {source: place for place, source in enumerate(Source)}
 
 DEFAULTS = Profile(
     sources=(
-        SourceKnobs(priority=1, top_k=100),
-        SourceKnobs(priority=2, top_k=40),
-        SourceKnobs(priority=3, top_k=100, floor_tokens=64),
+        SourceKnobs(priority=1, top_k=500),
+        SourceKnobs(priority=2, top_k=120),
+        SourceKnobs(priority=3, top_k=150, floor_tokens=64),
         SourceKnobs(priority=3, top_k=20, floor_tokens=64),
         SourceKnobs(priority=2, top_k=10),
         SourceKnobs(priority=2, top_k=10, deadline_ms=REMOTE_DEADLINE_MS),

@@ -10,16 +10,17 @@ import hashlib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from sidecar.errors import TextsDropped
 from sidecar.turn.fitting import Fitted, Fitting, Spent
 from sidecar.turn.history import TurnFate
 from sidecar.turn.items import Fate, HistorySummary, HistoryTurn, Item, Ref, Source, SourceReport, Status, Zone
-from sidecar.turn.profile import merge, parse_layer
+from sidecar.turn.profile import Profile, merge, parse_layer
 from sidecar.turn.render import Rendering, digest, message_parts
 
 VERSION = 1
@@ -48,9 +49,9 @@ class _Texts:
         """Return the text's name, or an empty one for an empty text."""
         if not text:
             return ""
-        digest = hashlib.sha256(text.encode(errors="surrogatepass"))
-        self.by_hash[digest.digest()] = text
-        return digest.hexdigest()
+        name = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+        self.by_hash[name] = text
+        return name.hex()
 
 
 def write(asked: Asked, question: Fitting, fitted: Fitted) -> tuple[dict[str, Any], dict[bytes, str]]:
@@ -59,9 +60,9 @@ def write(asked: Asked, question: Fitting, fitted: Fitted) -> tuple[dict[str, An
     details = {
         "version": VERSION,
         "asked": {**asked.fields, "message": texts.keep(asked.message)},
-        "profile": {"version": asked.profile_version, "knobs": question.profile.as_mapping()},
+        "profile": {"version": asked.profile_version, "knobs": _knobs(question.profile)},
         "tokenizer": {"name": fitted.tokenizer, "is_exact": fitted.is_exact, "ratio": asked.meter_ratio},
-        "pool": asdict(fitted.pool) | {"used_tokens": fitted.rendering.tokens},
+        "pool": _fields(fitted.pool) | {"used_tokens": fitted.rendering.tokens},
         "fence_key_id": asked.fence_key_id,
         "cache_minimum_tokens": question.cache_minimum_tokens,
         "seen_item_ids": sorted(question.seen_item_ids),
@@ -70,6 +71,17 @@ def write(asked: Asked, question: Fitting, fitted: Fitted) -> tuple[dict[str, An
         "rendered": _rendered(fitted.rendering),
     }
     return details, texts.by_hash
+
+
+@lru_cache(maxsize=256)
+def _knobs(profile: Profile) -> dict[str, Any]:
+    """Return every knob as plain JSON. Profiles change rarely, so most turns share one."""
+    return profile.as_mapping()
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return a slotted dataclass's fields as they are: `asdict` would copy what is in them, too."""
+    return {name: getattr(value, name) for name in value.__slots__}
 
 
 def text_hashes(details: Mapping[str, Any]) -> set[bytes]:
@@ -115,7 +127,7 @@ def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str,
     fates: dict[int, list[Fate]] = defaultdict(list)
     for fate in fitted.fates:
         fates[id(fate.item)].append(fate)
-    shares = {share.source: asdict(share) for share in fitted.shares}
+    shares = {share.source: _fields(share) for share in fitted.shares}
     unasked = [SourceReport(source, Status.SKIPPED, reason="it was not asked") for source in Source]
     told = {report.source for report in question.reports}
     reports = [*question.reports, *(report for report in unasked if report.source not in told)]
@@ -142,17 +154,21 @@ def _item_row(item: Item, fate: Fate, texts: _Texts) -> dict[str, Any]:
         "position": item.position,
         "rank": item.rank,
         "relevance": item.relevance if math.isfinite(item.relevance) else 0.0,
-        "features": [[name, value if math.isfinite(value) else None] for name, value in item.features],
+        "features": _features(item.features) if item.features else [],
         "provenance": [[ref.kind, ref.ref, ref.label] for ref in item.provenance],
         "stands_for": list(item.stands_for),
         "at": item.at.isoformat() if item.at else None,
-        "decision": fate.decision.value,
+        "decision": fate.decision,
         "reason": fate.reason,
-        "form": fate.form.value if fate.form else None,
+        "form": fate.form,
         "tokens": fate.tokens,
         "mark": fate.mark,
         "into": fate.into,
     }
+
+
+def _features(features: Iterable[tuple[str, float]]) -> list[list[Any]]:
+    return [[name, value if math.isfinite(value) else None] for name, value in features]
 
 
 def _history(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, Any]:
@@ -180,7 +196,7 @@ def _turn_row(turn: HistoryTurn, fate: TurnFate | None, texts: _Texts) -> dict[s
         "tokens": turn.tokens,
         "speaker": turn.speaker,
         "said_at": turn.said_at.isoformat() if turn.said_at else None,
-        "decision": fate.decision.value if fate else None,
+        "decision": fate.decision if fate else None,
         "reason": fate.reason if fate else "",
         "included_tokens": fate.tokens if fate else 0,
     }
@@ -203,7 +219,7 @@ def _rendered(rendering: Rendering) -> dict[str, Any]:
         "tokens": rendering.tokens,
         "stable_prefix_tokens": rendering.stable_prefix_tokens,
         "zones": zones,
-        "cache_points": [asdict(point) | {"zone": point.zone.value} for point in rendering.cache_points],
+        "cache_points": [_fields(point) for point in rendering.cache_points],
     }
 
 

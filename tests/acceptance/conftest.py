@@ -22,7 +22,9 @@ from sidecar.rpc.identity import Grant, Role
 from sidecar.rpc.server import identity_settings
 from sidecar.settings import Settings
 from sidecar.v1.admin_pb2_grpc import AdminServiceStub
+from sidecar.v1.backends_pb2_grpc import BackendServiceStub
 from sidecar.v1.context_pb2_grpc import ContextServiceStub
+from sidecar.v1.cost_pb2_grpc import CostServiceStub
 from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.v1.profile_pb2_grpc import ProfileServiceStub
@@ -52,7 +54,15 @@ class Caller:
 
     def __init__(self, channel: grpc.aio.Channel, metadata: tuple[tuple[str, str], ...]) -> None:
         self._metadata = metadata
-        stubs = (ContextServiceStub, MemoryServiceStub, KnowledgeServiceStub, ProfileServiceStub, AdminServiceStub)
+        stubs = (
+            ContextServiceStub,
+            MemoryServiceStub,
+            KnowledgeServiceStub,
+            ProfileServiceStub,
+            AdminServiceStub,
+            BackendServiceStub,
+            CostServiceStub,
+        )
         self._methods = {name: call for stub in stubs for name, call in vars(stub(channel)).items()}
 
     def __getattr__(self, name: str) -> Callable[..., Awaitable[Any]]:
@@ -95,7 +105,12 @@ def tenant() -> str:
 async def ready(dsn: str, home: Path, **values: Any) -> Settings:
     """Return settings for a sidecar on a database, once its schema is up to date."""
     await databases.bring_up_to_date(Database(dsn, dsn))
-    place: dict[str, Any] = {"data_dir": home / "data", "database_url": dsn, "listen": ("127.0.0.1:0",)}
+    place: dict[str, Any] = {
+        "data_dir": home / "data",
+        "database_url": dsn,
+        "listen": ("127.0.0.1:0",),
+        "embedder": "none",
+    }
     return Settings(**place | {"drain_grace_s": 2.0} | values)
 
 

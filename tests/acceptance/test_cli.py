@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -46,6 +47,7 @@ def served(migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> 
         environment = {
             "SIDECAR_DATABASE_URL": runner.run(database.__aenter__()),
             "SIDECAR_DATA_DIR": str(home / "data"),
+            "SIDECAR_EMBEDDER": "none",
             "SIDECAR_LISTEN": f"unix:{home / 'socket' / 's.sock'}",
         }
         assert _outcome(["migrate"], environment).returncode == 0
@@ -429,6 +431,8 @@ def test_the_demo_runs_and_a_second_run_finds_everything_there() -> None:
         assert second.returncode == 0, second.stderr
         assert "written in this run: 0 memories, 0 turns, 0 documents" in second.stdout
         assert re.search(r"(?m)^receipt [0-9a-f-]{36}$", second.stdout)
-        assert "sidecar serve" in second.stdout
+        shown = re.search(r"(?m)^  (\S.*) serve$", second.stdout)
+        assert shown
+        assert subprocess.run([*shlex.split(shown[1]), "--version"], capture_output=True, check=False).returncode == 0
     finally:
         shutil.rmtree(home, ignore_errors=True)

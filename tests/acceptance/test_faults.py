@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +18,8 @@ from sidecar.sources import Answer, Limits, Query
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
-from store.scope import Scope
+from store.postgres import scoped
+from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Caller, Site
 from tests.acceptance.turns import (
     ACTIVE,
@@ -53,10 +54,10 @@ class Weakness:
 
 
 WEAKNESSES = {
-    Source.THREAD: Weakness("turns", "search_turns", "uuid, uuid, text, text[], integer"),
-    Source.KNOWLEDGE: Weakness("chunks", "search_chunks", "uuid, uuid[], text[], integer"),
-    Source.MEMORY: Weakness("memories", "search_memories", "uuid, uuid, text[], integer"),
-    Source.WIKI: Weakness("wiki_page_sections", "search_sections", "uuid, uuid, text[], integer"),
+    Source.THREAD: Weakness("turns", "recall_turns", "uuid, uuid, text, text[], integer, text[], integer"),
+    Source.KNOWLEDGE: Weakness("chunks", "recall_chunks", "uuid, uuid[], text[], integer, text[], integer"),
+    Source.MEMORY: Weakness("memories", "recall_memories", "uuid, uuid, text[], integer, text[], integer"),
+    Source.WIKI: Weakness("wiki_page_sections", "recall_sections", "uuid, uuid, text[], integer, text[], integer"),
 }
 BUILT_IN = pytest.mark.parametrize("hurt", WEAKNESSES)
 
@@ -82,26 +83,8 @@ async def hung(site: Site, hurt: Source) -> AsyncIterator[None]:
         yield
 
 
-@asynccontextmanager
-async def babbling(site: Site, hurt: Source) -> AsyncIterator[None]:
-    """The source's function gives everything a relevance that is no share of one."""
-    weak = WEAKNESSES[hurt]
-    names = [f"${number}" for number in range(1, weak.signature.count(",") + 2)]
-    returns = await as_superuser(site, f"SELECT pg_get_function_result('{weak.function}'::regproc)")
-    await as_superuser(site, f"ALTER FUNCTION {weak.function}({weak.signature}) RENAME TO honest")
-    await as_superuser(
-        site,
-        f"CREATE FUNCTION {weak.function}({weak.signature}) RETURNS {returns} LANGUAGE sql STABLE SECURITY DEFINER"
-        f" AS 'SELECT a, b, ''NaN''::double precision FROM honest({', '.join(names)}) AS h (a, b, c)'",
-    )
-    await as_superuser(site, f"ALTER FUNCTION {weak.function}({weak.signature}) OWNER TO sidecar_search")
-    yield
-    await as_superuser(site, f"DROP FUNCTION {weak.function}({weak.signature})")
-    await as_superuser(site, f"ALTER FUNCTION honest({weak.signature}) RENAME TO {weak.function}")
-
-
 @BUILT_IN
-@pytest.mark.parametrize(("hurting", "status"), [(killed, "ERROR"), (hung, "TIMEOUT"), (babbling, "ERROR")])
+@pytest.mark.parametrize(("hurting", "status"), [(killed, "ERROR"), (hung, "TIMEOUT")])
 async def test_the_others_answer_when_a_source_fails(
     site: Site, agent: Caller, hurt: Source, hurting: Callable[[Site, Source], Any], status: str
 ) -> None:
@@ -197,6 +180,18 @@ async def test_a_cancelled_call_beside_the_turn_ends_its_query_too(site: Site, a
         await until(site, WAITING, 1)
         call.cancel()
         await until(site, WAITING, 0)
+
+
+async def test_without_a_free_connection_every_source_is_shed_and_the_turn_answered(site: Site, agent: Caller) -> None:
+    scope = Scope(tenant_uuid("acme"), owner_uuid("mara"))
+    await assembled(agent, asking("What is looked up before a turn is remembered by now."))
+    async with AsyncExitStack() as stack:
+        for _ in range(site.settings.turn_pool_size):
+            await stack.enter_async_context(scoped(site.app.pools.turn, scope))
+        answer = await assembled(agent)
+        assert set(statuses(answer).values()) == {"SHED", "SKIPPED"}
+        assert answer.degraded
+    assert statuses(await assembled(agent)) == _all_well()
 
 
 async def test_lost_connections_cost_at_most_the_turns_they_were_in(site: Site, agent: Caller) -> None:

@@ -61,7 +61,9 @@ async def server(data_dir: Path) -> AsyncIterator[EmbeddedPostgres]:
 
 @pytest.fixture
 def settings(data_dir: Path) -> Settings:
-    return Settings(data_dir=data_dir, listen=("127.0.0.1:0",), drain_grace_s=2.0, receipt_queue=100_000)
+    return Settings(
+        data_dir=data_dir, listen=("127.0.0.1:0",), drain_grace_s=2.0, receipt_queue=100_000, embedder="none"
+    )
 
 
 class Load:

@@ -15,7 +15,7 @@ import pytest
 from sidecar.inquiry import Asking, Findings, Inquiry
 from sidecar.sources import Answer, Limits, Query, Skipped
 from sidecar.turn.items import Item, Ref, Source, Status
-from sidecar.turn.profile import DEFAULTS, merge, parse_layer
+from sidecar.turn.profile import merge, parse_layer
 from store.errors import DatabaseBusy
 from store.scope import Scope
 
@@ -40,8 +40,10 @@ def an_item(source: Source = Source.MEMORY, **changes: Any) -> Item:
     return replace(item, **changes)
 
 
-def asking(due_in_s: float = 1.0, **knobs: Any) -> Asking:
-    profile = merge(parse_layer({"sources": {"memory": knobs}})) if knobs else DEFAULTS
+def asking(due_in_s: float = 60.0, **knobs: Any) -> Asking:
+    """Return a question that sources have all the time for that a busy machine may need, unless the memory's knobs differ."""
+    patient = {source.value: {"deadline_ms": 30_000} for source in Source}
+    profile = merge(parse_layer({"sources": patient | {"memory": patient["memory"] | knobs}}))
     return Asking(QUERY, SCOPE, profile, "v", 1000, time.monotonic() + due_in_s)
 
 
@@ -138,7 +140,7 @@ async def test_a_hung_source_is_reported_at_its_deadline_and_cancelled() -> None
 
 async def test_a_source_that_ignores_cancellation_does_not_hold_the_turn() -> None:
     release = asyncio.Event()
-    assert (await status_of(hanging(release), asking(deadline_ms=30)))[0] is Status.TIMEOUT
+    assert (await status_of(hanging(release), asking(due_in_s=0.3, deadline_ms=30)))[0] is Status.TIMEOUT
     assert not release.is_set(), "the report is there while the source still hangs"
     release.set()
 

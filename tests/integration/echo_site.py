@@ -90,6 +90,7 @@ class Site:
     lanes: Lanes
     settings: IdentitySettings
     not_before: dict[UUID, datetime | Exception]
+    door: Door = field(init=False)
     port: int = 0
     socket: str = ""
 
@@ -117,7 +118,8 @@ async def build_server(made: Site) -> tuple[Any, Authenticator]:
         return moment
 
     authenticator = Authenticator(made.settings, not_before=not_before)
-    server = grpc.aio.server(interceptors=[Door(authenticator)])
+    made.door = Door(authenticator)
+    server = grpc.aio.server(interceptors=[made.door])
     echo = made.echo
     behaviours = {"Say": echo.say, "Hang": echo.hang, "Fail": echo.fail, "Reset": echo.reset}
     open_lanes = Lanes(

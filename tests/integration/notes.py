@@ -23,7 +23,7 @@ ADA = Scope(uuid4(), uuid4())
 BOB = Scope(ADA.tenant_id, uuid4())
 EVE = Scope(uuid4(), uuid4())
 PATIENCE_S = 30
-CONFIG = PoolsConfig(turn_connections=2, background_connections=2, turn_acquire_deadline_s=5.0)
+CONFIG = PoolsConfig(turn_connections=2, background_connections=2, turn_wait_s=30.0, turn_acquire_deadline_s=30.0)
 
 SCHEMA = """
 DO $$ BEGIN

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from store.queries import Connection
 
-INSTALLATION_TABLES = frozenset({"installation_keys", "schema_migrations"})
+INSTALLATION_TABLES = frozenset(
+    {"embedders", "installation_keys", "schema_migrations", "compile_ready", "compile_served"}
+)
 
 # SQL over `n`, the row's number; `tenant` and `owner` are expressions over it.
 _BY_TYPE = {
@@ -25,9 +27,11 @@ _BY_TYPE = {
     "jsonb": "'{{}}'::jsonb",
     "bytea": "decode(md5('{table}.{column}' || n), 'hex')",
     "timestamp with time zone": "timestamptz '2026-01-01' + n * interval '1 minute'",
+    "halfvec": "'[0.6,0.8]'::halfvec",
     "tsvector": "search_vector('ferry common word' || n % 200)",
 }
 SPECIAL = {
+    "places_to_embed.kind": "'turns'",
     "profiles.level": "'agent'",
     "workspaces.level": "'agent'",
     "knowledge_assignments.level": "'agent'",
@@ -42,6 +46,12 @@ SPECIAL = {
     "wiki_section_sources.subject": "'section'",
     "wiki_compile_jobs.status": "'succeeded'",
     "wiki_compile_jobs.trigger": "'admin'",
+    "memory_ledger.outcome": "'applied'",
+    "compile_batches.kind": "'leaf'",
+    "compile_batches.status": "'applied'",
+    "background_jobs.status": "'succeeded'",
+    "cost_budgets.covers": "'tenant'",
+    "cost_budgets.period": "'day'",
 }
 
 

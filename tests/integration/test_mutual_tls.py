@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from sidecar.cli.root import run
 from sidecar.rpc.identity import Grant, IdentitySettings, Role
 from store.scope import owner_uuid, tenant_uuid
 from tests.integration.echo_site import ANN, BOB, Site, build_server, call, new_site, refusal, scope_of
@@ -140,7 +142,7 @@ async def test_without_a_certificate_of_our_authority_there_is_no_connection(sec
         "another authority": lambda: secure.channel(uri("spiffe://corp/planner"), authority=Authority()),
     }
     async with channels[way]() as channel:
-        assert (await refusal(call(channel, "Say", timeout=5)))[0] == "UNAVAILABLE"
+        assert (await refusal(call(channel, "Say", timeout=30)))[0] == "UNAVAILABLE"
     assert secure.site.echo.calls == []
 
 
@@ -154,3 +156,20 @@ async def test_a_token_beside_a_certificate_decides_and_stays_in_the_certificate
         assert broken[:2] == ("UNAUTHENTICATED", "TOKEN_MALFORMED")
     async with secure.channel(uri("spiffe://mesh/whatever")) as channel:
         assert await call(channel, "Say", metadata=secure.site.token(BOB)) == scope_of(BOB)
+
+
+@pytest.mark.parametrize(("host", "name"), [("127.0.0.1", []), ("localhost", ["--tls-name", "127.0.0.1"])])
+async def test_the_command_line_reaches_a_sidecar_that_speaks_tls_only(
+    secure: SecureSite, tmp_path: Path, host: str, name: list[str]
+) -> None:
+    key, certificate = secure.authority.issue(uri("spiffe://corp/planner"))
+    files = {"--tls-ca": secure.authority.pem, "--tls-cert": certificate, "--tls-key": key}
+    options = list(name)
+    for option, content in files.items():
+        file = tmp_path / f"{option}.pem"
+        file.write_bytes(content)
+        options += [option, str(file)]
+    asking = ["health", "--address", f"{host}:{secure.site.port}"]
+    assert await asyncio.to_thread(run, [*asking, *options]) == 0
+    assert await asyncio.to_thread(run, asking) == 4
+    assert await asyncio.to_thread(run, [*asking, "--tls-cert", str(tmp_path / "--tls-cert.pem")]) == 2

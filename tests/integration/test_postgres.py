@@ -218,6 +218,17 @@ async def test_a_full_pool_says_so_within_its_deadline_and_the_other_pool_serves
     await pools.close()
 
 
+async def test_a_turn_hears_soon_that_all_connections_are_taken_and_waits_longer_for_one_to_be_made(dsn: str) -> None:
+    pools = await open_pools(dsn, replace(CONFIG, turn_connections=2, turn_wait_s=0.05))
+    async with scoped(pools.turn, ADA), scoped(pools.turn, ADA):  # the second one is made for it
+        with pytest.raises(DatabaseBusy, match=r"0\.05 s"):
+            async with scoped(pools.turn, ADA):
+                pass
+    async with scoped(pools.turn, ADA) as connection:
+        assert await note_ids(connection) == []
+    await pools.close()
+
+
 async def test_a_lost_connection_is_an_error_once_and_the_next_transaction_works(dsn: str, opened: Pools) -> None:
     others = f"SELECT count(pg_terminate_backend(pid)) {OURS} AND application_name = 'context-sidecar'"
 

@@ -23,7 +23,16 @@ ROLES = (Role.APP, Role.WORKER)
 
 # Functions that pass row security check their tenant argument against the one in force; these work across tenants
 # instead, and return ids of tenants and scopes, never content.
-ACROSS_TENANTS = {"tenants_with_expired_texts"}
+ACROSS_TENANTS = {
+    "places_with_texts",
+    "waiting_to_be_embedded",
+    "compile_state",
+    "scope_of_webhook",
+    "scopes_due_lint",
+    "scopes_with_work",
+    "tenants_with_budgets",
+    "tenants_with_expired_texts",
+}
 
 
 @pytest.fixture
@@ -165,13 +174,18 @@ SEARCHES = {
     "search_chunks": "'{tenant}', ARRAY(SELECT md5('chunks.base_id1')::uuid), ARRAY['ferry'], 10",
     "search_pages": "'{tenant}', '{owner}', ARRAY['ferry'], 10",
     "search_sections": "'{tenant}', '{owner}', ARRAY['ferry'], 10",
+    "recall_turns": "'{tenant}', '{owner}', 'x1', ARRAY['ferry'], 1, ARRAY['[0.6,0.8]'], 10",
+    "recall_memories": "'{tenant}', '{owner}', ARRAY['ferry'], 1, ARRAY['[0.6,0.8]'], 10",
+    "recall_chunks": "'{tenant}', ARRAY(SELECT md5('chunks.base_id1')::uuid), ARRAY['ferry'], 1, ARRAY['[0.6,0.8]'], 10",
+    "recall_pages": "'{tenant}', '{owner}', ARRAY['ferry'], 1, ARRAY['[0.6,0.8]'], 10",
+    "recall_sections": "'{tenant}', '{owner}', ARRAY['ferry'], 1, ARRAY['[0.6,0.8]'], 10",
 }
 
 
 @pytest.mark.usefixtures("tables")
 async def test_search_functions_find_for_the_scope_in_force_only(pools: Pools, superuser: Connection) -> None:
     known = await superuser.fetch(
-        "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef AND proname ~ '^search'"
+        "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef AND proname ~ '^(search|recall)'"
     )
     assert {row["proname"] for row in known} == SEARCHES.keys()
     for name, arguments in SEARCHES.items():

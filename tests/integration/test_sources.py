@@ -17,7 +17,8 @@ from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
-from sidecar.sources.workspace import MAX_DEPTH, MAX_FILE_BYTES, WorkspaceSource
+from sidecar.sources.workspace import WorkspaceSource
+from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES
 from sidecar.turn.items import HistorySummary, Ref
 from store import documents, memories, pages, tenants, threads
 from store.documents import Assignment, NewChunk, NewDocument
@@ -70,7 +71,7 @@ class TestThread:
         limits = Limits(top_k=5, lead_lines=3, window_tokens=2 * TURN_TOKENS, window_turns=100)
         answer = await ThreadSource(pools.turn).find(asking("Does the boat leak?"), SCOPE, limits)
         assert [turn.text for turn in answer.history] == ["paint?", "green"]
-        assert texts(answer) == ["user: boat leaks"]
+        assert texts(answer) == ["user: boat leaks", "assistant: caulk it"], "and what was said next"
         assert answer.items[0].provenance == (Ref("turn", answer.items[0].id.removeprefix("turn:"), "turn 1"),)
         assert answer.items[0].header == "Earlier in this thread, 2026-03-01"
 

@@ -28,7 +28,7 @@ async def tenant(pools: Pools) -> None:
 
 async def enqueue(pools: Pools, *, now: datetime = NOW) -> Enqueued:
     async with scoped(pools.background, SCOPE) as connection:
-        return await jobs.enqueue(connection, SCOPE, trigger="memory_retain", now=now)
+        return (await jobs.enqueue(connection, SCOPE, trigger="memory_retain", now=now)).outcome
 
 
 async def run(dsn: str, statement: str) -> None:

@@ -138,7 +138,7 @@ async def test_listeners_hear_of_a_write_once_it_is_committed(pools: Pools, data
             await templates.put(connection, TENANT, NewVersion(DEFAULT, {}, "ops"), now=NOW)
             await listener.execute("SELECT 1")
             assert heard.empty()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             assert await heard.get() == str(TENANT)
         assert heard.empty()
     finally:

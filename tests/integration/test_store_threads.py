@@ -54,7 +54,7 @@ async def test_turns_come_back_as_they_were_said(pools: Pools) -> None:
     said = NewTurn("c1", "assistant", "olá 東京", NOW, 7, 8, speaker="Mara", parts=parts)
     appended = await append(pools, said)
     (turn,) = await history(pools)
-    assert appended == Appended((turn.turn_id,), 1)
+    assert appended == Appended((turn.turn_id,), 1, 1)
     assert (turn.text, turn.parts, turn.speaker, turn.said_at) == ("olá 東京", parts, "Mara", NOW)
     assert (turn.o200k_tokens, turn.cl100k_tokens) == (7, 8)
 

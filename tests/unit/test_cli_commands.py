@@ -38,9 +38,16 @@ def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_command_is_there() -> None:
     assert {" ".join(path) for path in commands(root)} == {
-        "assemble", "demo", "diff", "explain", "health", "ingest", "memory forget", "memory get", "memory import",
+        "backends list", "backends off", "backends on", "backends webhook",
+        "tools approve", "tools list", "tools revoke", "tools test",
+        "assemble", "demo", "embed", "diff", "explain", "health", "ingest", "memory forget", "memory get", "memory import",
         "memory list", "migrate", "profile get", "profile history", "profile rollback", "profile set", "replay",
-        "serve", "thread import", "thread list", "thread show", "token", "usage report",
+        "wiki alias", "wiki archive", "wiki backfill", "wiki cancel", "wiki cite", "wiki compile", "wiki delete",
+        "wiki density", "wiki export", "wiki graph", "wiki ignore", "wiki import", "wiki jobs", "wiki lint",
+        "wiki list", "wiki mentions", "wiki reads", "wiki rebuild", "wiki reset", "wiki rollback", "wiki search",
+        "wiki show", "wiki suppress", "wiki undo", "wiki verify", "wiki watch",
+        "serve", "thread import", "thread list", "thread show", "token", "usage report", "worker",
+        "budget list", "budget remove", "budget set", "cost show", "doctor", "top", "turns",
     }  # fmt: skip
 
 

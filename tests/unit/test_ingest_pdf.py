@@ -4,6 +4,7 @@ import io
 import random
 import zlib
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 from pypdf import PdfReader, PdfWriter
@@ -11,10 +12,11 @@ from reportlab.lib.styles import getSampleStyleSheet
 from reportlab.pdfgen.canvas import Canvas
 from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Spacer, Table
 
+from sidecar.ingest import pdf, reader
 from sidecar.ingest.document import Content, ReadLimits
 from sidecar.ingest.errors import IngestError, TooLarge, UnreadableDocument
-from sidecar.ingest.reader import read
 
+read = partial(reader.read, pdf_parts=pdf.parts)
 STYLES = getSampleStyleSheet()
 DAWN = "The harbour opens at dawn and closes at dusk, all year. " * 4
 

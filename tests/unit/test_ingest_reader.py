@@ -3,12 +3,15 @@
 import codecs
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sidecar.ingest import markdown, webpage
 from sidecar.ingest.document import Content, Part, ReadLimits, content_hash, lay_out
 from sidecar.ingest.errors import (
     IngestError,
@@ -99,12 +102,19 @@ def test_an_empty_file_has_no_blocks_and_says_so(name: str) -> None:
     [
         (ReadLimits(document_bytes=10), "11 bytes, the limit is 10"),
         (ReadLimits(text_chars=10), "11 characters, the limit is 10"),
-        (ReadLimits(blocks=1), "2 paragraphs, the limit is 1"),
+        (ReadLimits(blocks=1), "more than 1 paragraphs"),
     ],
 )
 def test_limits_name_the_file_the_size_and_the_limit(limits: ReadLimits, said: str) -> None:
     with pytest.raises(TooLarge, match=rf"a\.txt: it (has|holds) {said}"):
         read("a.txt", b"Words\n\nmore", limits)
+
+
+@pytest.mark.parametrize(("read_parts", "paragraph"), [(markdown.parts, "{}\n\n"), (webpage.parts, "<p>{}</p>")])
+def test_a_flood_of_paragraphs_is_not_read_to_its_end(read_parts: Callable[..., Any], paragraph: str) -> None:
+    flood = paragraph.format("a" * 3_000) * 600
+    assert 100 < len(read_parts(flood, most=100)[1]) < 300
+    assert len(read_parts(flood)[1]) == 600
 
 
 def test_limits_below_one_are_refused() -> None:

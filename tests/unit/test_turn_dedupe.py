@@ -111,7 +111,7 @@ def test_what_a_section_stands_for_gets_its_chance_when_the_section_does_not_fit
 def test_the_tokens_of_a_displaced_item_go_to_others() -> None:
     memory = an_item("m1", " ".join(f"tea{place}x" for place in range(80)), relevance=0.9)
     other = an_item("m2", " ".join(f"rain{place}y" for place in range(70)), relevance=0.8)
-    section = wiki("w", "Tea is liked", stands_for=("m1",), relevance=0.3)
+    section = wiki("w", "Tea is liked", stands_for=("m1",), relevance=0.25)
     profile = a_profile(sources={"wiki": {"floor_tokens": 0}, "memory": {"floor_tokens": 0}})
     alone = fitted(memory, section, profile=a_profile(sources={"memory": {"enabled": False}}))
     pool = fitted(memory, profile=profile).rendering.tokens + alone.rendering.tokens
@@ -163,15 +163,19 @@ def test_a_memory_taken_before_its_turn_falls_to_it() -> None:
     assert result.rendering.blocks == ()
 
 
-def test_a_turn_never_yields_to_what_was_drawn_from_it() -> None:
-    result = fitted(
-        an_item("m", "Anna moved", stands_for=("turn:7",)), an_item("turn:7", "user: We moved in spring", Source.THREAD)
-    )
+def test_a_turn_never_yields_to_what_was_drawn_from_it_but_the_other_way_round() -> None:
+    turn = an_item("turn:7", "user: We moved in spring", Source.THREAD)
+    result = fitted(an_item("m", "Anna moved", stands_for=("turn:7",)), turn)
+    assert kept_ids(result) == ["turn:7"]
+    assert [(one.decision, one.into) for one in result.fates if one.item.id == "m"] == [
+        (Decision.DEDUPED_INTO, "turn:7")
+    ]
+
+
+def test_a_fact_stays_while_a_turn_it_was_drawn_from_is_absent() -> None:
+    turn = an_item("turn:7", "user: We moved in spring", Source.THREAD)
+    result = fitted(an_item("m", "Anna moved", stands_for=("turn:7", "turn:8")), turn)
     assert set(kept_ids(result)) == {"m", "turn:7"}
-    turn = an_item("turn:7", "user: We moved in spring", Source.THREAD, relevance=0.9)
-    memory = an_item("m", "Anna moved", stands_for=("turn:7",), relevance=0.1)
-    pooled = a_profile(allocation="pooled", sources={"memory": {"floor_tokens": 0}})
-    assert set(kept_ids(fitted(turn, memory, profile=pooled))) == {"m", "turn:7"}
 
 
 def test_what_the_callers_history_holds_is_absent_and_so_is_what_it_says() -> None:

@@ -78,3 +78,31 @@ def test_a_relevance_that_is_no_number_counts_as_none() -> None:
 def test_nothing_is_in_order() -> None:
     assert order([], PROFILE) == []
     assert is_calibrated([])
+
+
+def test_of_two_as_relevant_the_shorter_comes_first() -> None:
+    long = an_item("long", "word " * 60, Source.MEMORY, rank=0, relevance=0.5)
+    short = an_item("short", "word " * 6, Source.MEMORY, rank=1, relevance=0.5)
+    assert ids(order([long, short], PROFILE)) == ["short", "long"]
+
+
+def test_size_counts_for_less_than_relevance_does() -> None:
+    long = an_item("long", "word " * 60, Source.KNOWLEDGE, relevance=0.5)
+    short = an_item("short", "word " * 6, Source.MEMORY, relevance=0.2)
+    assert ids(order([short, long], PROFILE)) == ["long", "short"]
+
+
+def test_a_turn_that_a_likelier_fact_stands_for_waits_behind_its_equals() -> None:
+    fact = an_item("fact", "x", Source.MEMORY, relevance=0.9, stands_for=("told",))
+    told = an_item("told", "x", Source.THREAD, rank=0, relevance=0.6)
+    untold = an_item("untold", "x", Source.THREAD, rank=1, relevance=0.5)
+    assert ids(order([fact, told, untold], PROFILE)) == ["fact", "untold", "told"]
+    assert ids(order([replace(fact, relevance=0.05), told, untold], PROFILE)) == ["told", "untold", "fact"]
+
+
+def test_where_all_is_pooled_a_turn_waits_only_for_a_fact_that_is_asked_before_it() -> None:
+    pooled = a_profile(allocation="pooled")
+    fact = an_item("fact", "x", Source.MEMORY, relevance=0.55, stands_for=("told",))
+    told = an_item("told", "x", Source.THREAD, rank=0, relevance=0.6)
+    untold = an_item("untold", "x", Source.THREAD, rank=1, relevance=0.5)
+    assert ids(order([fact, told, untold], pooled)) == ["told", "fact", "untold"]

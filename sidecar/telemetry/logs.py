@@ -1,4 +1,4 @@
-"""What the sidecar says about itself: the log format, and the one place for names of spans and metrics."""
+"""The log: one JSON object a line on standard error, with the trace that it belongs to."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any
 
 import orjson
 
+from sidecar.telemetry import calls
+
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, event, the event's fields, and an error's kind and place."""
+    """One JSON object a line: time, level, event, its trace, the event's fields, and an error's kind and place."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line of JSON."""
@@ -23,6 +25,8 @@ class JsonLines(logging.Formatter):
             "logger": record.name,
             "event": record.getMessage(),
         }
+        if (call := calls.current()) is not None:
+            line |= {"trace_id": call.trace_id, "span_id": call.span_id}
         line.update({name: value for name, value in record.__dict__.items() if name not in _STANDARD})
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
@@ -34,3 +38,8 @@ def log_to_stderr(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    # With the collector away it would write a line for each span that is dropped.
+    logging.getLogger("opentelemetry.sdk._shared_internal").setLevel(logging.ERROR)
+    # Below warnings these write whole requests, with what authorizes them.
+    for name in ("boto3", "botocore", "urllib3", "httpx", "httpcore", "httpx2", "httpcore2", "mcp"):
+        logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,0 +1,149 @@
+"""What compiling costs beside the model: its share of a job's wall time, and memories a second without any."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import uvloop
+
+from bench import compiling
+from bench.databases import own_database
+from bench.figures import Figure, at_least, at_most, plain
+from compiler.access import Access
+from compiler.compilation import Engine, Hand
+from compiler.plan.batch import AggregationView, LeafBatch
+from compiler.plan.contract import Draft, Page, PageType
+from compiler.plan.proposal import NewPage, PageUpdate, Proposal, ProposedName, ProposedSection
+from compiler.planner import Proposed
+from compiler.settings import Caps, CompileSettings
+from compiler.substrates import PostgresSubstrate
+from compiler.worker import Worker, WorkerSettings
+from store import jobs
+from store.jobs import Job
+from store.postgres import Pools, PoolsConfig, open_pools, scoped
+from store.scope import Scope
+
+_CALL_S = 0.3
+_PLENTY = 1_000_000
+
+
+class Stub:
+    """A planner that knows the answers: a section line for each page a memory is about. Each call takes `call_s`."""
+
+    name = "stub"
+
+    def __init__(self, about: Mapping[str, tuple[str, ...]], *, call_s: float = 0.0, writers: int = 8) -> None:
+        self._about = about
+        self._call_s = call_s
+        self._writers = writers
+        self._drafts = 0
+        self.critical_s = 0.0
+
+    async def plan_leaf(self, batch: LeafBatch) -> Proposed:
+        """Return updates of shown pages, and new pages for names that are not shown."""
+        self._close_round()
+        self.critical_s += self._call_s
+        await asyncio.sleep(self._call_s)
+        known = {page.title: page for page in batch.pages}
+        told: dict[str, list[str]] = {}
+        for memory in batch.memories:
+            for title in self._about[memory.memory_id]:
+                told.setdefault(title, []).append(memory.memory_id)
+        updates = tuple(_update(known[title], ids) for title, ids in told.items() if title in known)
+        new = tuple(_new(title, ids) for title, ids in told.items() if title not in known)
+        return Proposed(Proposal(updates=updates, new_pages=new))
+
+    async def write_section(self, draft: Draft) -> str:
+        """Return what was proposed."""
+        self._drafts += 1
+        await asyncio.sleep(self._call_s)
+        return draft.section.body_md
+
+    async def plan_aggregation(self, view: AggregationView) -> Proposed:
+        """Return nothing to do."""
+        self._close_round()
+        self.critical_s += self._call_s
+        await asyncio.sleep(self._call_s)
+        return Proposed(Proposal())
+
+    def _close_round(self) -> None:
+        """Count the writers since the last plan: so many at once, and the rest behind them."""
+        self.critical_s += -(-self._drafts // self._writers) * self._call_s
+        self._drafts = 0
+
+
+def _update(page: Page, ids: list[str]) -> PageUpdate:
+    body = f"{page.title} came up {len(ids)} times, last in {ids[-1]}."
+    return PageUpdate(page.key, (ProposedSection("notes", "Notes", body, tuple(ids)),))
+
+
+def _new(title: str, ids: list[str]) -> NewPage:
+    sections = (ProposedSection("overview", "Overview", f"{title} turned up in {ids[0]}.", tuple(ids)),)
+    return NewPage(
+        PageType.ENTITY, title, f"{title}.", sections, (ProposedName(title, tuple(ids)),), memory_ids=tuple(ids)
+    )
+
+
+def run(*, scale: float) -> list[Figure]:
+    """Return the figures; a scale of 1 compiles 5,000 memories over 100 and over 10,000 pages."""
+    return uvloop.run(_measured(scale))
+
+
+async def _measured(scale: float) -> list[Figure]:
+    count, large = max(200, round(5_000 * scale)), max(1_000, round(10_000 * min(1.0, scale * 4)))
+    async with own_database() as (_, opened):
+        pools = await open_pools(opened.dsn, PoolsConfig(turn_connections=1, background_connections=4))
+        try:
+            small_rate = await _rate(pools, compiling.scope_of(1), pages=100, count=count)
+            large_rate = await _rate(pools, compiling.scope_of(2), pages=large, count=count)
+            wall_s, critical_s = await _overhead(pools, compiling.scope_of(3), count=min(count, 500))
+        finally:
+            await pools.close()
+    return [
+        at_most(
+            "wall time ÷ critical path of the model's calls", wall_s / critical_s, 1.10, note=f"{_CALL_S:g} s a call"
+        ),
+        at_least("memories a second without the model, 100 pages", small_rate, 1_000, unit="/s"),
+        at_least(f"the same at {large} pages ÷ at 100", large_rate / small_rate, 0.7),
+        plain(f"memories a second, {large} pages", large_rate, unit="/s"),
+    ]
+
+
+async def _rate(pools: Pools, scope: Scope, *, pages: int, count: int) -> float:
+    titles = compiling.names(pages)
+    await compiling.fill(pools, scope, titles)
+    entries, about = compiling.journal(titles, count)
+    await compiling.retain(pools, scope, entries)
+    took_s = await _compile(pools, scope, Stub(about))
+    return count / took_s
+
+
+async def _overhead(pools: Pools, scope: Scope, *, count: int) -> tuple[float, float]:
+    titles = compiling.names(100)
+    await compiling.fill(pools, scope, titles)
+    entries, about = compiling.journal(titles, count)
+    await compiling.retain(pools, scope, entries)
+    stub = Stub(about, call_s=_CALL_S)
+    return await _compile(pools, scope, stub), stub.critical_s
+
+
+async def _compile(pools: Pools, scope: Scope, stub: Stub) -> float:
+    """Return how long the scope's jobs took, in seconds."""
+
+    async def hand(access: Access, job: Job) -> Hand:
+        return Hand(stub)
+
+    caps = Caps(max_records_per_job=_PLENTY, max_new_pages_per_job=_PLENTY, max_sections_rewritten_per_job=_PLENTY)
+    settings = replace(CompileSettings(), caps=caps)
+    engine = Engine(
+        PostgresSubstrate(pools.background), hand, settings, lambda: compiling.NOW, lambda text: len(text) // 4 + 1
+    )
+    worker = Worker(pools.background, engine, WorkerSettings("bench"))
+    async with scoped(pools.background, scope) as connection:
+        await jobs.enqueue(connection, scope, trigger="admin", now=compiling.NOW)
+    began = time.perf_counter()
+    await worker.drain_scope(scope)
+    return time.perf_counter() - began

@@ -1,0 +1,175 @@
+"""Names that people really used: which are merged into the page that they mean, and which new names are merged wrongly.
+
+Runs the compile's own rules (`compiler/plan/merge.py`) over real names; only the trigram similarity of Postgres is done here.
+The data is not ours to ship: give its folder with `--data` (`names/aliases.csv` and `names/venues.csv` in it, made of the
+schema-guided dialogues of google-research-datasets).
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from bench.figures import Figure, at_least, at_most, plain
+from compiler import gazetteer
+from compiler.plan.contract import Alias, Page, PageKey, PageType, Tag
+from compiler.plan.merge import CITY_TAG, SIMILARITY, Match, Matches, Names, Way, merger, names
+from compiler.plan.places import Gazetteer
+from compiler.plan.proposal import NewPage, Proposal
+from compiler.plan.text import alias_keys, plain_key, slug
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How many aliases there are and were merged, rightly and in all, and the same of names that are new."""
+
+    aliases: int
+    right: int
+    merged: int
+    new: int
+    new_merged: int
+
+    @property
+    def precision(self) -> float:
+        """The share of merges that are right, those of new names among them."""
+        return self.right / max(1, self.merged + self.new_merged)
+
+    @property
+    def recall(self) -> float:
+        """The share of aliases that were merged into what they stand for."""
+        return self.right / max(1, self.aliases)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both."""
+        both = self.precision + self.recall
+        return 2 * self.precision * self.recall / both if both else 0.0
+
+
+class Scope:
+    """Pages by name, and the store's lookup over them, in memory."""
+
+    def __init__(self, pages: Iterable[Page]) -> None:
+        self.pages = {page.key: page for page in pages}
+        self._exact: dict[str, set[PageKey]] = defaultdict(set)
+        self._prefix: dict[str, set[str]] = defaultdict(set)
+        self._sharing: dict[str, set[str]] = defaultdict(set)
+        for page in self.pages.values():
+            for alias in page.aliases:
+                self._exact[alias.key].add(page.key)
+                for at in (at for at, letter in enumerate(alias.key) if letter == " "):
+                    self._prefix[alias.key[:at]].add(alias.key)
+                for one in _trigrams(alias.key):
+                    self._sharing[one].add(alias.key)
+
+    def look_up(self, wanted: Names) -> Matches:
+        """Return what the store would find."""
+        found = {*self._equal(wanted), *self._beginning(wanted), *self._alike(wanted)}
+        return Matches(tuple(found), tuple(self.pages[key] for key in {match.page for match in found}))
+
+    def _equal(self, wanted: Names) -> Iterator[Match]:
+        for key in wanted.keys:
+            yield from (Match(key, Way.EXACT, key, page) for page in self._exact.get(key, ()))
+
+    def _beginning(self, wanted: Names) -> Iterator[Match]:
+        for prefix in wanted.prefixes:
+            for alias in sorted(self._prefix.get(prefix, ()))[:50]:
+                yield from (Match(prefix, Way.PREFIX, alias, page) for page in self._exact[alias])
+
+    def _alike(self, wanted: Names) -> Iterator[Match]:
+        for _, name in wanted.similar:
+            own = _trigrams(name)
+            rarest = sorted(own, key=lambda one: (len(self._sharing.get(one, ())), one))
+            enough = rarest[: math.floor(len(own) * (1 - SIMILARITY)) + 1]
+            for alias in sorted({alias for one in enough for alias in self._sharing.get(one, ())}):
+                shared = len(own & _trigrams(alias))
+                likeness = shared / (len(own | _trigrams(alias)))
+                if likeness >= SIMILARITY:
+                    yield from (Match(name, Way.SIMILAR, alias, page, likeness) for page in self._exact[alias])
+
+
+def run(*, scale: float, data: Path | None = None) -> list[Figure]:
+    """Return the figures for the names in the folder; none without it."""
+    folder = (data or Path()) / "names"
+    if not (folder / "aliases.csv").is_file():
+        raise SystemExit(f"{folder / 'aliases.csv'} is not there: name the folder with --data")
+    cities = gazetteer.load()
+    places, others = (outcome(folder / "aliases.csv", kind, cities, scale=scale) for kind in ("place", "name"))
+    strangers, branches = other_cities(folder / "venues.csv", cities)
+    return [
+        at_least("places: precision", places.precision, 0.99),
+        at_least("places: recall", places.recall, 0.85),
+        at_most("places: new names merged", places.new_merged / max(1, places.new), 0.005),
+        at_least("other names: F1", others.f1, 0.80),
+        plain("other names: precision", others.precision),
+        plain("other names: recall", others.recall),
+        at_most("other names: new ones merged", others.new_merged / max(1, others.new), 0.02),
+        at_most("a venue merged with its namesake of another city", strangers, 0, note=f"of {branches}"),
+    ]
+
+
+def outcome(path: Path, kind: str, cities: Gazetteer, *, scale: float = 1.0) -> Outcome:
+    """Return what became of a kind's aliases and new names."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["kind"] == kind]
+    scope = Scope(_page(row["name"]) for row in rows if row["role"] == "existing")
+    asked = [row for row in rows if row["role"] != "existing"]
+    asked = asked[: max(1, round(len(asked) * scale))]
+    merged = [(row, resolved(scope, row["name"], cities)) for row in asked]
+    aliases = [(row, page) for row, page in merged if row["role"] == "alias"]
+    strangers = [page for row, page in merged if row["role"] == "new"]
+    return Outcome(
+        aliases=len(aliases),
+        right=sum(1 for row, page in aliases if page and page.title == row["canonical"]),
+        merged=sum(1 for _, page in aliases if page),
+        new=len(strangers),
+        new_merged=sum(1 for page in strangers if page),
+    )
+
+
+def resolved(scope: Scope, title: str, cities: Gazetteer, *, city: str = "") -> Page | None:
+    """Return the page that a proposed title is merged into."""
+    proposed = NewPage(PageType.ENTITY, title, city=city)
+    matches = scope.look_up(names(Proposal(new_pages=(proposed,)), gazetteer=cities))
+    found = merger(matches, gazetteer=cities).resolve(proposed)
+    return scope.pages[found.page] if found else None
+
+
+def other_cities(path: Path, cities: Gazetteer) -> tuple[int, int]:
+    """Return how many venues are merged with one of their name in another city, and how many have such a namesake."""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    by_name: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in (row for row in rows if slug(row["city"])):
+        by_name[plain_key(row["name"])].setdefault(slug(row["city"]), row["name"])
+    strangers = branches = 0
+    for towns in by_name.values():
+        (first, title), *others = towns.items()
+        scope = Scope([_page(title, city=first)])
+        for town, name in others:
+            branches += 1
+            strangers += resolved(scope, name, cities, city=town) is not None
+    return strangers, branches
+
+
+def _page(title: str, *, city: str = "") -> Page:
+    aliases = tuple(Alias(key, title) for key in alias_keys(title))
+    tags = (Tag(CITY_TAG + slug(city)),) if city else ()
+    return Page(PageKey(PageType.ENTITY, f"{slug(title)}-{letters_of(title)}"), title, "", aliases=aliases, tags=tags)
+
+
+def letters_of(title: str) -> str:
+    """Return a few letters that keep pages of one slug apart."""
+    return title.encode().hex()[-16:]
+
+
+@cache
+def _trigrams(text: str) -> frozenset[str]:
+    """Return the trigrams of a text as `pg_trgm` takes them: of each word, two spaces before and one after."""
+    padded = (f"  {word} " for word in plain_key(text).split())
+    return frozenset(word[at : at + 3] for word in padded for at in range(len(word) - 2))

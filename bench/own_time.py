@@ -1,0 +1,141 @@
+"""What a turn costs by itself: the assembler and the answer's message, in this process, with sources that answer at once.
+
+Built from the same parts as the service; only the receipt is caught instead of written, so that it can be timed apart, and
+no embedder is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from uuid import UUID
+
+from bench import corpus, stand_ins
+from bench.calling import AGENT
+from bench.databases import own_database
+from bench.figures import Figure, at_most, plain, quantile
+from models import tokens
+from sidecar.app import calm_collector
+from sidecar.assembler import Assembler, Clocks, Lookups, Question
+from sidecar.fences import Fences
+from sidecar.inquiry import Asking, Findings, Inquiry
+from sidecar.meters import Meters
+from sidecar.profiles import Profiles
+from sidecar.recall import Recall
+from sidecar.recorder import Recorder
+from sidecar.rpc.assemblies import write_response
+from sidecar.sources import ContextSource
+from sidecar.turn.items import Source
+from store import keys
+from store.postgres import Pools, PoolsConfig, installation, open_pools
+from store.receipts import NewReceipt
+from store.scope import Scope
+
+_COUNTS = {Source.THREAD: 100, Source.KNOWLEDGE: 150, Source.MEMORY: 200, Source.WIKI: 50}
+_KNOBS = {"sources": {source.value: {"top_k": count} for source, count in _COUNTS.items()}}
+_WARM_ROUNDS = 10
+_QUESTION = Question(
+    agent_id=AGENT,
+    thread_id=corpus.THREAD,
+    space_id="",
+    message="What did we say about the ferry and the harbour hotel that I had?",
+    client_turn_id="",
+    model_id="gpt-4o",
+    system=600,
+    tools=400,
+)
+
+
+async def measured(rounds: int) -> list[Figure]:
+    """Return the figures of a turn's own time."""
+    async with own_database() as (_, database):
+        pools = await open_pools(database.dsn, PoolsConfig())
+        await corpus.put_tenant(pools.background, _KNOBS)
+        await asyncio.to_thread(tokens.warm)
+        calm_collector()
+        known = await _turns_ms(pools, stand_ins.sources(_COUNTS), rounds)
+        new = await _turns_ms(pools, _never_seen(rounds // 5 + _WARM_ROUNDS), rounds // 5)
+        await pools.close()
+    middle = {part: quantile(took, 0.5) for part, took in known.items()}
+    return [
+        at_most("own time of a turn, p50", middle["own time"], 5, unit=" ms", note="500 candidates, 128k window"),
+        at_most("own time of a turn, p95", quantile(known["own time"], 0.95), 15, unit=" ms"),
+        *(plain(f"of it {part}, p50", middle[part], unit=" ms") for part in ("asking", "fitting", "the message")),
+        plain("behind it the receipt, p50", middle["receipt"], unit=" ms"),
+        at_most("own time, 500 texts never seen, p50", quantile(new["own time"], 0.5), 20, unit=" ms"),
+    ]
+
+
+def _never_seen(rounds: int) -> dict[Source, ContextSource]:
+    """Return sources whose texts nobody saw before: no signature is stored, no count remembered."""
+    return {
+        source: stand_ins.InTurn(
+            [stand_ins.answer(source, count, seed=1000 + place, is_signed=False) for place in range(rounds)]
+        )
+        for source, count in _COUNTS.items()
+    }
+
+
+async def _turns_ms(pools: Pools, sources: dict[Source, ContextSource], rounds: int) -> dict[str, list[float]]:
+    """Return the processor milliseconds of each round by part: all that a caller waits for, what it is made of, the receipt.
+
+    With sources that answer at once nothing waits, so this is the wall time of an idle machine.
+    """
+    asking, receipts = _TimedInquiry(sources, clock=time.monotonic), _CaughtReceipts()
+    assembler = await _assembler(pools, asking, receipts)
+    took: dict[str, list[float]] = {"own time": [], "asking": [], "fitting": [], "the message": [], "receipt": []}
+    for _ in range(_WARM_ROUNDS + rounds):
+        began = time.process_time()
+        assembly = await assembler.assemble(_QUESTION, corpus.SCOPE, due_s=time.monotonic() + 5.0)
+        assembled = time.process_time()
+        write_response(assembly).SerializeToString()
+        written = time.process_time()
+        receipts.make_last()
+        ended = time.process_time()
+        fitting = assembled - began - asking.took_s
+        parts = (written - began, asking.took_s, fitting, written - assembled, ended - written)
+        for name, part in zip(took, parts, strict=True):
+            took[name].append(part * 1000)
+    return {name: values[_WARM_ROUNDS:] for name, values in took.items()}
+
+
+async def _assembler(pools: Pools, inquiry: Inquiry, recorder: Recorder) -> Assembler:
+    async with installation(pools.background) as connection:
+        fences = Fences(pools.turn, await keys.of(connection, keys.FENCE), clock=time.monotonic)
+    return Assembler(
+        lookups=Lookups(Profiles(pools.turn, clock=time.monotonic), Meters(pools.turn, clock=time.monotonic), fences),
+        recall=Recall(pools.turn, None, clock=time.monotonic),
+        inquiry=inquiry,
+        recorder=recorder,
+        clocks=Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic),
+    )
+
+
+class _TimedInquiry(Inquiry):
+    """An inquiry that knows how long it took last."""
+
+    took_s = 0.0
+
+    async def ask(self, asking: Asking) -> Findings:
+        began = time.process_time()
+        findings = await super().ask(asking)
+        self.took_s = time.process_time() - began
+        return findings
+
+
+class _CaughtReceipts(Recorder):
+    """A recorder that writes nothing; the newest receipt can be made from what it took."""
+
+    def __init__(self) -> None:
+        self._make: Callable[[], NewReceipt] | None = None
+
+    def record(self, scope: Scope, receipt_id: UUID, make: Callable[[], NewReceipt]) -> None:
+        self._make = make
+
+    def make_last(self) -> None:
+        """Make the newest receipt, as the writer behind the answers would."""
+        assert self._make is not None, "a turn was assembled before"
+        self._make()

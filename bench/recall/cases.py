@@ -1,0 +1,118 @@
+"""The evaluation data as cases: conversations with their facts and questions, documents with theirs, and how an answer scores.
+
+The data are not part of this project; `--data` says where they are. A gold turn counts when its text stands in the context, a
+gold span by its sentences; a context over its budget counts for nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from html import unescape
+from pathlib import Path
+
+CORPORA = ("finance", "state_of_the_union", "wikitexts")
+ADVERSARIAL = 5
+
+_SPACES = re.compile(r"\s+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A turn of a conversation; `session` is the day's time at which it began."""
+
+    id: str
+    speaker: str
+    text: str
+    session: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """An observation, with the places of the turns that it was drawn from."""
+
+    text: str
+    at: datetime
+    turns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question to a conversation: its category, and the places of the turns that hold the evidence."""
+
+    text: str
+    category: int
+    gold: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One conversation."""
+
+    name: str
+    turns: tuple[Turn, ...]
+    facts: tuple[Fact, ...]
+    questions: tuple[Question, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentQuestion:
+    """A question to a corpus, and the squashed sentences of its gold spans."""
+
+    text: str
+    corpus: str
+    sentences: tuple[str, ...]
+
+
+def conversations(data: Path) -> tuple[Conversation, ...]:
+    """Return the conversations of the data."""
+    read = json.loads((data / "locomo" / "conversations.json").read_text(encoding="utf-8"))
+    return tuple(_conversation(one) for one in read)
+
+
+def document_questions(data: Path) -> tuple[DocumentQuestion, ...]:
+    """Return the questions to the corpora."""
+    texts = {name: (data / "kb" / f"{name}.md").read_text(encoding="utf-8") for name in CORPORA}
+    read = json.loads((data / "kb" / "questions.json").read_text(encoding="utf-8"))
+    return tuple(
+        DocumentQuestion(one["question"], one["corpus"], tuple(_sentences(texts[one["corpus"]], one["spans"])))
+        for one in read
+    )
+
+
+def squash(text: str) -> str:
+    """Return the text as compared: escapes undone, runs of white space folded."""
+    return _SPACES.sub(" ", unescape(text)).strip()
+
+
+def _sentences(corpus: str, spans: Iterable[Sequence[int]]) -> Iterable[str]:
+    for first, end in spans:
+        for sentence in _SENTENCE_END.split(corpus[first:end]):
+            if squash(sentence):
+                yield squash(sentence)
+
+
+def _conversation(read: dict) -> Conversation:  # type: ignore[type-arg]  # plain JSON
+    turns = tuple(
+        Turn(turn["id"], turn["speaker"], turn["text"], _when(session["date"]))
+        for session in read["sessions"]
+        for turn in session["turns"]
+    )
+    places = {turn.id: place for place, turn in enumerate(turns)}
+    facts = tuple(
+        Fact(one["text"], _when(one["date"]), tuple(places[ref] for ref in one["evidence"] if ref in places))
+        for one in read["observations"]
+    )
+    questions = tuple(
+        Question(one["text"], one["category"], tuple(places[ref] for ref in one["evidence"]))
+        for one in read["questions"]
+    )
+    return Conversation(read["id"], turns, facts, questions)
+
+
+def _when(text: str) -> datetime:
+    return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)

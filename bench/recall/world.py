@@ -1,0 +1,145 @@
+"""The data inside a sidecar, written through its API, and the calls that ask about them.
+
+Every conversation is an owner's one thread, its observations are that owner's memories; the corpora are one knowledge base.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import grpc
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from bench.recall.cases import CORPORA, Conversation
+from sidecar.app import App
+from sidecar.rpc.devkey import mint
+from sidecar.rpc.identity import Grant, Role
+from sidecar.rpc.server import identity_settings
+from sidecar.settings import Settings
+from sidecar.v1 import context_pb2, items_pb2, knowledge_pb2, memory_pb2, profile_pb2
+from sidecar.v1.context_pb2_grpc import ContextServiceStub
+from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
+from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
+from store import embeddings
+
+TENANT, AGENT, THREAD, BASE, MODEL = "bench", "assistant", "conversation", "corpora", "gpt-4o"
+_TOKEN_S = 600
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question as it is asked: by whom, of which sources, within how many tokens, shared how."""
+
+    owner: str
+    message: str
+    sources: frozenset[str]
+    budget_tokens: int
+    allocation: str = "priority"
+
+
+class World:
+    """A served sidecar with the data in it."""
+
+    def __init__(self, app: App, settings: Settings, channel: grpc.aio.Channel) -> None:
+        self.app = app
+        self._settings = settings
+        stubs = (ContextServiceStub, MemoryServiceStub, KnowledgeServiceStub)  # generated, and without types
+        self._call: dict[str, Any] = {name: call for stub in stubs for name, call in vars(stub(channel)).items()}
+        self._proofs: dict[str, tuple[float, tuple[tuple[str, str], ...]]] = {}
+
+    async def fill(self, conversations: Sequence[Conversation], data: Path) -> None:
+        """Write everything, and wait until it has its vectors."""
+        await self._put_corpora(data)
+        for conversation in conversations:
+            await self._put_conversation(conversation)
+        while await embeddings.waiting(self.app.pools.background, limit=1):  # noqa: ASYNC110
+            await asyncio.sleep(0.5)  # only the database knows
+
+    async def ask(self, asked: Asked) -> context_pb2.Assembly:
+        """Return the assembly of one turn."""
+        request = context_pb2.AssembleContextRequest(
+            thread_id=THREAD, message=asked.message, model_id=MODEL, overrides=_overrides(asked)
+        )
+        call = self._call["AssembleContext"]
+        answer: context_pb2.AssembleContextResponse = await call(request, metadata=self._proof(asked.owner), timeout=30)
+        return answer.assembly
+
+    async def _put_conversation(self, conversation: Conversation) -> None:
+        proof = self._proof(conversation.name)
+        said = [
+            context_pb2.NewTurn(
+                client_turn_id=turn.id,
+                role=_role(conversation, turn.speaker),
+                text=turn.text,
+                speaker=turn.speaker,
+                said_time=_moment(turn.session + timedelta(seconds=place)),
+            )
+            for place, turn in enumerate(conversation.turns)
+        ]
+        ids: list[str] = []
+        for start in range(0, len(said), _AT_ONCE):
+            request = context_pb2.AppendTurnsRequest(thread_id=THREAD, turns=said[start : start + _AT_ONCE])
+            ids += (await self._call["AppendTurns"](request, metadata=proof, timeout=60)).turn_ids
+        facts = [
+            memory_pb2.NewMemory(
+                memory_id=f"fact-{place}",
+                text=fact.text,
+                occurred_time=_moment(fact.at),
+                turn_ids=[ids[turn] for turn in fact.turns],
+            )
+            for place, fact in enumerate(conversation.facts)
+        ]
+        for start in range(0, len(facts), _AT_ONCE):
+            batch = memory_pb2.RetainRequest(memories=facts[start : start + _AT_ONCE])
+            await self._call["Retain"](batch, metadata=proof, timeout=60)
+
+    async def _put_corpora(self, data: Path) -> None:
+        proof = self._proof("", is_admin=True)
+        await self._call["CreateBase"](knowledge_pb2.CreateBaseRequest(name=BASE), metadata=proof)
+        for name in CORPORA:
+            # As plain text: one paragraph of a hundred thousand characters is no markdown.
+            path = f"{name}.{'txt' if name == 'wikitexts' else 'md'}"
+            content = (data / "kb" / f"{name}.md").read_bytes()
+            request = knowledge_pb2.IngestRequest(base=BASE, path=path, content=content)
+            await self._call["Ingest"](request, metadata=proof, timeout=120)
+        assigned = knowledge_pb2.AssignBaseRequest(base=BASE, level=knowledge_pb2.ASSIGNEE_LEVEL_AGENT, ref=AGENT)
+        await self._call["AssignBase"](assigned, metadata=proof)
+
+    def _proof(self, owner: str, *, is_admin: bool = False) -> tuple[tuple[str, str], ...]:
+        made_s, proof = self._proofs.get(owner, (-_TOKEN_S, ()))
+        if time.monotonic() - made_s < _TOKEN_S:
+            return proof
+        grant = Grant(TENANT, role=Role.ADMIN) if is_admin else Grant(TENANT, (owner,), AGENT)
+        token = mint(grant, identity_settings(self._settings), now_s=time.time(), token_id=uuid4().hex)
+        self._proofs[owner] = (time.monotonic(), (("authorization", f"Bearer {token}"),))
+        return self._proofs[owner][1]
+
+
+def _role(conversation: Conversation, speaker: str) -> str:
+    return "user" if speaker == conversation.turns[0].speaker else "assistant"
+
+
+def _moment(at: datetime) -> Timestamp:
+    written = Timestamp()
+    written.FromDatetime(at)
+    return written
+
+
+def _overrides(asked: Asked) -> profile_pb2.Profile:
+    named = {"thread", "knowledge", "memory", "wiki"}
+    knobs: list[Any] = [
+        profile_pb2.SourceKnobs(
+            source=items_pb2.Source.Value(f"SOURCE_{name.upper()}"), enabled=name in asked.sources, deadline_ms=20_000
+        )
+        for name in sorted(named)
+    ]
+    allocation = profile_pb2.Allocation.Value(f"ALLOCATION_{asked.allocation.upper()}")
+    return profile_pb2.Profile(sources=knobs, allocation=allocation, budget_tokens=asked.budget_tokens)

@@ -1,0 +1,170 @@
+"""Recall of all four sources at once, with a large scope and a million rows outside it. Embedding the question is not in it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from statistics import median
+from uuid import UUID, uuid5
+
+import asyncpg
+import numpy as np
+import uvloop
+
+from bench import corpus
+from bench.databases import own_database, size_mb
+from bench.figures import Figure, at_most, plain, quantile
+from bench.texts import Writer
+from sidecar.sources import ContextSource, Limits, Meaning, Query
+from sidecar.sources.knowledge import KnowledgeSource
+from sidecar.sources.memory import MemorySource
+from sidecar.sources.thread import ThreadSource
+from sidecar.sources.wiki import WikiSource
+from sidecar.turn.items import Source
+from sidecar.turn.profile import DEFAULTS
+from sidecar.turn.reading import read
+from store import embedders, queries
+from store.postgres import PoolsConfig, direct, open_pools
+from store.recalling import literal
+from store.scope import Scope
+from store.texts import search_words, signatures
+
+_sql = queries.load(__file__)
+_NOW = datetime(2026, 3, 1, tzinfo=UTC)
+_DIMENSIONS = 384
+_OUTSIDE_ROWS = 1_000_000
+_QUESTIONS = 120
+_POOL_TOKENS = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What one owner has."""
+
+    turns: int = 5_000
+    memories: int = 10_000
+    chunks: int = 20_000
+    pages: int = 10_000
+
+    @property
+    def rows(self) -> int:
+        """The texts of one owner: of a page its summary and its section."""
+        return self.turns + self.memories + self.chunks + 2 * self.pages
+
+
+def run(*, scale: float) -> list[Figure]:
+    """Return the figures; `scale` is the share of the million rows outside, the scope's own size stays."""
+    return uvloop.run(_measured(Sizes(), round(_OUTSIDE_ROWS * scale)))
+
+
+async def _measured(sizes: Sizes, outside_rows: int) -> list[Figure]:
+    async with own_database() as (settings, database):
+        pools = await open_pools(database.dsn, PoolsConfig())
+        await corpus.put_tenant(pools.background)
+        number = await embedders.number_of(pools.background, "seeded", _DIMENSIONS)
+        assert number is not None, "the embedded Postgres keeps vectors"
+        sources: dict[Source, ContextSource] = {
+            Source.THREAD: ThreadSource(pools.turn),
+            Source.KNOWLEDGE: KnowledgeSource(pools.turn),
+            Source.MEMORY: MemorySource(pools.turn),
+            Source.WIKI: WikiSource(pools.turn),
+        }
+        async with direct(database.dsn) as connection:
+            texts = await _draft(connection, sizes)
+            asked = _questions(texts, number)
+            await _fill(connection, sizes, number, owner=1)
+            await _sql.tidy(connection)
+            alone, _ = await _times_ms(sources, asked)
+            others = range(2, 2 + max(1, outside_rows // sizes.rows))
+            for owner in others:
+                await _fill(connection, sizes, number, owner=owner)
+            await _sql.tidy(connection)
+        among, by_source = await _times_ms(sources, asked)
+        lexical, _ = await _times_ms(sources, [_without_vectors(query) for query in asked])
+        await pools.close()
+        disk_mb = size_mb(settings)
+    outside = len(others) * sizes.rows
+    return [
+        at_most(
+            "four sources with vectors, p95", quantile(among, 0.95), 30.0, unit=" ms", note=f"{outside} rows outside"
+        ),
+        plain("four sources with vectors, p50", median(among), unit=" ms"),
+        plain("four sources by words alone, p95", quantile(lexical, 0.95), unit=" ms"),
+        at_most("with the rows outside ÷ without them, p50", median(among) / median(alone), 1.3),
+        *(plain(f"{source} alone, p50", median(took), unit=" ms") for source, took in by_source.items()),
+        plain("rows in scope", sizes.rows),
+        plain("disk", disk_mb, unit=" MB"),
+    ]
+
+
+async def _draft(connection: asyncpg.Connection[asyncpg.Record], sizes: Sizes) -> list[str]:
+    count = max(asdict(sizes).values())
+    texts = Writer(3).texts(count, 25)
+    vectors = np.random.default_rng(1).normal(size=(count, _DIMENSIONS))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    rows = [(place, text, search_words(text), literal(vectors[place].tolist())) for place, text in enumerate(texts)]
+    await _sql.make_drafts(connection)
+    await connection.copy_records_to_table("drafts", records=rows, columns=["place", "text", "words", "numbers"])
+    await _sql.derive_drafts(connection)
+    return list(texts)
+
+
+async def _fill(connection: asyncpg.Connection[asyncpg.Record], sizes: Sizes, number: int, *, owner: int) -> None:
+    tenant, name = {"tenant_id": corpus.SCOPE.tenant_id}, f"owner-{owner}"
+    owned = tenant | {"owner_id": UUID(int=owner)}
+    based = tenant | {"base_id": uuid5(corpus.SCOPE.tenant_id, name)}
+    signed = {"signature": signatures(["text"])[0].pack()}
+    embedder, stamped = {"embedder_no": number}, {"now": _NOW}
+    turns, facts = {"turns": sizes.turns}, {"memories": sizes.memories}
+    chunks, pages = {"chunks": sizes.chunks, "name": name}, {"pages": sizes.pages, "name": name}
+    await _sql.put_base(connection, **owned, base_id=based["base_id"], name=name, **turns, **facts, **stamped)
+    await _sql.assign(connection, **based, agent_id=name)
+    await _sql.put_turns(connection, **owned, **turns, **signed, **stamped)
+    await _sql.put_turn_vectors(connection, **owned, **turns, **embedder)
+    await _sql.put_memories(connection, **owned, **facts, **signed, **stamped)
+    await _sql.put_memory_vectors(connection, **owned, **facts, **embedder)
+    await _sql.put_documents(connection, **based, **chunks, **stamped)
+    await _sql.put_chunks(connection, **based, **chunks, **signed)
+    await _sql.put_chunk_vectors(connection, **based, **chunks, **embedder)
+    await _sql.put_pages(connection, **owned, **pages, **signed, **stamped)
+    await _sql.put_sections(connection, **owned, **pages, **signed)
+    await _sql.put_section_vectors(connection, **owned, **pages, **embedder)
+    await _sql.put_page_vectors(connection, **owned, **pages, **embedder)
+
+
+def _questions(texts: list[str], number: int) -> list[Query]:
+    writer, numbers = Writer(99), np.random.default_rng(9)
+    asked = []
+    for _ in range(_QUESTIONS):
+        message = writer.question_about(writer.pick(texts))
+        vector = numbers.normal(size=_DIMENSIONS)
+        reading = read(message, today=_NOW.date())
+        meaning = Meaning(number, (literal((vector / np.linalg.norm(vector)).tolist()),) * len(reading.parts))
+        asked.append(Query(message, reading.words, "thread", "owner-1", "", "", "", _NOW, reading, meaning))
+    return asked
+
+
+def _without_vectors(query: Query) -> Query:
+    return Query(query.text, query.words, query.thread_id, query.agent_id, "", "", "", query.now, query.reading)
+
+
+async def _times_ms(
+    sources: dict[Source, ContextSource], asked: list[Query]
+) -> tuple[list[float], dict[Source, list[float]]]:
+    """Return the milliseconds of each question, all sources at once, and of each source by itself."""
+    scope = Scope(corpus.SCOPE.tenant_id, UUID(int=1))
+    limits = {source: Limits(DEFAULTS.knobs(source).top_k, 3, _POOL_TOKENS, 50) for source in sources}
+    together: list[float] = []
+    apart: dict[Source, list[float]] = {source: [] for source in sources}
+    for query in asked:
+        began = time.perf_counter()
+        await asyncio.gather(*(one.find(query, scope, limits[source]) for source, one in sources.items()))
+        together.append((time.perf_counter() - began) * 1000)
+    for query in asked[:40]:
+        for source, one in sources.items():
+            began = time.perf_counter()
+            await one.find(query, scope, limits[source])
+            apart[source].append((time.perf_counter() - began) * 1000)
+    return together[20:], apart

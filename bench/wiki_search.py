@@ -1,0 +1,136 @@
+"""The first design's search for pages against the one that is served: how often the page is among the first five.
+
+Both see the same generated pages under the same row security. Questions name a page whole, by another name, by a beginning,
+with a letter missing, or only ask about what stands on it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+import uvloop
+
+from bench import corpus
+from bench.databases import own_database
+from bench.figures import Figure, at_least, plain, quantile
+from bench.texts import Writer
+from store import page_search, pages, queries
+from store.pages import NewPage, NewSection
+from store.postgres import Pool, PoolsConfig, open_pools, scoped
+from store.queries import Connection
+from store.texts import fold, query_words
+
+_sql = queries.load(__file__)
+_PAGES, _QUESTIONS, _FIRST = 3_000, 60, 5
+_NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+Search = Callable[[Connection, str], Awaitable[list[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question and the slug of the page that it means."""
+
+    kind: str
+    question: str
+    slug: str
+
+
+def run(*, scale: float) -> list[Figure]:
+    """Return the figures of both searches; a scale of 1 is 3,000 pages."""
+    return uvloop.run(_measured(max(200, round(_PAGES * scale))))
+
+
+async def _measured(count: int) -> list[Figure]:
+    written = _written(count)
+    asked = _asked(written)
+    async with own_database() as (_, database):
+        pools = await open_pools(database.dsn, PoolsConfig())
+        await corpus.put_tenant(pools.background)
+        await _put(pools.background, written)
+        slugs = {str(pages.page_uuid(corpus.SCOPE, "entity", page.slug)): page.slug for page in written}
+        firsts, first_ms = await _tried(pools.turn, _first_design, asked, slugs)
+        shares, took_ms = await _tried(pools.turn, _served, asked, slugs)
+        await pools.close()
+    figures = []
+    for kind, share in shares.items():
+        figures.append(plain(f"{kind}, first design", firsts[kind]))
+        figures.append(at_least(f"{kind}, served", share, firsts[kind]))
+    figures.append(plain("p95, first design", quantile(first_ms, 0.95), unit=" ms"))
+    return [*figures, plain("p95, served", quantile(took_ms, 0.95), unit=" ms", note=f"{count} pages")]
+
+
+def _written(count: int) -> list[NewPage]:
+    """Return pages with names of two words, every third with another name, each with a text of its own."""
+    writer, rng = Writer(31), np.random.default_rng(5)
+    texts = writer.texts(count, 40)
+    rare = sorted({word for text in writer.texts(count, 60) for word in query_words(text) if len(word) > 5})
+    found = []
+    for place, text in enumerate(texts):
+        first, second, nick = (rare[int(one)] for one in rng.integers(len(rare), size=3))
+        title = f"{first} {second}".title()
+        aliases = (title, f"{nick} {place}".title()) if place % 3 == 0 else (title,)
+        section = NewSection("notes", "Notes", text)
+        found.append(NewPage("entity", f"page-{place}", title, f"{text[:80]}…", (section,), aliases))
+    return found
+
+
+def _asked(written: Sequence[NewPage]) -> list[Asked]:
+    writer, rng = Writer(99), np.random.default_rng(6)
+    asked = []
+    for place in rng.choice(len(written), size=min(_QUESTIONS, len(written)), replace=False).tolist():
+        page = written[place]
+        nicknamed = written[place - place % 3]
+        cut = int(rng.integers(2, len(page.title) - 2))
+        asked += [
+            Asked("question", writer.question_about(page.sections[0].body_md), page.slug),
+            Asked("question with a name", f"What was it again that we said about {page.title}?", page.slug),
+            Asked("name", page.title, page.slug),
+            Asked("other name", nicknamed.aliases[1].lower(), nicknamed.slug),
+            Asked("beginning of a name", page.title[:-3], page.slug),
+            Asked("misspelt name", page.title[:cut] + page.title[cut + 1 :], page.slug),
+        ]
+    return asked
+
+
+async def _put(pool: Pool, written: Sequence[NewPage]) -> None:
+    for start in range(0, len(written), 200):
+        async with scoped(pool, corpus.SCOPE) as connection:
+            for page in written[start : start + 200]:
+                await pages.put_page(connection, corpus.SCOPE, page, now=_NOW)
+
+
+async def _tried(
+    pool: Pool, search: Search, asked: Sequence[Asked], slugs: dict[str, str]
+) -> tuple[dict[str, float], list[float]]:
+    """Return the share of each kind of question whose page came among the first, and how long each took."""
+    found: dict[str, list[bool]] = {}
+    took_ms = []
+    for one in asked:
+        async with scoped(pool, corpus.SCOPE, read_only=True) as connection:
+            began = time.perf_counter()
+            ids = await search(connection, one.question)
+            took_ms.append((time.perf_counter() - began) * 1000)
+        found.setdefault(one.kind, []).append(one.slug in [slugs[page_id] for page_id in ids[:_FIRST]])
+    return {kind: sum(hits) / len(hits) for kind, hits in found.items()}, took_ms
+
+
+async def _first_design(connection: Connection, question: str) -> list[str]:
+    beginnings = " & ".join(f"{word}:*" for word in query_words(question))
+    rows = await _sql.seed_search(
+        connection,
+        tenant_id=corpus.SCOPE.tenant_id,
+        owner_id=corpus.SCOPE.owner_id,
+        query=fold(question),
+        beginnings=beginnings,
+        limit=20,
+    )
+    return [str(row["page_id"]) for row in rows]
+
+
+async def _served(connection: Connection, question: str) -> list[str]:
+    return [str(hit.page.page_id) for hit in await page_search.search(connection, corpus.SCOPE, question)]

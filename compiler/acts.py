@@ -1,0 +1,139 @@
+"""An operator's acts on the wiki: each holds the scope's row, applies what the plan says, and is logged for a replay.
+
+Every function takes a connection inside a scoped transaction and works twice as once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from compiler import apply
+from compiler.plan import codec, upkeep
+from compiler.plan.contract import IgnoreMention, Item, Page, PageKey, PageType, WriteSection
+from store import batches, browse, candidates, scopes
+from store import upkeep as rows
+from store.batches import Batch, BatchKind
+from store.browse import PageRow
+from store.queries import Connection
+from store.scope import Scope
+
+
+async def add_alias(
+    connection: Connection, scope: Scope, row: PageRow, name: str, *, origin: str = "manual", now: datetime
+) -> None:
+    """Give a page a name. Raises ActRefused."""
+    await scopes.lock(connection, scope, now=now)
+    pages = await _pages(connection, scope, [row.page_id])
+    await enact(connection, scope, upkeep.name(pages[_key(row)], name, origin=origin), now=now)
+
+
+async def archive_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:
+    """Take a page out of reads and search, and every way that leads to it."""
+    await scopes.lock(connection, scope, now=now)
+    around = await _around(connection, scope, row)
+    await enact(connection, scope, upkeep.archive(around[_key(row)], around), now=now)
+
+
+async def delete_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:
+    """Delete a page with everything on it, and every way that leads to it."""
+    await scopes.lock(connection, scope, now=now)
+    around = await _around(connection, scope, row)
+    await enact(connection, scope, upkeep.delete(around[_key(row)], around), now=now)
+
+
+async def ignore_mention(connection: Connection, scope: Scope, mention_id: UUID, *, now: datetime) -> bool:
+    """Set a held name aside, and return whether there is one of that id. Raises ActRefused for one that has its page."""
+    await scopes.lock(connection, scope, now=now)
+    known = await rows.mention(connection, scope, mention_id)
+    if known is None:
+        return False
+    if known[1] == "promoted":
+        raise upkeep.ActRefused("mention_id", "has its page already; archive or delete that page instead")
+    if known[1] == "open":
+        await enact(connection, scope, [IgnoreMention(known[0])], now=now)
+    return True
+
+
+async def suppress_promotion(connection: Connection, scope: Scope, row: PageRow, slug: str, *, now: datetime) -> None:
+    """Keep a section from ever becoming a page. Raises ActRefused."""
+    await scopes.lock(connection, scope, now=now)
+    pages = await _pages(connection, scope, [row.page_id])
+    await enact(connection, scope, upkeep.suppress(pages[_key(row)], slug), now=now)
+
+
+async def undo_promotion(connection: Connection, scope: Scope, row: PageRow, slug: str, *, now: datetime) -> None:
+    """Take a promotion back. Raises ActRefused."""
+    await scopes.lock(connection, scope, now=now)
+    around = await _around(connection, scope, row)
+    page = around[_key(row)]
+    promoted = next(
+        (one.aggregation.promoted_page for one in page.sections if one.slug == slug and one.aggregation is not None),
+        None,
+    )
+    if promoted is not None:
+        around = {**around, **await _around_key(connection, scope, promoted)}
+    await enact(connection, scope, upkeep.undo(page, slug, around), now=now)
+
+
+async def enact(connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime) -> Mapping[str, int]:
+    """Apply items under the scope's row and log them as an operator's batch; return what changed, in rows."""
+    before = await scopes.lock(connection, scope, now=now)
+    applied = await apply.apply_items(connection, scope, items, now=now)
+    if any(applied.counters.values()):
+        batch = Batch(
+            batch_seq=await scopes.next_batch_seq(connection, scope, now=now),
+            kind=BatchKind.OPERATOR,
+            job_id=None,
+            revision=before.wiki_revision,
+            cursor_from=before.cursor,
+            cursor_to=before.cursor,
+            read_through=before.read_through,
+            memory_ids=(),
+            content_hashes=(),
+            seen_memory_ids=tuple(sorted(_seen(items))),
+            items=codec.dump(items),
+            items_applied=len(items),
+        )
+        await batches.log_applied(connection, scope, batch, now=now)
+    return applied.counters
+
+
+def _seen(items: Iterable[Item]) -> set[str]:
+    """Return the memories whose words may stand in the items."""
+    sections = (item.section for item in items if isinstance(item, WriteSection))
+    return {source.memory_id for section in sections for source in section.sources}
+
+
+async def _around(connection: Connection, scope: Scope, row: PageRow) -> dict[PageKey, Page]:
+    """Return the page, the pages that lead to it, and every page that their sections list."""
+    leading = await rows.pages_leading_to(connection, scope, row.page_id, row.path)
+    found = await _pages(connection, scope, [row.page_id, *leading])
+    listed = {key for page in found.values() for section in page.sections for key in section.children}
+    listed |= {
+        key
+        for page in found.values()
+        for section in page.sections
+        if section.aggregation is not None
+        for key in section.aggregation.linked_pages
+    }
+    return {**await _named(connection, scope, listed - found.keys()), **found}
+
+
+async def _around_key(connection: Connection, scope: Scope, key: PageKey) -> dict[PageKey, Page]:
+    row = await browse.page_by_key(connection, scope, key.type.value, key.slug)
+    return {} if row is None else await _around(connection, scope, row)
+
+
+async def _named(connection: Connection, scope: Scope, keys: Iterable[PageKey]) -> dict[PageKey, Page]:
+    named = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in sorted(keys)])
+    return await _pages(connection, scope, [one.page_id for one in named])
+
+
+async def _pages(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> dict[PageKey, Page]:
+    return dict((await apply.load(connection, scope, page_ids)).pages)
+
+
+def _key(row: PageRow) -> PageKey:
+    return PageKey(PageType(row.type), row.slug)

@@ -1,0 +1,165 @@
+"""Items into rows: what a plan or an operator decided, written set-based inside the caller's transaction.
+
+The caller holds the scope's row. What stands already is not written again; counters count rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from compiler import folding
+from compiler.difference import page_changes
+from compiler.folding import Folded, Limits
+from compiler.plan.contract import (
+    DropLink,
+    DropSighting,
+    HoldMention,
+    IgnoreMention,
+    Item,
+    LinkOrigin,
+    PageKey,
+    SettleMention,
+    WriteLink,
+)
+from compiler.stored import Stored, key_of, linked_ids, stored
+from store import candidates, scopes, upkeep, wiki
+from store.pages import page_uuid
+from store.queries import Connection
+from store.scope import Scope
+from store.wiki import CauseRow, HeldRow, MentionChanges, SightingRow
+
+UNLIMITED = Limits(new_pages=1_000_000, sections=1_000_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """How many items were applied, the cap that stopped them (empty when none did), and what changed, in rows."""
+
+    taken: int
+    cap: str = ""
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+
+async def apply_items(connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime) -> Applied:
+    """Apply an operator's items under `scopes.lock`, without caps, and raise the revision. No change raises nothing."""
+    row = await scopes.lock(connection, scope, now=now)
+    applied = await write(connection, scope, items, limits=UNLIMITED, stamp=(row.wiki_revision + 1, now))
+    if any(applied.counters.values()):
+        await scopes.bump_revision(connection, scope, now=now)
+    return applied
+
+
+async def load(connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> Stored:
+    """Return the pages with these ids as they stand."""
+    rows = await candidates.pages(connection, scope, sorted(set(page_ids)))
+    missing = linked_ids(rows) - {row["page_id"] for row in rows.pages}
+    return stored(rows, await candidates.identities_of(connection, scope, sorted(missing)))
+
+
+async def write(
+    connection: Connection, scope: Scope, items: Sequence[Item], *, limits: Limits, stamp: tuple[int, datetime]
+) -> Applied:
+    """Apply items up to a cap; `stamp` is the wiki's new revision and the time of the write."""
+    keys = folding.keys_of(items)
+    named = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in keys])
+    standing = await load(connection, scope, [one.page_id for one in named])
+    folded = folding.fold(standing.pages, items, limits)
+    ids = await _ids(connection, scope, standing, folded)
+    changes = page_changes(standing.pages, folded.pages, ids)
+    await wiki.write_pages(connection, scope, changes, revision=stamp[0], now=stamp[1])
+    counters = Counter(folded.counters)
+    counters.update(pages_written=len(changes.pages), sections_written=len(changes.sections))
+    counters.update(sources_written=len(changes.sources), aliases_written=len(changes.aliases))
+    counters.update(await _write_links(connection, scope, folded.links, ids, stamp[1]))
+    for key in folded.deleted:
+        await upkeep.delete_page(connection, scope, standing.ids[key], now=stamp[1])
+    counters.update(await _write_mentions(connection, scope, folded.mentions, ids, stamp[1]))
+    return Applied(folded.taken, folded.cap, {name: count for name, count in counters.items() if count})
+
+
+async def _ids(connection: Connection, scope: Scope, standing: Stored, folded: Folded) -> dict[PageKey, UUID]:
+    """Return the ids of every page that the changes name: of those that stand, and of those that are made."""
+    wanted = {key for link in folded.links for key in _ends(link)}
+    wanted |= {item.page for item in folded.mentions if isinstance(item, SettleMention)}
+    for page in folded.pages.values():
+        wanted |= {child for section in page.sections for child in section.children}
+        wanted |= {key for one in page.sections if one.aggregation is not None for key in one.aggregation.linked_pages}
+    ids = dict(standing.ids)
+    asked = sorted(wanted - ids.keys() - folded.pages.keys())
+    found = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in asked])
+    ids.update({key_of(one): one.page_id for one in found})
+    ids.update({key: page_uuid(scope, key.type.value, key.slug) for key in folded.pages if key not in ids})
+    return ids
+
+
+def _ends(link: WriteLink | DropLink) -> tuple[PageKey, PageKey]:
+    cause = link.link if isinstance(link, DropLink) else link
+    return cause.source, cause.target
+
+
+async def _write_links(
+    connection: Connection,
+    scope: Scope,
+    links: Sequence[WriteLink | DropLink],
+    ids: Mapping[PageKey, UUID],
+    now: datetime,
+) -> Counter[str]:
+    counters: Counter[str] = Counter()
+    last: dict[CauseRow, bool] = {}
+    for link in links:
+        if not all(key in ids for key in _ends(link)):
+            counters["links_without_page"] += 1
+            continue
+        last[_cause(link.link if isinstance(link, DropLink) else link, ids)] = isinstance(link, WriteLink)
+    counters["links_removed"] = await wiki.drop_causes(
+        connection, scope, [one for one, adds in last.items() if not adds]
+    )
+    added = [one for one, adds in last.items() if adds]
+    made, causes = await wiki.add_causes(connection, scope, added, now=now)
+    counters["link_causes_written"] = causes
+    counters["links_written"] = len(made)
+    for cause in added:
+        link_key = (cause.from_page_id, cause.to_page_id, cause.kind)
+        if link_key in made:
+            made.discard(link_key)
+            counters[f"links_written_{cause.origin}"] += 1
+    return counters
+
+
+def _cause(link: WriteLink, ids: Mapping[PageKey, UUID]) -> CauseRow:
+    return CauseRow(
+        ids[link.source], ids[link.target], link.kind.value, LinkOrigin(link.origin).value, link.context, link.ref
+    )
+
+
+async def _write_mentions(
+    connection: Connection,
+    scope: Scope,
+    items: Sequence[folding.MentionItem],
+    ids: Mapping[PageKey, UUID],
+    now: datetime,
+) -> Counter[str]:
+    held = [item.mention for item in items if isinstance(item, HoldMention)]
+    changes = MentionChanges(
+        tuple(HeldRow(one.key, one.alias, one.suggested_type) for one in {one.key: one for one in held}.values()),
+        tuple(
+            SightingRow(one.key, sighting.source.memory_id, sighting.quote, sighting.seen_at)
+            for one in held
+            for sighting in one.sightings
+        ),
+        tuple((item.key, item.memory_id) for item in items if isinstance(item, DropSighting)),
+        tuple((item.key, ids[item.page]) for item in items if isinstance(item, SettleMention) and item.page in ids),
+        tuple(item.key for item in items if isinstance(item, IgnoreMention)),
+    )
+    counts = await wiki.write_mentions(connection, scope, changes, now=now)
+    return Counter(
+        mentions_held=counts.held,
+        mention_sightings_written=counts.sightings,
+        mentions_promoted=counts.settled,
+        mentions_removed=counts.removed,
+        mentions_ignored=counts.ignored,
+    )

@@ -1,0 +1,360 @@
+"""One compile job from its claim to its outcome: forgotten memories first, then batches of new ones, then the aggregation.
+
+A batch that can't be planned is halved until the one memory that breaks it stands alone; that one is set aside with its reason.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from compiler import aggregation, leaf, metrics
+from compiler.access import Access
+from compiler.errors import JobCancelled, LeaseLost, PlanSuperseded
+from compiler.leaf import Planned, Workshop
+from compiler.plan import intake
+from compiler.plan.contract import Memory
+from compiler.plan.places import NO_PLACES, Gazetteer
+from compiler.planner import Planner
+from compiler.run import Frozen, NothingSpent, Run, Spending, entry_of, mention_uuids
+from compiler.settings import CompileSettings, Flags
+from compiler.substrates import MemorySubstrate, Reading, content_hash
+from compiler.verdicts import Result, is_poison, verdict
+from store import batches, candidates, ledger, scopes, tenants
+from store.batches import BatchKind
+from store.errors import ConstraintViolated, StoreError
+from store.jobs import Ending, Job, JobStatus
+from store.ledger import Entry, Outcome
+from store.scopes import ScopeRow
+
+log = logging.getLogger(__name__)
+
+_MOST_SUPERSEDED = 20
+_GONE_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Hand:
+    """A planner for one job, and what it spends."""
+
+    planner: Planner
+    spending: Spending = field(default_factory=NothingSpent)
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What compiles: where memories come from, who plans, within which bounds. `checkpoint` is told of each step."""
+
+    substrate: MemorySubstrate
+    hand_for: Callable[[Access, Job], Awaitable[Hand]]
+    settings: CompileSettings
+    now: Callable[[], datetime]
+    count_tokens: Callable[[str], int]
+    gazetteer: Gazetteer = NO_PLACES
+    checkpoint: Callable[[str], None] = lambda place: None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A job that a worker took, and the scope's row with the fence that it raised."""
+
+    job: Job
+    row: ScopeRow
+
+
+async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
+    """Return how the claim ended; what it did is committed. Raises LeaseLost, and nothing else that it can name."""
+    hand = await engine.hand_for(access, claim.job)
+    workshop = Workshop(hand.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer)
+    figures = metrics.merged(metrics.empty(), claim.job.metrics)
+    figures.update(planner=hand.planner.name, cap_hit="")
+    run = Run(access, claim.job, claim.row, workshop, engine.now, hand.spending, engine.checkpoint, figures)
+    return await _Compilation(run).result()
+
+
+@dataclass(slots=True)
+class _Compilation:
+    run: Run
+    flags: Flags = field(default_factory=Flags)
+    position: str = ""
+    suspects: int = 0
+    limit: int = 0
+    is_drained: bool = False
+
+    async def result(self) -> Result:
+        """Do the job, and name how it ended."""
+        error = await _error_of(self._work())
+        if error is None:
+            return await self._settled()
+        if isinstance(error, LeaseLost):
+            raise error
+        return verdict(error, self.run)
+
+    async def _work(self) -> None:
+        if not await self._prepare():
+            return
+        await self._apply_stored()
+        if not self.run.is_capped:
+            await self._rebuild_gone()
+        self.position = self.run.workshop.substrate.resume(self.run.row.cursor)
+        while not self.run.is_capped and await self._next_batch():
+            pass
+        if not self.run.is_capped or self.run.figures["cap_hit"] == "records":
+            await self._aggregate()
+
+    async def _prepare(self) -> bool:
+        """Read the flags in force; False when the tenant's compile is off."""
+        async with self.run.access.reading() as connection:
+            own = await tenants.compile_flags(connection, self.run.access.scope.tenant_id)
+        if own is None or not own.is_compiled:
+            self.run.figures["flags"] = {"wiki_compile_enabled": False}
+            return False
+        given = self.run.settings.flags
+        self.flags = Flags(
+            given.aggregation_pass_enabled if own.aggregation is None else own.aggregation,
+            given.deterministic_linking_enabled if own.linking is None else own.linking,
+        )
+        self.run.figures["flags"] = {
+            "wiki_compile_enabled": True,
+            "wiki_aggregation_pass_enabled": self.flags.aggregation_pass_enabled,
+            "wiki_deterministic_linking_enabled": self.flags.deterministic_linking_enabled,
+        }
+        self.run.figures["deterministic_linking_flag_suppressed"] = not self.flags.deterministic_linking_enabled
+        return True
+
+    async def _apply_stored(self) -> None:
+        """Apply what an earlier job or a worker that died left planned: no call is made for it."""
+        async with self.run.access.reading() as connection:
+            batch = await batches.planned(connection, self.run.access.scope)
+        if batch is None:
+            return
+        try:
+            await self.run.apply(batch)
+        except PlanSuperseded:
+            await self.run.superseded()
+
+    async def _rebuild_gone(self) -> None:
+        """Make again what forgotten memories fed."""
+        while not self.run.is_capped:
+            async with self.run.access.reading() as connection:
+                gone = await ledger.gone(connection, self.run.access.scope, limit=_GONE_AT_ONCE)
+                known = await ledger.read(connection, self.run.access.scope, gone)
+            if not gone:
+                return
+            row = self.run.row
+            frozen = Frozen(BatchKind.STALE, row.cursor, row.read_through, tuple(known[one] for one in gone))
+            await self._until_taken(partial(self._plan_stale, frozenset(), frozenset(gone)), frozen)
+
+    async def _plan_stale(self, changed: frozenset[str], gone: frozenset[str]) -> Planned:
+        return await leaf.plan_stale(self.run.access, self.run.workshop, changed=changed, gone=gone)
+
+    async def _next_batch(self) -> bool:
+        """Read, plan and apply one batch; False when nothing is left to read or the job's records are."""
+        left = self.run.records_left()
+        if not left:
+            self.run.cap("records")
+            return False
+        size = min(self.run.settings.caps.record_page_size, left, self._crash_limit(), self.limit or left)
+        scope = self.run.access.scope
+        reading = await self.run.workshop.substrate.changed_after(scope, self.position, limit=size)
+        known, fresh = await self._fresh(reading)
+        is_asked = bool(self.run.job.options.mention_ids) and not self.run.figures["batches"]
+        if fresh or (is_asked and not reading.memories):
+            error = await _error_of(self._take(reading, fresh, known))
+            if error is not None:
+                return await self._halve(error, reading, fresh)
+        elif reading.cursor > self.run.row.cursor:
+            await self._until_taken(_nothing, Frozen(BatchKind.LEAF, reading.cursor, reading.read_through))
+        else:
+            await self._note_read(reading)
+        self.run.figures["records_skipped"] += len(reading.memories) - len(fresh)
+        self._passed(len(reading.memories))
+        self.position = max(reading.cursor, self.position)
+        self.is_drained = reading.is_drained
+        return not reading.is_drained
+
+    def _crash_limit(self) -> int:
+        """Return how many memories a batch may have after workers died over it."""
+        crashes, page = self.run.row.crashes, self.run.settings.caps.record_page_size
+        return page if crashes < self.run.settings.patience.crashes_before_halving else 1
+
+    async def _fresh(self, reading: Reading) -> tuple[dict[str, Entry], tuple[Memory, ...]]:
+        """Return what the ledger knows of the memories, and those of them that it does not know as they are."""
+        async with self.run.access.reading() as connection:
+            known = await ledger.read(
+                connection, self.run.access.scope, [memory.memory_id for memory in reading.memories]
+            )
+        last = {memory.memory_id: memory for memory in reading.memories}
+        fresh = tuple(
+            memory
+            for memory in last.values()
+            if memory.memory_id not in known or known[memory.memory_id].content_hash != content_hash(memory)
+        )
+        return known, fresh
+
+    async def _take(self, reading: Reading, fresh: tuple[Memory, ...], known: dict[str, Entry]) -> None:
+        edited = frozenset(
+            memory.memory_id
+            for memory in fresh
+            if memory.memory_id in known and known[memory.memory_id].text_hash != memory.text_hash
+        )
+        row = self.run.row
+        if edited:
+            standing = Frozen(BatchKind.STALE, row.cursor, row.read_through)
+            await self._until_taken(lambda: self._plan_stale(edited, frozenset()), standing)
+        if self.run.is_capped:
+            return
+        kept, dropped = intake.sift(fresh)
+        reasons = {one.memory_id: one.reason for one in dropped}
+        if self.run.row.crashes >= self.run.settings.patience.crashes_before_halving + 2:
+            reasons, kept = dict.fromkeys((one.memory_id for one in fresh), "crashed_the_worker"), ()
+        entries = tuple(_entry(memory, reasons.get(memory.memory_id, "")) for memory in fresh)
+        frozen = Frozen(BatchKind.LEAF, reading.cursor, reading.read_through, entries)
+        await self._until_taken(lambda: self._plan_leaf(kept), frozen)
+
+    async def _plan_leaf(self, memories: tuple[Memory, ...]) -> Planned:
+        asked = mention_uuids(self.run.job)
+        if not memories and not asked:
+            return Planned()
+        self.run.checkpoint("frozen")
+        planned = await leaf.plan_leaf(
+            self.run.access,
+            self.run.workshop,
+            memories,
+            mention_ids=asked,
+            is_linking=self.flags.deterministic_linking_enabled,
+        )
+        self.run.checkpoint("planned")
+        return planned
+
+    async def _until_taken(self, plan: Callable[[], Awaitable[Planned]], frozen: Frozen) -> None:
+        """Plan and apply, anew when the wiki was written in between."""
+        for _ in range(_MOST_SUPERSEDED):
+            planned = await plan()
+            try:
+                await self.run.commit(planned, frozen)
+                return
+            except PlanSuperseded:
+                await self.run.superseded()
+        raise PlanSuperseded
+
+    async def _halve(self, error: Exception, reading: Reading, fresh: tuple[Memory, ...]) -> bool:
+        """Make the next batch smaller after one that could not be planned; set a single memory aside."""
+        if not is_poison(error):
+            raise error
+        log.warning("batch_failed", extra={"error": type(error).__name__, "memories": len(reading.memories)})
+        if len(reading.memories) > 1:
+            self.suspects = len(reading.memories)
+            self.limit = self.suspects // 2
+            return True
+        reason = f"{type(error).__name__}"
+        entries = tuple(entry_of(_entry(memory, ""), outcome=Outcome.QUARANTINED, reason=reason) for memory in fresh)
+        frozen = Frozen(BatchKind.LEAF, reading.cursor, reading.read_through, entries)
+        await self._until_taken(_nothing, frozen)
+        self._passed(1)
+        self.position = max(reading.cursor, self.position)
+        return not reading.is_drained
+
+    def _passed(self, count: int) -> None:
+        self.suspects = max(0, self.suspects - count)
+        self.limit = self.suspects
+
+    async def _note_read(self, reading: Reading) -> None:
+        async with self.run.access.writing() as connection:
+            await scopes.read_up_to(
+                connection,
+                self.run.access.scope,
+                fence=self.run.row.fence,
+                read_through=reading.read_through,
+                now=self.run.now(),
+            )
+
+    async def _aggregate(self) -> None:
+        if not self.flags.aggregation_pass_enabled:
+            return
+        error = await _error_of(self._aggregate_once())
+        if error is None:
+            return
+        if isinstance(error, LeaseLost | JobCancelled | StoreError) and not isinstance(error, ConstraintViolated):
+            raise error
+        log.warning("aggregation_failed", extra={"error": type(error).__name__})
+        self.run.figures["aggregation_error"] = type(error).__name__
+
+    async def _aggregate_once(self) -> None:
+        """Look at what changed, then link this job's memories to the hubs that came of it; each of the two once a job."""
+        memories = await self._memories_of_job()
+        run = self.run
+        if not run.figures["aggregation_done"]:
+            await self._until_done(
+                lambda: aggregation.plan_aggregation(
+                    run.access, run.workshop, memories, since=run.row.aggregated_revision
+                )
+            )
+        if self.flags.deterministic_linking_enabled and not run.is_capped:
+            await self._until_done(partial(leaf.plan_links, run.access, memories))
+
+    async def _memories_of_job(self) -> tuple[Memory, ...]:
+        run = self.run
+        async with run.access.reading() as connection:
+            read = await batches.memories_of_job(connection, run.access.scope, run.job.job_id)
+        texts = await run.workshop.substrate.fetch(run.access.scope, read)
+        return tuple(texts[memory_id] for memory_id in dict.fromkeys(read) if memory_id in texts)
+
+    async def _until_done(self, plan: Callable[[], Awaitable[Planned | None]]) -> None:
+        run = self.run
+        for _ in range(_MOST_SUPERSEDED):
+            planned = await plan()
+            run.checkpoint("aggregation_planned")
+            if planned is None:
+                return
+            try:
+                await run.commit(planned, Frozen(BatchKind.AGGREGATION, run.row.cursor, run.row.read_through))
+                return
+            except PlanSuperseded:
+                await run.superseded()
+
+    async def _settled(self) -> Result:
+        figures = await self._last_figures()
+        if not figures["flags"].get("wiki_compile_enabled", False):
+            return Result(Ending(JobStatus.SKIPPED, "the tenant's compile is off", figures))
+        return Result(Ending(JobStatus.SUCCEEDED, "", figures), continues=self.run.is_capped)
+
+    async def _last_figures(self) -> dict[str, Any]:
+        async with self.run.access.reading() as connection:
+            count = await candidates.duplicate_titles(connection, self.run.access.scope)
+        spent = self.run.spending.take()
+        return {**metrics.merged(self.run.figures, spent), "duplicate_candidates_count": count}
+
+
+async def _nothing() -> Planned:
+    return Planned()
+
+
+def _entry(memory: Memory, reason: str) -> Entry:
+    outcome = Outcome.FILTERED if reason else Outcome.APPLIED
+    if reason == "crashed_the_worker":
+        outcome = Outcome.QUARANTINED
+    return Entry(
+        memory.memory_id,
+        memory.document_id,
+        content_hash(memory),
+        memory.text_hash,
+        memory.occurred_at,
+        outcome,
+        reason,
+    )
+
+
+async def _error_of(work: Awaitable[None]) -> Exception | None:
+    """Do the work, and return the error that ended it: a job's failure becomes its outcome."""
+    try:
+        await work
+    except Exception as error:  # noqa: BLE001  # see the docstring
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        return error
+    return None

@@ -1,0 +1,140 @@
+"""In what rows pages differ: how they are to stand against how they stood. Pure; equal pages give no row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from compiler.plan.contract import Page, PageKey, Section, Source
+from compiler.stored import aggregation_json
+from store.wiki import AliasRow, ChildRow, PageChanges, PageRow, SectionRow, SourceRow, section_uuid
+
+
+def page_changes(
+    before: Mapping[PageKey, Page], after: Mapping[PageKey, Page], ids: Mapping[PageKey, UUID]
+) -> PageChanges:
+    """Return the rows in which the pages differ."""
+    differing = _Difference(ids)
+    for key in sorted(after):
+        page, stood = after[key], before.get(key)
+        if stood is None or stood != page:
+            differing.take(page, stood)
+    return differing.changes()
+
+
+@dataclass(slots=True)
+class _Difference:
+    """Rows of pages that differ, gathered page by page."""
+
+    ids: Mapping[PageKey, UUID]
+    pages: list[PageRow] = field(default_factory=list)
+    sections: list[SectionRow] = field(default_factory=list)
+    sections_removed: list[UUID] = field(default_factory=list)
+    aliases: list[AliasRow] = field(default_factory=list)
+    aliases_removed: list[tuple[UUID, str]] = field(default_factory=list)
+    subjects: list[tuple[UUID, str, str]] = field(default_factory=list)
+    sources: list[SourceRow] = field(default_factory=list)
+    claimed_anew: list[UUID] = field(default_factory=list)
+    children: list[ChildRow] = field(default_factory=list)
+    cited_anew: list[UUID] = field(default_factory=list)
+
+    def changes(self) -> PageChanges:
+        """Return everything gathered."""
+        return PageChanges(
+            tuple(self.pages),
+            tuple(self.sections),
+            tuple(self.sections_removed),
+            tuple(self.aliases),
+            tuple(self.aliases_removed),
+            tuple(self.subjects),
+            tuple(self.sources),
+            tuple(self.claimed_anew),
+            tuple(self.children),
+            tuple(self.cited_anew),
+        )
+
+    def take(self, page: Page, stood: Page | None) -> None:
+        """Note everything in which the page differs from how it stood."""
+        page_id = self.ids[page.key]
+        self.pages.append(_page_row(page, page_id, self.ids))
+        names = _names(page)
+        is_renamed = stood is None or _names(stood) != names
+        there = {one.slug: (place, one) for place, one in enumerate(stood.sections)} if stood else {}
+        for place, section in enumerate(page.sections):
+            known = there.pop(section.slug, None)
+            if is_renamed or known != (place, section):
+                self._section(page_id, names, (place, section), known[1] if known else None)
+        self.sections_removed.extend(section_uuid(page_id, slug) for slug in sorted(there))
+        self._names(page_id, page, stood)
+        self._cite(page_id, ("summary", ""), page.summary_sources, stood.summary_sources if stood else ())
+        standing = {tag.name: tag.sources for tag in stood.tags} if stood else {}
+        for tag in page.tags:
+            self._cite(page_id, ("tag", tag.name), tag.sources, standing.pop(tag.name, ()))
+        for name, sources in standing.items():
+            self._cite(page_id, ("tag", name), (), sources)
+
+    def _section(self, page_id: UUID, names: str, placed: tuple[int, Section], stood: Section | None) -> None:
+        place, section = placed
+        section_id = section_uuid(page_id, section.slug)
+        self.sections.append(
+            SectionRow(
+                page_id,
+                section_id,
+                section.slug,
+                section.heading,
+                section.body_md,
+                place,
+                aggregation_json(section.aggregation, self.ids),
+                f"{names}\n{section.heading}\n{section.body_md}",
+            )
+        )
+        if self._cite(page_id, ("section", section.slug), section.sources, stood.sources if stood else ()):
+            self.cited_anew.append(section_id)
+        if (stood.children if stood else ()) != section.children:
+            self.claimed_anew.append(section_id)
+            found = (self.ids.get(child) for child in section.children)
+            self.children.extend(ChildRow(page_id, child, section_id) for child in found if child is not None)
+
+    def _names(self, page_id: UUID, page: Page, stood: Page | None) -> None:
+        standing = {alias.key: alias for alias in stood.aliases} if stood else {}
+        for alias in page.aliases:
+            known = standing.pop(alias.key, None)
+            if known is None or (known.display, known.origin) != (alias.display, alias.origin):
+                self.aliases.append(AliasRow(page_id, alias.key, alias.display, alias.origin))
+            self._cite(page_id, ("alias", alias.key), alias.sources, known.sources if known else ())
+        for key, gone in standing.items():
+            self.aliases_removed.append((page_id, key))
+            self._cite(page_id, ("alias", key), (), gone.sources)
+
+    def _cite(
+        self, page_id: UUID, subject: tuple[str, str], sources: tuple[Source, ...], stood: tuple[Source, ...]
+    ) -> bool:
+        if sources == stood:
+            return False
+        section_id = section_uuid(page_id, subject[1]) if subject[0] == "section" else None
+        self.subjects.append((page_id, *subject))
+        self.sources.extend(
+            SourceRow(page_id, *subject, section_id, source.memory_id, source.text_hash) for source in sources
+        )
+        return True
+
+
+def _page_row(page: Page, page_id: UUID, ids: Mapping[PageKey, UUID]) -> PageRow:
+    bodies = (text for section in page.sections for text in (section.heading, section.body_md))
+    return PageRow(
+        page_id,
+        page.key.type.value,
+        page.key.slug,
+        page.title,
+        page.summary,
+        "active" if page.is_active else "archived",
+        ids[page.parent] if page.parent else None,
+        page.hubness_score,
+        tuple(tag.name for tag in page.tags),
+        "\n".join((_names(page), page.summary, *bodies)),
+    )
+
+
+def _names(page: Page) -> str:
+    return "\n".join((page.title, *(alias.display for alias in page.aliases)))

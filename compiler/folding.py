@@ -1,0 +1,312 @@
+"""Items applied to pages in memory: what stands after them, and how many fit under the caps.
+
+Pure: the pages that the items name come in as they stand, and come out as they are to stand. What is equal stays the very same
+value, so that writing the difference writes nothing twice. Links and mentions pass through: the store merges those.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from compiler.plan.contract import (
+    Alias,
+    ArchivePage,
+    CreatePage,
+    DeletePage,
+    DropLink,
+    DropSighting,
+    HoldMention,
+    IgnoreMention,
+    Item,
+    LinkKind,
+    LinkOrigin,
+    Page,
+    PageKey,
+    PageType,
+    RemoveSection,
+    Section,
+    SetHubness,
+    SetParent,
+    SettleMention,
+    Source,
+    WriteAlias,
+    WriteLink,
+    WriteSection,
+    WriteSummary,
+    WriteTag,
+)
+from store.texts import fold as folded_name
+
+MentionItem = HoldMention | DropSighting | SettleMention | IgnoreMention
+
+TEMPLATES: Mapping[PageType, tuple[str, ...]] = {
+    PageType.ENTITY: ("overview", "notes", "visits", "related"),
+    PageType.TOPIC: ("summary", "highlights", "related_entities", "recent"),
+    PageType.DECISION: ("context", "decision", "rationale", "consequences"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many pages may still be made and sections rewritten."""
+
+    new_pages: int
+    sections: int
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What items came to: pages as they are to stand, changes of links and mentions in order, how many items were taken.
+
+    `counters` count what changed, not what was tried. `cap` names the cap that stopped it, empty when none did.
+    """
+
+    pages: Mapping[PageKey, Page]
+    links: tuple[WriteLink | DropLink, ...]
+    mentions: tuple[MentionItem, ...]
+    taken: int
+    cap: str = ""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    deleted: tuple[PageKey, ...] = ()
+
+
+def keys_of(items: Iterable[Item]) -> tuple[PageKey, ...]:
+    """Return the pages whose content or place in the hierarchy the items change, and those that they stand under."""
+    found: set[PageKey] = set()
+    for item in items:
+        match item:
+            case CreatePage(page=page):
+                found.add(page.key)
+            case SetParent(page=key, parent=parent):
+                found.update(one for one in (key, parent) if one is not None)
+            case HoldMention() | DropSighting() | SettleMention() | IgnoreMention() | WriteLink() | DropLink():
+                pass
+            case _:
+                found.add(item.page)
+    return tuple(sorted(found))
+
+
+def fold(pages: Mapping[PageKey, Page], items: Sequence[Item], limits: Limits) -> Folded:
+    """Return what the items come to, in their order, up to the first that passes a cap."""
+    folding = _Folding(dict(pages), limits)
+    taken = 0
+    for item in items:
+        if not folding.take(item):
+            break
+        taken += 1
+    return Folded(
+        folding.pages,
+        tuple(folding.links),
+        tuple(folding.mentions),
+        taken,
+        "" if taken == len(items) else folding.cap,
+        folding.counters,
+        tuple(folding.deleted),
+    )
+
+
+@dataclass(slots=True)
+class _Folding:
+    """The pages as the items so far leave them."""
+
+    pages: dict[PageKey, Page]
+    limits: Limits
+    links: list[WriteLink | DropLink] = field(default_factory=list)
+    mentions: list[MentionItem] = field(default_factory=list)
+    deleted: list[PageKey] = field(default_factory=list)
+    counters: Counter[str] = field(default_factory=Counter)
+    cap: str = ""
+
+    def take(self, item: Item) -> bool:
+        """Apply one item; False when a cap is reached and nothing was done."""
+        match item:
+            case CreatePage(page=page):
+                return self._create(page)
+            case WriteSection(page=key, section=section):
+                return self._write_section(key, section)
+            case WriteLink() | DropLink():
+                self.links.append(item)
+            case HoldMention() | DropSighting() | SettleMention() | IgnoreMention():
+                self.mentions.append(item)
+            case SetParent(page=key, parent=parent):
+                self._set_parent(key, parent)
+            case DeletePage(page=key):
+                self._delete(key)
+            case _:
+                self._change(item)
+        return True
+
+    def _create(self, page: Page) -> bool:
+        there = self.pages.get(page.key)
+        if there is not None and there.is_active:
+            return self._join(there, page)
+        if self.counters["pages_created"] >= self.limits.new_pages:
+            self.cap = "new_pages"
+            return False
+        kept = tuple(one for one in there.aliases if one.origin != "compiler") if there else ()
+        aliases = {one.key: one for one in (_title_alias(page), *page.aliases, *kept)}
+        made = replace(
+            page,
+            sections=_in_template_order(page.key.type, page.sections),
+            aliases=tuple(aliases[key] for key in sorted(aliases)),
+            tags=tuple(sorted(page.tags, key=lambda tag: tag.name)),
+            is_active=True,
+        )
+        self.pages[page.key] = made
+        self.counters["pages_created"] += 1
+        self.counters["pages_resurrected"] += there is not None
+        self.counters["sections_created"] += len(page.sections)
+        return True
+
+    def _delete(self, key: PageKey) -> None:
+        if self.pages.pop(key, None) is not None:
+            self.deleted.append(key)
+            self.counters["pages_deleted"] += 1
+
+    def _join(self, there: Page, page: Page) -> bool:
+        """Bring a page that is there already up to the proposed one; twice is once."""
+        for section in page.sections:
+            if not self._write_section(page.key, section):
+                return False
+        for alias in page.aliases:
+            self._change(WriteAlias(page.key, alias))
+        for tag in page.tags:
+            self._change(WriteTag(page.key, tag))
+        if page.summary and not there.summary:
+            self._change(WriteSummary(page.key, page.summary, page.summary_sources))
+        return True
+
+    def _write_section(self, key: PageKey, section: Section) -> bool:
+        page = self.pages.get(key)
+        if page is None:
+            self.counters["items_without_page"] += 1
+            return True
+        wanted = _normal(section, _claimed_elsewhere(page, section.slug))
+        there = next((one for one in page.sections if one.slug == section.slug), None)
+        if there is not None and there == wanted and page.is_active:
+            return True
+        is_rewrite = there is not None and there.body_md != wanted.body_md
+        if is_rewrite and self.counters["sections_rewritten"] >= self.limits.sections:
+            self.cap = "sections"
+            return False
+        self.counters["sections_rewritten"] += is_rewrite
+        self.counters["sections_created"] += there is None
+        self._put(page, replace(page, sections=_with(page, wanted), is_active=True))
+        return True
+
+    def _put(self, before: Page, after: Page) -> None:
+        if before != after:
+            self.pages[after.key] = after
+
+    def _change(self, item: Item) -> None:
+        assert not isinstance(item, CreatePage | DeletePage | WriteSection | WriteLink | DropLink | MentionItem)
+        page = self.pages.get(item.page)
+        if page is None:
+            self.counters["items_without_page"] += 1
+            return
+        match item:
+            case RemoveSection(slug=slug):
+                kept = tuple(one for one in page.sections if one.slug != slug)
+                self.counters["sections_removed"] += len(page.sections) - len(kept)
+                self._put(page, replace(page, sections=kept))
+            case WriteSummary(summary=summary, sources=sources):
+                self._put(page, replace(page, summary=summary, summary_sources=_sorted(sources)))
+            case WriteAlias(alias=alias):
+                self._put(page, replace(page, aliases=_with_alias(page, alias)))
+            case WriteTag(tag=tag):
+                others = {one.name: one for one in page.tags if one.name != tag.name}
+                added = {tag.name: replace(tag, sources=_sorted(tag.sources))} if tag.sources else {}
+                merged = others | added
+                self._put(page, replace(page, tags=tuple(merged[name] for name in sorted(merged))))
+            case SetHubness(score=score):
+                self._put(page, replace(page, hubness_score=score))
+            case ArchivePage():
+                self.counters["pages_archived"] += page.is_active
+                self._put(page, replace(page, is_active=False))
+
+    def _set_parent(self, key: PageKey, parent: PageKey | None) -> None:
+        page = self.pages.get(key)
+        if page is None or (parent is not None and parent not in self.pages):
+            self.counters["items_without_page"] += 1
+            return
+        if page.parent is not None and page.parent != parent:
+            self.links.extend(DropLink(one) for one in hierarchy_links(page.parent, key))
+        if parent is not None:
+            self.links.extend(hierarchy_links(parent, key))
+        self._put(page, replace(page, parent=parent))
+
+
+def hierarchy_links(parent: PageKey, child: PageKey) -> tuple[WriteLink, WriteLink]:
+    """Return the pair of links that mirrors a page's parent."""
+    return (
+        WriteLink(parent, child, LinkKind.PARENT_OF, LinkOrigin.PROMOTION, "parent"),
+        WriteLink(child, parent, LinkKind.CHILD_OF, LinkOrigin.PROMOTION, "parent"),
+    )
+
+
+def normal(page: Page) -> Page:
+    """Return the page with everything unordered in order, as it is compared and written."""
+    return replace(
+        page,
+        summary_sources=_sorted(page.summary_sources),
+        sections=tuple(_normal(section, frozenset()) for section in page.sections),
+        aliases=tuple(sorted((replace(a, sources=_sorted(a.sources)) for a in page.aliases), key=lambda a: a.key)),
+        tags=tuple(sorted((replace(t, sources=_sorted(t.sources)) for t in page.tags), key=lambda t: t.name)),
+    )
+
+
+def _normal(section: Section, claimed: frozenset[PageKey]) -> Section:
+    aggregation = section.aggregation
+    if aggregation is not None:
+        aggregation = replace(aggregation, linked_pages=tuple(sorted(set(aggregation.linked_pages))))
+    return replace(
+        section,
+        sources=_sorted(section.sources),
+        children=tuple(sorted(set(section.children) - claimed)),
+        aggregation=aggregation,
+    )
+
+
+def _claimed_elsewhere(page: Page, slug: str) -> frozenset[PageKey]:
+    return frozenset(child for one in page.sections if one.slug != slug for child in one.children)
+
+
+def _sorted(sources: Iterable[Source]) -> tuple[Source, ...]:
+    return tuple(sorted({one.memory_id: one for one in sources}.values()))
+
+
+def _title_alias(page: Page) -> Alias:
+    return Alias(folded_name(page.title), page.title, sources=_sorted(page.summary_sources))
+
+
+def _with_alias(page: Page, alias: Alias) -> tuple[Alias, ...]:
+    there = {one.key: one for one in page.aliases}
+    known = there.get(alias.key)
+    is_kept = bool(alias.sources) or alias.origin != "compiler" or alias.key == folded_name(page.title)
+    if known is not None and known.origin != "compiler" and alias.origin == "compiler":
+        alias = replace(alias, origin=known.origin, display=known.display)
+        is_kept = True
+    if is_kept:
+        there[alias.key] = replace(alias, sources=_sorted(alias.sources))
+    else:
+        there.pop(alias.key, None)
+    return tuple(there[key] for key in sorted(there))
+
+
+def _with(page: Page, section: Section) -> tuple[Section, ...]:
+    """Return the page's sections with this one: in its place, else where its type's template has it, else last."""
+    if any(one.slug == section.slug for one in page.sections):
+        return tuple(section if one.slug == section.slug else one for one in page.sections)
+    order = {slug: place for place, slug in enumerate(TEMPLATES[page.key.type])}
+    place = order.get(section.slug, len(order))
+    before = [one for one in page.sections if order.get(one.slug, len(order)) <= place]
+    after = [one for one in page.sections if order.get(one.slug, len(order)) > place]
+    return (*before, section, *after)
+
+
+def _in_template_order(page_type: PageType, sections: Iterable[Section]) -> tuple[Section, ...]:
+    order = {slug: place for place, slug in enumerate(TEMPLATES[page_type])}
+    normalised = [_normal(section, frozenset()) for section in sections]
+    return tuple(sorted(normalised, key=lambda one: order.get(one.slug, len(order))))

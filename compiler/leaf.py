@@ -1,0 +1,182 @@
+"""One leaf batch planned: candidates read, a proposal asked for and judged, sections written, links added.
+
+Nothing is written to the wiki here. The same memories over the same wiki give the same items.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from compiler import views
+from compiler.access import Access
+from compiler.plan import finishing, leaf, links, merge, stale
+from compiler.plan.batch import LeafBatch
+from compiler.plan.contract import (
+    CreatePage,
+    Decision,
+    Draft,
+    Item,
+    LinkOrigin,
+    Memory,
+    PageKey,
+    PageType,
+    Rejection,
+    WriteLink,
+    WriteSection,
+)
+from compiler.plan.places import NO_PLACES, Gazetteer
+from compiler.planner import Planner, Proposed
+from compiler.settings import CompileSettings
+from compiler.substrates import MemorySubstrate
+from store.texts import fold
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What planning needs beside a transaction: the planner, the memories, how tokens are counted, and the bounds."""
+
+    planner: Planner
+    substrate: MemorySubstrate
+    settings: CompileSettings
+    count_tokens: Callable[[str], int]
+    gazetteer: Gazetteer = NO_PLACES
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a pass decided: items, counters, rejections, and the memories whose words may stand in the items.
+
+    `options` are what a replay of the pass has to be told beside the memories.
+    """
+
+    items: tuple[Item, ...] = ()
+    counters: Mapping[str, int] = field(default_factory=dict)
+    funnel: Mapping[str, int] = field(default_factory=dict)
+    rejections: tuple[Rejection, ...] = ()
+    seen_memory_ids: frozenset[str] = frozenset()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def plan_leaf(
+    access: Access,
+    workshop: Workshop,
+    memories: tuple[Memory, ...],
+    *,
+    mention_ids: Sequence[UUID] = (),
+    is_linking: bool = True,
+) -> Planned:
+    """Return what to do with the memories. Raises what the planner raises."""
+    batch = await _batch(access, workshop, memories, mention_ids)
+    proposed = await workshop.planner.plan_leaf(batch)
+    decision = await _decided(access, workshop, batch, proposed)
+    items = await finished(access, workshop, decision)
+    linked = await _linked(access, memories, items) if is_linking else Decision()
+    return Planned(
+        (*items, *linked.items),
+        decision.counters,
+        linked.counters,
+        (*proposed.rejections, *decision.rejections),
+        _seen(batch),
+        {"mention_ids": [str(one) for one in mention_ids], "is_linking": is_linking},
+    )
+
+
+async def plan_stale(access: Access, workshop: Workshop, *, changed: frozenset[str], gone: frozenset[str]) -> Planned:
+    """Return how to make again what edited and forgotten memories fed."""
+    async with access.reading() as connection:
+        view = await views.stale_view(
+            connection, access.scope, changed=changed, gone=gone, substrate=workshop.substrate
+        )
+    decision = await asyncio.to_thread(stale.decide, view)
+    items = await finished(access, workshop, decision)
+    options = {"changed": sorted(changed), "gone": sorted(gone)}
+    return Planned(items, decision.counters, {}, decision.rejections, frozenset(view.memories), options)
+
+
+async def plan_links(access: Access, memories: tuple[Memory, ...]) -> Planned | None:
+    """Return the deterministic links of memories that were compiled before; None when there are none."""
+    linked = await _linked(access, memories, ())
+    items = tuple(
+        item for item in linked.items if isinstance(item, WriteLink) and item.origin is LinkOrigin.DETERMINISTIC
+    )
+    funnel = {f"after_hubs_{name}": count for name, count in linked.counters.items() if name.startswith("determ")}
+    return Planned(items, {}, funnel, options={"links": True}) if items else None
+
+
+async def finished(access: Access, workshop: Workshop, decision: Decision) -> tuple[Item, ...]:
+    """Return a decision's items with their written texts, names linked and bad links dropped."""
+    bodies = await write_drafts(workshop, decision.drafts)
+    refs = await asyncio.to_thread(finishing.references, decision, bodies)
+    async with access.reading() as connection:
+        known = await views.named_pages(connection, access.scope, refs.names)
+        existing = await views.existing(connection, access.scope, refs.pages)
+    return await asyncio.to_thread(finishing.finish, decision, bodies, known, existing)
+
+
+async def write_drafts(workshop: Workshop, drafts: Sequence[Draft]) -> dict[tuple[PageKey, str], str]:
+    """Return the drafts' texts by page and section, written side by side within the limit."""
+    gate = asyncio.Semaphore(workshop.settings.costs.writers_at_once)
+
+    async def write(draft: Draft) -> str:
+        async with gate:
+            return await workshop.planner.write_section(draft)
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(write(draft)) for draft in drafts]
+    return {(draft.page, draft.section.slug): task.result() for draft, task in zip(drafts, tasks, strict=True)}
+
+
+async def _batch(
+    access: Access, workshop: Workshop, memories: tuple[Memory, ...], mention_ids: Sequence[UUID]
+) -> LeafBatch:
+    async with access.reading() as connection:
+        batch = await views.leaf_batch(
+            connection,
+            access.scope,
+            memories,
+            sight=workshop.settings.sight,
+            count=workshop.count_tokens,
+            mention_ids=mention_ids,
+        )
+    own = {memory.memory_id for memory in memories}
+    seen = {sighting.source.memory_id for mention in batch.mentions for sighting in mention.sightings}
+    earlier = await workshop.substrate.fetch(access.scope, sorted(seen - own)) if seen - own else {}
+    return replace(batch, earlier=tuple(earlier[memory_id] for memory_id in sorted(earlier)))
+
+
+async def _decided(access: Access, workshop: Workshop, batch: LeafBatch, proposed: Proposed) -> Decision:
+    names = await asyncio.to_thread(lambda: merge.names(proposed.proposal, gazetteer=workshop.gazetteer))
+    async with access.reading() as connection:
+        found = await views.matches(connection, access.scope, names)
+    return await asyncio.to_thread(lambda: leaf.decide(batch, proposed.proposal, found, gazetteer=workshop.gazetteer))
+
+
+async def _linked(access: Access, memories: tuple[Memory, ...], items: Iterable[Item]) -> Decision:
+    """Return the deterministic links of the memories, as the wiki will stand after the items."""
+    async with access.reading() as connection:
+        fed = await views.feeding(connection, access.scope, memories)
+        titles = await views.topics_titled(connection, access.scope, memories)
+    for item in items:
+        if isinstance(item, CreatePage):
+            if item.page.key.type is PageType.TOPIC:
+                titles.setdefault(fold(item.page.title), item.page.key)
+            sections, key = item.page.sections, item.page.key
+        elif isinstance(item, WriteSection):
+            sections, key = (item.section,), item.page
+        else:
+            continue
+        if key.type is PageType.ENTITY:
+            for source in (source for section in sections for source in section.sources):
+                fed.setdefault(source.memory_id, set()).add(key)
+    return await asyncio.to_thread(links.emit, memories, fed, titles)
+
+
+def _seen(batch: LeafBatch) -> frozenset[str]:
+    cited = (source.memory_id for page in batch.pages for source in views.cited_on(page))
+    quoted = (one.source.memory_id for mention in batch.mentions for one in mention.sightings)
+    own = (memory.memory_id for memory in (*batch.memories, *batch.earlier))
+    return frozenset((*cited, *quoted, *own))

@@ -1,0 +1,105 @@
+"""What a job's metrics hold: every key from the start, so that a zero is a figure and not a gap. Counters only grow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from compiler.plan.contract import Rejection
+
+# What seeds a job's metrics: counts of rows written or of calls made, never of attempts to write.
+_COUNTS = (
+    "records_read",
+    "records_skipped",
+    "records_filtered",
+    "records_quarantined",
+    "batches",
+    "plans_superseded",
+    "planner_calls",
+    "section_writer_calls",
+    "calls_remembered",
+    "aggregation_planner_calls",
+    "pages_created",
+    "pages_updated",
+    "pages_resurrected",
+    "pages_archived",
+    "sections_created",
+    "sections_rewritten",
+    "sections_removed",
+    "sections_unchanged",
+    "sources_written",
+    "aliases_written",
+    "mentions_held",
+    "mention_sightings_written",
+    "mentions_promoted",
+    "links_written",
+    "links_removed",
+    "links_written_planner",
+    "links_written_deterministic",
+    "links_written_co_mention",
+    "links_without_page",
+    "alias_dedup_merged",
+    "fuzzy_dedupe_merges",
+    "duplicate_candidates_count",
+    "deterministic_parents_derived",
+    "parent_sections_updated",
+    "sections_promoted",
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "aggregation_input_tokens",
+    "aggregation_output_tokens",
+)
+
+
+def empty() -> dict[str, Any]:
+    """Return the metrics of a job that has done nothing yet."""
+    return {
+        **dict.fromkeys(_COUNTS, 0),
+        "cost_usd": 0.0,
+        "cost_by_pass": {},
+        "cost_by_model": {},
+        "rejections": {},
+        "filtered": {},
+        "quarantined": {},
+        "funnel": {},
+        "deterministic_linking_flag_suppressed": False,
+        "aggregation_error": "",
+        "aggregation_done": False,
+        "cap_hit": "",
+        "planner": "",
+        "flags": {},
+    }
+
+
+def add(metrics: dict[str, Any], counters: Mapping[str, int]) -> None:
+    """Add counters to the metrics."""
+    for name, count in counters.items():
+        metrics[name] = metrics.get(name, 0) + count
+
+
+def add_under(metrics: dict[str, Any], heading: str, counters: Mapping[str, float]) -> None:
+    """Add counters to the figures under a heading."""
+    figures = metrics.setdefault(heading, {})
+    for name, count in counters.items():
+        figures[name] = figures.get(name, 0) + count
+
+
+def add_rejections(metrics: dict[str, Any], rejections: Iterable[Rejection]) -> None:
+    """Count rejections by their reasons."""
+    for one in rejections:
+        add_under(metrics, "rejections", {one.reason: 1})
+
+
+def merged(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics with another batch's added: numbers are summed, also under headings; words and flags replaced."""
+    result = dict(before)
+    for name, value in more.items():
+        known = result.get(name)
+        if isinstance(value, Mapping):
+            result[name] = merged(known if isinstance(known, Mapping) else {}, value)
+        elif isinstance(value, bool) or not isinstance(value, int | float) or not isinstance(known, int | float):
+            result[name] = value
+        else:
+            result[name] = known + value
+    return result

@@ -1,0 +1,153 @@
+"""The planner that asks a model: prompts from the plan, answers kept and counted, ceilings watched before each call.
+
+What a model says is read by the plan's validation and believed in nothing. An answer that is kept costs nothing again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from compiler.access import Access
+from compiler.errors import CostCeilingReached
+from compiler.plan import prompt, splitting, validate
+from compiler.plan.batch import AggregationView, LeafBatch
+from compiler.plan.contract import Draft
+from compiler.plan.prompt import Prompt
+from compiler.planner import Proposed
+from compiler.settings import Costs
+from compiler.views import cited_on
+from models.answers import answer_bytes, answer_from
+from models.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel, answer_key
+from store import answers, ledger
+
+_LEAF, _SECTION, _AGGREGATION = "leaf", "section", "aggregation"
+_CALLS = {_LEAF: "planner_calls", _SECTION: "section_writer_calls", _AGGREGATION: "aggregation_planner_calls"}
+
+
+@dataclass(slots=True)
+class Meter:
+    """What a job's calls cost, and where they stop. `spent_usd` is the job's before this claim, `today_usd` the tenant's."""
+
+    costs: Costs
+    spent_usd: float = 0.0
+    today_usd: float = 0.0
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Raise CostCeilingReached when the next call may not be made."""
+        most, daily = self.costs.per_job_usd, self.costs.per_tenant_day_usd
+        if daily is not None and self.today_usd >= daily:
+            raise CostCeilingReached("the tenant's ceiling for this day", is_for_today=True)
+        if most is not None and self.spent_usd >= most:
+            raise CostCeilingReached("the job's ceiling", is_for_today=False)
+
+    def count(self, answer: ConverseAnswer, of_pass: str, *, is_kept: bool) -> None:
+        """Add an answer to the figures: a kept one as remembered, and nothing else."""
+        if is_kept:
+            self._add("calls_remembered", 1)
+            return
+        cost = answer.cost_usd or 0.0
+        self.spent_usd += cost
+        self.today_usd += cost
+        self._add(_CALLS[of_pass], 1)
+        for name, tokens in (("input_tokens", answer.input_tokens), ("output_tokens", answer.output_tokens)):
+            self._add(name, tokens)
+            if of_pass == _AGGREGATION:
+                self._add(f"aggregation_{name}", tokens)
+        self._add("cached_tokens", answer.cached_tokens)
+        self._add("calls_without_price", int(answer.cost_usd is None))
+        self._add("cost_usd", cost)
+        for heading, name in (("cost_by_pass", of_pass), ("cost_by_model", answer.model_id)):
+            under = self.figures.setdefault(heading, {})
+            under[name] = under.get(name, 0.0) + cost
+
+    def take(self) -> dict[str, Any]:
+        """Return the figures since the last time."""
+        figures, self.figures = self.figures, {}
+        return figures
+
+    def _add(self, name: str, count: float) -> None:
+        self.figures[name] = self.figures.get(name, 0) + count
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPlanner:
+    """Asks `model` under `model_id` for one scope. Kept answers are the scope's own."""
+
+    model: LanguageModel
+    model_id: str
+    access: Access
+    costs: Costs
+    meter: Meter
+    now: Callable[[], datetime]
+    max_memory_chars: int = 120_000
+
+    @property
+    def name(self) -> str:
+        """The planner's name in metrics."""
+        return self.model_id
+
+    async def plan_leaf(self, batch: LeafBatch) -> Proposed:
+        """Return what the model proposes for the batch, of a long one in parts. Raises a ProviderError, CostCeilingReached."""
+        parts = [await self._plan_part(part) for part in splitting.split(batch, max_chars=self.max_memory_chars)]
+        rejections = tuple(one for part in parts for one in part.rejections)
+        return Proposed(splitting.join(part.proposal for part in parts), rejections)
+
+    async def _plan_part(self, batch: LeafBatch) -> Proposed:
+        asked = await asyncio.to_thread(prompt.leaf, batch)
+        seen = {memory.memory_id for memory in (*batch.memories, *batch.earlier)}
+        seen |= {source.memory_id for page in batch.pages for source in cited_on(page)}
+        seen |= {one.source.memory_id for mention in batch.mentions for one in mention.sightings}
+        answer = await self._ask(asked, _LEAF, seen)
+        return Proposed(*validate.read(answer.parsed, asked.handles))
+
+    async def write_section(self, draft: Draft) -> str:
+        """Return the section's text. Raises a ProviderError, CostCeilingReached."""
+        asked = prompt.section(draft)
+        seen = {memory.memory_id for memory in draft.memories} | {one.memory_id for one in draft.section.sources}
+        return (await self._ask(asked, _SECTION, seen)).text.strip()
+
+    async def plan_aggregation(self, view: AggregationView) -> Proposed:
+        """Return hubs, rollups and promotions that the model proposes. Raises a ProviderError, CostCeilingReached."""
+        asked = await asyncio.to_thread(prompt.aggregation, view)
+        seen = {source.memory_id for page in view.pages for source in cited_on(page)} | view.evidence.keys()
+        answer = await self._ask(asked, _AGGREGATION, seen)
+        return Proposed(*validate.read(answer.parsed, asked.handles))
+
+    async def _ask(self, asked: Prompt, of_pass: str, seen: set[str]) -> ConverseAnswer:
+        request = ConverseRequest(
+            self.model_id,
+            asked.system,
+            asked.user,
+            self.costs.section_output_tokens if of_pass == _SECTION else self.costs.planner_output_tokens,
+            self.costs.call_deadline_s,
+            AnswerSchema(asked.name, asked.schema) if asked.schema is not None else None,
+            prompt_version=asked.version,
+        )
+        key = answer_key(request)
+        async with self.access.reading() as connection:
+            kept = await answers.get(connection, self.access.scope, key)
+        if kept is not None:
+            answer = answer_from(kept)
+            self.meter.count(answer, of_pass, is_kept=True)
+            return answer
+        self.meter.check()
+        answer = await self.model.converse(request)
+        self.meter.count(answer, of_pass, is_kept=False)
+        await self._keep(key, answer, seen)
+        return answer
+
+    async def _keep(self, key: bytes, answer: ConverseAnswer, seen: set[str]) -> None:
+        scope, now = self.access.scope, self.now()
+        async with self.access.writing() as connection:
+            if answer.cost_usd:
+                await answers.spend(connection, scope, model_id=answer.model_id, cost_usd=answer.cost_usd, now=now)
+            known = await ledger.read(connection, scope, sorted(seen))
+            if any(entry.outcome is ledger.Outcome.GONE for entry in known.values()):
+                return  # forgotten while the model was thinking
+            content = answer_bytes(answer)
+            await answers.put(connection, scope, key, answer=content, memory_ids=seen, now=now)

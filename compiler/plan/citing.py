@@ -1,0 +1,51 @@
+"""Who may be cited in a batch. A source exists only where a planner cited that memory; nothing here ever adds one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from compiler.plan.batch import LeafBatch
+from compiler.plan.contract import Memory, Rejection, Source
+
+UNKNOWN_MEMORY = "unknown_memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Citable:
+    """The sources that a planner may cite, by memory id, with the memories whose whole text is at hand."""
+
+    sources: Mapping[str, Source]
+    memories: Mapping[str, Memory]
+
+    def cite(self, memory_ids: Iterable[str]) -> tuple[Source, ...]:
+        """Return the sources of the cited memories that may be cited, sorted; no citation, no source."""
+        return tuple(sorted({self.sources[one] for one in memory_ids if one in self.sources}))
+
+    def unknown(self, memory_ids: Iterable[str]) -> tuple[Rejection, ...]:
+        """Return a rejection for each cited memory that was not shown."""
+        return tuple(Rejection(UNKNOWN_MEMORY, one) for one in dict.fromkeys(memory_ids) if one not in self.sources)
+
+    def texts(self, memory_ids: Iterable[str]) -> tuple[Memory, ...]:
+        """Return the cited memories whose text is at hand, in order of time and id."""
+        found = {one: self.memories[one] for one in memory_ids if one in self.memories}
+        return tuple(sorted(found.values(), key=lambda memory: (memory.occurred_at, memory.memory_id)))
+
+
+def citable(batch: LeafBatch) -> Citable:
+    """Return what a planner that saw the batch may cite: its memories, and those that its mentions quote."""
+    quoted = {
+        sighting.source.memory_id: sighting.source for mention in batch.mentions for sighting in mention.sightings
+    }
+    memories = {memory.memory_id: memory for memory in (*batch.earlier, *batch.memories)}
+    return Citable({**quoted, **{one: source_of(memory) for one, memory in memories.items()}}, memories)
+
+
+def source_of(memory: Memory) -> Source:
+    """Return the memory as a source, with the hash of the text that was read."""
+    return Source(memory.memory_id, memory.text_hash)
+
+
+def united(standing: Iterable[Source], cited: Iterable[Source]) -> tuple[Source, ...]:
+    """Return both together, sorted: one source for a memory, with the newer hash where a memory is cited again."""
+    return tuple(sorted({source.memory_id: source for source in (*standing, *cited)}.values()))

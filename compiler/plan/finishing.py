@@ -1,0 +1,82 @@
+"""The last walls before the store: texts come into their places, wiki syntax goes, names become links, bad links go."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+
+from compiler.plan import text
+from compiler.plan.contract import (
+    CreatePage,
+    Decision,
+    Item,
+    PageKey,
+    RemoveSection,
+    Section,
+    WriteSection,
+    WriteSummary,
+)
+
+Bodies = Mapping[tuple[PageKey, str], str]
+
+SUMMARY = ""
+
+
+def references(decision: Decision, bodies: Bodies) -> text.References:
+    """Return the names and pages that the decision's texts and the written bodies refer to: what `finish` has to be told of."""
+    return text.references((*bodies.values(), *_texts(decision.items)))
+
+
+def finish(
+    decision: Decision, bodies: Bodies, known: Mapping[str, PageKey], existing: Collection[PageKey] = ()
+) -> tuple[Item, ...]:
+    """Return the decision's items with their final texts.
+
+    `bodies` are the written drafts by page and section slug ("" is a summary), `known` the pages by folded alias, `existing`
+    further pages that texts may link to. A draft without a body keeps what was proposed; one whose body is empty removes
+    its section. Finishing twice changes nothing.
+    """
+    made = {item.page.key for item in decision.items if isinstance(item, CreatePage)}
+    own = {
+        alias.key: item.page.key
+        for item in decision.items
+        if isinstance(item, CreatePage)
+        for alias in item.page.aliases
+    }
+    touched = {item.page for item in decision.items if isinstance(item, WriteSection | WriteSummary)}
+    names = {**own, **known}
+    pages = {*made, *touched, *known.values(), *existing}
+    return tuple(_finished(item, bodies, names, pages) for item in decision.items)
+
+
+def _finished(item: Item, bodies: Bodies, names: Mapping[str, PageKey], pages: Collection[PageKey]) -> Item:
+    if isinstance(item, WriteSection):
+        section = _section(item.page, item.section, bodies, names, pages)
+        return replace(item, section=section) if section.body_md else RemoveSection(item.page, section.slug)
+    if isinstance(item, WriteSummary):
+        return replace(item, summary=_summary(bodies.get((item.page, SUMMARY), item.summary)))
+    if isinstance(item, CreatePage):
+        sections = (_section(item.page.key, one, bodies, names, pages) for one in item.page.sections)
+        kept = tuple(section for section in sections if section.body_md)
+        return CreatePage(replace(item.page, sections=kept, summary=_summary(item.page.summary)))
+    return item
+
+
+def _section(
+    page: PageKey, section: Section, bodies: Bodies, names: Mapping[str, PageKey], pages: Collection[PageKey]
+) -> Section:
+    body = text.strip_wikilinks(bodies.get((page, section.slug), section.body_md)).strip()
+    linked = body if section.aggregation is not None and section.children else text.linkify(body, names, own=page)
+    return replace(section, body_md=text.drop_bad_links(linked, pages))
+
+
+def _summary(summary: str) -> str:
+    return text.one_line(text.drop_bad_links(text.strip_wikilinks(summary), ()))
+
+
+def _texts(items: tuple[Item, ...]) -> Iterator[str]:
+    for item in items:
+        if isinstance(item, WriteSection):
+            yield item.section.body_md
+        elif isinstance(item, CreatePage):
+            yield from (section.body_md for section in item.page.sections)

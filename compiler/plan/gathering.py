@@ -1,0 +1,37 @@
+"""What a decision is gathered in while it is being made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from compiler.plan.contract import Decision, Draft, Item, Rejection
+
+
+@dataclass(slots=True)
+class Gathering:
+    """Items, drafts, rejections and counters, in the order in which they come up."""
+
+    items: list[Item] = field(default_factory=list)
+    drafts: list[Draft] = field(default_factory=list)
+    rejections: list[Rejection] = field(default_factory=list)
+    counters: Counter[str] = field(default_factory=Counter)
+
+    def reject(self, reason: str, subject: str = "") -> None:
+        """Note something that is not taken."""
+        self.rejections.append(Rejection(reason, subject))
+
+    def count(self, key: str, by: int = 1) -> None:
+        """Add to a counter."""
+        self.counters[key] += by
+
+    def add(self, items: Iterable[Item]) -> None:
+        """Add items at the end."""
+        self.items.extend(items)
+
+    def decision(self) -> Decision:
+        """Return what was gathered; every rejection is counted by its reason too."""
+        reasons = Counter(f"rejected_{one.reason}" for one in self.rejections)
+        counters = dict(sorted((self.counters + reasons).items()))
+        return Decision(tuple(self.items), tuple(self.drafts), tuple(self.rejections), counters)

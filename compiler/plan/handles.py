@@ -1,0 +1,33 @@
+"""Short names for what a model is shown: P1 is a page, M1 a held name, R1 a memory. A model never sees an id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from compiler.plan.contract import PageKey
+
+NEW = "new:"
+
+_SHAPE = re.compile(r"\[?([PMR])0*(\d{1,6})\]?")
+
+
+@dataclass(frozen=True, slots=True)
+class Handles:
+    """What the handles of one prompt stand for. Two handles may stand for one memory: its parts."""
+
+    pages: Mapping[str, PageKey] = field(default_factory=dict)
+    mentions: Mapping[str, str] = field(default_factory=dict)
+    memories: Mapping[str, str] = field(default_factory=dict)
+
+
+def number(letter: str, values: Iterable[str]) -> dict[str, str]:
+    """Return the values by handle, in order: the letter and a number from 1."""
+    return {f"{letter}{at}": value for at, value in enumerate(values, 1)}
+
+
+def normal(handle: object) -> str:
+    """Return a handle as it was given out, of spellings like `[R07]` and ` r7 `; nothing for what is no handle."""
+    shape = _SHAPE.fullmatch(handle.strip().upper()) if isinstance(handle, str) else None
+    return f"{shape[1]}{shape[2]}" if shape else ""

@@ -1,0 +1,129 @@
+"""What a planner proposes: the arrays of its answer, as values. Nothing of it is trusted before `leaf` and `aggregation` decide.
+
+Memories are named by id and pages by key: who reads a model's answer has resolved its handles already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.plan.contract import PageKey, PageType
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedSection:
+    """A section's text with the memories it cites.
+
+    `is_verbatim` says that the text is lines taken from the cited memories: they are added to what stands, no writer is asked.
+    """
+
+    slug: str
+    heading: str
+    body_md: str
+    memory_ids: tuple[str, ...] = ()
+    is_verbatim: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedName:
+    """An alias or a tag, with the memories it was taken from."""
+
+    name: str
+    memory_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PageUpdate:
+    """Sections, names and tags for a page that is there. A summary is taken where the page has none."""
+
+    page: PageKey
+    sections: tuple[ProposedSection, ...] = ()
+    aliases: tuple[ProposedName, ...] = ()
+    tags: tuple[ProposedName, ...] = ()
+    summary: str = ""
+    memory_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewPage:
+    """A page to make. `memory_ids` prove its summary and nothing else; `slug` is used where the title gives none.
+
+    `city` is where it is, for a place whose memories say so: places of two cities are two places.
+    """
+
+    type: PageType
+    title: str
+    summary: str = ""
+    sections: tuple[ProposedSection, ...] = ()
+    aliases: tuple[ProposedName, ...] = ()
+    tags: tuple[ProposedName, ...] = ()
+    memory_ids: tuple[str, ...] = ()
+    slug: str = ""
+    city: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldName:
+    """A name that earns no page yet; `context` is prose around it."""
+
+    alias: str
+    suggested_type: PageType | None
+    context: str
+    memory_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MentionPromotion:
+    """A held name that earns its page now; `key` is the mention's folded name."""
+
+    key: str
+    page: NewPage
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedLink:
+    """A link between two pages that are there or are being made; `context` says why."""
+
+    source: PageKey
+    target: PageKey
+    context: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollup:
+    """A hub's section that lists `children`; without any it is prose, `body_md`."""
+
+    page: PageKey
+    section_slug: str
+    heading: str
+    children: tuple[PageKey, ...] = ()
+    body_md: str = ""
+    memory_ids: tuple[str, ...] = ()
+    observed_tags: tuple[str, ...] = ()
+    rationale: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SectionPromotion:
+    """A dense section that gets a page of its own; `parent_summary` and `highlights` are what stays in its place."""
+
+    page: PageKey
+    section_slug: str
+    new_page: NewPage
+    parent_summary: str
+    highlights: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A planner's whole answer. A leaf planner fills the first five, an aggregation planner the new pages (hubs) and the last."""
+
+    updates: tuple[PageUpdate, ...] = ()
+    new_pages: tuple[NewPage, ...] = ()
+    mentions: tuple[HeldName, ...] = ()
+    promotions: tuple[MentionPromotion, ...] = ()
+    links: tuple[ProposedLink, ...] = ()
+    rollups: tuple[Rollup, ...] = ()
+    section_promotions: tuple[SectionPromotion, ...] = ()

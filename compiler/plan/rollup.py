@@ -1,0 +1,27 @@
+"""A rollup's body: its children as a list of links, one line each, rendered the same way every time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from compiler.plan.contract import Page, PageKey
+from compiler.plan.text import escape, first_sentence, unescape
+
+
+def render(children: Iterable[Page]) -> str:
+    """Return a bullet for each child in the given order: its title as a link, then its summary's first sentence."""
+    return "\n".join(line(child) for child in children)
+
+
+def line(child: Page) -> str:
+    """Return a child's bullet."""
+    said = first_sentence(unescape(child.summary))
+    link = f"- [**{escape(child.title)}**]({child.key.path})"
+    return f"{link} — {escape(said)}" if said else link
+
+
+def stub(summary: str, highlights: Iterable[str], *, title: str, promoted: PageKey) -> str:
+    """Return what stays of a section that was promoted: its summary, highlights and where to read on."""
+    bullets = "\n".join(f"- {one.strip().removeprefix('-').strip()}" for one in highlights if one.strip(" -"))
+    parts = [summary.strip(), bullets, f"See: [{escape(title)}]({promoted.path})"]
+    return "\n\n".join(part for part in parts if part)

@@ -1,0 +1,88 @@
+"""The shapes of a model's answers, as JSON schemas: every property required, none other allowed, as strict outputs want it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+Schema = Mapping[str, Any]
+
+_TEXT: Final[Schema] = {"type": "string"}
+_TEXTS: Final[Schema] = {"type": "array", "items": _TEXT}
+_TYPE: Final[Schema] = {"type": "string", "enum": ["entity", "topic", "decision"]}
+
+
+def _object(**properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _array(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+_SECTION = _object(slug=_TEXT, heading=_TEXT, body_md=_TEXT, source_refs=_TEXTS)
+_NEW_PAGE = _object(
+    type=_TYPE,
+    slug=_TEXT,
+    title=_TEXT,
+    summary=_TEXT,
+    aliases=_TEXTS,
+    source_refs=_TEXTS,
+    sections=_array(_SECTION),
+)
+_PAGE_UPDATE = _object(
+    pageId=_TEXT,
+    sections=_array(_object(slug=_TEXT, heading=_TEXT, proposed_body_md=_TEXT, source_refs=_TEXTS)),
+    aliases=_TEXTS,
+)
+_MENTION = _object(
+    alias=_TEXT,
+    suggestedType={"anyOf": [_TYPE, {"type": "null"}]},
+    context=_TEXT,
+    source_ref=_TEXT,
+)
+_PROMOTION = _object(
+    mentionId=_TEXT,
+    reason=_TEXT,
+    type=_TYPE,
+    slug=_TEXT,
+    title=_TEXT,
+    summary=_TEXT,
+    aliases=_TEXTS,
+    source_refs=_TEXTS,
+    sections=_array(_SECTION),
+)
+_LINK = _object(fromType=_TYPE, fromSlug=_TEXT, toType=_TYPE, toSlug=_TEXT, context=_TEXT)
+_ROLLUP = _object(
+    pageId=_TEXT,
+    sectionSlug=_TEXT,
+    heading=_TEXT,
+    linked_page_slugs=_array(_object(type=_TYPE, slug=_TEXT)),
+    source_refs=_TEXTS,
+    observed_tags=_TEXTS,
+    rationale=_TEXT,
+)
+_SECTION_PROMOTION = _object(
+    pageId=_TEXT,
+    sectionSlug=_TEXT,
+    reason=_TEXT,
+    parentSummary=_TEXT,
+    topHighlights=_TEXTS,
+    newPage=_NEW_PAGE,
+)
+
+LEAF: Final[Schema] = _object(
+    pageUpdates=_array(_PAGE_UPDATE),
+    newPages=_array(_NEW_PAGE),
+    unresolvedMentions=_array(_MENTION),
+    promotions=_array(_PROMOTION),
+    pageLinks=_array(_LINK),
+    parentSectionUpdates=_array(_ROLLUP),
+    sectionPromotions=_array(_SECTION_PROMOTION),
+)
+AGGREGATION: Final[Schema] = _object(
+    parentSectionUpdates=_array(_ROLLUP),
+    sectionPromotions=_array(_SECTION_PROMOTION),
+    newPages=_array(_NEW_PAGE),
+    pageLinks=_array(_LINK),
+)

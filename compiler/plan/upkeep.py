@@ -1,0 +1,138 @@
+"""What an operator's act on a page comes to, as items: nothing that leads to a page stays when the page goes.
+
+Pages come in whole; items come out in the order in which they are applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from compiler.plan import rollup, text
+from compiler.plan.contract import (
+    Alias,
+    ArchivePage,
+    DeletePage,
+    Item,
+    Page,
+    PageKey,
+    PromotionStatus,
+    Section,
+    SetParent,
+    WriteAlias,
+    WriteSection,
+)
+from store.texts import fold
+
+
+class ActRefused(ValueError):
+    """The page or section does not allow this act; the error says why, and what to do instead."""
+
+    def __init__(self, subject: str, problem: str) -> None:
+        super().__init__(f"{subject}: {problem}")
+        self.subject = subject
+        self.problem = problem
+
+
+def name(page: Page, display: str, *, origin: str = "manual") -> tuple[Item, ...]:
+    """Return what gives a page a name. Raises ActRefused for a name of which nothing is left to compare by."""
+    key = fold(display)
+    if not key:
+        raise ActRefused("alias", "holds no letter or digit; send a name")
+    return (WriteAlias(page.key, Alias(key, " ".join(display.split()), origin)),)
+
+
+def archive(gone: Page, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:
+    """Return what takes a page out of sight. `around` are the active pages that lead to it, and all that their sections list."""
+    return (ArchivePage(gone.key), *unlink(gone.key, around))
+
+
+def delete(gone: Page, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:
+    """Return what deletes a page, once everything around it is free of it: also the pages that it promoted."""
+    orphans = [SetParent(page.key, None) for page in _sorted(around) if page.parent == gone.key]
+    own = [SetParent(gone.key, None)] if gone.parent is not None else []
+    return (*own, *orphans, *unlink(gone.key, around), DeletePage(gone.key))
+
+
+def unlink(gone: PageKey, around: Mapping[PageKey, Page]) -> Iterator[Item]:
+    """Yield sections without any way to a page: lists without it, its links as plain names, no promotion to it."""
+    for page in _sorted(around):
+        if page.key == gone or not page.is_active:
+            continue
+        for section in page.sections:
+            changed = _without(section, gone, around)
+            if changed != section:
+                yield WriteSection(page.key, changed)
+
+
+def suppress(page: Page, slug: str) -> tuple[Item, ...]:
+    """Return what keeps a section from being promoted. Raises ActRefused when it is no list of pages, or promoted already."""
+    section = _listing(page, slug)
+    assert section.aggregation is not None
+    if section.aggregation.promotion_status is PromotionStatus.PROMOTED:
+        raise ActRefused(slug, "has a page of its own already; take the promotion back instead")
+    suppressed = replace(section.aggregation, promotion_status=PromotionStatus.SUPPRESSED)
+    return (WriteSection(page.key, replace(section, aggregation=suppressed)),)
+
+
+def undo(page: Page, slug: str, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:
+    """Return what takes a promotion back. `around` holds the promoted page, what leads to it, and what the section lists.
+
+    Taking it back twice is once. Raises ActRefused when nothing was promoted.
+    """
+    section = _listing(page, slug)
+    assert section.aggregation is not None
+    promoted = section.aggregation.promoted_page
+    if promoted is None:
+        if section.aggregation.promotion_status is PromotionStatus.SUPPRESSED:
+            return ()
+        raise ActRefused(slug, "was not promoted; there is nothing to take back")
+    listed = [around[key] for key in (section.children or section.aggregation.linked_pages) if key in around]
+    again = replace(
+        section,
+        body_md=rollup.render(child for child in listed if child.is_active) or section.body_md,
+        aggregation=replace(section.aggregation, promotion_status=PromotionStatus.SUPPRESSED, promoted_page=None),
+    )
+    others = (item for item in unlink(promoted, around) if not _is_of(item, page.key, slug))
+    there = promoted in around
+    gone: tuple[Item, ...] = (SetParent(promoted, None), ArchivePage(promoted)) if there else ()
+    return (*gone, WriteSection(page.key, _without(again, promoted, around)), *others)
+
+
+def _is_of(item: Item, key: PageKey, slug: str) -> bool:
+    return isinstance(item, WriteSection) and item.page == key and item.section.slug == slug
+
+
+def _listing(page: Page, slug: str) -> Section:
+    if not page.is_active:
+        raise ActRefused(page.key.path, "is archived; the next compile that touches it brings it back")
+    section = next((one for one in page.sections if one.slug == slug), None)
+    if section is None:
+        raise ActRefused("section_slug", f"is no section of {page.key.path}; send one that it has")
+    if section.aggregation is None:
+        raise ActRefused(slug, "lists no pages, so it is never promoted")
+    return section
+
+
+def _without(section: Section, gone: PageKey, around: Mapping[PageKey, Page]) -> Section:
+    aggregation = section.aggregation
+    if aggregation is not None:
+        aggregation = replace(aggregation, linked_pages=tuple(key for key in aggregation.linked_pages if key != gone))
+        if aggregation.promoted_page == gone:
+            aggregation = replace(aggregation, promoted_page=None, promotion_status=PromotionStatus.SUPPRESSED)
+    children = tuple(key for key in section.children if key != gone)
+    body_md = section.body_md
+    if children != section.children and all(key in around for key in children) and _is_rendered(section, around):
+        body_md = rollup.render(around[key] for key in children)
+    known = set(text.references([body_md]).pages) - {gone}
+    return replace(section, body_md=text.drop_bad_links(body_md, known), children=children, aggregation=aggregation)
+
+
+def _is_rendered(section: Section, around: Mapping[PageKey, Page]) -> bool:
+    """Return whether the body is the list of the section's pages and nothing else."""
+    listed = section.aggregation
+    return listed is None or listed.promotion_status is not PromotionStatus.PROMOTED
+
+
+def _sorted(pages: Mapping[PageKey, Page]) -> Iterable[Page]:
+    return (pages[key] for key in sorted(pages))

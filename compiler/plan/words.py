@@ -1,0 +1,135 @@
+"""Words that are no names although they begin with a capital, folded: data only."""
+
+from __future__ import annotations
+
+from store.words import STOP_WORDS
+
+_CALENDAR = """
+monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun weekday
+weekend january february march april may june july august september october november december jan feb mar apr
+jun jul aug sep sept oct nov dec spring summer autumn fall winter today tomorrow yesterday tonight montag
+dienstag mittwoch donnerstag freitag samstag sonntag januar februar marz juni juli oktober dezember lunes martes
+miercoles jueves viernes sabado domingo enero febrero marzo abril mayo junio julio agosto septiembre octubre
+noviembre diciembre segunda terca quarta quinta sexta janeiro fevereiro marco maio junho julho setembro outubro
+novembro dezembro lundi mardi mercredi jeudi vendredi samedi dimanche janvier fevrier avril mai juin juillet
+aout septembre octobre decembre am pm
+"""
+_INTERJECTIONS = """
+hi hey hello hiya howdy yo greetings dear wow whoa ooh oh ah aha aww aw haha hahaha lol omg yay yep yeah yes yup
+nope no nah ok okay sure thanks thank thx ty congrats congratulations cheers bye goodbye goodnight morning
+evening afternoon welcome sorry please absolutely totally definitely exactly indeed agreed right great good nice
+cool awesome amazing fantastic wonderful lovely beautiful perfect excellent brilliant sweet super incredible
+impressive gorgeous stunning glad happy sad true fun well hmm hm um uh gosh geez jeez damn darn ugh oof ouch
+phew hooray bravo yum mmm hear man dude girl bro sis hola ola bom boa obrigado obrigada gracias danke hallo
+bonjour merci ciao salut
+"""
+_OPENERS = """
+i im ive id ill me my mine myself you your yours youre youve we were weve our ours us he hes his him she shes
+her hers it its they theyre their theirs them this that thats these those there theres here heres who whos whose
+what whats which when where wheres why how hows if then than though although because since while until unless as
+at by for from in into of off on onto out over to under up with without within and or but so nor yet also too
+just only even still already again ever never always often sometimes usually maybe perhaps probably possibly
+actually basically honestly hopefully luckily fortunately unfortunately sadly finally eventually recently lately
+currently meanwhile anyway besides however therefore otherwise instead plus later soon once before after during
+about above across against along among around behind below beneath between beyond despite down except inside
+like near outside past per through throughout toward towards upon via a an the some any every each all both few
+many much more most other others another such same several one two three four five six seven eight nine ten
+first second third last next new old big small long short high low best am is are was be been being have has had
+having do does did doing done dont doesnt didnt will would wont wouldnt can could cant couldnt shall should
+shouldnt may might must let lets get gets got getting go goes going gone went come came coming make made making
+take took taking taken see saw seen seeing say said says saying tell told think thought know knew known want
+wanted need needed try tried trying use used using find found give gave keep kept look looked looking looks
+sound sounds feel felt feels feeling seem seems hear heard remember remind reminds love loved loving liked enjoy
+enjoyed hope hoping wish wait believe guess bet mean means meant ask asked work worked working play played
+playing start started stop stopped help helped show showed call called meet met talk talked spend spent bring
+brought buy bought eat ate drink drank read reading write wrote watch watched learn learned live lived move
+moved run ran walk walked stay stayed leave left put set turn turned visit visited check checked plan planned
+planning win won lose lost pay paid send sent join joined share shared sharing moved booked ordered added
+visiting having nothing something anything everything someone anyone everyone nobody everybody somebody people
+person thing things stuff way time times day night days nights week weeks month months year years life world
+home house work job school family friend friends mom dad mum mother father sister brother son daughter kid kids
+baby wife husband grandma grandpa aunt uncle cousin guys folks photo photos picture pictures pic pics image
+video question answer note notes update reminder todo idea yes no not nor none neither either whether whatever
+whenever wherever whoever image shared caption speaker user assistant system human agent summary context memory
+true false null none unknown taking making keeping losing finding seeing hearing getting being knowing talking
+looking thinking trying working mr mrs ms dr prof sir madam rent lunch dinner breakfast coffee
+"""
+
+_PEOPLES = """
+american british english scottish welsh irish canadian mexican brazilian argentine argentinian chilean colombian peruvian cuban
+french german austrian swiss italian spanish portuguese catalan basque dutch belgian danish norwegian swedish finnish icelandic
+polish czech slovak hungarian romanian bulgarian greek turkish croatian serbian ukrainian russian japanese chinese korean thai
+vietnamese indonesian malaysian filipino indian pakistani nepali australian african asian european latin arabic hebrew persian
+iranian israeli egyptian moroccan nigerian kenyan ethiopian jewish christian catholic muslim buddhist hindu western eastern
+deutsch portugues espanol ingles francais utc gmt tv pc ai faq diy asap rip ceo phd url pdf
+"""
+_FIRST_PERSON = """
+i im ive id ill me my mine myself we were weve wed well us our ours ourselves
+ich mich mir mein meine meinen meinem wir uns unser unsere eu me mim meu minha meus minhas nos nosso nossa yo mi mis conmigo
+nosotros nuestro nuestra je moi mon ma mes nous notre nos io mio mia noi nostro ik mij mijn wij ons onze
+"""
+_VENUES = """
+a an and at by co company da de del di el in inc la le les los ltd of on the und y restaurant restaurants
+ristorante restaurante cafe caffe coffee house bar bars grill grille grills bistro brasserie kitchen diner
+eatery cuisine cuisines food foods bakery deli delicatessen pizza pizzeria sushi ramen noodle noodles taqueria
+tacos trattoria osteria tavern taverna pub brewery brewing brewpub winery wine wines lounge club steakhouse
+steak seafood bbq barbecue barbeque buffet tea teahouse room rotisserie cantina chophouse roadhouse gastropub
+creamery donuts juice izakaya american asian chinese japanese thai indian mexican italian french korean
+vietnamese greek turkish spanish mediterranean persian peruvian malaysian ethiopian burmese nepalese himalayan
+cantonese szechuan sichuan hunan halal vegetarian vegan authentic fine fresh original famous hotel hotels inn
+inns suites suite motel motels resort resorts spa lodge hostel residence residences apartments apartment luxury
+collection hilton marriott hyatt wyndham sheraton doubletree ihg store stores shop shops market center centre
+clinic dental dentistry salon studio spa gym fitness gallery museum dr md dds dmd
+"""
+
+FIRST_PERSON = frozenset(_FIRST_PERSON.split())
+SECOND_PERSON = frozenset(
+    [
+        "you",
+        "your",
+        "yours",
+        "youre",
+        "youve",
+        "yourself",
+        "du",
+        "dein",
+        "deine",
+        "voce",
+        "seu",
+        "sua",
+        "tu",
+        "tus",
+        "toi",
+        "vous",
+        "votre",
+    ]
+)
+INTERJECTIONS = frozenset(_INTERJECTIONS.split())
+GENERIC = frozenset(_VENUES.split())
+INSERTED = frozenset(["and", "by", "hotel", "hotels", "inn", "of", "suites", "the"])
+ALWAYS_CAPITAL = frozenset((_CALENDAR + " i im ive id ill mr mrs ms dr prof sir madam ok omg lol").split())
+CONNECTORS = frozenset(
+    [
+        "of",
+        "the",
+        "de",
+        "da",
+        "do",
+        "dos",
+        "das",
+        "del",
+        "della",
+        "di",
+        "du",
+        "des",
+        "la",
+        "le",
+        "van",
+        "von",
+        "der",
+        "den",
+        "&",
+        "y",
+    ]
+)
+NO_NAMES = frozenset((_CALENDAR + _INTERJECTIONS + _OPENERS + _PEOPLES).split()) | STOP_WORDS

@@ -1,0 +1,234 @@
+"""The log replayed aside: every batch planned and applied again over an empty wiki, and the two wikis compared.
+
+It happens inside one transaction under an owner that does not exist, and is taken back at the end. Kept answers stand for the
+models; a batch with a memory that was edited or forgotten since can't be replayed as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import UUID, uuid5
+
+from compiler import aggregation, apply, leaf, upkeep
+from compiler.access import Access, AsideAccess, PooledAccess
+from compiler.compilation import Engine
+from compiler.leaf import Planned, Workshop
+from compiler.plan import codec
+from compiler.plan.contract import Memory
+from compiler.run import Frozen, Run
+from compiler.settings import Caps
+from compiler.snapshot import differences, snapshot
+from compiler.substrates import Listing, MemorySubstrate, Reading, content_hash
+from compiler.upkeep import ResetMode
+from store import batches, scopes
+from store.batches import Batch, BatchKind
+from store.jobs import Job, JobOptions, JobStatus, Trigger
+from store.ledger import Outcome
+from store.postgres import Pool, Role, scoped
+from store.queries import Connection
+from store.scope import Scope
+from store.scopes import Lease
+
+_ASIDE = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a07")
+_AT_ONCE = 1000
+_PLENTY = 1_000_000_000
+_UNCAPPED = Caps(_PLENTY, _PLENTY, _PLENTY, _PLENTY, _PLENTY)
+
+
+class _Taken(Exception):
+    """Ends the transaction of a replay: nothing of it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay found: how many batches and pages, where the wikis differ, how many batches could not be replayed as they
+    were, and how many calls it took."""
+
+    batches: int = 0
+    pages: int = 0
+    differences: tuple[str, ...] = ()
+    unreplayable: int = 0
+    model_calls: int = 0
+
+    @property
+    def is_identical(self) -> bool:
+        """Return whether the rebuilt wiki has the same bytes."""
+        return not self.differences
+
+
+async def replay(engine: Engine, pool: Pool, scope: Scope) -> Replayed:
+    """Return what a replay of the scope's whole log found."""
+    log = await _log(pool, scope)
+    async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
+        expected = await snapshot(connection, scope)
+    aside = Scope(scope.tenant_id, uuid5(_ASIDE, str(scope.owner_id)))
+    uncapped = replace(_UNCAPPED, max_aggregation_pages=engine.settings.caps.max_aggregation_pages)
+    bounds = replace(engine.settings, caps=uncapped)
+    found = Replayed()
+    with suppress(_Taken):
+        async with scoped(pool, aside, role=Role.WORKER) as connection:
+            rebound = replace(engine, settings=bounds, substrate=_OfOrigin(engine.substrate, scope))
+            replaying = _Replay(rebound, PooledAccess(pool, scope), aside, connection)
+            await replaying.begin()
+            for batch in log:
+                await replaying.take(batch)
+            rebuilt = await snapshot(connection, aside)
+            found = Replayed(
+                len(log),
+                sum(name.startswith("page ") for name in expected),
+                differences(expected, rebuilt),
+                replaying.unreplayable,
+                replaying.model_calls,
+            )
+            raise _Taken
+    return found
+
+
+async def _log(pool: Pool, scope: Scope) -> list[Batch]:
+    log: list[Batch] = []
+    while True:
+        async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
+            page = await batches.log(connection, scope, after=log[-1].batch_seq if log else 0, limit=_AT_ONCE)
+        log += page
+        if len(page) < _AT_ONCE:
+            return log
+
+
+class _OfOrigin:
+    """The memories of the scope that is replayed, whoever is asked about."""
+
+    def __init__(self, substrate: MemorySubstrate, origin: Scope) -> None:
+        self._substrate = substrate
+        self._origin = origin
+
+    def resume(self, cursor: str) -> str:
+        return self._substrate.resume(cursor)
+
+    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
+        return await self._substrate.changed_after(self._origin, cursor, limit=limit)
+
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
+        return await self._substrate.fetch(self._origin, memory_ids)
+
+    async def listing(self, scope: Scope) -> Listing:
+        return await self._substrate.listing(self._origin)
+
+
+@dataclass(slots=True)
+class _Replay:
+    engine: Engine
+    origin: Access
+    aside: Scope
+    connection: Connection
+    unreplayable: int = 0
+    model_calls: int = 0
+    runs: dict[tuple[UUID | None, str], Run] = field(default_factory=dict)
+    read: dict[UUID | None, list[Memory]] = field(default_factory=dict)
+
+    async def begin(self) -> None:
+        """Make the scope's row aside, and hold it."""
+        now = self.engine.now()
+        await scopes.lock(self.connection, self.aside, now=now)
+        await scopes.claim(self.connection, self.aside, Lease("replay", _PLENTY / 1e6), now=now)
+
+    async def take(self, batch: Batch) -> None:
+        """Do again what a batch did."""
+        if batch.kind is BatchKind.OPERATOR:
+            await self._act(batch)
+        elif batch.kind is BatchKind.RESET:
+            await upkeep.reset(self.connection, self.aside, mode=ResetMode.POLITE, now=self.engine.now())
+        else:
+            await self._pass(batch)
+
+    async def _act(self, batch: Batch) -> None:
+        if batch.items is None:
+            self.unreplayable += 1
+            return
+        await apply.apply_items(self.connection, self.aside, codec.load(batch.items), now=self.engine.now())
+
+    async def _pass(self, batch: Batch) -> None:
+        run = await self._run(batch)
+        row = await scopes.read(self.connection, self.aside)
+        assert row is not None, "the scope's row was made at the beginning"
+        run.row = row
+        run.figures["pages_created"] = run.figures["sections_rewritten"] = 0
+        memories = await self._memories(batch)
+        planned = await self._planned(batch, run, memories)
+        spent = run.spending.take()
+        self.model_calls += sum(int(count) for name, count in spent.items() if name.endswith("_calls"))
+        if planned is not None:
+            entries = tuple(entry for entry in batch.entries if entry.outcome is not Outcome.GONE)
+            await run.commit(planned, Frozen(batch.kind, batch.cursor_to, batch.read_through, entries))
+
+    async def _planned(self, batch: Batch, run: Run, memories: Sequence[Memory]) -> Planned | None:
+        access, options = AsideAccess(self.connection, self.aside), batch.options
+        if batch.kind is BatchKind.STALE:
+            changed, gone = frozenset(options.get("changed", ())), frozenset(options.get("gone", ()))
+            return await leaf.plan_stale(access, run.workshop, changed=changed, gone=gone)
+        if batch.kind is BatchKind.AGGREGATION:
+            every = tuple({one.memory_id: one for one in self.read.get(batch.job_id, [])}.values())
+            if options.get("links"):
+                return await leaf.plan_links(access, every)
+            since = run.row.aggregated_revision
+            return await aggregation.plan_aggregation(access, run.workshop, every, since=since)
+        self.read.setdefault(batch.job_id, []).extend(memories)
+        kept = {entry.memory_id for entry in batch.entries if entry.outcome is Outcome.APPLIED}
+        asked = tuple(UUID(one) for one in options.get("mention_ids", ()))
+        shown = tuple(memory for memory in memories if memory.memory_id in kept)
+        if not shown and not asked:
+            return Planned()
+        is_linking = bool(options.get("is_linking", True))
+        return await leaf.plan_leaf(access, run.workshop, shown, mention_ids=asked, is_linking=is_linking)
+
+    async def _memories(self, batch: Batch) -> list[Memory]:
+        """Return the batch's memories as they are now; the batch counts when one is not as it was."""
+        if batch.kind is not BatchKind.LEAF or not batch.memory_ids:
+            self.unreplayable += batch.kind is BatchKind.STALE
+            return []
+        found = await self.engine.substrate.fetch(self.origin.scope, batch.memory_ids)
+        memories = [found[memory_id] for memory_id in batch.memory_ids if memory_id in found]
+        hashes = tuple(content_hash(memory).hex() for memory in memories)
+        self.unreplayable += hashes != batch.content_hashes
+        return memories
+
+    async def _run(self, batch: Batch) -> Run:
+        """Return the run that stands for the batch's job, with the planner that it had."""
+        place = (batch.job_id, str(batch.options.get("model_id", "")))
+        if place not in self.runs:
+            job = _job(place[1], batch.job_id, self.engine.now())
+            hand = await self.engine.hand_for(self.origin, job)
+            workshop = Workshop(
+                hand.planner,
+                self.engine.substrate,
+                self.engine.settings,
+                self.engine.count_tokens,
+                self.engine.gazetteer,
+            )
+            row = await scopes.read(self.connection, self.aside)
+            assert row is not None, "the scope's row was made at the beginning"
+            access = AsideAccess(self.connection, self.aside)
+            self.runs[place] = Run(access, job, row, workshop, self.engine.now, hand.spending)
+        return self.runs[place]
+
+
+def _job(model_id: str, job_id: UUID | None, now: datetime) -> Job:
+    return Job(
+        job_id or UUID(int=0),
+        JobStatus.RUNNING,
+        Trigger.ADMIN,
+        0,
+        JobOptions(model_id=model_id),
+        {},
+        "",
+        None,
+        0,
+        0,
+        False,
+        now,
+        now,
+        None,
+        None,
+    )

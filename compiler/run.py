@@ -1,0 +1,248 @@
+"""A job as it runs: its place in the log, storing a plan, and applying it with the cursor in one transaction.
+
+A plan is stored before it is applied and applied only upon what it was planned for. What stands in the metrics was committed
+together with the rows that it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from compiler import apply, metrics
+from compiler.access import Access
+from compiler.errors import JobCancelled, LeaseLost, PlanSuperseded
+from compiler.folding import Limits
+from compiler.leaf import Planned, Workshop
+from compiler.plan import codec
+from compiler.plan.contract import Item, Rejection
+from compiler.settings import CompileSettings
+from store import batches, jobs, ledger, scopes
+from store.batches import Batch, BatchKind
+from store.jobs import Job, Trigger
+from store.ledger import Entry, Outcome
+from store.queries import Connection
+from store.scopes import ScopeRow, Stand
+
+
+class Spending(Protocol):
+    """What a job's calls cost so far: figures to add to its metrics, taken once."""
+
+    def take(self) -> dict[str, Any]:
+        """Return the figures since the last time."""
+
+
+class NothingSpent:
+    """The spending of a planner that costs nothing."""
+
+    def take(self) -> dict[str, Any]:
+        """Return no figures."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """What a batch reads, frozen before planning: the borders and the ledger's rows to come."""
+
+    kind: BatchKind
+    cursor_to: str
+    read_through: int
+    entries: tuple[Entry, ...] = ()
+
+
+@dataclass(slots=True)
+class Run:
+    """One claim of one job. `row` is the scope's row as this worker last saw it, `figures` the job's metrics."""
+
+    access: Access
+    job: Job
+    row: ScopeRow
+    workshop: Workshop
+    now: Callable[[], datetime]
+    spending: Spending = field(default_factory=NothingSpent)
+    checkpoint: Callable[[str], None] = lambda place: None
+    figures: dict[str, Any] = field(default_factory=metrics.empty)
+    is_capped: bool = False
+
+    @property
+    def settings(self) -> CompileSettings:
+        """The bounds of this job."""
+        return self.workshop.settings
+
+    @property
+    def stand(self) -> Stand:
+        """What a plan made now is made upon."""
+        return Stand(self.row.fence, self.row.cursor, self.row.wiki_revision)
+
+    def records_left(self) -> int:
+        """Return how many memories the job may still read."""
+        caps = self.settings.caps
+        is_import = self.job.trigger is Trigger.BOOTSTRAP_IMPORT
+        most = caps.max_records_per_bootstrap_job if is_import else caps.max_records_per_job
+        return max(0, most - int(self.figures["records_read"]))
+
+    def cap(self, name: str) -> None:
+        """Note the cap that ends the job."""
+        self.is_capped = True
+        self.figures["cap_hit"] = name
+
+    async def commit(self, planned: Planned, frozen: Frozen) -> None:
+        """Store a plan, then apply it. Raises LeaseLost, PlanSuperseded, JobCancelled."""
+        batch = await self._store(planned, frozen)
+        self.checkpoint("stored")
+        await self.apply(batch, planned.items)
+
+    async def _store(self, planned: Planned, frozen: Frozen) -> Batch:
+        stand = self.stand
+        self._take_spending()
+        async with self.access.writing() as connection:
+            row = await scopes.hold(connection, self.access.scope, stand.fence)
+            if row is None:
+                raise LeaseLost
+            if (row.cursor, row.wiki_revision) != (stand.cursor, stand.revision):
+                self.row = row
+                raise PlanSuperseded
+            sequence = await scopes.next_batch_seq(connection, self.access.scope, now=self.now())
+            batch = self._batch(sequence, planned, frozen)
+            await batches.store(connection, self.access.scope, batch, now=self.now())
+            await self._record(connection, self.figures)
+        return batch
+
+    def _batch(self, sequence: int, planned: Planned, frozen: Frozen) -> Batch:
+        return Batch(
+            sequence,
+            frozen.kind,
+            self.job.job_id,
+            self.row.wiki_revision,
+            self.row.cursor,
+            max(frozen.cursor_to, self.row.cursor),
+            frozen.read_through,
+            tuple(entry.memory_id for entry in frozen.entries),
+            tuple(entry.content_hash.hex() for entry in frozen.entries),
+            tuple(sorted(planned.seen_memory_ids)),
+            codec.dump(planned.items),
+            entries=frozen.entries,
+            counters=figures_of(planned, frozen.entries),
+            options={"model_id": self.job.options.model_id, **planned.options},
+        )
+
+    async def apply(self, batch: Batch, planned: Sequence[Item] | None = None) -> None:
+        """Apply a stored plan as far as the caps allow, with cursor, ledger and counters, all or nothing.
+
+        `planned` saves reading the items again where they are at hand. Raises LeaseLost, PlanSuperseded when the wiki moved on,
+        JobCancelled after a commit.
+        """
+        items = codec.load((batch.items or ())[batch.items_applied :]) if planned is None else planned
+        scope, now = self.access.scope, self.now()
+        stand = Stand(self.row.fence, batch.cursor_from, batch.revision)
+        async with self.access.writing() as connection:
+            row = await scopes.open_apply(connection, scope, stand, now=now)
+            if row is None:
+                await self._refused(connection)
+            assert row is not None
+            self.checkpoint("opened")
+            stamp = (row.wiki_revision, now)
+            await ledger.write(connection, scope, batch.entries, now=now)
+            applied = await apply.write(connection, scope, items, limits=self._limits(), stamp=stamp)
+            self.checkpoint("written")
+            is_whole = applied.taken == len(items)
+            row = await self._finish(connection, batch, row, items_taken=applied.taken, is_whole=is_whole)
+            figures = self._with(batch, applied.counters)
+            asked_to_stop = await self._record(connection, figures)
+            self.checkpoint("before_commit")
+        self.row, self.figures = row, figures
+        self.checkpoint("applied")
+        if applied.cap:
+            self.cap(applied.cap)
+        if asked_to_stop:
+            raise JobCancelled
+
+    async def _finish(
+        self, connection: Connection, batch: Batch, row: ScopeRow, *, items_taken: int, is_whole: bool
+    ) -> ScopeRow:
+        scope = self.access.scope
+        if not is_whole:
+            taken = batch.items_applied + items_taken
+            await batches.keep_rest(connection, scope, batch.batch_seq, items_applied=taken, revision=row.wiki_revision)
+            unread = [one.memory_id for one in batch.entries if one.outcome is not Outcome.GONE]
+            await ledger.drop(connection, scope, unread)
+            return row
+        await batches.finish(connection, scope, batch.batch_seq, now=self.now())
+        gone = [entry.memory_id for entry in batch.entries if entry.outcome is Outcome.GONE]
+        await ledger.drop(connection, scope, gone)
+        if batch.kind is BatchKind.AGGREGATION:
+            await scopes.mark_aggregated(connection, scope)
+        return await scopes.reach(connection, scope, cursor=batch.cursor_to, read_through=batch.read_through)
+
+    async def _refused(self, connection: Connection) -> None:
+        row = await scopes.hold(connection, self.access.scope, self.row.fence)
+        if row is None:
+            raise LeaseLost
+        self.row = row
+        raise PlanSuperseded
+
+    def _limits(self) -> Limits:
+        caps = self.settings.caps
+        return Limits(
+            caps.max_new_pages_per_job - int(self.figures["pages_created"]),
+            caps.max_sections_rewritten_per_job - int(self.figures["sections_rewritten"]),
+        )
+
+    def _with(self, batch: Batch, counters: Mapping[str, int]) -> dict[str, Any]:
+        """Return the metrics with a batch's figures: what its plan counted once, what was written each time."""
+        figures = metrics.merged(self.figures, batch.counters) if not batch.items_applied else dict(self.figures)
+        written = dict(counters)
+        written["pages_updated"] = written.get("pages_written", 0) - written.get("pages_created", 0)
+        metrics.add(figures, written)
+        if batch.kind is BatchKind.AGGREGATION:
+            figures["aggregation_done"] = True
+        return figures
+
+    def _take_spending(self) -> None:
+        self.figures = metrics.merged(self.figures, self.spending.take())
+
+    async def _record(self, connection: Connection, figures: Mapping[str, Any]) -> bool:
+        return await jobs.record(connection, self.access.scope, self.job.job_id, figures)
+
+    async def superseded(self) -> None:
+        """Throw the stored plan away; the next is made upon what stands now."""
+        self.figures["plans_superseded"] += 1
+        async with self.access.writing() as connection:
+            row = await scopes.hold(connection, self.access.scope, self.row.fence)
+            if row is None:
+                raise LeaseLost
+            await batches.discard(connection, self.access.scope)
+            self.row = row
+
+
+def figures_of(planned: Planned, entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return what a plan adds to its job's metrics once it is applied."""
+    figures: dict[str, Any] = {**planned.counters, "batches": 1}
+    if planned.funnel:
+        figures["funnel"] = dict(planned.funnel)
+    _count_reasons(figures, planned.rejections)
+    for entry in entries:
+        figures["records_read"] = figures.get("records_read", 0) + (entry.outcome is not Outcome.GONE)
+        if entry.outcome in (Outcome.FILTERED, Outcome.QUARANTINED):
+            name = entry.outcome.value
+            figures[f"records_{name}"] = figures.get(f"records_{name}", 0) + 1
+            metrics.add_under(figures, name, {entry.reason: 1})
+    return figures
+
+
+def _count_reasons(figures: dict[str, Any], rejections: Sequence[Rejection]) -> None:
+    if rejections:
+        metrics.add_rejections(figures, rejections)
+
+
+def entry_of(entry: Entry, *, outcome: Outcome, reason: str = "") -> Entry:
+    """Return the ledger's row with another outcome."""
+    return replace(entry, outcome=outcome, reason=reason)
+
+
+def mention_uuids(job: Job) -> tuple[UUID, ...]:
+    """Return the held names that the job was asked to look at."""
+    return tuple(UUID(one) for one in job.options.mention_ids)

@@ -1,0 +1,77 @@
+"""How much a compile may do and spend: values with their defaults. Nothing here reads an environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from models.language import DEFAULT_MODEL_ID
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """Where a job stops and its continuation goes on."""
+
+    record_page_size: int = 50
+    max_records_per_job: int = 500
+    max_records_per_bootstrap_job: int = 1000
+    max_new_pages_per_job: int = 25
+    max_sections_rewritten_per_job: int = 100
+    max_aggregation_pages: int = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What the environment says; a tenant's own flags go before it."""
+
+    aggregation_pass_enabled: bool = True
+    deterministic_linking_enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Ceilings in US dollars, checked before each call; None sets none. Output caps in tokens, deadlines in seconds."""
+
+    per_job_usd: float | None = 5.0
+    per_tenant_day_usd: float | None = 50.0
+    planner_output_tokens: int = 24_000
+    section_output_tokens: int = 2_000
+    call_deadline_s: float = 240.0
+    writers_at_once: int = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """How much of the wiki a batch is shown, and how many characters of memories stand in one prompt."""
+
+    candidate_budget_tokens: int = 12_000
+    max_candidates: int = 80
+    max_mentions: int = 60
+    top_hubs: int = 10
+    likeness: float = 0.4
+    max_memory_chars: int = 120_000
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """When a job is given up, how long a scope is held, and what a sweep may not do alone."""
+
+    lease_s: float = 60.0
+    max_attempts: int = 5
+    retry_delay_s: float = 30.0
+    throttled_delay_s: float = 60.0
+    crashes_before_halving: int = 3
+    archive_share_needing_word: float = 0.2
+    archive_pages_needing_word: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class CompileSettings:
+    """Everything a compile is told. `model_id` is the default model's; `uses_model` False plans without any."""
+
+    caps: Caps = field(default_factory=Caps)
+    flags: Flags = field(default_factory=Flags)
+    costs: Costs = field(default_factory=Costs)
+    sight: Sight = field(default_factory=Sight)
+    patience: Patience = field(default_factory=Patience)
+    model_id: str = DEFAULT_MODEL_ID
+    uses_model: bool = False

@@ -1,0 +1,74 @@
+"""The wiki as markdown files with front matter, one a page, that other programs can open.
+
+Pure but for reading. Links between pages become links between files; front matter is YAML whose values are JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
+
+from store import browse
+from store.browse import PageRow, PageWhole
+from store.queries import Connection
+from store.scope import Scope
+
+_LINK = re.compile(r"\]\(/wiki/([a-z]+)/([^)\s]+)\)")
+_PAGES_AT_ONCE = 50
+
+Reading = Callable[[], AbstractAsyncContextManager[Connection]]
+
+
+def path_of(page: PageRow) -> str:
+    """Return where a page's file lies: TYPE/SLUG.md."""
+    return f"{page.type}/{page.slug}.md"
+
+
+def markdown(found: PageWhole, parent: PageRow | None) -> str:
+    """Return a page's file: what is known of it between lines of three dashes, then title, summary and sections."""
+    sources = sorted({one.memory_id for section in found.sections for one in section.sources})
+    sources = sorted({*sources, *(one.memory_id for one in found.other_sources)})
+    facts = {
+        "title": found.page.title,
+        "type": found.page.type,
+        "slug": found.page.slug,
+        "summary": found.page.summary,
+        "aliases": [one.display for one in found.aliases],
+        "tags": list(found.page.tags),
+        "parent": f"{parent.type}/{parent.slug}" if parent else None,
+        "hubness": found.page.hubness_score,
+        "compiled": found.page.last_compiled_at.isoformat(),
+        "sources": sources,
+        "sections": {one.slug: [source.memory_id for source in one.sources] for one in found.sections},
+    }
+    front = "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items())
+    bodies = [f"## {one.heading}\n\n{_LINK.sub(_to_file, one.body_md)}" for one in found.sections]
+    parts = [f"# {found.page.title}", found.page.summary, *bodies]
+    text = "\n\n".join(part for part in parts if part)
+    return f"---\n{front}\n---\n\n{text}\n"
+
+
+async def files(reading: Reading, scope: Scope) -> AsyncGenerator[tuple[PageRow, str]]:
+    """Yield every active page with its file's text, by type and slug; `reading` gives a transaction for some at a time."""
+    after: tuple[str, str] | None = None
+    while True:
+        async with reading() as connection:
+            pages = await browse.pages_by_name(connection, scope, status="active", after=after, limit=_PAGES_AT_ONCE)
+            texts = [(page, await _file(connection, scope, page)) for page in pages]
+        for one in texts:
+            yield one
+        if len(pages) < _PAGES_AT_ONCE:
+            return
+        after = (pages[-1].type, pages[-1].slug)
+
+
+async def _file(connection: Connection, scope: Scope, page: PageRow) -> str:
+    found = await browse.whole(connection, scope, page)
+    parent = await browse.page(connection, scope, page.parent_page_id) if page.parent_page_id else None
+    return markdown(found, parent)
+
+
+def _to_file(found: re.Match[str]) -> str:
+    return f"](../{found[1]}/{found[2]}.md)"

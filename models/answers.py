@@ -1,0 +1,22 @@
+"""An answer as bytes, to be kept: what is paid for is not paid for twice.
+
+Whose it is and which memories it saw stand beside it in the store, under `models.language.answer_key`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+from models.language import ConverseAnswer, TokenUsage
+
+
+def answer_bytes(answer: ConverseAnswer) -> bytes:
+    """Return an answer as JSON."""
+    return json.dumps(asdict(answer)).encode()
+
+
+def answer_from(content: bytes) -> ConverseAnswer:
+    """Return the answer that `answer_bytes` wrote."""
+    fields = json.loads(content)
+    return ConverseAnswer(**fields | {"usage": TokenUsage(**fields["usage"])})

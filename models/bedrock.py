@@ -1,0 +1,112 @@
+"""Language models on Amazon Bedrock, by the Converse API.
+
+Only its format is here: a question into Converse's request, its response into a reply. Every model of Bedrock takes this one
+format, but not each takes every field of it; see `models/manner.py`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from models.bedrock_runtime import BedrockConfig, BedrockRuntime
+from models.catalog import CATALOG, Catalog
+from models.errors import ModelUnavailable
+from models.language import AnswerSchema, TokenUsage
+from models.manner import Form, Question
+from models.provider import Patience
+from models.remote import Ending, RemoteModel, Reply
+from models.structured import kept_text
+
+_ENDINGS: Final = {
+    "max_tokens": Ending.CUT,
+    "model_context_window_exceeded": Ending.CUT,
+    "guardrail_intervened": Ending.REFUSED,
+    "content_filtered": Ending.REFUSED,
+    "malformed_model_output": Ending.MALFORMED,
+    "malformed_tool_use": Ending.MALFORMED,
+}
+
+
+def bedrock_model(
+    config: BedrockConfig, *, catalog: Catalog = CATALOG, patience: Patience | None = None
+) -> RemoteModel:
+    """Return a LanguageModel on Bedrock, to be used in one event loop and closed. Raises InvalidRequest."""
+    return RemoteModel(BedrockWire(BedrockRuntime(config)), catalog=catalog, patience=patience)
+
+
+class BedrockWire:
+    """Speaks Converse."""
+
+    name = "bedrock"
+
+    def __init__(self, runtime: BedrockRuntime) -> None:
+        self._runtime = runtime
+
+    async def ask(self, question: Question, timeout_s: float) -> Reply:
+        """Return the reply to one question, asked once. Raises a ProviderError.
+
+        Who waits gives up by itself: the SDK has one time limit a client, none a call.
+        """
+        return converse_reply(await self._runtime.call("converse", converse_parameters(question)))
+
+    async def close(self) -> None:
+        """Give back the connections."""
+        await self._runtime.close()
+
+
+def converse_parameters(question: Question) -> dict[str, Any]:
+    """Return the parameters of Converse for a question."""
+    request, schema = question.request, question.schema
+    inference: dict[str, Any] = {"maxTokens": question.max_output_tokens}
+    if question.manner.has_temperature:
+        inference["temperature"] = request.temperature
+    parameters: dict[str, Any] = {
+        "modelId": request.model_id,
+        "messages": [{"role": "user", "content": [{"text": kept_text(request.user)}]}],
+        "inferenceConfig": inference,
+    }
+    if question.system:
+        parameters["system"] = [{"text": kept_text(question.system)}]
+    if schema is None:
+        return parameters
+    return parameters | (_as_tool(schema) if question.manner.form is Form.TOOL else _as_output(schema))
+
+
+def converse_reply(response: Mapping[str, Any]) -> Reply:
+    """Return the reply in a Converse response. Raises ModelUnavailable for a response without a message."""
+    content = response.get("output", {}).get("message", {}).get("content")
+    if content is None:
+        raise ModelUnavailable("200 without a message")
+    reason = str(response.get("stopReason", ""))
+    return Reply(_text(content), reason, _ENDINGS.get(reason, Ending.WHOLE), _usage(response.get("usage")))
+
+
+def _as_tool(schema: AnswerSchema) -> dict[str, Any]:
+    # The SDK takes nothing for an object but a plain dict, all the way down.
+    shape = json.loads(json.dumps(schema.schema, default=dict))
+    tool = {"name": schema.name, "description": "Gives the answer.", "inputSchema": {"json": shape}}
+    return {"toolConfig": {"tools": [{"toolSpec": tool}], "toolChoice": {"tool": {"name": schema.name}}}}
+
+
+def _as_output(schema: AnswerSchema) -> dict[str, Any]:
+    shape = {"name": schema.name, "schema": json.dumps(schema.schema, default=dict)}
+    return {"outputConfig": {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": shape}}}}
+
+
+def _text(content: list[dict[str, Any]]) -> str:
+    """Return the tool's input where the model used the tool, else its text; reasoning is not part of the answer."""
+    for block in content:
+        if "toolUse" in block:
+            return json.dumps(block["toolUse"].get("input", {}))
+    return "".join(block.get("text", "") for block in content)
+
+
+def _usage(usage: Mapping[str, int] | None) -> TokenUsage | None:
+    if not usage:
+        return None
+    output = usage.get("outputTokens", 0)
+    # inputTokens leaves out what went through the cache, for most models; the total never does.
+    prompt = max(usage.get("inputTokens", 0), usage.get("totalTokens", 0) - output)
+    return TokenUsage(prompt, output, usage.get("cacheReadInputTokens", 0), usage.get("cacheWriteInputTokens", 0))

@@ -1,0 +1,145 @@
+"""Bedrock's runtime API through boto3: one client, built once, and the threads its calls block in.
+
+Credentials come from the SDK's default chain and are never seen here. Its retries are off: `models/provider.py` does them.
+The client is built at its first call, in a thread: looking for credentials may ask the network.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Final
+
+import boto3
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    CredentialRetrievalError,
+    NoCredentialsError,
+    ParamValidationError,
+    PartialCredentialsError,
+    ReadTimeoutError,
+    UnauthorizedSSOTokenError,
+)
+from botocore.loaders import Loader, create_loader
+from botocore.parsers import ResponseParserError
+from botocore.utils import is_valid_endpoint_url
+
+from models.errors import CredentialsMissing, InvalidRequest, ModelTimeout, ModelUnavailable, ProviderError
+from models.refusals import Refusal, provider_error, retry_after_s
+from models.threads import Threads
+
+_NO_CREDENTIALS: Final = (
+    NoCredentialsError,
+    PartialCredentialsError,
+    CredentialRetrievalError,
+    UnauthorizedSSOTokenError,
+)
+# How the SDK's parser falls over a body of another shape than the service's model has.
+_UNREADABLE: Final = (ResponseParserError, AttributeError, KeyError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class BedrockConfig:
+    """Where Bedrock is and how much of it is used at once. Without a region the SDK's default chain names one.
+
+    `read_timeout_s` bounds one answer, whoever still waits for it: a long plan takes minutes to write.
+    """
+
+    region: str | None = None
+    endpoint_url: str | None = None
+    max_calls: int = 8
+    connect_timeout_s: float = 2.0
+    read_timeout_s: float = 300.0
+
+
+class BedrockRuntime:
+    """A client of bedrock-runtime for one event loop."""
+
+    def __init__(self, config: BedrockConfig) -> None:
+        """Call nothing yet. Raises InvalidRequest without a region, and for an endpoint URL that is none."""
+        inner = botocore.session.Session()
+        inner.register_component("data_loader", _service_models())
+        self._session = boto3.session.Session(region_name=config.region, botocore_session=inner)
+        if self._session.region_name is None:
+            raise InvalidRequest("no region: set one for Bedrock, or AWS_DEFAULT_REGION")
+        if config.endpoint_url is not None and not is_valid_endpoint_url(config.endpoint_url):
+            raise InvalidRequest("the endpoint URL is none")
+        self._config = config
+        self._client: Any = None
+        self._building = threading.Lock()
+        self._threads = Threads(config.max_calls, failures=(BotoCoreError, ClientError, *_UNREADABLE))
+
+    async def call(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the decoded response of an operation, called once (`converse`, `invoke_model`). Raises a ProviderError.
+
+        A body that the SDK leaves to be read is read, as bytes.
+        """
+        try:
+            return await self._threads.run(partial(self._call, operation, parameters))
+        except ClientError as error:
+            raise provider_error(_refusal(error)) from error
+        except _NO_CREDENTIALS as error:
+            raise CredentialsMissing(type(error).__name__) from error
+        except (BotoCoreError, *_UNREADABLE) as error:
+            raise _failure(error) from error
+
+    async def close(self) -> None:
+        """Give back the idle connections; a call under way ends by itself."""
+        if self._client is not None:
+            self._client.close()
+
+    def _call(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            response: dict[str, Any] = getattr(self._built(), operation)(**parameters)
+        except _NO_CREDENTIALS:
+            # A client keeps what it was built with; the next one finds credentials that have come since.
+            self._client = None
+            raise
+        body = response.get("body")
+        return response if body is None else {**response, "body": body.read()}
+
+    def _built(self) -> Any:
+        with self._building:
+            if self._client is None:
+                self._client = self._session.client(
+                    "bedrock-runtime",
+                    endpoint_url=self._config.endpoint_url,
+                    config=Config(
+                        retries={"total_max_attempts": 1},
+                        max_pool_connections=self._config.max_calls,
+                        connect_timeout=self._config.connect_timeout_s,
+                        read_timeout=self._config.read_timeout_s,
+                    ),
+                )
+            return self._client
+
+
+@cache
+def _service_models() -> Loader:
+    """Return the SDK's descriptions of its services, which take 50 ms to read and 3 ms to use again."""
+    return create_loader()
+
+
+def _refusal(error: ClientError) -> Refusal:
+    response: Mapping[str, Any] = error.response
+    said, meta = response.get("Error", {}), response.get("ResponseMetadata", {})
+    status = int(meta.get("HTTPStatusCode", 500))
+    headers = {name.lower(): value for name, value in meta.get("HTTPHeaders", {}).items()}
+    return Refusal(status, str(said.get("Code", "")), str(said.get("Message", "")), retry_after_s(headers))
+
+
+def _failure(error: Exception) -> ProviderError:
+    """Return what a failure on our side of the wire means; the SDK's own texts may quote addresses, and stay in the cause."""
+    if isinstance(error, ParamValidationError):
+        return provider_error(Refusal(400, "ParamValidationError", str(error)))
+    if isinstance(error, ReadTimeoutError):
+        return ModelTimeout("no answer within the read timeout")
+    if isinstance(error, ConnectTimeoutError):
+        return ModelUnavailable("no connection within the connect timeout")
+    return ModelUnavailable(type(error).__name__)

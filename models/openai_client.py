@@ -1,0 +1,118 @@
+"""JSON over HTTP to a server that speaks OpenAI's API: vLLM, Ollama, a gateway, OpenAI itself.
+
+One connection pool for one event loop. The key is had by reference, at each call, and stands in no message.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import httpx
+
+from models.errors import CredentialsMissing, InvalidRequest, ModelUnavailable
+from models.refusals import Refusal, provider_error, retry_after_s
+
+# A long answer with its tokens' logprobs is a few megabytes; a server that sends more is not answering.
+_MOST_BYTES: Final = 32 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIConfig:
+    """Where the server is (`http://127.0.0.1:11434/v1`), and how much of it is used at once.
+
+    `api_key` is asked for the key at each call; None sends none, as servers of one's own want.
+    """
+
+    base_url: str
+    api_key: Callable[[], str] | None = field(default=None, repr=False)
+    max_calls: int = 16
+    connect_timeout_s: float = 2.0
+
+
+class OpenAIClient:
+    """Posts to one server."""
+
+    def __init__(self, config: OpenAIConfig) -> None:
+        """Raises InvalidRequest for an address that is none."""
+        try:
+            address = httpx.URL(config.base_url)
+        except httpx.InvalidURL as error:
+            raise InvalidRequest("base_url is no URL") from error
+        if address.scheme not in {"http", "https"} or not address.host or address.userinfo:
+            raise InvalidRequest("base_url must be http:// or https:// with a host, and hold no credentials")
+        self._api_key = config.api_key
+        self._client = httpx.AsyncClient(
+            base_url=address,
+            # Who waits has a deadline of its own, which ends the request.
+            timeout=httpx.Timeout(None, connect=config.connect_timeout_s),
+            limits=httpx.Limits(max_connections=config.max_calls, max_keepalive_connections=config.max_calls),
+        )
+
+    async def post(self, path: str, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the JSON object answered, asked once. Raises a ProviderError. A caller that gives up hangs up."""
+        key = self._key()
+        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
+        content = json.dumps(payload, default=dict).encode()
+        try:
+            async with self._client.stream("POST", path, content=content, headers=headers) as response:
+                body = await _read(response)
+        except httpx.HTTPError as error:
+            raise ModelUnavailable(type(error).__name__) from error
+        fields = _object(body)
+        if response.is_success and fields is not None and not fields.get("error"):
+            return fields
+        raise provider_error(_refusal(response, fields, key))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    def _key(self) -> str:
+        if self._api_key is None:
+            return ""
+        key = self._api_key()
+        if not key:
+            raise CredentialsMissing("the API key's reference leads to nothing")
+        if not (key.isascii() and key.isprintable()):
+            raise CredentialsMissing("the API key holds characters that no header carries")
+        return key
+
+
+async def _read(response: httpx.Response) -> bytes:
+    body = bytearray()
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > _MOST_BYTES:
+            raise ModelUnavailable(f"{response.status_code} with more than {_MOST_BYTES} bytes")
+    return bytes(body)
+
+
+def _object(body: bytes) -> dict[str, Any] | None:
+    try:
+        fields = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return fields if isinstance(fields, dict) else None
+
+
+def _refusal(response: httpx.Response, fields: Mapping[str, Any] | None, key: str) -> Refusal:
+    """Return what the server said; gateways send errors with status 200 too, where the code is the status."""
+    said = _said(fields)
+    code, status = str(said.get("code") or said.get("type") or ""), response.status_code
+    if response.is_success:
+        status = int(code) if code.isdecimal() and len(code) == 3 else 502
+    message = str(said.get("message") or "")
+    return Refusal(status, code, message.replace(key, "…") if key else message, retry_after_s(response.headers))
+
+
+def _said(fields: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """Return the error's fields: OpenAI nests them, vLLM did not always, Ollama and FastAPI send a text."""
+    if fields is None:
+        return {"message": "not a JSON object"}
+    error = fields.get("error")
+    if isinstance(error, dict):
+        return error
+    return {"message": error or fields.get("detail")} if error or "detail" in fields else fields

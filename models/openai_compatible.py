@@ -1,0 +1,110 @@
+"""Language models behind any server that speaks OpenAI's chat completions: vLLM, Ollama, gateways.
+
+Only its format is here: a question into a request, a response into a reply. What a server takes of it is found out by asking;
+see `models/manner.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from models.catalog import CATALOG, Catalog
+from models.errors import ModelUnavailable
+from models.language import AnswerSchema, TokenUsage
+from models.manner import Form, Question
+from models.openai_client import OpenAIClient, OpenAIConfig
+from models.provider import Patience
+from models.remote import Ending, RemoteModel, Reply
+from models.structured import kept_text
+
+_ENDINGS: Final = {"length": Ending.CUT, "content_filter": Ending.REFUSED}
+
+
+def openai_model(config: OpenAIConfig, *, catalog: Catalog = CATALOG, patience: Patience | None = None) -> RemoteModel:
+    """Return a LanguageModel at a server, to be used in one event loop and closed. Raises InvalidRequest."""
+    return RemoteModel(ChatWire(OpenAIClient(config)), catalog=catalog, patience=patience)
+
+
+class ChatWire:
+    """Speaks chat completions."""
+
+    name = "openai-compatible"
+
+    def __init__(self, client: OpenAIClient) -> None:
+        self._client = client
+
+    async def ask(self, question: Question, timeout_s: float) -> Reply:
+        """Return the reply to one question, asked once. Raises a ProviderError. Who waits gives up by itself."""
+        return chat_reply(await self._client.post("chat/completions", chat_payload(question)))
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+
+def chat_payload(question: Question) -> dict[str, Any]:
+    """Return the request's body for a question."""
+    request, manner, schema = question.request, question.manner, question.schema
+    said = [("system", question.system), ("user", request.user)]
+    payload: dict[str, Any] = {
+        "model": request.model_id,
+        "messages": [{"role": role, "content": kept_text(text)} for role, text in said if text],
+        "max_completion_tokens" if manner.has_new_cap else "max_tokens": question.max_output_tokens,
+    }
+    if manner.has_temperature:
+        payload["temperature"] = request.temperature
+    if schema is None:
+        return payload
+    return payload | (_as_tool(schema) if manner.form is Form.TOOL else _as_format(schema))
+
+
+def chat_reply(response: Mapping[str, Any]) -> Reply:
+    """Return the reply in a response. Raises ModelUnavailable for a response without a message."""
+    try:
+        choice = response["choices"][0]
+        message: Mapping[str, Any] = choice["message"]
+        text = _text(message)
+    except (KeyError, IndexError, TypeError, AttributeError) as error:
+        raise ModelUnavailable("200 without a message") from error
+    reason = str(choice.get("finish_reason") or "")
+    ending = Ending.REFUSED if message.get("refusal") else _ENDINGS.get(reason, Ending.WHOLE)
+    return Reply(text, reason, ending, _usage(response.get("usage")))
+
+
+def _as_tool(schema: AnswerSchema) -> dict[str, Any]:
+    tool = {"name": schema.name, "description": "Gives the answer.", "parameters": schema.schema}
+    choice = {"type": "function", "function": {"name": schema.name}}
+    return {"tools": [{"type": "function", "function": tool}], "tool_choice": choice}
+
+
+def _as_format(schema: AnswerSchema) -> dict[str, Any]:
+    shape = {"name": schema.name, "schema": schema.schema, "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": shape}}
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    """Return the tool's input where the model used the tool, else its text."""
+    for used in message.get("tool_calls") or []:
+        return str(used["function"]["arguments"])
+    content = message.get("content") or message.get("refusal") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(str(part.get("text", "")) for part in content)
+
+
+def _usage(usage: object) -> TokenUsage | None:
+    """Return the tokens counted, None where the server did not count them both."""
+    if not isinstance(usage, Mapping):
+        return None
+    prompt, output = _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens")
+    if not prompt or output is None:
+        return None
+    details = usage.get("prompt_tokens_details")
+    cached = _tokens(details, "cached_tokens") if isinstance(details, Mapping) else None
+    return TokenUsage(prompt, output, min(cached or 0, prompt))
+
+
+def _tokens(fields: Mapping[str, object], name: str) -> int | None:
+    value = fields.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

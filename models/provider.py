@@ -1,0 +1,98 @@
+"""A provider of models, called with care: one breaker, retry budget and memory of latencies for each of its models.
+
+Throttles and failures of the provider's own are asked again, after a random part of a doubling wait or as long as the provider
+named; nothing else is. SDKs' own retries are off.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from models.errors import (
+    AttemptsFailed,
+    BreakerOpen,
+    CallTimedOut,
+    ModelTimeout,
+    ModelUnavailable,
+    ProviderError,
+    Throttled,
+)
+from models.resilience import Breaker, BreakerPolicy, CallPolicy, Endpoint, Verdict, call
+
+T = TypeVar("T")
+
+# Models are named by settings and by admins' requests; more than these at once are somebody's mistake.
+_MOST_ENDPOINTS: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often a model is asked, and the waits between: the first is up to `backoff_s`, each next one up to twice that.
+
+    A deadline that passes counts against a model only if it had `fair_wait_s`. `breaker` says when a model is left alone.
+    """
+
+    max_attempts: int = 4
+    backoff_s: float = 0.5
+    longest_backoff_s: float = 20.0
+    fair_wait_s: float = 30.0
+    breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
+
+
+class Provider:
+    """Asks one provider's models, and remembers how each of them does."""
+
+    def __init__(self, name: str, patience: Patience | None = None) -> None:
+        patience = patience or Patience()
+        self._name = name
+        self._breaker = patience.breaker
+        self._endpoints: OrderedDict[str, Endpoint] = OrderedDict()
+        self._policy = CallPolicy(
+            failures=(ProviderError,),
+            judge=_verdict,
+            max_attempts=patience.max_attempts,
+            backoff_s=patience.backoff_s,
+            longest_backoff_s=patience.longest_backoff_s,
+            fair_wait_s=patience.fair_wait_s,
+        )
+
+    async def ask(self, model_id: str, attempt: Callable[[float], Awaitable[T]], *, deadline_s: float) -> tuple[T, int]:
+        """Return what an attempt brought within the deadline, and how many were made. Raises a ProviderError."""
+        try:
+            answer = await call(self._endpoint(model_id), attempt, self._policy, deadline_s=deadline_s)
+        except AttemptsFailed as failed:
+            raise _reason(failed) from None
+        except CallTimedOut as late:
+            raise ModelTimeout(late.detail, attempts=late.report.attempts) from None
+        except BreakerOpen as shut:
+            report = shut.report
+            raise ModelUnavailable(shut.detail, attempts=report.attempts, retry_after_s=report.retry_after_s) from None
+        return answer.value, answer.report.attempts
+
+    def _endpoint(self, model_id: str) -> Endpoint:
+        endpoint = self._endpoints.get(model_id)
+        if endpoint is None:
+            endpoint = Endpoint(f"{self._name} {model_id[:120]}", breaker=Breaker(self._breaker))
+        self._endpoints[model_id] = endpoint
+        self._endpoints.move_to_end(model_id)
+        while len(self._endpoints) > _MOST_ENDPOINTS:
+            self._endpoints.popitem(last=False)
+        return endpoint
+
+
+def _reason(failed: AttemptsFailed) -> Exception:
+    """Return the last attempt's error, with the number of attempts."""
+    reason = failed.__cause__
+    if not isinstance(reason, ProviderError):
+        return failed
+    reason.attempts = failed.report.attempts
+    return reason
+
+
+def _verdict(error: Exception) -> Verdict:
+    wait_s = error.retry_after_s if isinstance(error, ProviderError) else None
+    is_outage = isinstance(error, ModelUnavailable | ModelTimeout)
+    return Verdict(isinstance(error, Throttled | ModelUnavailable), is_outage=is_outage, retry_after_s=wait_s)

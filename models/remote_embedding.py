@@ -1,0 +1,161 @@
+"""An embedder behind a provider: what is remembered, what is asked once, and what counts as a vector.
+
+The providers' formats are in `models/titan.py` and `models/openai_embedding.py`; each brings the vectors of a few texts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Protocol
+
+import numpy as np
+
+from models.embedding import Vectors
+from models.errors import EmbedderClosed, PromptTooLong, VectorsUnusable
+from models.provider import Patience, Provider
+from models.structured import kept_text
+
+# Providers refuse an empty text; a full stop says as little.
+_BLANK = "."
+# No model's window is smaller: a refusal of so little is about something else.
+_LEAST_CHARS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingLimits:
+    """What one request may hold, how long a vector may take, and how many vectors are remembered (4 kB at 1,024 numbers)."""
+
+    batch_texts: int
+    max_chars: int
+    deadline_s: float = 30.0
+    capacity: int = 4096
+
+
+class VectorSource(Protocol):
+    """One provider's format for vectors."""
+
+    @property
+    def provider(self) -> str:
+        """The provider's name, for errors."""
+
+    @property
+    def model_id(self) -> str:
+        """The model that is asked."""
+
+    @property
+    def dimensions(self) -> int:
+        """The numbers a vector has."""
+
+    async def vectors(self, texts: Sequence[str], timeout_s: float) -> Sequence[Sequence[float]]:
+        """Return one vector a text, in order, of any length. Raises a ProviderError."""
+
+    async def close(self) -> None:
+        """Give back connections and threads."""
+
+
+class RemoteEmbedder:
+    """An Embedder over a provider, for one event loop.
+
+    A text asked for twice, even at the same time, is sent once; the last ones are remembered by hash. A caller that gives up
+    takes nothing from the others. What is beyond `max_chars` of a text does not count.
+    """
+
+    def __init__(self, source: VectorSource, limits: EmbeddingLimits, *, patience: Patience | None = None) -> None:
+        # Vectors of one model in two sizes are not to be compared either.
+        self.name = f"{source.model_id}/{source.dimensions}"
+        self.dimensions = source.dimensions
+        self._source = source
+        self._limits = limits
+        self._provider = Provider(source.provider, patience)
+        self._kept: OrderedDict[bytes, Vectors] = OrderedDict()
+        self._asked: dict[bytes, asyncio.Task[dict[bytes, Vectors]]] = {}
+        self._is_closed = False
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one vector of length 1 a text. Raises a ProviderError, VectorsUnusable or EmbedderClosed."""
+        if self._is_closed:
+            raise EmbedderClosed
+        sent = [kept_text(text[: self._limits.max_chars]) if text.strip() else _BLANK for text in texts]
+        keys = [hashlib.blake2b(text.encode(), digest_size=16).digest() for text in sent]
+        found = {key: self._kept[key] for key in keys if key in self._kept}
+        self._send({key: text for key, text in zip(keys, sent, strict=True) if key not in found})
+        for answered in await _all({self._asked[key] for key in keys if key not in found}):
+            found |= answered
+        self._keep({key: found[key] for key in keys})
+        return np.stack([found[key] for key in keys]) if keys else np.zeros((0, self.dimensions), np.float32)
+
+    async def close(self) -> None:
+        """End the requests under way, whose callers get EmbedderClosed, and give back the connections."""
+        self._is_closed = True
+        batches = set(self._asked.values())
+        for batch in batches:
+            batch.cancel()
+        await asyncio.gather(*batches, return_exceptions=True)
+        await self._source.close()
+
+    def _send(self, texts: dict[bytes, str]) -> None:
+        """Begin to ask for texts that nobody asks for yet, in batches side by side."""
+        waiting = ((key, text) for key, text in texts.items() if key not in self._asked)
+        while batch := dict(islice(waiting, self._limits.batch_texts)):
+            task = asyncio.create_task(self._ask(batch))
+            self._asked |= dict.fromkeys(batch, task)
+            task.add_done_callback(partial(self._asked_for, batch))
+
+    def _asked_for(self, batch: dict[bytes, str], task: asyncio.Task[dict[bytes, Vectors]]) -> None:
+        for key in batch:
+            del self._asked[key]
+        # Its callers may all have given up; then nobody else would take the error.
+        if not task.cancelled():
+            task.exception()
+
+    async def _ask(self, batch: dict[bytes, str]) -> dict[bytes, Vectors]:
+        rows = await self._rows(list(batch.values()))
+        return dict(zip(batch, unit_vectors(rows, shape=(len(batch), self.dimensions)), strict=True))
+
+    async def _rows(self, texts: list[str]) -> Sequence[Sequence[float]]:
+        """Return the provider's rows. A text it finds too long is halved, by itself: its neighbours change nothing."""
+        ask: Callable[[float], Awaitable[Sequence[Sequence[float]]]] = partial(self._source.vectors, texts)
+        try:
+            return (await self._provider.ask(self._source.model_id, ask, deadline_s=self._limits.deadline_s))[0]
+        except PromptTooLong:
+            if len(texts) > 1:
+                return [row for text in texts for row in await self._rows([text])]
+            if len(texts[0]) < _LEAST_CHARS:
+                raise
+            return await self._rows([texts[0][: len(texts[0]) // 2]])
+
+    def _keep(self, pairs: dict[bytes, Vectors]) -> None:
+        for key, vector in pairs.items():
+            self._kept[key] = vector
+            self._kept.move_to_end(key)
+        while len(self._kept) > self._limits.capacity:
+            self._kept.popitem(last=False)
+
+
+async def _all(batches: set[asyncio.Task[dict[bytes, Vectors]]]) -> list[dict[bytes, Vectors]]:
+    """Return what the batches brought. Ends none of them when the caller gives up. Raises EmbedderClosed."""
+    if batches:
+        await asyncio.wait(batches)
+    if any(batch.cancelled() for batch in batches):
+        raise EmbedderClosed
+    return [batch.result() for batch in batches]
+
+
+def unit_vectors(rows: Sequence[Sequence[float]], *, shape: tuple[int, int]) -> Vectors:
+    """Return the vectors at length 1. Raises VectorsUnusable for another shape, what is not finite, and nothing but zeros."""
+    try:
+        vectors = np.asarray(rows, np.float64).reshape(len(rows), -1) if rows else np.zeros((0, shape[1]))
+    except (ValueError, TypeError) as error:
+        raise VectorsUnusable("not numbers, or not as many in each") from error
+    if vectors.shape != shape:
+        raise VectorsUnusable(f"got {vectors.shape[0]} of {vectors.shape[1]} numbers, wanted {shape[0]} of {shape[1]}")
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not (np.isfinite(lengths).all() and lengths.all()):
+        raise VectorsUnusable("a vector is zero or not finite")
+    return np.asarray(vectors / lengths, np.float32)

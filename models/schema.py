@@ -1,0 +1,140 @@
+"""The part of JSON schema that answers are asked for with, and checked against.
+
+Pure. A keyword that is not checked here is refused rather than passed over, so that no caller relies on it in vain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+_NOTES: Final = {"title", "description", "default", "examples", "$schema"}
+_CHECKED: Final = {
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "enum",
+    "const",
+    "anyOf",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+    "minimum",
+    "maximum",
+}
+_TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
+    "object": lambda value: isinstance(value, dict),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    # JSON knows one kind of number: 3.0 is an integer too.
+    "integer": lambda value: not isinstance(value, bool) and (isinstance(value, int) or _is_whole(value)),
+}
+
+
+def unchecked_keyword(schema: object, place: str = "schema") -> str:
+    """Return the first keyword in the schema that is not checked here, with its place; "" when there is none."""
+    if not isinstance(schema, Mapping):
+        return "" if isinstance(schema, bool) else place
+    unknown = sorted(schema.keys() - _NOTES - _CHECKED)
+    unknown += [f"type {kind}" for kind in _kinds(schema) if kind not in _TYPES]
+    if unknown:
+        return f"{place}: {unknown[0]}"
+    below = (unchecked_keyword(part, f"{place}.{name}") for name, part in _subschemas(schema))
+    return next((found for found in below if found), "")
+
+
+def misfit(value: Any, schema: object, place: str = "answer") -> str:
+    """Return where the value breaks the schema and what is wanted there, as `answer.pages[2].title: string`; "" when it fits."""
+    if not isinstance(schema, Mapping):
+        return f"{place}: nothing" if schema is False else ""
+    return next(_misfits(value, schema, place), "")
+
+
+def fitted(value: Any, schema: object) -> Any:
+    """Return the value without the properties that the schema forbids; models add some that nobody misses."""
+    if not isinstance(schema, Mapping):
+        return value
+    if isinstance(value, dict):
+        known: Mapping[str, object] = schema.get("properties", {})
+        is_closed = schema.get("additionalProperties") is False and "anyOf" not in schema
+        return {name: fitted(one, known.get(name)) for name, one in value.items() if name in known or not is_closed}
+    if isinstance(value, list):
+        return [fitted(one, schema.get("items")) for one in value]
+    return value
+
+
+def _misfits(value: Any, schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    kinds = _kinds(schema)
+    if kinds and not any(_TYPES[kind](value) for kind in kinds):
+        yield f"{place}: {' or '.join(kinds)}"
+    if "const" in schema and not _is_same(value, schema["const"]):
+        yield f"{place}: the constant"
+    if "enum" in schema and not any(_is_same(value, one) for one in schema["enum"]):
+        yield f"{place}: one of {len(schema['enum'])} values"
+    if "anyOf" in schema and all(misfit(value, choice, place) for choice in schema["anyOf"]):
+        yield f"{place}: one of {len(schema['anyOf'])} shapes"
+    if isinstance(value, dict):
+        yield from _misfits_of_object(value, schema, place)
+    elif isinstance(value, list):
+        yield from _out_of_bounds(len(value), schema, ("minItems", "maxItems"), place)
+        for index, one in enumerate(value):
+            yield from _one(misfit(one, schema.get("items"), f"{place}[{index}]"))
+    elif isinstance(value, str):
+        yield from _out_of_bounds(len(value), schema, ("minLength", "maxLength"), place)
+    elif _TYPES["number"](value):
+        yield from _out_of_bounds(value, schema, ("minimum", "maximum"), place)
+
+
+def _misfits_of_object(value: dict[str, Any], schema: Mapping[str, Any], place: str) -> Iterator[str]:
+    known: Mapping[str, object] = schema.get("properties", {})
+    for name in schema.get("required", []):
+        if name not in value:
+            yield f"{place}.{name}: required"
+    for name, one in value.items():
+        if name in known:
+            yield from _one(misfit(one, known[name], f"{place}.{name}"))
+        else:
+            # The name is the model's own text and stays out of the message.
+            yield from _one(misfit(one, schema.get("additionalProperties"), f"{place}.(additional)"))
+
+
+def _out_of_bounds(size: float, schema: Mapping[str, Any], bounds: tuple[str, str], place: str) -> Iterator[str]:
+    least, most = (schema.get(bound) for bound in bounds)
+    if least is not None and size < least:
+        yield f"{place}: {bounds[0]} {least}"
+    if most is not None and size > most:
+        yield f"{place}: {bounds[1]} {most}"
+
+
+def _kinds(schema: Mapping[str, Any]) -> Sequence[str]:
+    kinds: str | Sequence[str] = schema.get("type", [])
+    return [kinds] if isinstance(kinds, str) else kinds
+
+
+def _subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    for name, part in schema.get("properties", {}).items():
+        yield name, part
+    for name in ("items", "additionalProperties"):
+        if name in schema:
+            yield name, schema[name]
+    for choice in schema.get("anyOf", []):
+        yield "anyOf", choice
+
+
+def _one(found: str) -> Sequence[str]:
+    return [found] if found else []
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, float) and value.is_integer()
+
+
+def _is_same(value: object, other: object) -> bool:
+    """Whether two JSON values are equal; Python alone would take true for 1."""
+    return value == other and isinstance(value, bool) == isinstance(other, bool)

@@ -1,0 +1,58 @@
+"""Titan text embeddings v2 on Bedrock: one text a request, up to 8,192 tokens of it.
+
+Only the format is here; requests stand side by side as far as the runtime has threads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from models.bedrock_runtime import BedrockConfig, BedrockRuntime
+from models.errors import ModelUnavailable
+from models.provider import Patience
+from models.remote_embedding import EmbeddingLimits, RemoteEmbedder
+
+TITAN_V2: Final = "amazon.titan-embed-text-v2:0"
+DIMENSIONS: Final = 1024
+# The service takes 50,000 characters and 8,192 tokens, and refuses more; 4 characters a token is not safe, 2 mostly is.
+_MAX_CHARS: Final = 16_000
+
+
+def titan_embedder(
+    config: BedrockConfig, *, dimensions: int = DIMENSIONS, patience: Patience | None = None
+) -> RemoteEmbedder:
+    """Return an Embedder on Bedrock, of 1,024, 512 or 256 dimensions, for one event loop. Raises InvalidRequest."""
+    source = Titan(BedrockRuntime(config), dimensions)
+    return RemoteEmbedder(source, EmbeddingLimits(batch_texts=1, max_chars=_MAX_CHARS), patience=patience)
+
+
+class Titan:
+    """Asks for one vector at a time."""
+
+    provider = "bedrock"
+    model_id = TITAN_V2
+
+    def __init__(self, runtime: BedrockRuntime, dimensions: int) -> None:
+        self.dimensions = dimensions
+        self._runtime = runtime
+
+    async def vectors(self, texts: Sequence[str], timeout_s: float) -> Sequence[Sequence[float]]:
+        """Return one vector a text. Raises a ProviderError. Who waits gives up by itself."""
+        return [await self._vector(text) for text in texts]
+
+    async def close(self) -> None:
+        """Give back the connections."""
+        await self._runtime.close()
+
+    async def _vector(self, text: str) -> list[float]:
+        body = json.dumps({"inputText": text, "dimensions": self.dimensions, "normalize": True})
+        parameters = {"modelId": self.model_id, "body": body, "contentType": "application/json"}
+        response = await self._runtime.call("invoke_model", {**parameters, "accept": "application/json"})
+        try:
+            fields: dict[str, Any] = json.loads(response["body"])
+            vector: list[float] = fields["embedding"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise ModelUnavailable("200 without an embedding") from error
+        return vector

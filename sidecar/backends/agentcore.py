@@ -1,0 +1,226 @@
+"""AgentCore Memory: long-term records by meaning or in full, and a session's events.
+
+A record counts only where it says itself that it stands in the namespace that was asked for: what the service filters by is not
+what keeps owners apart. A throttle and a missing memory are errors here, never empty lists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from hashlib import sha256
+from itertools import pairwise
+from typing import Any, TypeVar
+from uuid import UUID
+
+from sidecar.backends.asking import Asking, Bounds
+from sidecar.backends.aws import Clients, Threads, Where
+from sidecar.backends.entries import ACTOR
+from sidecar.backends.errors import AnswerUnreadable, BackendMisused
+from sidecar.turn.remote import readable
+
+T = TypeVar("T")
+
+MAX_QUERY_CHARS = 10_000
+MAX_RESULTS = 100
+MAX_EVENT_PAGES = 10
+SESSION = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-_]{0,99}")
+_MAIN_BRANCH = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlace:
+    """A memory and where in it an owner's records stand; `actors` says which actor an owner is, by the owner's UUID."""
+
+    memory_id: str
+    namespace: str
+    where: Where = field(default_factory=Where)
+    actors: Mapping[UUID, str] = field(default_factory=dict)
+    results: int = 40
+
+    def actor_of(self, owner_id: UUID) -> str:
+        """Return the owner's actor: the one it was given, else its UUID."""
+        return self.actors.get(owner_id, str(owner_id))
+
+    def namespace_of(self, owner_id: UUID) -> str:
+        """Return the owner's namespace."""
+        return self.namespace.replace("{owner}", self.actor_of(owner_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A memory record; `at` is when it was so, where the record says, else when it was made."""
+
+    record_id: str
+    text: str
+    strategy_id: str
+    at: datetime
+    score: float | None
+    metadata: Mapping[str, str]
+
+    @property
+    def fingerprint(self) -> str:
+        """What changes when the record does: the service keeps no time of change."""
+        told = "\n".join((self.record_id, self.text, self.strategy_id, repr(sorted(self.metadata.items()))))
+        return sha256(told.encode(errors="replace")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPage:
+    """A page of records and the token of the next, empty after the last."""
+
+    records: tuple[Record, ...]
+    next_token: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event of a session: its payloads as the service gives them, and its metadata as texts."""
+
+    event_id: str
+    at: datetime
+    payloads: tuple[Mapping[str, Any], ...]
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """A session's events in the order of their ids, and whether older ones were left unread."""
+
+    events: tuple[Event, ...]
+    is_cut: bool
+
+
+class AgentCoreMemory:
+    """One AgentCore memory."""
+
+    def __init__(self, name: str, place: MemoryPlace, clients: Clients, bounds: Bounds) -> None:
+        self.name = name
+        self.place = place
+        self.asking = Asking(name, bounds)
+        self._threads = Threads(name, bounds.concurrency)
+        self._client = clients.client(
+            "bedrock-agentcore", place.where, read_timeout_s=bounds.deadline_s, connections=bounds.concurrency
+        )
+
+    async def recall(self, owner_id: UUID, query: str, *, limit: int) -> tuple[Record, ...]:
+        """Return at most `limit` records of the owner, best first. Raises a BackendError."""
+        text = query.strip()[:MAX_QUERY_CHARS]
+        count = min(limit, self.place.results, MAX_RESULTS)
+        if not text or count <= 0:
+            return ()
+        namespace = self.place.namespace_of(owner_id)
+        parameters = {
+            "memoryId": self.place.memory_id,
+            "namespace": namespace,
+            "searchCriteria": {"searchQuery": text, "topK": count},
+            "maxResults": count,
+        }
+
+        async def attempt() -> tuple[Record, ...]:
+            response = await self._threads.run(lambda: self._client.retrieve_memory_records(**parameters))
+            return self._records(response, namespace)
+
+        return await self.asking.ask(attempt)
+
+    async def page(self, owner_id: UUID, *, next_token: str = "", limit: int = MAX_RESULTS) -> RecordPage:
+        """Return a page of the owner's records, in the service's order. Raises a BackendError."""
+        namespace = self.place.namespace_of(owner_id)
+        parameters: dict[str, Any] = {"memoryId": self.place.memory_id, "namespace": namespace, "maxResults": limit}
+        if next_token:
+            parameters["nextToken"] = next_token
+
+        async def attempt() -> RecordPage:
+            response = await self._threads.run(lambda: self._client.list_memory_records(**parameters))
+            return RecordPage(self._records(response, namespace), str(response.get("nextToken", "")))
+
+        return await self.asking.ask(attempt)
+
+    async def events(self, owner_id: UUID, session_id: str, *, most: int) -> Events:
+        """Return a session's newest events, about `most`, in order. Raises a BackendError; BackendMisused for its id."""
+        actor = self.place.actor_of(owner_id)
+        if not SESSION.fullmatch(session_id) or not ACTOR.fullmatch(actor):
+            raise BackendMisused(self.name, "the thread's id cannot be a session's")
+        found: list[Event] = []
+        next_token = ""
+        for _ in range(MAX_EVENT_PAGES):
+            parameters: dict[str, Any] = {
+                "memoryId": self.place.memory_id,
+                "actorId": actor,
+                "sessionId": session_id,
+                "includePayloads": True,
+                "maxResults": MAX_RESULTS,
+                **({"nextToken": next_token} if next_token else {}),
+            }
+            page, next_token = await self.asking.ask(self._event_page(parameters))
+            found += page
+            # The service says nothing of its order, and the newest are wanted.
+            if not next_token or (len(found) >= most and _is_newest_first(found)):
+                break
+        ordered = sorted(found, key=lambda event: _event_key(event.event_id))
+        return Events(tuple(ordered[-most:]), bool(next_token) or len(ordered) > most)
+
+    def close(self) -> None:
+        """Take no more questions."""
+        self._threads.close()
+
+    def _event_page(self, parameters: Mapping[str, Any]) -> Callable[[], Awaitable[tuple[list[Event], str]]]:
+        async def attempt() -> tuple[list[Event], str]:
+            response = await self._threads.run(lambda: self._client.list_events(**parameters))
+            return self._readable(_events, response), str(response.get("nextToken", ""))
+
+        return attempt
+
+    def _records(self, response: Mapping[str, Any], namespace: str) -> tuple[Record, ...]:
+        return self._readable(lambda: _records(response, namespace))
+
+    def _readable(self, read: Callable[..., T], *response: Mapping[str, Any]) -> T:
+        try:
+            return read(*response)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise AnswerUnreadable(self.name, type(error).__name__) from error
+
+
+def _records(response: Mapping[str, Any], namespace: str) -> tuple[Record, ...]:
+    return tuple(
+        _record(one)
+        for one in response["memoryRecordSummaries"]
+        if namespace.strip("/") in {name.strip("/") for name in one["namespaces"]}
+    )
+
+
+def _record(one: Mapping[str, Any]) -> Record:
+    score = one.get("score")
+    return Record(
+        record_id=one["memoryRecordId"],
+        text=readable(str(one["content"].get("text", ""))),
+        strategy_id=one["memoryStrategyId"],
+        at=one.get("timestamp") or one["createdAt"],
+        score=None if score is None else float(score),
+        metadata={name: str(next(iter(value.values()), "")) for name, value in one.get("metadata", {}).items()},
+    )
+
+
+def _events(response: Mapping[str, Any]) -> list[Event]:
+    return [
+        Event(
+            event_id=one["eventId"],
+            at=one["eventTimestamp"],
+            payloads=tuple(one["payload"]),
+            metadata={name: str(value.get("stringValue", "")) for name, value in one.get("metadata", {}).items()},
+        )
+        for one in response["events"]
+        if one.get("branch", {}).get("name", _MAIN_BRANCH) == _MAIN_BRANCH
+    ]
+
+
+def _event_key(event_id: str) -> tuple[int, str]:
+    number, _, rest = event_id.partition("#")
+    return (int(number) if number.isdecimal() else 0, rest)
+
+
+def _is_newest_first(events: list[Event]) -> bool:
+    keys = [_event_key(event.event_id) for event in events]
+    return all(earlier >= later for earlier, later in pairwise(keys))

@@ -1,0 +1,190 @@
+"""Bedrock Knowledge Bases: one base asked by Retrieve, its passages as text.
+
+Classic and managed bases take different requests and each refuses the other's; which kind a base is shows at the first call
+and is remembered. Scores are kept as they came, also where there is none: they mean nothing beside another base's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sidecar.backends.asking import Asking, Bounds
+from sidecar.backends.aws import Clients, Threads, Where
+from sidecar.backends.errors import AnswerUnreadable, BackendMisused
+from sidecar.turn.remote import readable
+
+MAX_QUERY_CHARS = 20_000
+MAX_RESULTS = 100
+_REFUSED = "ValidationException"
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeBase:
+    """A base and how it is searched.
+
+    `search` is default, hybrid or semantic; `kind` is auto, classic or managed. The query is cut to `query_chars`: the service
+    documents 1,000 characters, its model allows 20,000.
+    """
+
+    base_id: str
+    where: Where = field(default_factory=Where)
+    kind: str = "auto"
+    search: str = "default"
+    results: int = 20
+    query_chars: int = 1000
+    filter: Mapping[str, Any] | None = None
+    reranker_arn: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text that the base found, best first; `score` is None where the base gave none. `place` says where it stands."""
+
+    text: str
+    score: float | None
+    document_id: str
+    place: str
+    chunk_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """The passages, best first, and how many results of which kind had no text to give."""
+
+    passages: tuple[Passage, ...]
+    left_out: Mapping[str, int]
+
+
+class BedrockKnowledge:
+    """One knowledge base. Made once: it remembers which kind the base is."""
+
+    def __init__(self, name: str, base: KnowledgeBase, clients: Clients, bounds: Bounds) -> None:
+        self.name = name
+        self.asking = Asking(name, bounds)
+        self._base = base
+        self._is_managed = {"classic": False, "managed": True}.get(base.kind)
+        self._threads = Threads(name, bounds.concurrency)
+        self._client = clients.client(
+            "bedrock-agent-runtime",
+            base.where,
+            read_timeout_s=bounds.deadline_s,
+            connections=bounds.concurrency,
+        )
+
+    async def retrieve(self, query: str, *, limit: int) -> Retrieved:
+        """Return at most `limit` passages, best first. Raises a BackendError."""
+        text = query.strip()[: min(self._base.query_chars, MAX_QUERY_CHARS)]
+        if not text or limit <= 0:
+            return Retrieved((), {})
+        count = min(limit, self._base.results, MAX_RESULTS)
+
+        async def attempt() -> Retrieved:
+            return self._read(await self._attempt(text, count))
+
+        return await self.asking.ask(attempt)
+
+    def close(self) -> None:
+        """Take no more questions."""
+        self._threads.close()
+
+    async def _attempt(self, text: str, limit: int) -> Mapping[str, Any]:
+        if self._is_managed is not None:
+            return await self._ask(text, limit, is_managed=self._is_managed)
+        try:
+            response, is_managed = await self._ask(text, limit, is_managed=False), False
+        except BackendMisused as refused:
+            if refused.code != _REFUSED:
+                raise
+            try:
+                response, is_managed = await self._ask(text, limit, is_managed=True), True
+            except BackendMisused:
+                raise refused from None
+        self._is_managed = is_managed
+        return response
+
+    async def _ask(self, text: str, limit: int, *, is_managed: bool) -> Mapping[str, Any]:
+        parameters = {
+            "knowledgeBaseId": self._base.base_id,
+            "retrievalQuery": {"text": text},
+            "retrievalConfiguration": _configuration(self._base, limit, is_managed=is_managed),
+        }
+        response: Mapping[str, Any] = await self._threads.run(lambda: self._client.retrieve(**parameters))
+        return response
+
+    def _read(self, response: Mapping[str, Any]) -> Retrieved:
+        passages: list[Passage] = []
+        left_out: dict[str, int] = {}
+        try:
+            for result in response["retrievalResults"]:
+                kind, found = _text(result["content"])
+                text = readable(found)
+                if text.strip():
+                    passages.append(_passage(result, text))
+                else:
+                    left_out[kind] = left_out.get(kind, 0) + 1
+        except (KeyError, TypeError, AttributeError) as error:
+            raise AnswerUnreadable(self.name, type(error).__name__) from error
+        return Retrieved(tuple(passages), left_out)
+
+
+def _configuration(base: KnowledgeBase, limit: int, *, is_managed: bool) -> dict[str, Any]:
+    search: dict[str, Any] = {"numberOfResults": limit}
+    if base.filter:
+        search["filter"] = dict(base.filter)
+    if base.reranker_arn:
+        search["rerankingConfiguration"] = _reranking(base.reranker_arn, limit)
+    if is_managed:
+        search |= {"rerankingModelType": "CUSTOM"} if base.reranker_arn else {}
+        return {"managedSearchConfiguration": search}
+    if base.search != "default":
+        search["overrideSearchType"] = base.search.upper()
+    return {"vectorSearchConfiguration": search}
+
+
+def _reranking(model_arn: str, limit: int) -> dict[str, Any]:
+    reranked = {"modelConfiguration": {"modelArn": model_arn}, "numberOfRerankedResults": limit}
+    return {"type": "BEDROCK_RERANKING_MODEL", "bedrockRerankingConfiguration": reranked}
+
+
+def _text(content: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the content's kind, and its text: of a row its columns, of audio its words, of a video its summary."""
+    kind = str(content.get("type", "TEXT"))
+    match kind:
+        case "ROW":
+            columns = content.get("row", ())
+            return kind, "; ".join(f"{one.get('columnName')}: {one.get('columnValue')}" for one in columns)
+        case "AUDIO":
+            return kind, str(content.get("audio", {}).get("transcription", ""))
+        case "VIDEO":
+            return kind, str(content.get("video", {}).get("summary", ""))
+        case _:
+            return kind, str(content.get("text", ""))
+
+
+_PLACES = (
+    ("s3Location", "uri"),
+    ("webLocation", "url"),
+    ("confluenceLocation", "url"),
+    ("salesforceLocation", "url"),
+    ("sharePointLocation", "url"),
+    ("oneDriveLocation", "url"),
+    ("googleDriveLocation", "url"),
+    ("customDocumentLocation", "id"),
+    ("kendraDocumentLocation", "uri"),
+    ("sqlLocation", "query"),
+)
+
+
+def _passage(result: Mapping[str, Any], text: str) -> Passage:
+    location, metadata = result.get("location", {}), result.get("metadata", {})
+    place = next((str(location[kind].get(key, "")) for kind, key in _PLACES if kind in location), "")
+    score = result.get("score")
+    return Passage(
+        text=text,
+        score=None if score is None else float(score),
+        document_id=readable(str(result.get("documentId", "")) or place),
+        place=readable(place),
+        chunk_id=readable(str(metadata.get("x-amz-bedrock-kb-chunk-id", ""))),
+    )

@@ -1,0 +1,217 @@
+"""The file that says which backends there are, and whose: read once at start, checked to the last key.
+
+Only whoever runs this process may name a base, a bank, a bucket or a command: a tenant reaches what the file gives it, by its
+own entry, and never by a filter in a request. Tenants switch entries off, approve tools and assign profiles; they add none.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from math import isfinite
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sidecar.backends.entries import (
+    ACTOR,
+    AgentCoreEntry,
+    BedrockKnowledgeEntry,
+    Configuration,
+    Entry,
+    HindsightEntry,
+    ToolsEntry,
+    WorkspaceS3Entry,
+)
+from sidecar.backends.secrets import Secret
+from sidecar.errors import SettingInvalid
+from store.scope import InvalidExternalId, owner_uuid
+
+VARIABLE = "SIDECAR_BACKENDS"
+_NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+MAX_NAME_CHARS = 40
+
+E = TypeVar("E", bound=Entry)
+
+_KINDS: Mapping[str, type[Entry]] = {
+    "bedrock_knowledge": BedrockKnowledgeEntry,
+    "agentcore": AgentCoreEntry,
+    "hindsight": HindsightEntry,
+    "tools": ToolsEntry,
+    "workspace_s3": WorkspaceS3Entry,
+}
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "kind": ("auto", "classic", "managed"),
+    "search": ("default", "hybrid", "semantic"),
+    "budget": ("low", "mid", "high"),
+}
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "deadline_s": (0.05, 60),
+    "concurrency": (1, 256),
+    "rate_per_s": (0, 10_000),
+    "results": (1, 100),
+    "query_chars": (1, 20_000),
+    "result_chars": (1, 1_000_000),
+}
+
+
+def read(path: Path, environ: Mapping[str, str]) -> Configuration:
+    """Return what the file says. Raises SettingInvalid, which names the entry and key."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        tables = tomllib.loads(text)
+    except OSError as error:
+        raise _refused(
+            str(path), error.strerror or "cannot be read", "name a file that this process can read"
+        ) from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise _refused(str(path), f"is no TOML: {error}", "mend it there") from None
+    return parse(tables, environ)
+
+
+def parse(tables: Mapping[str, Any], environ: Mapping[str, str]) -> Configuration:
+    """Return the configuration that tables by kind describe. Raises SettingInvalid."""
+    if unknown := sorted(tables.keys() - _KINDS.keys()):
+        raise _refused(unknown[0], "is no kind of backend", f"use [[…]] tables of {', '.join(_KINDS)}")
+    found: dict[str, tuple[Any, ...]] = {}
+    for name, kind in _KINDS.items():
+        listed = tables.get(name, [])
+        if not isinstance(listed, list):
+            raise _refused(name, "is one table", f"write [[{name}]], with two brackets")
+        found[name] = tuple(_entry(kind, f"{name}[{place}]", table, environ) for place, table in enumerate(listed))
+    configuration = Configuration(**found)
+    names = [entry.name for entry in configuration.entries()]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise _refused(twice[0], "names two backends", "give each a name of its own")
+    return configuration
+
+
+def _entry(kind: type[E], path: str, table: Any, environ: Mapping[str, str]) -> E:
+    if not isinstance(table, dict):
+        raise _refused(path, "is no table", "write [[…]] with keys below")
+    known = {one.name: one for one in fields(kind)}
+    if unknown := sorted(table.keys() - known.keys()):
+        raise _refused(f"{path}.{unknown[0]}", "is no key", f"use {', '.join(sorted(known))}")
+    needed = [one.name for one in known.values() if one.default is MISSING and one.default_factory is MISSING]
+    if missing := [name for name in needed if not table.get(name)]:
+        raise _refused(f"{path}.{missing[0]}", "is missing", "add it")
+    values = {key: _value(str(known[key].type), f"{path}.{key}", value, environ) for key, value in table.items()}
+    entry = kind(**values)
+    _check(entry, path)
+    return entry
+
+
+def _value(wanted: str, path: str, value: Any, environ: Mapping[str, str]) -> Any:
+    try:
+        return _READERS[wanted](value, environ)
+    except (TypeError, ValueError) as error:
+        # The value itself is not shown: a secret written out where a reference belongs must not reach a log.
+        raise _refused(path, f"cannot be used ({error})", f"send {_WANTED[wanted]}") from None
+
+
+def _check(entry: Entry, path: str) -> None:
+    if not set(entry.name) <= _NAME_CHARS or len(entry.name) > MAX_NAME_CHARS or entry.name == "built-in":
+        raise _refused(f"{path}.name", "has signs that names here do not have", "use small letters, digits and -")
+    for key, choices in _CHOICES.items():
+        if getattr(entry, key, choices[0]) not in choices:
+            raise _refused(f"{path}.{key}", "is not known", f"use one of {', '.join(choices)}")
+    for key, (low, high) in _RANGES.items():
+        if not low <= getattr(entry, key, low) <= high:
+            raise _refused(f"{path}.{key}", "is out of bounds", f"use {low:g} to {high:g}")
+    try:
+        _ = entry.tenant_id
+        for owner in (*getattr(entry, "actors", ()), *getattr(entry, "owners", ())):
+            owner_uuid(owner)
+    except InvalidExternalId as error:
+        raise _refused(path, f"names an id that cannot be one: {error}", "mend it") from None
+    _check_owners(entry, path)
+    if isinstance(entry, ToolsEntry) and bool(entry.command) == bool(entry.url):
+        raise _refused(path, "has not exactly one of command and url", "give one of them")
+    if isinstance(entry, WorkspaceS3Entry) and not entry.prefix.strip("/"):
+        raise _refused(f"{path}.prefix", "is the whole bucket", "name a prefix of the tenant's own")
+
+
+def _check_owners(entry: Entry, path: str) -> None:
+    """Raise SettingInvalid for a place that all owners would share, or an actor that would reach beyond its own."""
+    for key in ("namespace", "bank"):
+        if "{owner}" not in getattr(entry, key, "{owner}"):
+            raise _refused(f"{path}.{key}", "is one for all owners", "put {owner} where the owner stands")
+    for actor in getattr(entry, "actors", {}).values():
+        if not ACTOR.fullmatch(actor):
+            raise _refused(f"{path}.actors", "has a value that is no actor", "use letters, digits, - and _")
+
+
+def _refused(what: str, problem: str, fix: str) -> SettingInvalid:
+    return SettingInvalid(VARIABLE, f"{what} {problem}", fix)
+
+
+def _text(value: Any, environ: Mapping[str, str]) -> str:
+    if not isinstance(value, str) or not value.isprintable():
+        raise TypeError("no text on one line")
+    return value
+
+
+def _number(value: Any, environ: Mapping[str, str]) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise TypeError("no number")
+    return float(value)
+
+
+def _whole(value: Any, environ: Mapping[str, str]) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError("no whole number")
+    return value
+
+
+def _truth(value: Any, environ: Mapping[str, str]) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError("neither true nor false")
+    return value
+
+
+def _texts(value: Any, environ: Mapping[str, str]) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise TypeError("no list")
+    return tuple(_text(one, environ) for one in value)
+
+
+def _table(value: Any, environ: Mapping[str, str]) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError("no table")
+    return value
+
+
+def _named_texts(value: Any, environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: _text(one, environ) for name, one in _table(value, environ).items()}
+
+
+def _secret(value: Any, environ: Mapping[str, str]) -> Secret:
+    return Secret(_text(value, environ), environ)
+
+
+def _secrets(value: Any, environ: Mapping[str, str]) -> dict[str, Secret]:
+    return {name: _secret(one, environ) for name, one in _table(value, environ).items()}
+
+
+_READERS: Mapping[str, Callable[[Any, Mapping[str, str]], Any]] = {
+    "str": _text,
+    "float": _number,
+    "int": _whole,
+    "bool": _truth,
+    "tuple[str, ...]": _texts,
+    "Mapping[str, Any]": _table,
+    "Mapping[str, str]": _named_texts,
+    "Secret | None": _secret,
+    "Mapping[str, Secret]": _secrets,
+}
+_WANTED: Mapping[str, str] = {
+    "str": "a text",
+    "float": "a number",
+    "int": "a whole number",
+    "bool": "true or false",
+    "tuple[str, ...]": "a list of texts",
+    "Mapping[str, Any]": "a table",
+    "Mapping[str, str]": "a table of texts",
+    "Secret | None": "env:NAME or file:/path",
+    "Mapping[str, Secret]": "a table of env:NAME or file:/path",
+}

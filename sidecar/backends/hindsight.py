@@ -1,0 +1,212 @@
+"""Hindsight over HTTP: recall from an owner's bank, and a bank's units page by page.
+
+A bank is whose the configuration says; tags filter nothing here. A unit's id changes when its document is retained again, so
+what has a document is known by that and by its text instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+from urllib.parse import quote
+from uuid import UUID
+
+from sidecar.backends import web
+from sidecar.backends.asking import Asking, Bounds
+from sidecar.backends.errors import AnswerUnreadable, BackendMissing, BackendMisused
+from sidecar.backends.secrets import Secret
+from sidecar.turn.remote import readable
+
+
+class QueryTooLong(BackendMisused):
+    """The service refuses the length of the question; lower query_chars."""
+
+
+class NoBank(BackendMissing):
+    """The owner has no bank there yet; it is made when something is retained."""
+
+
+_REFUSALS = web.Refusals({(400, b"too long"): QueryTooLong, (404, b"bank '"): NoBank})
+_WORDLESS = re.compile(r"\W*")
+_SHORT_BYTES = 500  # no question of so many bytes is more than 500 tokens, whatever counts them
+_RECALL_TOKENS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Banks:
+    """Where the banks are and which is an owner's; `owners` says it by the owner's UUID, else the bank is named by that."""
+
+    url: str
+    bank: str = "{owner}"
+    owners: Mapping[UUID, str] = field(default_factory=dict)
+    api_key: Secret | None = None
+    budget: str = "mid"
+    types: tuple[str, ...] = ("observation", "world", "experience")
+    query_chars: int = 1500
+    results: int = 40
+
+    def bank_of(self, owner_id: UUID) -> str:
+        """Return the name of the owner's bank."""
+        return self.bank.replace("{owner}", self.owners.get(owner_id, str(owner_id)))
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit of memory. `facts` are the units that an observation was drawn from."""
+
+    unit_id: str
+    text: str
+    kind: str
+    document_id: str
+    at: datetime | None
+    updated_at: datetime | None = None
+    facts: tuple[str, ...] = ()
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text_hash(self) -> str:
+        """The hash of what it says."""
+        return sha256(self.text.encode(errors="replace")).hexdigest()
+
+    @property
+    def memory_id(self) -> str:
+        """What it is called here: the same after its document was retained again with the same words."""
+        if not self.document_id:
+            return self.unit_id
+        return sha256(f"{self.kind}\n{self.document_id}\n{self.text_hash}".encode(errors="replace")).hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitPage:
+    """A page of units as listed, how many there are in all, and the server's time."""
+
+    units: tuple[Unit, ...]
+    total: int
+    server_time: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What to list: one kind of unit, updated from `since` (inclusive) until `until` (exclusive)."""
+
+    kind: str
+    since: datetime
+    until: datetime
+    offset: int = 0
+    limit: int = 200
+
+
+class Hindsight:
+    """One Hindsight server."""
+
+    def __init__(self, name: str, banks: Banks, bounds: Bounds) -> None:
+        self.name = name
+        self.banks = banks
+        self.asking = Asking(name, bounds)
+        self._service = web.client(banks.url, connections=bounds.concurrency)
+
+    async def recall(self, owner_id: UUID, query: str, *, now: datetime, limit: int) -> tuple[Unit, ...]:
+        """Return at most `limit` units of the owner's bank, best first. Raises a BackendError, NoBank among them."""
+        text = _cut(query.strip()[: self.banks.query_chars], self.banks.query_chars)
+        count = min(limit, self.banks.results)
+        if _WORDLESS.fullmatch(text) or count <= 0:
+            return ()
+
+        async def attempt() -> tuple[Unit, ...]:
+            try:
+                found = await self._recalled(owner_id, text, now)
+            except QueryTooLong:  # older servers refuse what newer ones cut
+                found = await self._recalled(owner_id, _cut(text, _SHORT_BYTES), now)
+            return found[:count]
+
+        return await self.asking.ask(attempt)
+
+    async def listed(self, owner_id: UUID, listing: Listing) -> UnitPage:
+        """Return a page of the owner's units, newest first. Raises a BackendError, also where a parameter was ignored."""
+        parameters = {
+            "type": listing.kind,
+            "time_field": "updated_at",
+            "start_date": _instant(listing.since),
+            "end_date": _instant(listing.until),
+            "limit": str(listing.limit),
+            "offset": str(listing.offset),
+        }
+
+        async def attempt() -> UnitPage:
+            got = await self._get("GET", owner_id, "list", params=parameters)
+            if ignored := got.headers.get("x-ignored-params"):
+                # Without the window this would be everything, in an order of its own: an older server.
+                raise BackendMisused(self.name, f"it ignores {ignored[:80]}; use Hindsight 1.1 or newer")
+            return self._page(got)
+
+        return await self.asking.ask(attempt)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._service.aclose()
+
+    async def _recalled(self, owner_id: UUID, text: str, now: datetime) -> tuple[Unit, ...]:
+        question = {
+            "query": text,
+            "types": list(self.banks.types),
+            "budget": self.banks.budget,
+            "max_tokens": _RECALL_TOKENS,
+            "query_timestamp": _instant(now),
+            "prefer_observations": "observation" in self.banks.types,
+            "include": {"entities": None, "source_facts": None, "chunks": None},
+            "trace": False,
+        }
+        body = (await self._get("POST", owner_id, "recall", json=question)).body
+        try:
+            results = body["results"] if "results" in body else body["memory_units"]  # its name before 0.8.4
+            return tuple(_unit(one) for one in results)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise AnswerUnreadable(self.name, type(error).__name__) from error
+
+    async def _get(self, method: str, owner_id: UUID, what: str, **content: Any) -> web.Got:
+        key = self.banks.api_key
+        headers = {"Authorization": f"Bearer {key.reveal(self.name)}"} if key else {}
+        path = f"/v1/default/banks/{quote(self.banks.bank_of(owner_id), safe='')}/memories/{what}"
+        request = self._service.build_request(method, path, headers=headers, **content)
+        return await web.get(self.name, self._service, request, _REFUSALS)
+
+    def _page(self, got: web.Got) -> UnitPage:
+        try:
+            units = tuple(_unit(one) for one in got.body["items"])
+            return UnitPage(units, int(got.body["total"]), got.server_time())
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise AnswerUnreadable(self.name, type(error).__name__) from error
+
+
+def _unit(one: Mapping[str, Any]) -> Unit:
+    """Return a unit of recall's or the list's shape, which name some things differently."""
+    return Unit(
+        unit_id=str(one["id"]),
+        text=readable(str(one["text"])),
+        kind=str(one.get("type") or one.get("fact_type") or ""),
+        document_id=str(one.get("document_id") or ""),
+        at=_time(one.get("occurred_start") or one.get("mentioned_at") or one.get("date")),
+        updated_at=_time(one.get("updated_at")),
+        facts=tuple(str(fact) for fact in one.get("source_fact_ids") or one.get("source_memory_ids") or ()),
+        metadata={str(name): str(value) for name, value in (one.get("metadata") or {}).items()},
+    )
+
+
+def _time(text: object) -> datetime | None:
+    if not text:
+        return None
+    moment = datetime.fromisoformat(str(text))
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _instant(moment: datetime) -> str:
+    """Return the instant with a Z: a plus sign in a query string is read as a space."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _cut(text: str, most_bytes: int) -> str:
+    return text.encode(errors="replace")[:most_bytes].decode(errors="ignore")

@@ -1,0 +1,128 @@
+"""Hindsight's banks as a substrate of the compile: what was written since an instant, out of a list that has no change feed.
+
+A window is frozen between two instants, listed one kind at a time, newest first as the server does, and begun anew when it moved
+meanwhile. What is read so is put in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from compiler.plan.contract import Memory
+from compiler.substrates import Listed, TimedMemory
+from compiler.substrates import Listing as Everything
+from sidecar.backends.errors import BackendMisused, BackendUnavailable
+from sidecar.backends.hindsight import Hindsight, Listing, NoBank, Unit, UnitPage
+from store.scope import Scope
+
+_BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
+_TRIES = 3
+_PAGE = 200
+_MOST_IN_A_WINDOW = 1_000
+_SHORTEST = timedelta(milliseconds=1)
+_TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class HindsightMemories:
+    """Owners' banks in the order of their last write. Units that were deleted are missed by the sweep of all that is there."""
+
+    hindsight: Hindsight
+
+    async def written(
+        self, scope: Scope, after: tuple[datetime, str], *, until: datetime, limit: int
+    ) -> list[TimedMemory]:
+        """Return at most `limit` memories written after an instant and id, and no later than `until`. Raises a BackendError.
+
+        Of a memory that stands there twice, because its document was retained again, the newer counts.
+        """
+        since = max(after[0], _BEGINNING)
+        found = await self._between(scope.owner_id, since, until + _TICK)
+        timed = sorted((_timed(unit) for unit in _newest(found)), key=_place)
+        return [one for one in timed if _place(one) > after][:limit]
+
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
+        """Return those of the memories that are there. Reads the whole bank: a unit cannot be asked for by our name of it."""
+        wanted = set(memory_ids)
+        found = _newest(await self._all(scope.owner_id))
+        return {unit.memory_id: _timed(unit).memory for unit in found if unit.memory_id in wanted}
+
+    async def listing(self, scope: Scope) -> Everything:
+        """Return everything that is there. Raises a BackendError, so what it returns is complete."""
+        found = (_timed(unit).memory for unit in _newest(await self._all(scope.owner_id)))
+        return Everything({one.memory_id: Listed(one.document_id, one.text_hash) for one in found}, is_complete=True)
+
+    async def _all(self, owner_id: UUID) -> list[Unit]:
+        return await self._between(owner_id, _BEGINNING, datetime.now(UTC) + timedelta(days=1))
+
+    async def _between(self, owner_id: UUID, since: datetime, until: datetime) -> list[Unit]:
+        if until <= since:
+            return []
+        units: list[Unit] = []
+        try:
+            for kind in self.hindsight.banks.types:
+                units += await self._window(owner_id, kind, since, until)
+        except NoBank:
+            return []
+        return [unit for unit in units if unit.text.strip()]
+
+    async def _window(self, owner_id: UUID, kind: str, since: datetime, until: datetime) -> list[Unit]:
+        """Return one kind's units of a window; one that holds too many is halved."""
+        listing = Listing(kind, since, until, limit=_PAGE)
+        for _ in range(_TRIES):
+            first = await self.hindsight.listed(owner_id, listing)
+            if first.total > _MOST_IN_A_WINDOW and until - since > _SHORTEST:
+                middle = since + (until - since) / 2
+                return [
+                    *await self._window(owner_id, kind, since, middle),
+                    *await self._window(owner_id, kind, middle, until),
+                ]
+            units = await self._rest(owner_id, listing, first)
+            if units is not None:
+                return units
+        raise BackendUnavailable(self.hindsight.name, "the window moves")
+
+    async def _rest(self, owner_id: UUID, listing: Listing, first: UnitPage) -> list[Unit] | None:
+        """Return all units of the window, or None when it moved while it was read."""
+        units = list(first.units)
+        while len(units) < first.total:
+            page = await self.hindsight.listed(
+                owner_id, Listing(listing.kind, listing.since, listing.until, len(units), listing.limit)
+            )
+            if page.total != first.total or not page.units:
+                return None
+            units += page.units
+        if any(not listing.since <= _instant(unit) < listing.until for unit in units):
+            raise BackendMisused(self.hindsight.name, "it lists what is not in the window; use Hindsight 1.1 or newer")
+        return units if len({unit.unit_id for unit in units}) == first.total else None
+
+
+def _instant(unit: Unit) -> datetime:
+    return unit.updated_at or _BEGINNING
+
+
+def _newest(units: Iterable[Unit]) -> list[Unit]:
+    """Return the units, of those that are one memory the one written last."""
+    by_memory: dict[str, Unit] = {}
+    for unit in sorted(units, key=lambda one: (_instant(one), one.unit_id)):
+        by_memory[unit.memory_id] = unit
+    return list(by_memory.values())
+
+
+def _timed(unit: Unit) -> TimedMemory:
+    memory = Memory(
+        unit.memory_id,
+        unit.text,
+        bytes.fromhex(unit.text_hash),
+        unit.at or _instant(unit),
+        unit.document_id,
+        dict(unit.metadata),
+    )
+    return TimedMemory(memory, _instant(unit))
+
+
+def _place(one: TimedMemory) -> tuple[datetime, str]:
+    return (one.updated_at, one.memory.memory_id)

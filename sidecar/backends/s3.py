@@ -1,0 +1,148 @@
+"""Text files of an S3 bucket below one prefix: listed, and read once for each version that their ETag names."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from sidecar.backends.asking import Asking, Bounds
+from sidecar.backends.aws import Clients, Threads, Where
+from sidecar.backends.errors import AnswerUnreadable, BackendError
+from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, TEXT_SUFFIXES, as_text, is_nameable
+
+_REMEMBERED_CHARS = 16_000_000
+_MOST_PAGES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket and the prefix below which everything is ours."""
+
+    name: str
+    prefix: str
+    where: Where = field(default_factory=Where)
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A file: its path below the place that was listed, its key and version, and when it was changed."""
+
+    path: str
+    key: str
+    etag: str
+    changed_at: datetime
+
+
+class S3Files:
+    """One bucket's files."""
+
+    def __init__(self, name: str, bucket: Bucket, clients: Clients, bounds: Bounds) -> None:
+        self.name = name
+        self.asking = Asking(name, bounds)
+        self._bucket = bucket
+        self._prefix = bucket.prefix.strip("/") + "/"
+        self._threads = Threads(name, bounds.concurrency)
+        self._texts = _Texts()
+        self._client = clients.client(
+            "s3", bucket.where, read_timeout_s=bounds.deadline_s, connections=bounds.concurrency
+        )
+
+    async def listed(self, location: str) -> tuple[Listed, ...]:
+        """Return the text files below a location, by path, at most 2,000. Raises a BackendError."""
+        steps = [step for step in location.split("/") if step not in {"", ".", ".."}]
+        folder = self._prefix + "".join(f"{step}/" for step in steps)
+        found: list[Listed] = []
+        token = ""
+        for _ in range(_MOST_PAGES):
+            page, token = await self._page(folder, token)
+            found += page
+            if not token or len(found) >= MAX_FILES:
+                break
+        return tuple(found[:MAX_FILES])
+
+    async def texts(self, files: Sequence[Listed]) -> Mapping[str, str]:
+        """Return the files' texts by key, read side by side; what is no text or has gone is left out. Raises a BackendError."""
+        missing = [file for file in files if (file.key, file.etag) not in self._texts]
+        tasks = [asyncio.create_task(self._read(file)) for file in missing]
+        try:
+            await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+        known = ((file.key, self._texts.get(file.key, file.etag)) for file in files)
+        return {key: text for key, text in known if text is not None}
+
+    def close(self) -> None:
+        """Take no more questions."""
+        self._threads.close()
+
+    async def _page(self, folder: str, token: str) -> tuple[list[Listed], str]:
+        parameters = {"Bucket": self._bucket.name, "Prefix": folder, **({"ContinuationToken": token} if token else {})}
+
+        async def attempt() -> tuple[list[Listed], str]:
+            response = await self._threads.run(lambda: self._client.list_objects_v2(**parameters))
+            try:
+                return _files(folder, response.get("Contents", ())), str(response.get("NextContinuationToken", ""))
+            except (KeyError, TypeError, AttributeError) as error:
+                raise AnswerUnreadable(self.name, type(error).__name__) from error
+
+        return await self.asking.ask(attempt)
+
+    async def _read(self, file: Listed) -> None:
+        async def attempt() -> bytes | None:
+            return await self._threads.run(lambda: self._fetched(file))
+
+        try:
+            data = await self.asking.ask(attempt)
+        except BackendError as error:
+            # It was changed or removed since it was listed; the next turn lists anew.
+            if error.code not in {"NoSuchKey", "PreconditionFailed", "412"}:
+                raise
+            return
+        self._texts.keep(file, None if data is None else as_text(data))
+
+    def _fetched(self, file: Listed) -> bytes:
+        response = self._client.get_object(Bucket=self._bucket.name, Key=file.key, IfMatch=file.etag)
+        with response["Body"] as body:
+            data: bytes = body.read(MAX_FILE_BYTES + 1)
+        return data[:MAX_FILE_BYTES]
+
+
+class _Texts:
+    """Texts by key and version, about sixteen million characters; None for a file that is no text."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, str], str | None] = OrderedDict()
+        self._chars = 0
+
+    def __contains__(self, version: tuple[str, str]) -> bool:
+        return version in self._kept
+
+    def get(self, key: str, etag: str) -> str | None:
+        """Return the text, or None."""
+        return self._kept.get((key, etag))
+
+    def keep(self, file: Listed, text: str | None) -> None:
+        """Keep a text, the oldest going for it."""
+        self._kept[(file.key, file.etag)] = text
+        self._chars += len(text or "")
+        while self._chars > _REMEMBERED_CHARS:
+            self._chars -= len(self._kept.popitem(last=False)[1] or "")
+
+
+def _files(folder: str, contents: Iterable[Mapping[str, Any]]) -> list[Listed]:
+    found = []
+    for one in contents:
+        path = PurePosixPath(str(one["Key"]).removeprefix(folder))
+        name = str(path)
+        is_shown = not any(step.startswith(".") for step in path.parts) and len(path.parts) <= MAX_DEPTH
+        # A key that does not begin as asked is another tenant's, whatever the service says.
+        is_ours = str(one["Key"]).startswith(folder) and ".." not in path.parts and is_nameable(name)
+        if is_shown and is_ours and path.suffix.lower() in TEXT_SUFFIXES and 0 < one["Size"] <= MAX_FILE_BYTES:
+            found.append(Listed(name, one["Key"], str(one.get("ETag", "")), one["LastModified"]))
+    return found

@@ -1,0 +1,113 @@
+"""JSON services over HTTP: one bounded call, its failures in our terms. Nothing that a service says in words is passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx
+import orjson
+
+from sidecar.backends.errors import (
+    AnswerUnreadable,
+    BackendDenied,
+    BackendError,
+    BackendMissing,
+    BackendMisused,
+    BackendThrottled,
+    BackendTimedOut,
+    BackendUnavailable,
+)
+
+MAX_ANSWER_BYTES = 32 << 20
+_CONNECT_S = 3.0
+_BY_STATUS: Mapping[int, type[BackendError]] = {
+    400: BackendMisused,
+    401: BackendDenied,
+    402: BackendThrottled,
+    403: BackendDenied,
+    404: BackendMissing,
+    408: BackendTimedOut,
+    422: BackendMisused,
+    429: BackendThrottled,
+    504: BackendTimedOut,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """An answer: its JSON, and its headers by names in small letters."""
+
+    body: Any
+    headers: Mapping[str, str]
+
+    def server_time(self) -> datetime | None:
+        """Return the instant that the server says it is, to the second, or None."""
+        try:
+            return parsedate_to_datetime(self.headers.get("date", "")).astimezone(UTC)
+        except ValueError:
+            return None
+
+
+def client(base_url: str, *, connections: int) -> httpx.AsyncClient:
+    """Return a client of one service, which follows no redirects: a secret goes where it was meant to go."""
+    return httpx.AsyncClient(
+        base_url=base_url,
+        timeout=httpx.Timeout(None, connect=_CONNECT_S),
+        limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
+        trust_env=False,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """Refusals that a service tells apart only in words: the status and a phrase, in small letters, and what it means."""
+
+    known: Mapping[tuple[int, bytes], type[BackendError]]
+
+    def kind(self, status: int, body: bytes) -> type[BackendError] | None:
+        """Return what the refusal means, or None when its status says all."""
+        told = body[:2000].lower()
+        return next((kind for (code, phrase), kind in self.known.items() if code == status and phrase in told), None)
+
+
+async def get(backend: str, service: httpx.AsyncClient, request: httpx.Request, refusals: Refusals) -> Got:
+    """Return what the service answers to a request. Raises a BackendError."""
+    try:
+        response = await service.send(request, stream=True)
+        try:
+            body = await _body(backend, response)
+        finally:
+            await response.aclose()
+    except httpx.TimeoutException as error:
+        raise BackendTimedOut(backend, type(error).__name__) from None
+    except httpx.HTTPError as error:
+        # Its text may hold the address with what stands in it, so only its kind goes on.
+        raise BackendUnavailable(backend, type(error).__name__) from None
+    if response.status_code >= 300:
+        raise _refused(backend, response, refusals.kind(response.status_code, body))
+    try:
+        return Got(orjson.loads(body), dict(response.headers))
+    except orjson.JSONDecodeError as error:
+        raise AnswerUnreadable(backend, "no JSON") from error
+
+
+async def _body(backend: str, response: httpx.Response) -> bytes:
+    chunks = bytearray()
+    async for chunk in response.aiter_bytes():
+        chunks += chunk
+        if len(chunks) > MAX_ANSWER_BYTES:
+            raise AnswerUnreadable(backend, f"more than {MAX_ANSWER_BYTES} bytes")
+    return bytes(chunks)
+
+
+def _refused(backend: str, response: httpx.Response, told: type[BackendError] | None) -> BackendError:
+    status = response.status_code
+    after = response.headers.get("retry-after", "")
+    after_s = float(after) if after.isdecimal() else None
+    usual = BackendThrottled if status == 503 and after_s is not None else _BY_STATUS.get(status)
+    kind = told or usual or (BackendUnavailable if status >= 499 else BackendMisused)
+    return kind(backend, str(status), retry_after_s=after_s)

@@ -1,0 +1,51 @@
+"""`sidecar doctor`: whether this machine could serve, and how to mend what is in the way. Calls no service."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from sidecar.cli.session import speaking
+from sidecar.cli.trouble import FAILED, OK
+from sidecar.cli.voice import Voice
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at; `mend` says what to do, and is empty where nothing is to be done."""
+
+    name: str
+    is_well: bool
+    told: str
+    mend: str = ""
+
+
+@click.command(short_help="Check what serving needs, and say how to mend it.")
+@speaking
+def doctor(voice: Voice) -> int:
+    """Check settings, database, migrations, extensions, clock, tokenizer, identity and what traces are sent to.
+
+    The exit code is 1 when something is in the way. Settings come from the same variables as for `sidecar serve`.
+
+    \b
+    Example:
+      sidecar doctor
+      sidecar doctor --json
+    """
+    from sidecar.cli import examining
+
+    findings = asyncio.run(examining.examine(os.environ))
+    voice.show({"findings": findings, "is_well": all(one.is_well for one in findings)}, lambda told: _draw(findings))
+    return OK if all(one.is_well for one in findings) else FAILED
+
+
+def _draw(findings: Sequence[Finding]) -> Iterator[Any]:
+    for one in findings:
+        yield f"{'ok   ' if one.is_well else 'WRONG'} {one.name:<12} {one.told}"
+        if one.mend:
+            yield f"      {'':<12} {one.mend}"

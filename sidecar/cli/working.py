@@ -1,0 +1,34 @@
+"""The command that runs the worker alone."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+
+import click
+
+from sidecar.cli.session import speaking
+from sidecar.cli.voice import Voice
+
+
+@click.command(short_help="Compile and do other background work until told to stop.")
+@click.option("--ends-with-parent", is_flag=True, hidden=True)
+@speaking
+def worker(voice: Voice, *, ends_with_parent: bool) -> None:
+    """Work until SIGTERM or Ctrl-C, then finish or hand back what is under way. Several may run at once.
+
+    `sidecar serve` has one of its own, unless SIDECAR_WORKER is false.
+
+    \b
+    Example:
+      sidecar worker
+    """
+    from sidecar import settings, telemetry
+    from sidecar import worker as process
+    from sidecar.telemetry import watch
+
+    read = settings.read(os.environ)
+    telemetry.log_to_stderr(read.log_level)
+    telling = watch.config_of(os.environ, slow_turn_s=read.slow_turn_s, keeps_content=read.capture_content)
+    with watch.watching(telling) as watched:
+        asyncio.run(process.work(read, watched))

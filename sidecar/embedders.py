@@ -1,0 +1,76 @@
+"""Which embedder a setting names, ready for use. The service and `sidecar embed` ask here, and nowhere else is one chosen."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from models.embedding import Embedder, LocalEmbedder
+from sidecar.errors import SettingInvalid
+from sidecar.recall import UNKEPT, UNSET, Numbered
+from sidecar.settings import Settings
+from store import embedders
+from store.postgres import Pool
+
+NONE = "none"
+MAX_DIMENSIONS = 3_900  # a vector and its row fit a page of Postgres
+
+_FIX = "set minilm, titan, titan:DIMENSIONS, openai:MODEL:DIMENSIONS or none"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The embedder in use, or why there is none."""
+
+    numbered: Numbered | None
+    why_not: str = ""
+
+    async def close(self) -> None:
+        """Let go of the embedder's threads or connections."""
+        if self.numbered is None:
+            return
+        if isinstance(self.numbered.embedder, LocalEmbedder):
+            self.numbered.embedder.close()
+        elif (close := getattr(self.numbered.embedder, "close", None)) is not None:
+            await close()
+
+
+async def choose(settings: Settings, pool: Pool) -> Chosen:
+    """Return the embedder that the settings name, ready. Raises SettingInvalid, EmbedderUnusable, InvalidRequest."""
+    if settings.embedder == NONE:
+        return Chosen(None, UNSET)
+    embedder = await _made(settings)
+    number = await embedders.number_of(pool, embedder.name, embedder.dimensions)
+    return Chosen(None, UNKEPT) if number is None else Chosen(Numbered(embedder, number))
+
+
+async def _made(settings: Settings) -> Embedder:
+    """Return the embedder. Whatever it needs is loaded here: of no use, and slow, to who sets another."""
+    match settings.embedder.split(":"):
+        case ["minilm"]:
+            return await asyncio.to_thread(_minilm)
+        case ["titan", *size] if len(size) <= 1:
+            from models.bedrock_runtime import BedrockConfig
+            from models.titan import DIMENSIONS, titan_embedder
+
+            return titan_embedder(BedrockConfig(), dimensions=_dimensions(size[0]) if size else DIMENSIONS)
+        case ["openai", *model, size] if model:
+            from models.openai_client import OpenAIConfig
+            from models.openai_embedding import EmbeddingModel, openai_embedder
+
+            key = settings.embedder_api_key
+            config = OpenAIConfig(settings.embedder_base_url, (lambda: key) if key else None)
+            return openai_embedder(config, EmbeddingModel(":".join(model), _dimensions(size)))
+    raise SettingInvalid("SIDECAR_EMBEDDER", f"{settings.embedder!r} is no embedder", _FIX)
+
+
+def _minilm() -> Embedder:
+    from models.minilm import MiniLM
+
+    return LocalEmbedder(MiniLM())
+
+
+def _dimensions(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_DIMENSIONS:
+        raise SettingInvalid("SIDECAR_EMBEDDER", f"{text!r} is no number of dimensions", f"set 1 to {MAX_DIMENSIONS}")
+    return int(text)

@@ -1,0 +1,50 @@
+"""Who is signed in at the console: a random id in a cookie stands for a token that this process keeps.
+
+The token is checked anew with every request, so that what ends it ends the session; nothing is written down.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+COOKIE = "sidecar_session"
+_MOST = 1_000
+
+
+@dataclass(slots=True)
+class Session:
+    """One sign-in: its token, the word that its forms must bear, and the owner whose data are looked at."""
+
+    token: str = field(repr=False)
+    form_word: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
+    owner: str = ""
+
+    def is_word(self, word: str) -> bool:
+        """Return whether a form bears this session's word."""
+        return hmac.compare_digest(self.form_word.encode(), word.encode(errors="replace"))
+
+
+class Sessions:
+    """The sign-ins of one process, the oldest making room for new ones past a thousand."""
+
+    def __init__(self) -> None:
+        self._by_id: OrderedDict[str, Session] = OrderedDict()
+
+    def open(self, token: str) -> str:
+        """Return the id of a new session."""
+        session_id = secrets.token_urlsafe(32)
+        self._by_id[session_id] = Session(token)
+        while len(self._by_id) > _MOST:
+            self._by_id.popitem(last=False)
+        return session_id
+
+    def get(self, session_id: str) -> Session | None:
+        """Return the session of an id, or None."""
+        return self._by_id.get(session_id)
+
+    def close(self, session_id: str) -> None:
+        """End a session; one that is not there has ended already."""
+        self._by_id.pop(session_id, None)

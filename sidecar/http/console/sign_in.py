@@ -1,0 +1,90 @@
+"""Signing in and out: a token is exchanged for a session, and an admin says whose data are looked at."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from sidecar.errors import InvalidArgument, KeysUnavailable, Unauthenticated
+from sidecar.http.console.desk import Desk, Visit, read_form, route
+from sidecar.http.console.sessions import COOKIE
+from sidecar.http.console.writing import render
+from sidecar.rpc.identity import resolve_scope
+from sidecar.rpc.status import message_of
+from store import costs
+from store.postgres import tenant_scoped
+
+_OWNERS_DAYS = 90
+
+
+def routes(desk: Desk) -> list[BaseRoute]:
+    """Return the pages of signing in."""
+
+    async def show(request: Request) -> Response:
+        return _form(request, "")
+
+    async def sign_in(request: Request) -> Response:
+        form = await read_form(request)
+        token = "".join(form.get("token", "").split())
+        if not token.isascii() or not token:
+            return _form(request, "Paste a token.", 401)
+        try:
+            await desk.authenticate(token)
+        except (Unauthenticated, KeysUnavailable) as error:
+            return _form(request, message_of(error), 401)
+        answer = RedirectResponse(_place(form.get("next", "")), 303)
+        is_safe = request.url.scheme == "https"
+        answer.set_cookie(COOKIE, desk.sessions.open(token), httponly=True, samesite="strict", secure=is_safe)
+        return answer
+
+    return [
+        Route("/login", show, methods=["GET"]),
+        Route("/login", sign_in, methods=["POST"]),
+        route(desk, "/logout", sign_out, methods=["POST"]),
+        route(desk, "/owner", show_owners),
+        route(desk, "/owner", choose_owner, methods=["POST"]),
+    ]
+
+
+async def sign_out(visit: Visit) -> Response:
+    """End the session."""
+    visit.desk.sessions.close(visit.request.cookies.get(COOKIE, ""))
+    answer = RedirectResponse("/login", 303)
+    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return answer
+
+
+async def show_owners(visit: Visit) -> Response:
+    """Show whose data may be looked at: a token's own owners, or those with turns in the last 90 days."""
+    owners = [str(owner) for owner in visit.identity.owner_ids or ()]
+    if visit.is_admin:
+        now, tenant_id = visit.desk.clocks.now(), visit.identity.tenant_id
+        async with tenant_scoped(visit.desk.pools.background, tenant_id, read_only=True) as connection:
+            since = now - timedelta(days=_OWNERS_DAYS)
+            found = await costs.of_tenant(connection, tenant_id, since=since, until=now, by="owner")
+        owners = sorted({row.key for row in found})
+    return visit.page("owner.html", owners=owners[:200])
+
+
+async def choose_owner(visit: Visit) -> Response:
+    """Look at an owner's data from now on. Raises what the API raises for one out of reach."""
+    owner = visit.form.get("owner", "")
+    if not owner:
+        raise InvalidArgument("owner", "is empty", "name an owner")
+    resolve_scope(visit.identity, "", owner)
+    visit.session.owner = owner
+    return RedirectResponse("/turns", 303)
+
+
+def _form(request: Request, trouble: str, status: int = 200) -> Response:
+    wanted = _place(request.query_params.get("next", ""))
+    return HTMLResponse(render("login.html", visit=None, path="/login", wanted=wanted, trouble=trouble), status)
+
+
+def _place(wanted: str) -> str:
+    """Return where to go after signing in: a path of this console, never another site."""
+    is_path = wanted.startswith("/") and not wanted.startswith(("//", "/\\")) and wanted.isprintable()
+    return wanted if is_path else "/"

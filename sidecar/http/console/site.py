@@ -1,0 +1,38 @@
+"""The console as one application: its pages, its files, and the guard before them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from sidecar.http.console import backends, compiles, money, sign_in, turns, wiki
+from sidecar.http.console.desk import Desk
+from sidecar.http.console.guard import Guard
+from sidecar.http.console.writing import render
+
+_FILES = Path(__file__).parent / "static"
+
+
+def console(desk: Desk, *, hosts: Collection[str] = ()) -> ASGIApp:
+    """Return the console. `hosts` are names by which it may be reached besides localhost."""
+    pages = [
+        *sign_in.routes(desk),
+        *turns.routes(desk),
+        *wiki.routes(desk),
+        *compiles.routes(desk),
+        *backends.routes(desk),
+        *money.routes(desk),
+        Mount("/static", StaticFiles(directory=_FILES)),
+    ]
+    return Guard(Starlette(routes=pages, exception_handlers={404: _missing}), hosts=hosts)
+
+
+async def _missing(_: Request, __: Exception) -> Response:
+    return HTMLResponse(render("failure.html", visit=None, path="", text="There is no such page."), 404)

@@ -1,0 +1,180 @@
+"""A stored turn as its page draws it: the waterfall, the bars, every candidate. Pure: a receipt in, rows out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from models.catalog import CATALOG, Spending, cost_usd
+from sidecar.turn.fitting import Fitted
+from sidecar.turn.items import Source
+from store.receipts import StoredReceipt
+
+_WINDOW = (
+    "system_tokens",
+    "tool_tokens",
+    "response_reserve_tokens",
+    "message_tokens",
+    "headroom_tokens",
+    "pool_tokens",
+)
+_PERCENT = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stripe:
+    """A stretch of a bar, in percent of its length."""
+
+    name: str
+    at: float
+    width: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """One source of a turn: how it answered, and what became of its offer as stripes of a bar."""
+
+    name: str
+    status: str
+    reason: str
+    latency_ms: float
+    attempts: int
+    counts: Mapping[str, int]
+    tokens: int
+    cost_usd: float | None
+    waited: Stripe
+    stripes: tuple[Stripe, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One candidate or turn of the thread, and what became of it."""
+
+    source: str
+    item_id: str
+    decision: str
+    reason: str
+    form: str
+    tokens: int
+    relevance: float | None
+    mark: str
+    into: str
+    refs: tuple[tuple[str, str, str], ...]
+    was_used: bool
+
+
+def source_lines(receipt: StoredReceipt) -> list[SourceLine]:
+    """Return a line for each source that was asked."""
+    details = receipt.details
+    before_ms = details.get("timings", {}).get("before_ms", 0.0)
+    whole_ms = max(receipt.duration_ms, 0.001)
+    model = CATALOG.find(receipt.model_id)
+    return [
+        SourceLine(
+            name=row["source"],
+            status=row["status"],
+            reason=row["reason"],
+            latency_ms=row["latency_ms"],
+            attempts=row["attempts"],
+            counts={name: row.get(f"{name}_count", 0) for name in ("offered", "included", "shortened", "dropped")},
+            tokens=row.get("included_tokens", 0),
+            cost_usd=cost_usd(model, Spending(row.get("included_tokens", 0))) if model else None,
+            waited=_within(row["source"], before_ms / whole_ms, row["latency_ms"] / whole_ms),
+            stripes=_stripes(row),
+        )
+        for row in details["sources"]
+        if row["status"] != "SKIPPED"
+    ]
+
+
+def skipped(receipt: StoredReceipt) -> list[tuple[str, str]]:
+    """Return the sources that were not asked, and why."""
+    return [(row["source"], row["reason"]) for row in receipt.details["sources"] if row["status"] == "SKIPPED"]
+
+
+def fitting_stripe(receipt: StoredReceipt) -> Stripe:
+    """Return when the context was fitted."""
+    timings = receipt.details.get("timings", {})
+    began = (timings.get("before_ms", 0.0) + timings.get("asking_ms", 0.0)) / max(receipt.duration_ms, 0.001)
+    return _within("fit", began, 1 - began)
+
+
+def window_stripes(pool: Mapping[str, int]) -> list[Stripe]:
+    """Return what the window is spent on, as stripes of one bar."""
+    parts = [(name.removesuffix("_tokens").replace("_", " "), pool[name]) for name in _WINDOW]
+    return _stacked(parts, pool["window_tokens"])
+
+
+def pool_stripes(receipt: StoredReceipt) -> list[Stripe]:
+    """Return what the pool is spent on: each source, the frame, and what is free."""
+    pool = receipt.details["pool"]
+    of_sources = [(row["source"], row.get("included_tokens", 0)) for row in receipt.details["sources"]]
+    return pool_bar(of_sources, pool["used_tokens"], pool["pool_tokens"])
+
+
+def fitted_stripes(fitted: Fitted) -> list[Stripe]:
+    """Return the same for a turn that was fitted again."""
+    of_sources = [(share.source.value, share.included_tokens) for share in fitted.shares]
+    return pool_bar(of_sources, fitted.rendering.tokens, fitted.pool.pool_tokens)
+
+
+def pool_bar(of_sources: list[tuple[str, int]], used_tokens: int, pool_tokens: int) -> list[Stripe]:
+    """Return a pool as stripes."""
+    frame = used_tokens - sum(tokens for _, tokens in of_sources)
+    return _stacked([*of_sources, ("frame", frame), ("free", pool_tokens - used_tokens)], pool_tokens)
+
+
+def candidates(receipt: StoredReceipt) -> Iterator[Candidate]:
+    """Yield every candidate with its decision, then the thread's turns."""
+    used = set(receipt.usage.used_item_ids) if receipt.usage else set()
+    for row in receipt.details["sources"]:
+        for item in row["items"]:
+            yield _candidate(row["source"], item, used)
+    for turn in receipt.details["history"]["turns"]:
+        if turn["decision"]:
+            yield Candidate(
+                Source.THREAD.value, turn["id"], turn["decision"], turn["reason"], "", turn["included_tokens"], None,
+                "", "", (), turn["id"] in used,
+            )  # fmt: skip
+
+
+def _candidate(source: str, item: Mapping[str, Any], used: set[str]) -> Candidate:
+    return Candidate(
+        source=source,
+        item_id=item["id"],
+        decision=item["decision"],
+        reason=item["reason"],
+        form=item["form"] or "",
+        tokens=item["tokens"],
+        relevance=item["relevance"],
+        mark=item["mark"],
+        into=item["into"],
+        refs=tuple((kind, ref, label) for kind, ref, label in item["provenance"]),
+        was_used=item["id"] in used,
+    )
+
+
+def _stripes(row: Mapping[str, Any]) -> tuple[Stripe, ...]:
+    parts = [(name, row.get(f"{key}_count", 0)) for name, key in _KINDS]
+    return tuple(_stacked(parts, row.get("offered_count", 0), unit="items"))
+
+
+_KINDS = (("kept", "included"), ("shortened", "shortened"), ("dropped", "dropped"))
+
+
+def _stacked(parts: list[tuple[str, int]], whole: int, *, unit: str = "tokens") -> list[Stripe]:
+    stripes, at = [], 0
+    for name, many in parts:
+        if many > 0:
+            stripe = _within(name, at / max(1, whole), many / max(1, whole))
+            stripes.append(Stripe(name, stripe.at, stripe.width, f"{name}: {many:,} {unit}"))
+        at += max(0, many)
+    return stripes
+
+
+def _within(name: str, at: float, width: float) -> Stripe:
+    """Return a stripe of shares from 0 to 1, kept inside its bar and wide enough to be seen."""
+    begin = min(max(at, 0.0), 0.995)
+    return Stripe(name, round(begin * _PERCENT, 3), round(max(0.005, min(width, 1 - begin)) * _PERCENT, 3), name)

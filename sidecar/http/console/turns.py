@@ -1,0 +1,174 @@
+"""Turns and threads: the list, one turn opened, the same turn under other knobs, two turns compared, a thread as it was said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute
+
+from sidecar.errors import InvalidArgument, NotFound, TextsDropped
+from sidecar.http.console import turn_pages
+from sidecar.http.console.desk import Desk, Visit, read_id, route
+from sidecar.rpc.fields import read_id as read_text_id
+from sidecar.spending import account_cost
+from sidecar.turn.difference import compare
+from sidecar.turn.items import Source
+from sidecar.turn.profile import InvalidKnob
+from store import costs, receipts, threads
+from store.costs import Filters
+from store.postgres import scoped
+from store.receipts import StoredReceipt
+from store.scope import Scope
+
+_ROWS = 50
+_SAID_ROWS = 500
+_MOST_TOKENS = 10_000_000
+
+
+def routes(desk: Desk) -> list[BaseRoute]:
+    """Return the pages about turns."""
+    return [
+        route(desk, "/", _home),
+        route(desk, "/turns", list_turns),
+        route(desk, "/turns/{receipt_id}", show_turn),
+        route(desk, "/turns/{receipt_id}/diff", show_difference),
+        route(desk, "/threads", list_threads),
+        route(desk, "/thread", show_thread),
+    ]
+
+
+async def _home(visit: Visit) -> Response:
+    return RedirectResponse("/turns", 303)
+
+
+async def list_turns(visit: Visit) -> Response:
+    """Show the newest turns that pass the filters."""
+    scope, filters = visit.scope, read_filters(visit)
+    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
+        found = await costs.page(connection, scope, filters, limit=_ROWS + 1, **_starting(visit))
+    rows = [(row, account_cost(row)) for row in found[:_ROWS]]
+    last = rows[-1][0] if len(found) > _ROWS else None
+    asked = {name: value for name, value in visit.query.items() if name != "after"}
+    return visit.page("turns.html", rows=rows, last=last, filters=filters, asked=asked, sources=[*Source])
+
+
+def read_filters(visit: Visit) -> Filters:
+    """Return the filters of the query; what cannot be read is left out."""
+    query = visit.query
+    least = query.get("slower_ms", "")
+    return Filters(
+        thread_id=query.get("thread", "")[:200],
+        agent_id=query.get("agent", "")[:200],
+        model_id=query.get("model", "")[:200],
+        failed_source=query.get("failed", "")[:40],
+        degraded_only=query.get("degraded") == "1",
+        least_ms=float(least) if least.isdecimal() and len(least) < 10 else 0.0,
+    )
+
+
+def _starting(visit: Visit) -> dict[str, Any]:
+    """Return where the list goes on: the instant and id of the row before."""
+    at, _, receipt_id = visit.query.get("after", "").partition("_")
+    try:
+        moment = datetime.fromisoformat(at)
+        return {"before": (moment, UUID(receipt_id))} if moment.tzinfo else {}
+    except ValueError:
+        return {}
+
+
+async def show_turn(visit: Visit) -> Response:
+    """Show a turn: waterfall, bars, candidates, context; under other knobs where the query names some."""
+    scope = visit.scope
+    receipt, earlier = await _receipt(visit, scope, read_id(visit, "receipt_id"))
+    overrides = read_overrides(visit.query)
+    trouble, replayed, original = "", None, None
+    try:
+        original = await visit.desk.replayer.replay(scope, receipt, {})
+        replayed = await visit.desk.replayer.replay(scope, receipt, overrides) if overrides else None
+    except TextsDropped as error:
+        trouble = str(error)
+    except (InvalidKnob, InvalidArgument) as error:
+        trouble = f"{error.field} {error.problem}"
+    return visit.page(
+        "turn.html",
+        receipt=receipt,
+        earlier=earlier,
+        message=await visit.desk.replayer.message_of(scope, receipt),
+        lines=turn_pages.source_lines(receipt),
+        skipped=turn_pages.skipped(receipt),
+        fitting=turn_pages.fitting_stripe(receipt),
+        window=turn_pages.window_stripes(receipt.details["pool"]),
+        pool=turn_pages.pool_stripes(receipt),
+        candidates=list(turn_pages.candidates(receipt)),
+        shown=original.assembly.fitted.rendering if original else None,
+        replayed=replayed,
+        replayed_pool=turn_pages.fitted_stripes(replayed.assembly.fitted) if replayed else [],
+        overrides=overrides,
+        trouble=trouble,
+    )
+
+
+def read_overrides(query: Mapping[str, str]) -> dict[str, Any]:
+    """Return the knobs that the sliders of the page set."""
+    overrides: dict[str, Any] = {}
+    if (budget := query.get("budget", "")).isdecimal() and int(budget) <= _MOST_TOKENS:
+        overrides["budget_tokens"] = int(budget)
+    of_sources: dict[str, dict[str, int]] = {}
+    for source in Source:
+        for knob in ("top_k", "priority"):
+            value = query.get(f"{source.value}.{knob}", "")
+            if value.isdecimal() and len(value) < 6:
+                of_sources.setdefault(source.value, {})[knob] = int(value)
+    return overrides | ({"sources": of_sources} if of_sources else {})
+
+
+async def show_difference(visit: Visit) -> Response:
+    """Show what differs between a turn and the one before it in its thread."""
+    scope = visit.scope
+    receipt, earlier = await _receipt(visit, scope, read_id(visit, "receipt_id"))
+    if earlier is None:
+        raise NotFound("earlier turn")
+    before, _ = await _receipt(visit, scope, earlier.receipt_id)
+    difference = compare(before.details, receipt.details)
+    return visit.page("difference.html", receipt=receipt, before=before, difference=difference)
+
+
+async def list_threads(visit: Visit) -> Response:
+    """Show the owner's threads."""
+    scope = visit.scope
+    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
+        rows = await threads.list_threads(connection, scope, limit=200)
+    return visit.page("threads.html", rows=rows)
+
+
+async def show_thread(visit: Visit) -> Response:
+    """Show a thread as it was said, with its assemblies beside it."""
+    scope, thread_id = visit.scope, read_text_id("id", visit.query.get("id", ""))
+    after = visit.query.get("after", "")
+    start = {"after": int(after)} if after.isdecimal() and len(after) < 9 else {}
+    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
+        said = await threads.list_turns(connection, scope, thread_id, limit=_SAID_ROWS + 1, **start)
+        made = await costs.page(connection, scope, Filters(thread_id=thread_id), limit=_SAID_ROWS)
+    told = sorted(
+        [("turn", turn.said_at, turn) for turn in said[:_SAID_ROWS]] + [("made", one.created_at, one) for one in made],
+        key=lambda row: row[1],
+    )
+    more = said[_SAID_ROWS - 1].position if len(said) > _SAID_ROWS else None
+    return visit.page("thread.html", thread_id=thread_id, told=told, more=more)
+
+
+async def _receipt(visit: Visit, scope: Scope, receipt_id: UUID) -> tuple[StoredReceipt, StoredReceipt | None]:
+    """Return a receipt and the one before it in its thread."""
+    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
+        found = await receipts.get(connection, scope, receipt_id)
+        if found is None:
+            raise NotFound("receipt")
+        if not found.thread_id:
+            return found, None
+        place = (found.created_at, found.receipt_id)
+        before = await receipts.page(connection, scope, thread_id=found.thread_id, limit=1, before=place)
+    return found, before[0] if before else None

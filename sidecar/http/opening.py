@@ -1,0 +1,34 @@
+"""Opens the HTTP doors of a sidecar as its settings say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
+
+from sidecar.http.doors import Health, doors
+from sidecar.http.listening import opened, served
+from sidecar.settings import Settings
+from sidecar.telemetry import names
+from sidecar.telemetry.figures import Figures
+
+HTTP_PORT, CONSOLE_PORT = 7434, 7435
+
+
+async def open_doors(
+    stack: AsyncExitStack, settings: Settings, health: Health, figures: Figures, *, extra: Sequence[BaseRoute] = ()
+) -> str:
+    """Serve health, metrics and the extra routes until the stack ends; return the address, empty where it is off."""
+    figures.watch_values(names.TASK_RESTARTS, health.restarts)
+    listener = opened("SIDECAR_HTTP_LISTEN", settings.http_listen, HTTP_PORT)
+    if listener is None:
+        return ""
+    return await stack.enter_async_context(served(doors(health, figures, extra=extra), listener))
+
+
+async def open_console(stack: AsyncExitStack, settings: Settings, console: ASGIApp) -> str:
+    """Serve the console until the stack ends; return its address, empty where it is off."""
+    listener = opened("SIDECAR_CONSOLE_LISTEN", settings.console_listen, CONSOLE_PORT)
+    return "" if listener is None else await stack.enter_async_context(served(console, listener))

@@ -1,0 +1,88 @@
+"""A PDF read in a process of its own: its parser meets whatever a stranger wrote, and here it can be ended.
+
+The child gets the bytes and nothing else, with bounds on its processor time and memory set before it looks at them; what
+comes back is JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sidecar.ingest import pdf
+from sidecar.ingest.document import Part, ReadLimits
+from sidecar.ingest.errors import IngestError, TooLarge, UnreadableDocument
+
+_PATIENCE = 10  # a busy machine may take so many seconds for one of the processor's
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What reading one document may take: seconds of the processor, bytes of memory."""
+
+    cpu_s: int = 30
+    memory_bytes: int = 1 << 30
+
+
+def pdf_parts(name: str, data: bytes, limits: ReadLimits, bounds: Bounds = Bounds()) -> tuple[str, list[Part]]:
+    """Return the same as `pdf.parts`. Raises TooLarge for a document that cannot be read within the bounds, too."""
+    task = json.dumps({"name": name, "limits": asdict(limits), "bounds": asdict(bounds)}).encode()
+    command = [sys.executable, "-m", __name__]
+    try:
+        done = subprocess.run(  # noqa: S603  # our own module, its input is data
+            command, input=task + b"\n" + data, capture_output=True, timeout=_PATIENCE * bounds.cpu_s, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise TooLarge(name, f"it takes more than {_PATIENCE * bounds.cpu_s} s to read") from None
+    if done.returncode in {-signal.SIGXCPU, -signal.SIGKILL}:
+        raise TooLarge(name, f"it takes more than {bounds.cpu_s} s of the processor to read")
+    if done.returncode:
+        raise UnreadableDocument(name, "its reader broke down")
+    return _told(name, json.loads(done.stdout), bounds)
+
+
+def _told(name: str, answer: dict[str, Any], bounds: Bounds) -> tuple[str, list[Part]]:
+    match answer["outcome"]:
+        case "read":
+            return answer["title"], [Part(*fields) for fields in answer["parts"]]
+        case "TooLarge":
+            raise TooLarge(name, answer["detail"])
+        case "MemoryError":
+            raise TooLarge(name, f"it takes more than {bounds.memory_bytes >> 20} MiB of memory to read")
+    raise UnreadableDocument(name, answer["detail"])
+
+
+def _read(name: str, data: bytes, limits: ReadLimits) -> dict[str, Any]:
+    try:
+        title, parts = pdf.parts(name, data, limits)
+    except IngestError as error:
+        return {"outcome": type(error).__name__, "detail": error.detail}
+    except MemoryError:
+        return {"outcome": "MemoryError"}
+    return {
+        "outcome": "read",
+        "title": title,
+        "parts": [(part.kind, part.text, part.level, part.page) for part in parts],
+    }
+
+
+def main() -> None:
+    """Read the document on standard input within the bounds that stand before it, and write what it holds."""
+    import resource
+
+    task = json.loads(sys.stdin.buffer.readline())
+    data = sys.stdin.buffer.read()
+    cpu_s, memory_bytes = task["bounds"]["cpu_s"], task["bounds"]["memory_bytes"]
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    answer = _read(task["name"], data, ReadLimits(**task["limits"]))
+    sys.stdout.write(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

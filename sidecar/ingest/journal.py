@@ -1,0 +1,102 @@
+"""Files of journal records: one JSON object for each, on its own line or in an array, with the place where it happened."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, BinaryIO
+
+from sidecar.ingest.archive import opened
+from sidecar.ingest.conversation import Skipped, Unusable, id_of, time_of, word
+from sidecar.ingest.records import records
+
+_LONGEST_TEXT_CHARS = 100_000
+_LONGEST_NAME_CHARS = 800
+_MOST_NAMES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedPlace:
+    """Where a record happened, as the file says."""
+
+    name: str
+    city: str = ""
+    address: str = ""
+    alternate_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedRecord:
+    """A journal record as a file gives it. Without an id of its own it has a hash of its text, time and journal."""
+
+    id: str
+    text: str
+    occurred_at: datetime | None = None
+    place: ImportedPlace | None = None
+    tags: tuple[str, ...] = ()
+    journal_id: str = ""
+
+
+def read_journal(name: str, data: bytes | BinaryIO) -> Iterator[ImportedRecord | Skipped]:
+    """Yield the records of a file in its order, and each one left out where it stood.
+
+    `{"text", "id"?, "occurred_at"?, "place"?: {"name", "city"?, "address"?, "alternate_names"?}, "tags"?, "journal_id"?}`.
+    A stream has to be seekable. Raises UnreadableExport or TooLarge.
+    """
+    for record in records(name, opened(data)):
+        if isinstance(record, Skipped):
+            yield record
+            continue
+        try:
+            yield _read(record.value)
+        except Unusable as error:
+            yield Skipped(name, record.position, str(error))
+
+
+def _read(value: object) -> ImportedRecord:
+    if not isinstance(value, dict):
+        raise Unusable('it is no object; write {"text": …}')
+    text = word(value.get("text")).strip()
+    if not text:
+        raise Unusable('it has no text; write it under "text"')
+    if len(text) > _LONGEST_TEXT_CHARS:
+        raise Unusable(f"its text has {len(text)} characters, the limit is {_LONGEST_TEXT_CHARS}; split it")
+    occurred_at = time_of(value.get("occurred_at"))
+    if occurred_at is None and value.get("occurred_at") is not None:
+        raise Unusable('its occurred_at is no time; write it as "2026-02-01T16:20:00Z"')
+    journal = value.get("journal_id") or ""
+    return ImportedRecord(
+        id=id_of(value.get("id"), text, value.get("occurred_at"), journal),
+        text=text,
+        occurred_at=occurred_at,
+        place=_place(value.get("place")),
+        tags=_names(value.get("tags"), "tags"),
+        journal_id=id_of(journal) if journal else "",
+    )
+
+
+def _place(value: object) -> ImportedPlace | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not word(value.get("name")).strip():
+        raise Unusable('its place has no name; write {"name": …, "city": …}, or leave it out')
+    return ImportedPlace(
+        _name(value["name"], "place"),
+        _name(value.get("city"), "city"),
+        _name(value.get("address"), "address"),
+        _names(value.get("alternate_names"), "alternate_names"),
+    )
+
+
+def _name(value: Any, key: str) -> str:
+    name = word(value).strip()
+    if len(name) > _LONGEST_NAME_CHARS:
+        raise Unusable(f"its {key} has {len(name)} characters, the limit is {_LONGEST_NAME_CHARS}")
+    return name
+
+
+def _names(value: object, key: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or len(value) > _MOST_NAMES or not all(isinstance(one, str) for one in value):
+        raise Unusable(f"its {key} is no list of at most {_MOST_NAMES} texts")
+    return tuple(name for one in value if (name := _name(one, key)))

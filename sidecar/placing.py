@@ -1,0 +1,179 @@
+"""Each configured backend as a place of a source: its client made, its options handed over.
+
+Loaded only where there are backends, since it brings their SDKs with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from models import tokens
+from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
+from sidecar.backends.aws import Clients, Where
+from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase
+from sidecar.backends.configuration import VARIABLE
+from sidecar.backends.entries import (
+    AgentCoreEntry,
+    BedrockKnowledgeEntry,
+    Configuration,
+    HindsightEntry,
+    ToolsEntry,
+    WorkspaceS3Entry,
+)
+from sidecar.backends.hindsight import Banks, Hindsight
+from sidecar.backends.rulings import Rulings
+from sidecar.backends.s3 import Bucket, S3Files
+from sidecar.backends.tools import Calling
+from sidecar.errors import SettingInvalid
+from sidecar.sources.agentcore_memory import AgentCoreMemorySource
+from sidecar.sources.agentcore_thread import AgentCoreThreadSource
+from sidecar.sources.bedrock_knowledge import BedrockKnowledgeSource
+from sidecar.sources.beside import Place
+from sidecar.sources.hindsight import HindsightSource
+from sidecar.sources.workspace_s3 import WorkspaceS3Source
+from sidecar.turn.items import Source
+from store.postgres import Pool
+from store.scope import owner_uuid
+
+if TYPE_CHECKING:
+    from sidecar.sources.tools import ToolsSource
+
+Close = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A place, the source it stands beside, the tenant it belongs to, and how to let go of it."""
+
+    source: Source
+    tenant_id: UUID
+    place: Place
+    close: Close
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What places stand on: AWS clients, the database for turns, and the tenants' decisions."""
+
+    clients: Clients
+    pool: Pool
+    rulings: Rulings
+
+
+def placed(backends: Configuration, pool: Pool, rulings: Rulings) -> tuple[tuple[Placed, ...], Close]:
+    """Return a place for every entry, and how to let go of them all. Raises SettingInvalid for what is not installed."""
+    ground = Ground(Clients(), pool, rulings)
+    made = tuple(_made(backends, ground))
+    return made, partial(_let_go, made, ground.clients)
+
+
+def _made(backends: Configuration, ground: Ground) -> Iterator[Placed]:
+    for knowledge in backends.bedrock_knowledge:
+        yield _bedrock_knowledge(knowledge, ground)
+    for memory in backends.agentcore:
+        yield from _agentcore(memory, ground)
+    for hindsight in backends.hindsight:
+        yield _hindsight(hindsight)
+    for tools in backends.tools:
+        yield _tools(tools, ground)
+    for workspace in backends.workspace_s3:
+        yield _workspace_s3(workspace, ground)
+
+
+async def _let_go(made: Sequence[Placed], clients: Clients) -> None:
+    for one in made:
+        await one.close()
+    clients.close()
+
+
+def _soon(close: Callable[[], None]) -> Close:
+    async def closing() -> None:
+        close()
+
+    return closing
+
+
+def _bedrock_knowledge(entry: BedrockKnowledgeEntry, ground: Ground) -> Placed:
+    options = KnowledgeBase(
+        base_id=entry.knowledge_base_id,
+        where=Where(entry.region, entry.endpoint_url),
+        kind=entry.kind,
+        search=entry.search,
+        results=entry.results,
+        query_chars=entry.query_chars,
+        filter=entry.filter,
+        reranker_arn=entry.reranker_arn,
+    )
+    base = BedrockKnowledge(entry.name, options, ground.clients, entry.bounds)
+    source = BedrockKnowledgeSource(base, frozenset(entry.assign))
+    return Placed(Source.KNOWLEDGE, entry.tenant_id, Place(entry.name, source), _soon(base.close))
+
+
+def _agentcore(entry: AgentCoreEntry, ground: Ground) -> Iterator[Placed]:
+    place = MemoryPlace(
+        memory_id=entry.memory_id,
+        namespace=entry.namespace,
+        where=Where(entry.region, entry.endpoint_url),
+        actors=_by_owner(entry.actors),
+        results=entry.results,
+    )
+    memory = AgentCoreMemory(entry.name, place, ground.clients, entry.bounds)
+    if entry.recall:
+        source = AgentCoreMemorySource(memory)
+        yield Placed(Source.MEMORY, entry.tenant_id, Place(entry.name, source), _soon(memory.close))
+    if entry.events:
+        thread = AgentCoreThreadSource(memory, _counts)
+        yield Placed(Source.THREAD, entry.tenant_id, Place(entry.name, thread), _soon(memory.close))
+
+
+def _hindsight(entry: HindsightEntry) -> Placed:
+    banks = Banks(
+        url=entry.url,
+        bank=entry.bank,
+        owners=_by_owner(entry.owners),
+        api_key=entry.api_key,
+        budget=entry.budget,
+        types=entry.types,
+        query_chars=entry.query_chars,
+        results=entry.results,
+    )
+    hindsight = Hindsight(entry.name, banks, entry.bounds)
+    return Placed(Source.MEMORY, entry.tenant_id, Place(entry.name, HindsightSource(hindsight)), hindsight.close)
+
+
+def _tools(entry: ToolsEntry, ground: Ground) -> Placed:
+    source = tools_source(entry, ground.rulings)
+    return Placed(Source.TOOLS, entry.tenant_id, Place(entry.name, source), source.tools.close)
+
+
+def tools_source(entry: ToolsEntry, rulings: Rulings) -> ToolsSource:
+    """Return a server's tools as a source. Raises SettingInvalid when the SDK is not installed."""
+    if find_spec("mcp") is None:
+        raise SettingInvalid(VARIABLE, f"{entry.name} needs the MCP SDK", "install context-sidecar[mcp]")
+    from sidecar.backends.mcp_tools import McpTools, Server
+    from sidecar.sources.tools import ToolsSource
+
+    server = Server(entry.command, entry.url, entry.env, entry.headers)
+    calling = Calling(entry.question_argument, entry.arguments, frozenset(entry.search_safe), entry.result_chars)
+    return ToolsSource(McpTools(entry.name, server, entry.bounds), rulings, calling)
+
+
+def _workspace_s3(entry: WorkspaceS3Entry, ground: Ground) -> Placed:
+    bucket = Bucket(entry.bucket, entry.prefix, Where(entry.region, entry.endpoint_url))
+    files = S3Files(entry.name, bucket, ground.clients, entry.bounds)
+    source = WorkspaceS3Source(ground.pool, files)
+    return Placed(Source.WORKSPACE, entry.tenant_id, Place(entry.name, source), _soon(files.close))
+
+
+def _by_owner(named: Mapping[str, str]) -> dict[UUID, str]:
+    return {owner_uuid(owner): ref for owner, ref in named.items()}
+
+
+def _counts(text: str) -> tuple[int, int]:
+    counts = tokens.stored_counts(text)
+    return counts.o200k_base, counts.cl100k_base

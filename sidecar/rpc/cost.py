@@ -1,0 +1,212 @@
+"""The cost service: what turns and compiles spent, and a tenant's budgets.
+
+Only the way between messages and values stands here; what things cost is worked out in `sidecar.spending`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from sidecar import spending
+from sidecar.errors import InvalidArgument
+from sidecar.rpc.call import Behaviour, Call
+from sidecar.rpc.fields import check_count, read_id, read_int, read_name, read_time, write_time
+from sidecar.rpc.identity import require_admin, resolve_scope, resolve_tenant
+from sidecar.rpc.paging import Listing
+from sidecar.v1 import cost_pb2 as pb
+from store import budgets, costs, tenants
+from store.budgets import Alert, Budget
+from store.costs import Filters, Spent, TurnAccount
+from store.postgres import Pools, scoped, tenant_scoped
+
+SERVICE = pb.DESCRIPTOR.services_by_name["CostService"]
+MAX_ROWS, MAX_ALERTS, MAX_PERCENTS = 1_000, 100, 10
+MAX_USD = 1e9
+MAX_MS = 1e9
+
+_KEYS = {number: name.removeprefix("SPENDING_KEY_").lower() for name, number in pb.SpendingKey.items() if number}
+_COVERS = {number: name.removeprefix("BUDGET_COVER_").lower() for name, number in pb.BudgetCover.items() if number}
+_PERIODS = {number: name.removeprefix("BUDGET_PERIOD_").lower() for name, number in pb.BudgetPeriod.items() if number}
+_WEEK = timedelta(days=7)
+
+
+class CostService:
+    """Accounts for tokens and money; `now` tells the time."""
+
+    def __init__(self, pools: Pools, *, now: Callable[[], datetime]) -> None:
+        self._pools = pools
+        self._now = now
+
+    @property
+    def behaviours(self) -> Mapping[str, Behaviour]:
+        """Return the service's methods by their names in the contract."""
+        return {
+            "ListTurnCosts": self.list_turn_costs,
+            "ListSpending": self.list_spending,
+            "PutBudget": self.put_budget,
+            "DeleteBudget": self.delete_budget,
+            "ListBudgets": self.list_budgets,
+        }
+
+    async def list_turn_costs(self, request: pb.ListTurnCostsRequest, call: Call) -> pb.ListTurnCostsResponse:
+        """Return a page of the owner's turns, newest first."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        filters = _filters(request)
+        arguments = (str(scope.tenant_id), str(scope.owner_id), repr(filters))
+        listing = Listing("ListTurnCosts", arguments, (datetime, UUID))
+        page = listing.read(request.page_size, request.page_token)
+        async with scoped(self._pools.background, scope, read_only=True) as connection:
+            rows = await costs.page(connection, scope, filters, limit=page.limit, **page.starting("before"))
+        kept, token = listing.cut(rows, page, lambda row: (row.created_at, row.receipt_id))
+        return pb.ListTurnCostsResponse(turns=[_turn(row) for row in kept], next_page_token=token)
+
+    async def list_spending(self, request: pb.ListSpendingRequest, call: Call) -> pb.ListSpendingResponse:
+        """Return what was spent, by one key: an owner's, or an admin's whole tenant's."""
+        since, until = self._span(request)
+        key = _KEYS.get(request.by, "")
+        by = "" if key == "source" else key
+        if not request.whole_tenant:
+            scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+            async with scoped(self._pools.background, scope, read_only=True) as connection:
+                rows = await costs.of_owner(connection, scope, since=since, until=until, by=by)
+            return pb.ListSpendingResponse(rows=_rows(rows, key))
+        require_admin(call.identity)
+        tenant_id = resolve_tenant(call.identity, request.tenant_id)
+        async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
+            rows = await costs.of_tenant(connection, tenant_id, since=since, until=until, by=by)
+            compiles = await costs.of_compiles(connection, tenant_id, since=since, until=until)
+        return pb.ListSpendingResponse(
+            rows=_rows(rows, key), compile_cost_usd=sum(compile_day.cost_usd for compile_day in compiles)
+        )
+
+    async def put_budget(self, request: pb.PutBudgetRequest, call: Call) -> pb.PutBudgetResponse:
+        """Make a budget or change it."""
+        require_admin(call.identity)
+        tenant_id = resolve_tenant(call.identity, request.tenant_id)
+        budget, now = _read_budget(request.budget), self._now()
+        async with tenant_scoped(self._pools.background, tenant_id) as connection:
+            await tenants.ensure_tenant(connection, tenant_id, now=now)
+            await budgets.put(connection, tenant_id, budget, now=now)
+        return pb.PutBudgetResponse()
+
+    async def delete_budget(self, request: pb.DeleteBudgetRequest, call: Call) -> pb.DeleteBudgetResponse:
+        """Remove a budget with its alerts."""
+        require_admin(call.identity)
+        tenant_id = resolve_tenant(call.identity, request.tenant_id)
+        name = read_name("name", request.name)
+        async with tenant_scoped(self._pools.background, tenant_id) as connection:
+            was_there = await budgets.delete(connection, tenant_id, name)
+        return pb.DeleteBudgetResponse(was_there=was_there)
+
+    async def list_budgets(self, request: pb.ListBudgetsRequest, call: Call) -> pb.ListBudgetsResponse:
+        """Return the tenant's budgets and newest alerts."""
+        require_admin(call.identity)
+        tenant_id = resolve_tenant(call.identity, request.tenant_id)
+        async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
+            known = await budgets.every(connection, tenant_id)
+            alerts = await budgets.alerts(connection, tenant_id, limit=MAX_ALERTS)
+        return pb.ListBudgetsResponse(
+            budgets=[_write_budget(one) for one in known], alerts=[_alert(one) for one in alerts]
+        )
+
+    def _span(self, request: pb.ListSpendingRequest) -> tuple[datetime, datetime]:
+        until = read_time("until_time", request.until_time) if request.HasField("until_time") else self._now()
+        if not request.HasField("since_time"):
+            return until - _WEEK, until
+        since = read_time("since_time", request.since_time)
+        if since >= until:
+            raise InvalidArgument("since_time", "is not before until_time", "send an earlier instant")
+        return since, until
+
+
+def _filters(request: pb.ListTurnCostsRequest) -> Filters:
+    if not 0 <= request.least_ms <= MAX_MS:
+        raise InvalidArgument("least_ms", "is no time", f"send 0 to {MAX_MS:g}")
+    return Filters(
+        thread_id=read_id("thread_id", request.thread_id, is_optional=True),
+        agent_id=read_id("agent_id", request.agent_id, is_optional=True),
+        model_id=read_id("model_id", request.model_id, is_optional=True),
+        failed_source=read_id("failed_source", request.failed_source, is_optional=True),
+        degraded_only=request.degraded_only,
+        least_ms=request.least_ms,
+    )
+
+
+def _turn(row: TurnAccount) -> pb.TurnCost:
+    return pb.TurnCost(
+        receipt_id=str(row.receipt_id),
+        create_time=write_time(row.created_at),
+        agent_id=row.agent_id,
+        thread_id=row.thread_id,
+        model_id=row.model_id,
+        degraded=row.is_degraded,
+        duration_ms=row.duration_ms,
+        failed_sources=row.failed_sources,
+        input_tokens=row.input_tokens,
+        output_tokens=row.reported.output_tokens if row.reported else 0,
+        source_tokens=row.source_tokens,
+        is_reported=row.reported is not None,
+        cost_usd=spending.account_cost(row),
+    )
+
+
+def _rows(rows: list[Spent], key: str) -> list[pb.SpendingRow]:
+    sums = spending.by_source(rows) if key == "source" else spending.by_key(rows)
+    return [
+        pb.SpendingRow(
+            key=one.key,
+            turn_count=one.turn_count,
+            input_tokens=one.input_tokens,
+            output_tokens=one.output_tokens,
+            cost_usd=one.cost_usd,
+            unpriced_tokens=one.unpriced_tokens,
+        )
+        for one in sums[:MAX_ROWS]
+    ]
+
+
+def _read_budget(budget: pb.CostBudget) -> Budget:
+    covers, period = _COVERS.get(budget.covers), _PERIODS.get(budget.period)
+    if covers is None:
+        raise InvalidArgument("budget.covers", "is not said", "send TENANT, OWNER, AGENT or MODEL")
+    if period is None:
+        raise InvalidArgument("budget.period", "is not said", "send DAY or MONTH")
+    if not (math.isfinite(budget.limit_usd) and 0 < budget.limit_usd <= MAX_USD):
+        raise InvalidArgument("budget.limit_usd", f"is {budget.limit_usd:g}", "send an amount above zero")
+    check_count("budget.percents", budget.percents, most=MAX_PERCENTS)
+    percents = sorted({read_int("budget.percents", one, least=1, most=1_000) for one in budget.percents})
+    if covers == "tenant" and budget.ref:
+        raise InvalidArgument("budget.ref", "names something inside the tenant", "leave it empty")
+    return Budget(
+        name=read_name("budget.name", budget.name),
+        covers=covers,
+        ref="" if covers == "tenant" else read_id("budget.ref", budget.ref),
+        period=period,
+        limit_usd=budget.limit_usd,
+        percents=tuple(percents) or spending.DEFAULT_PERCENTS,
+    )
+
+
+def _write_budget(budget: Budget) -> pb.CostBudget:
+    return pb.CostBudget(
+        name=budget.name,
+        covers=pb.BudgetCover.Value(f"BUDGET_COVER_{budget.covers.upper()}"),
+        ref=budget.ref,
+        period=pb.BudgetPeriod.Value(f"BUDGET_PERIOD_{budget.period.upper()}"),
+        limit_usd=budget.limit_usd,
+        percents=budget.percents,
+    )
+
+
+def _alert(alert: Alert) -> pb.CostAlert:
+    return pb.CostAlert(
+        name=alert.name,
+        period_start_time=write_time(alert.period_start),
+        percent=alert.percent,
+        spent_usd=alert.spent_usd,
+        limit_usd=alert.limit_usd,
+        raise_time=write_time(alert.raised_at),
+    )

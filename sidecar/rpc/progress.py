@@ -1,0 +1,59 @@
+"""Waits for a job to move: the database's notices wake whoever watches it, and a poll stands behind them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+POLL_S = 2.0
+
+
+class Progress:
+    """Who watches which job. It knows no job's state: a wake-up only says that looking again is worth it."""
+
+    def __init__(self) -> None:
+        self._watchers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+
+    def moved(self, job_id: str) -> None:
+        """Wake those who watch the job."""
+        for watcher in self._watchers.get(job_id, ()):
+            watcher.set()
+
+    def missed(self) -> None:
+        """Wake everyone: notices may have been lost."""
+        for watchers in self._watchers.values():
+            for watcher in watchers:
+                watcher.set()
+
+    @contextmanager
+    def watching(self, job_id: str) -> Iterator[asyncio.Event]:
+        """Yield an event that is set whenever the job may have moved, from now on."""
+        watcher = asyncio.Event()
+        self._watchers[job_id].add(watcher)
+        try:
+            yield watcher
+        finally:
+            self._watchers[job_id].discard(watcher)
+            if not self._watchers[job_id]:
+                del self._watchers[job_id]
+
+    @property
+    def watcher_count(self) -> int:
+        """Return how many watch anything."""
+        return sum(len(watchers) for watchers in self._watchers.values())
+
+
+async def moved_or_stopping(moved: asyncio.Event, stopping: asyncio.Event, *, poll_s: float = POLL_S) -> bool:
+    """Wait until the job may have moved, at most the poll; return whether the process begins to end instead."""
+    waits = [asyncio.ensure_future(moved.wait()), asyncio.ensure_future(stopping.wait())]
+    try:
+        await asyncio.wait(waits, timeout=poll_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+            with suppress(asyncio.CancelledError):
+                await wait
+    moved.clear()
+    return stopping.is_set()

@@ -1,0 +1,190 @@
+"""What a started sidecar answers with: its services behind the gRPC server, and its HTTP doors, opened in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import grpc
+from google.protobuf.descriptor import ServiceDescriptor
+
+from compiler.compilation import Engine
+from compiler.replay import replay
+from sidecar.assembler import Assembler, Clocks
+from sidecar.backends.rulings import Rulings
+from sidecar.backing import Backing
+from sidecar.fences import Fences
+from sidecar.http.console.desk import Desk
+from sidecar.http.console.site import console
+from sidecar.http.doors import Health
+from sidecar.http.opening import open_console, open_doors
+from sidecar.http.webhooks import webhook_routes
+from sidecar.inquiry import Inquiry
+from sidecar.meters import Meters
+from sidecar.recorder import Recorder
+from sidecar.replayer import Replayer
+from sidecar.rpc import admin, backends, context, cost, knowledge, memory, profile, wiki
+from sidecar.rpc import compile as compiles
+from sidecar.rpc import server as rpc_server
+from sidecar.rpc.call import Behaviour, Terms, service_handler
+from sidecar.rpc.identity import Identity
+from sidecar.rpc.progress import Progress
+from sidecar.rpc.server import Server
+from sidecar.settings import Settings
+from sidecar.supervisor import Supervisor
+from sidecar.telemetry import names
+from sidecar.telemetry.watch import Watch
+from sidecar.tenancy import Tenancy
+from sidecar.turn.items import Source
+from store.postgres import Pools
+
+
+class Service(Protocol):
+    """What a service gives to be served."""
+
+    @property
+    def behaviours(self) -> Mapping[str, Behaviour]:
+        """The service's methods by their names in the contract."""
+
+
+@dataclass(frozen=True, slots=True)
+class Works:
+    """What the services and the doors stand on."""
+
+    settings: Settings
+    pools: Pools
+    watch: Watch
+    clocks: Clocks
+    supervisor: Supervisor
+    recorder: Recorder
+    tenancy: Tenancy
+    backing: Backing
+    rulings: Rulings
+    changed: Callable[..., None]
+    progress: Progress
+    meters: Meters
+    fences: Fences
+    inquiry: Inquiry
+    assembler: Assembler
+    replayer: Replayer
+    engine: Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """Where a sidecar answers: its gRPC server, and the addresses of its HTTP doors, empty for those that are off."""
+
+    server: Server
+    http_address: str
+    console_address: str
+
+
+def _services(works: Works) -> tuple[tuple[ServiceDescriptor, Service], ...]:
+    return (
+        (
+            context.SERVICE,
+            context.ContextService(
+                context.Parts(
+                    works.assembler,
+                    works.replayer,
+                    works.pools,
+                    works.meters,
+                    works.fences,
+                    works.recorder,
+                    works.clocks,
+                )
+            ),
+        ),
+        (memory.SERVICE, memory.MemoryService(works.pools, now=works.clocks.now)),
+        (
+            knowledge.SERVICE,
+            knowledge.KnowledgeService(works.pools, now=works.clocks.now, count=works.meters.reference.count),
+        ),
+        (
+            profile.SERVICE,
+            profile.ProfileService(works.pools, now=works.clocks.now, changed=works.changed, base=works.backing.base),
+        ),
+        (admin.SERVICE, admin.AdminService(works.pools, now=works.clocks.now, changed=works.changed)),
+        (
+            backends.SERVICE,
+            backends.BackendService(
+                backends.Parts(works.pools, works.backing.places, works.rulings, works.clocks.now, works.changed)
+            ),
+        ),
+        (wiki.SERVICE, wiki.WikiService(works.pools, now=works.clocks.now)),
+        (cost.SERVICE, cost.CostService(works.pools, now=works.clocks.now)),
+        (
+            compiles.SERVICE,
+            compiles.CompileService(
+                compiles.CompileParts(
+                    works.pools,
+                    works.engine,
+                    works.progress,
+                    works.clocks.now,
+                    partial(replay, works.engine, works.pools.background),
+                )
+            ),
+        ),
+    )
+
+
+async def open_all(works: Works, stack: AsyncExitStack) -> Doors:
+    """Open every door until the stack ends; it takes new calls last, and is the first to turn them away."""
+    services = _services(works)
+    long = rpc_server.stream_terms(works.settings)
+
+    def handlers(turn: Terms, other: Terms) -> list[grpc.GenericRpcHandler]:
+        return [service_handler(name, one.behaviours, other, apart=_apart(one, turn, long)) for name, one in services]
+
+    _watch_values(works)
+    draining = asyncio.Event()
+    health = Health(works.pools.background, draining.is_set, lambda: works.supervisor.restarts, works.inquiry.resting)
+    http_address = await open_doors(
+        stack,
+        works.settings,
+        health,
+        works.watch.figures,
+        extra=webhook_routes(works.pools.background, now=works.clocks.now),
+    )
+    server = await rpc_server.start(works.settings, handlers, works.tenancy.not_before, watch=works.watch)
+    stack.push_async_callback(server.stop, works.settings.drain_grace_s)
+    stack.callback(draining.set)
+    desk = Desk(
+        works.pools,
+        works.assembler,
+        works.replayer,
+        works.recorder,
+        works.clocks,
+        partial(_signed_in, server),
+        works.watch.figures,
+        works.inquiry.resting,
+    )
+    console_address = await open_console(stack, works.settings, console(desk, hosts=works.settings.console_hosts))
+    return Doors(server, http_address, console_address)
+
+
+def _watch_values(works: Works) -> None:
+    """Have the metrics show what others keep: receipts dropped, and breakers."""
+    figures = works.watch.figures
+    figures.watch_value(names.RECEIPTS_DROPPED, lambda: works.recorder.dropped_count)
+    figures.watch_values(names.BREAKER, lambda: _breakers(works.inquiry))
+
+
+def _breakers(inquiry: Inquiry) -> dict[str, float]:
+    resting = set(inquiry.resting())
+    return {source.value: float(source.value in resting) for source in Source}
+
+
+async def _signed_in(server: Server, token: str) -> Identity:
+    """Return whose token this is, by the rules of a call."""
+    return await server.authenticator.authenticate((("authorization", f"Bearer {token}"),), {})
+
+
+def _apart(service: Service, turn: Terms, long: Terms) -> dict[str, Terms]:
+    """Return what is served on terms of its own: the one call that a model waits for, and those that take long."""
+    apart = dict.fromkeys(compiles.LONG_CALLS, long) | {"AssembleContext": turn}
+    return {name: apart[name] for name in apart.keys() & service.behaviours.keys()}

@@ -1,0 +1,43 @@
+"""Memory in AgentCore: an owner's long-term records, by the meaning of the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sidecar.backends.agentcore import AgentCoreMemory, Record
+from sidecar.sources import Answer, Limits, Query
+from sidecar.turn.items import Item, Ref, Source
+from sidecar.turn.leads import lead
+from sidecar.turn.remote import relevance
+from store.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCoreMemorySource:
+    """Recalls the records of an owner's own namespace."""
+
+    memory: AgentCoreMemory
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return up to `top_k` records, best first. Raises a BackendError."""
+        found = await self.memory.recall(scope.owner_id, query.text, limit=limits.top_k)
+        kept = [one for one in found if one.text.strip()]
+        return Answer(tuple(self._item(one, rank, query.words, limits.lead_lines) for rank, one in enumerate(kept)))
+
+    def _item(self, record: Record, rank: int, words: Sequence[str], lead_lines: int) -> Item:
+        score = "no score" if record.score is None else f"score {record.score:.4f}"
+        return Item(
+            id=f"memory:{record.record_id}",
+            source=Source.MEMORY,
+            text=record.text,
+            rank=rank,
+            relevance=relevance(words, record.text, rank),
+            header=f"Remembered, {record.at.date()}",
+            lead=lead(record.text, lead_lines),
+            provenance=(
+                Ref("memory", record.record_id, record.strategy_id),
+                Ref("backend", self.memory.name, score),
+            ),
+            at=record.at,
+        )

@@ -1,0 +1,136 @@
+"""The thread as AgentCore's events tell it: what was said, in the order of the events, tool calls beside their results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sidecar.backends.agentcore import SESSION, AgentCoreMemory, Event
+from sidecar.ingest.message_parts import plain_text, tool_call, tool_result
+from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.turn.history import MESSAGE_TOKENS, message_text
+from sidecar.turn.remote import readable
+from store.scope import Scope
+from store.threads import StoredTurn, turn_uuid
+
+CLIENT_TURN_ID = "client_turn_id"
+_ROLES = {"USER": "user", "ASSISTANT": "assistant", "TOOL": "tool", "OTHER": "user"}
+_ROLE_WORDS = frozenset({"user", "assistant", "tool", "system"})
+
+Count = Callable[[str], tuple[int, int]]
+"""Counts a text's tokens in o200k_base and cl100k_base."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentCoreThreadSource:
+    """Reads a thread from the session of its id. `count` counts what a turn costs, as the store does when it writes one."""
+
+    memory: AgentCoreMemory
+    count: Count
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return the newest turns within the limits. Raises Skipped for a thread that no session can be, or a BackendError."""
+        if not query.thread_id:
+            return Answer()
+        if not SESSION.fullmatch(query.thread_id):
+            raise Skipped(f"{self.memory.name}: this thread's id cannot be a session's")
+        found = await self.memory.events(scope.owner_id, query.thread_id, most=max(1, limits.window_turns))
+        said = [one for event in found.events for one in _said(event)]
+        newest = [one for one in said if not query.client_turn_id or one.client_turn_id != query.client_turn_id]
+        turns = [self._turn(one, place, query.thread_id, scope) for place, one in enumerate(newest, 1)]
+        notes = (f"{self.memory.name}: older events were left unread",) if found.is_cut else ()
+        return Answer(history=_within(turns[-max(1, limits.window_turns) :], limits.window_tokens), notes=notes)
+
+    def _turn(self, said: _Said, position: int, thread_id: str, scope: Scope) -> StoredTurn:
+        o200k, cl100k = self.count(message_text(said.text, said.parts))
+        return StoredTurn(
+            turn_id=turn_uuid(scope, thread_id, said.id),
+            client_turn_id=said.client_turn_id,
+            position=position,
+            role=said.role,
+            speaker="",
+            text=readable(said.text),
+            said_at=said.event.at,
+            parts=said.parts,
+            o200k_tokens=o200k + MESSAGE_TOKENS,
+            cl100k_tokens=cl100k + MESSAGE_TOKENS,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """One message of an event."""
+
+    id: str
+    event: Event
+    client_turn_id: str
+    role: str
+    text: str
+    parts: tuple[dict[str, Any], ...] = ()
+
+
+def _within(turns: list[StoredTurn], tokens: int) -> tuple[StoredTurn, ...]:
+    """Return the newest of the turns whose tokens are within the window, the last one always."""
+    kept: list[StoredTurn] = []
+    for turn in reversed(turns):
+        if kept and sum(one.o200k_tokens for one in kept) + turn.o200k_tokens > tokens:
+            break
+        kept.append(turn)
+    return tuple(reversed(kept))
+
+
+def _said(event: Event) -> Iterator[_Said]:
+    for place, payload in enumerate(event.payloads):
+        message = _message(payload)
+        if message is None:
+            continue
+        role, text, parts = message
+        if text.strip() or parts:
+            name = f"{event.event_id}:{place}"
+            yield _Said(name, event, event.metadata.get(CLIENT_TURN_ID, name), role, text, parts)
+
+
+def _message(payload: Mapping[str, Any]) -> tuple[str, str, tuple[dict[str, Any], ...]] | None:
+    """Return a payload's role, text and tool parts; None for one that holds no message."""
+    if "conversational" in payload:
+        spoken = payload["conversational"]
+        role, text = _ROLES.get(spoken.get("role", ""), "user"), str(spoken.get("content", {}).get("text", ""))
+        return _structured(text) or (role, text, ())
+    return _structured(payload.get("blob", payload.get("json", {}).get("content")))
+
+
+def _structured(content: object) -> tuple[str, str, tuple[dict[str, Any], ...]] | None:
+    """Return what a message in Converse's shape says, as SDKs keep them: JSON with a role and a list of blocks."""
+    if isinstance(content, str):
+        if not content.startswith(("{", "[")):
+            return None
+        try:
+            content = json.loads(content)
+        except (ValueError, RecursionError):
+            return None
+    if isinstance(content, Mapping) and isinstance(content.get("message"), Mapping):
+        content = content["message"]
+    if not isinstance(content, Mapping) or content.get("role") not in _ROLE_WORDS:
+        return None
+    blocks = content.get("content")
+    if not isinstance(blocks, list):
+        return None
+    parts = tuple(part for block in blocks if isinstance(block, Mapping) for part in _parts(block))
+    texts = [str(block["text"]) for block in blocks if isinstance(block, Mapping) and "text" in block]
+    return str(content["role"]), "\n\n".join(texts), parts
+
+
+def _parts(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    if isinstance(use := block.get("toolUse"), Mapping):
+        yield tool_call(str(use.get("toolUseId", "")), use.get("name"), use.get("input"))
+    if isinstance(result := block.get("toolResult"), Mapping):
+        yield tool_result(str(result.get("toolUseId", "")), _result_text(result.get("content")))
+
+
+def _result_text(content: object) -> str:
+    if not isinstance(content, list):
+        return plain_text(content)
+    told = [one.get("text", one.get("json", one)) if isinstance(one, Mapping) else one for one in content]
+    return "\n".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in told)

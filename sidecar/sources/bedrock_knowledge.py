@@ -1,0 +1,48 @@
+"""Knowledge in a Bedrock knowledge base that the configuration assigns to a template, an agent or a space."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from sidecar.backends.bedrock_knowledge import BedrockKnowledge, Passage
+from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.turn.items import Item, Ref, Source
+from sidecar.turn.remote import relevance
+from store.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class BedrockKnowledgeSource:
+    """Asks one base, for those it is assigned to: entries are `template:ID`, `agent:ID` or `space:ID`. None means nobody."""
+
+    base: BedrockKnowledge
+    assigned_to: frozenset[str]
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return up to `top_k` passages, best first. Raises Skipped when the base is not assigned, or a BackendError."""
+        asked_by = {f"template:{query.template_id}", f"agent:{query.agent_id}", f"space:{query.space_id}"}
+        if asked_by.isdisjoint(self.assigned_to):
+            raise Skipped(f"{self.base.name}: not assigned to this template, agent or space")
+        found = await self.base.retrieve(query.text, limit=limits.top_k)
+        items = [_item(self.base.name, one, rank, query.words) for rank, one in enumerate(found.passages)]
+        notes = [f"{self.base.name}: {count} {kind} results have no text" for kind, count in found.left_out.items()]
+        return Answer(tuple(items), notes=tuple(notes))
+
+
+def _item(base: str, passage: Passage, rank: int, words: Sequence[str]) -> Item:
+    # A base may not number its chunks; the text itself names what stays the same between two turns.
+    chunk = (
+        passage.chunk_id or sha256(f"{passage.document_id}\n{passage.text}".encode(errors="replace")).hexdigest()[:32]
+    )
+    score = "no score" if passage.score is None else f"score {passage.score:.4f}"
+    return Item(
+        id=f"{base}:{chunk}",
+        source=Source.KNOWLEDGE,
+        text=passage.text,
+        rank=rank,
+        relevance=relevance(words, passage.text, rank),
+        header=passage.place or passage.document_id or base,
+        provenance=(Ref("document", passage.document_id or base, passage.place), Ref("backend", base, score)),
+    )

@@ -1,0 +1,43 @@
+"""Memory in Hindsight: what an owner's bank recalls, observations standing for the facts that they were drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sidecar.backends.hindsight import Hindsight, NoBank, Unit
+from sidecar.sources import Answer, Limits, Query
+from sidecar.turn.items import Item, Ref, Source
+from sidecar.turn.leads import lead
+from sidecar.turn.remote import relevance
+from store.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class HindsightSource:
+    """Recalls from the owner's own bank."""
+
+    hindsight: Hindsight
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return up to `top_k` units, best first. Raises a BackendError."""
+        try:
+            found = await self.hindsight.recall(scope.owner_id, query.text, now=query.now, limit=limits.top_k)
+        except NoBank as error:
+            return Answer(notes=(str(error),))
+        kept = [one for one in found if one.text.strip()]
+        return Answer(tuple(self._item(one, rank, query.words, limits.lead_lines) for rank, one in enumerate(kept)))
+
+    def _item(self, unit: Unit, rank: int, words: Sequence[str], lead_lines: int) -> Item:
+        return Item(
+            id=f"memory:{unit.memory_id}",
+            source=Source.MEMORY,
+            text=unit.text,
+            rank=rank,
+            relevance=relevance(words, unit.text, rank),
+            header=f"Remembered, {unit.at.date()}" if unit.at else "Remembered",
+            lead=lead(unit.text, lead_lines),
+            provenance=(Ref("memory", unit.unit_id, unit.document_id), Ref("backend", self.hindsight.name, unit.kind)),
+            stands_for=tuple(f"memory:{fact}" for fact in unit.facts),
+            at=unit.at,
+        )

@@ -1,0 +1,108 @@
+"""Approved tools: what an MCP server's read-only tools answer to the question.
+
+A tool is called only if an admin approved it, it declares itself read-only and safe to search with, and it still is what was
+approved, to the last word of its schema.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Protocol
+from uuid import UUID
+
+from sidecar.backends.errors import BackendError
+from sidecar.backends.mcp_tools import McpTools
+from sidecar.backends.tools import Calling, Offered, unsuited, why_not
+from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.turn.items import Item, Ref, Source
+from sidecar.turn.remote import relevance
+from store.scope import Scope
+
+_MAX_QUESTION_CHARS = 4_000
+
+
+class Approvals(Protocol):
+    """What the tenant's admins approved."""
+
+    async def approved(self, tenant_id: UUID, backend: str) -> Mapping[str, bytes]:
+        """Return the approved schema hash of each of a backend's tools."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsSource:
+    """Asks each of a server's tools that may be called."""
+
+    tools: McpTools
+    approvals: Approvals
+    calling: Calling
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return up to `top_k` results. Raises Skipped when no tool may be called, or a BackendError when all fail."""
+        approved = await self.approvals.approved(scope.tenant_id, self.tools.name)
+        if not approved:
+            raise Skipped(f"{self.tools.name}: no tool is approved")
+        declared = {tool.name: tool for tool in await self.tools.declared()}
+        refused = {name: why_not(declared.get(name), hash_, self.calling) for name, hash_ in sorted(approved.items())}
+        notes = [f"{self.tools.name}/{name}: {why}" for name, why in refused.items() if why]
+        allowed = [name for name, why in refused.items() if not why]
+        if not allowed:
+            raise Skipped("; ".join(notes))
+        calls = [asyncio.create_task(self._called(name, query.text)) for name in allowed]
+        try:
+            results = await asyncio.gather(*calls)
+        finally:
+            for call in calls:
+                call.cancel()
+        return self._answer(list(zip(allowed, results, strict=True)), query.words, limits.top_k, notes)
+
+    async def offered(self, tenant_id: UUID) -> tuple[Offered, ...]:
+        """Return the tools that the server declares now, with what the tenant decided. Raises a BackendError."""
+        approved = await self.approvals.approved(tenant_id, self.tools.name)
+        declared = await self.tools.declared(is_fresh=True)
+        return tuple(
+            Offered(tool, approved.get(tool.name) == tool.schema_hash, unsuited(tool, self.calling))
+            for tool in declared
+        )
+
+    async def tried(self, tool: str, question: str) -> tuple[str, ...]:
+        """Return what a tool answers to a question. Raises a BackendError."""
+        arguments = {**self.calling.arguments, self.calling.question_argument: question[:_MAX_QUESTION_CHARS]}
+        return await self.tools.call(tool, arguments)
+
+    async def _called(self, tool: str, question: str) -> tuple[str, ...] | BackendError:
+        try:
+            return await self.tried(tool, question)
+        except BackendError as error:
+            return error
+
+    def _answer(
+        self,
+        results: Sequence[tuple[str, tuple[str, ...] | BackendError]],
+        words: Sequence[str],
+        top_k: int,
+        notes: Iterable[str],
+    ) -> Answer:
+        failures = [result for _, result in results if isinstance(result, BackendError)]
+        found = [(name, text) for name, result in results if isinstance(result, tuple) for text in result]
+        if failures and not found:
+            raise failures[0]
+        cut = [(name, text[: self.calling.result_chars]) for name, text in found[:top_k]]
+        items = {
+            item.id: item for rank, (name, text) in enumerate(cut) for item in [self._item(name, text, rank, words)]
+        }
+        return Answer(tuple(items.values()), notes=(*notes, *map(str, failures)))
+
+    def _item(self, tool: str, text: str, rank: int, words: Sequence[str]) -> Item:
+        place = f"{self.tools.name}/{tool}"
+        return Item(
+            id=f"tool:{place}:{sha256(text.encode(errors='replace')).hexdigest()[:24]}",
+            source=Source.TOOLS,
+            text=text,
+            rank=rank,
+            relevance=relevance(words, text, rank),
+            header=f"Looked up with {place}",
+            provenance=(Ref("tool", place),),
+        )

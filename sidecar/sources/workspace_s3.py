@@ -1,0 +1,89 @@
+"""Workspace files in S3: the agent's, its template's and the tenant's folders, the nearer shadowing the farther's same path."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from sidecar.backends.s3 import Listed, S3Files
+from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.turn.files import words_of
+from sidecar.turn.items import Item, Ref, Source
+from store import tenants
+from store.postgres import Pool, tenant_scoped
+from store.scope import Scope
+from store.tenants import Workspace
+from store.texts import fold
+
+_READ_A_TURN = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """A file as the nearest workspace with its path has it."""
+
+    file: Listed
+    level: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceS3Source:
+    """Searches the folders of a tenant's own prefix, laid out as the local workspaces are."""
+
+    pool: Pool
+    files: S3Files
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return up to `top_k` files whose path or text holds words of the question. Raises Skipped, or a BackendError."""
+        async with tenant_scoped(self.pool, scope.tenant_id, read_only=True) as connection:
+            spaces = await tenants.workspaces(
+                connection, scope.tenant_id, template_id=query.template_id, agent_id=query.agent_id
+            )
+        if not spaces:
+            raise Skipped("no workspace is set up for this agent, template or tenant")
+        wanted = {fold(word) for word in query.words}
+        if not wanted:
+            return Answer()
+        seen = await self._visible(spaces)
+        read = seen[:_READ_A_TURN]
+        texts = await self.files.texts([one.file for one in read])
+        scored = [
+            (_coverage(wanted, one.file.path, text), one, text) for one in read if (text := texts.get(one.file.key))
+        ]
+        best = sorted((one for one in scored if one[0] > 0), key=lambda one: (-one[0], one[1].file.path))
+        items = [
+            _item(one, text, (rank, coverage), scope.tenant_id)
+            for rank, (coverage, one, text) in enumerate(best[: limits.top_k])
+        ]
+        left = len(seen) - len(read)
+        return Answer(tuple(items), notes=(f"{self.files.name}: {left} files were left unread",) if left else ())
+
+    async def _visible(self, spaces: Sequence[Workspace]) -> list[_Seen]:
+        """Return each path once, from the nearest workspace that has it."""
+        listings = await asyncio.gather(*(self.files.listed(space.location) for space in spaces))
+        nearest: dict[str, _Seen] = {}
+        for space, listing in zip(spaces, listings, strict=True):
+            for file in listing:
+                nearest.setdefault(file.path, _Seen(file, space.level))
+        return [nearest[path] for path in sorted(nearest)]
+
+
+def _coverage(wanted: set[str], path: str, text: str) -> float:
+    return len(wanted & (words_of(text) | words_of(path))) / len(wanted)
+
+
+def _item(seen: _Seen, text: str, found: tuple[int, float], tenant_id: UUID) -> Item:
+    rank, coverage = found
+    path = seen.file.path
+    return Item(
+        id=f"file:{seen.level}/{path}",
+        source=Source.WORKSPACE,
+        text=text,
+        rank=rank,
+        relevance=coverage,
+        header=f"{path} ({seen.level} workspace)",
+        provenance=(Ref("file", f"{tenant_id}/{seen.level}/{path}", path),),
+        at=seen.file.changed_at,
+    )

@@ -1,0 +1,76 @@
+"""The rolling summary of a thread: a line for each older turn, in the turns' own words, made in the background.
+
+It names the turns it covers, and leaves the newest ones to the history. Of what is too much the oldest lines go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from compiler.plan.text import first_sentence, one_line
+from store import background, summaries, threads
+from store.postgres import Pool, Role, scoped
+from store.queries import Connection
+from store.scope import Scope
+from store.summaries import OlderTurn
+
+KIND = "thread_summary"
+KEEP_TURNS = 20
+STEP_TURNS = 20
+MAX_CHARS = 4_000
+
+_LINE_CHARS = 160
+_AT_ONCE = 500
+
+
+async def wish(
+    connection: Connection, scope: Scope, thread_id: str, *, turn_counts: tuple[int, int], now: datetime
+) -> None:
+    """Queue a summary when the thread, which grew from and to so many turns, has passed another step."""
+    before, after = turn_counts
+    if after > KEEP_TURNS and before // STEP_TURNS != after // STEP_TURNS:
+        await background.enqueue(connection, scope, KIND, thread_id, now=now)
+
+
+class Summarizer:
+    """Folds older turns into their thread's summary; what was folded is not read again."""
+
+    def __init__(self, pool: Pool, *, now: Callable[[], datetime]) -> None:
+        self._pool = pool
+        self._now = now
+
+    async def summarize(self, scope: Scope, thread_id: str) -> None:
+        """Fold the thread's turns until only the newest are left."""
+        while await self._fold(scope, thread_id):
+            pass
+
+    async def _fold(self, scope: Scope, thread_id: str) -> bool:
+        async with scoped(self._pool, scope, role=Role.WORKER) as connection:
+            before = await threads.summary(connection, scope, thread_id)
+            turns = await summaries.turns_to_fold(connection, scope, thread_id, keep_turns=KEEP_TURNS, limit=_AT_ONCE)
+            if not turns:
+                return False
+            text = rolled(before.text if before else "", turns)
+            turn_ids = [*(before.turn_ids if before else ()), *(str(turn.turn_id) for turn in turns)]
+            reached = before.through_position if before else 0
+            return await summaries.write(
+                connection,
+                scope,
+                thread_id,
+                text=text,
+                covered=(turns[-1].position, turn_ids, reached),
+                now=self._now(),
+            )
+
+
+def rolled(before: str, turns: Iterable[OlderTurn]) -> str:
+    """Return the summary with the turns' first sentences added, a line each; the oldest lines go where it is too long."""
+    lines = before.splitlines()
+    for turn in turns:
+        said = first_sentence(one_line(turn.text), most_chars=_LINE_CHARS)
+        if said and turn.role in {"user", "assistant"}:
+            lines.append(f"{turn.speaker or turn.role}: {said}")
+    while len(lines) > 1 and sum(len(line) + 1 for line in lines) > MAX_CHARS:
+        lines.pop(0)
+    return "\n".join(lines)

@@ -1,0 +1,105 @@
+"""One call's place in a trace: its ids, made before any work so that they can travel onwards, and the caller's span.
+
+The ids go with the work as OpenTelemetry's current span, which remote clients and the log read. The span itself is
+written when the work is over, elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from opentelemetry import context as contexts
+from opentelemetry import trace
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.sdk.trace.sampling import Decision, Sampler
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, TraceState
+
+_KEY = contexts.create_key("sidecar-call")
+_IDS = RandomIdGenerator()
+_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_MAX_STATE_CHARS = 512
+
+
+@dataclass(slots=True)
+class CallTrace:
+    """A call under way: its span's ids, the caller's span if it sent one, and when it began (ns of the wall clock).
+
+    `is_told` is set once somebody else will write the call's span.
+    """
+
+    span: SpanContext
+    parent: SpanContext | None
+    began_ns: int
+    is_told: bool = field(default=False)
+
+    @property
+    def trace_id(self) -> str:
+        """The trace's id in hexadecimal."""
+        return f"{self.span.trace_id:032x}"
+
+    @property
+    def span_id(self) -> str:
+        """The call's own span id in hexadecimal."""
+        return f"{self.span.span_id:016x}"
+
+
+def begin(metadata: Mapping[str, str | bytes], sampler: Sampler, name: str) -> CallTrace:
+    """Return a new call in the caller's trace, or in one of its own; the sampler says whether it is to be kept."""
+    parent = read_parent(metadata)
+    trace_id = parent.trace_id if parent else _IDS.generate_trace_id()
+    around = trace.set_span_in_context(NonRecordingSpan(parent), contexts.Context()) if parent else contexts.Context()
+    verdict = sampler.should_sample(around, trace_id, name).decision
+    flags = TraceFlags(TraceFlags.SAMPLED if verdict is Decision.RECORD_AND_SAMPLE else TraceFlags.DEFAULT)
+    state = parent.trace_state if parent else None
+    span = SpanContext(trace_id, _IDS.generate_span_id(), is_remote=False, trace_flags=flags, trace_state=state)
+    return CallTrace(span, parent, time.time_ns())
+
+
+@contextmanager
+def within(call: CallTrace) -> Iterator[None]:
+    """Have everything that is done inside belong to the call."""
+    around = trace.set_span_in_context(NonRecordingSpan(call.span), contexts.get_current())
+    token = contexts.attach(contexts.set_value(_KEY, call, around))
+    try:
+        yield
+    finally:
+        contexts.detach(token)
+
+
+def current() -> CallTrace | None:
+    """Return the call that this work belongs to, or None."""
+    found = contexts.get_value(_KEY)
+    return found if isinstance(found, CallTrace) else None
+
+
+def read_parent(metadata: Mapping[str, str | bytes]) -> SpanContext | None:
+    """Return the caller's span from a W3C `traceparent`, or None where there is none or it breaks the rules."""
+    header = metadata.get("traceparent", "")
+    match = _TRACEPARENT.fullmatch(header) if isinstance(header, str) else None
+    if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
+        return None
+    state = metadata.get("tracestate", "")
+    is_state = isinstance(state, str) and 0 < len(state) <= _MAX_STATE_CHARS
+    span = SpanContext(
+        int(match[2], 16),
+        int(match[3], 16),
+        is_remote=True,
+        trace_flags=TraceFlags(int(match[4], 16) & TraceFlags.SAMPLED),
+        trace_state=TraceState.from_header([state]) if is_state and isinstance(state, str) else None,
+    )
+    return span if span.is_valid else None
+
+
+def new_span_of(parent: SpanContext) -> SpanContext:
+    """Return ids for a new span beneath another."""
+    return SpanContext(
+        parent.trace_id,
+        _IDS.generate_span_id(),
+        is_remote=False,
+        trace_flags=parent.trace_flags,
+        trace_state=parent.trace_state,
+    )

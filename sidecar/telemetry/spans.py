@@ -1,0 +1,190 @@
+"""Spans made of what was written down when the work was over: a turn's from its receipt, a call's from its end.
+
+A span here is a finished value; nothing is measured and nothing is sent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import Event, ReadableSpan
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
+
+from sidecar.telemetry import names
+from sidecar.telemetry.calls import CallTrace, new_span_of
+from store.receipts import NewReceipt
+
+Attributes = dict[str, str | bool | int | float | Sequence[str]]
+
+SERVER_ERRORS = frozenset({"UNKNOWN", "DEADLINE_EXCEEDED", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS"})
+_SCOPE = InstrumentationScope(names.SCOPE)
+_UNSET, _FAILED = Status(StatusCode.UNSET), StatusCode.ERROR
+_NOT_ASKED = "SKIPPED"
+_ANSWERED = frozenset({"OK", "EMPTY"})
+_MEMORY_SOURCES = frozenset({"memory", "wiki"})
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """From when to when, in nanoseconds of the wall clock."""
+
+    began_ns: int
+    ended_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a span is made of beside its place in the trace and its stretch of time."""
+
+    name: str
+    attributes: Attributes
+    kind: SpanKind = SpanKind.INTERNAL
+    failure: str = ""
+    events: tuple[Event, ...] = ()
+    links: tuple[Link, ...] = ()
+
+
+class SpanMaker:
+    """Makes finished spans of one process, which `resource` describes. `keeps_content` lets texts into them."""
+
+    def __init__(self, resource: Resource, *, keeps_content: bool = False) -> None:
+        self._resource = resource
+        self._keeps_content = keeps_content
+
+    def span(self, place: tuple[SpanContext, SpanContext | None], made: Made, stretch: Stretch) -> ReadableSpan:
+        """Return a span; `place` is its own ids and its parent's."""
+        return ReadableSpan(
+            name=made.name,
+            context=place[0],
+            parent=place[1],
+            resource=self._resource,
+            attributes=made.attributes,
+            events=made.events,
+            links=made.links,
+            kind=made.kind,
+            status=Status(_FAILED, made.failure) if made.failure else _UNSET,
+            start_time=stretch.began_ns,
+            end_time=stretch.ended_ns,
+            instrumentation_scope=_SCOPE,
+        )
+
+    def of_call(self, call: CallTrace, method: str, *, code: str, ended_ns: int) -> ReadableSpan:
+        """Return the span of a call that left no receipt. Only a code that is the server's fault makes it an error."""
+        is_fault = code in SERVER_ERRORS
+        attributes: Attributes = {names.RPC_SYSTEM: "grpc", names.RPC_METHOD: method, names.RPC_STATUS: code}
+        if is_fault:
+            attributes[names.ERROR_TYPE] = code
+        is_turn = method.endswith("/AssembleContext")
+        name = names.ASSEMBLE if is_turn else method
+        made = Made(name, attributes, SpanKind.SERVER, failure=code if is_fault else "")
+        return self.span((call.span, call.parent), made, Stretch(call.began_ns, ended_ns))
+
+    def of_turn(self, receipt: NewReceipt, call: CallTrace) -> Iterator[ReadableSpan]:
+        """Yield a turn's spans: the turn, each source that was asked, and the fitting."""
+        ended_ns = ns_of(receipt.created_at)
+        began_ns = min(call.began_ns, ended_ns - int(receipt.duration_ms * 1e6))
+        made = Made(names.ASSEMBLE, self._turn_attributes(receipt), SpanKind.SERVER)
+        yield self.span((call.span, call.parent), made, Stretch(began_ns, ended_ns))
+        asked = _asked(receipt, ended_ns)
+        for row in receipt.details["sources"]:
+            if row["status"] != _NOT_ASKED:
+                until_ns = min(ended_ns, asked.began_ns + int(row["latency_ms"] * 1e6))
+                stretch = Stretch(asked.began_ns, max(until_ns, asked.began_ns))
+                yield self.span((new_span_of(call.span), call.span), self._source(row, receipt), stretch)
+        yield self.span((new_span_of(call.span), call.span), _fitting(receipt), Stretch(asked.ended_ns, ended_ns))
+
+    def _turn_attributes(self, receipt: NewReceipt) -> Attributes:
+        details = receipt.details
+        attributes: Attributes = {
+            names.RPC_SYSTEM: "grpc",
+            names.RPC_METHOD: "sidecar.v1.ContextService/AssembleContext",
+            names.RPC_STATUS: "OK",
+            names.RECEIPT: str(receipt.receipt_id),
+            names.REQUEST_MODEL: receipt.model_id,
+            names.PROFILE: details["profile"]["version"],
+            names.DEGRADED: receipt.is_degraded,
+            names.WINDOW_TOKENS: details["pool"]["window_tokens"],
+            names.POOL_TOKENS: details["pool"]["pool_tokens"],
+            names.USED_TOKENS: details["pool"]["used_tokens"],
+        }
+        optional = {names.CONVERSATION: receipt.thread_id, names.AGENT: receipt.agent_id}
+        if self._keeps_content:
+            optional[names.QUERY_TEXT] = _text(receipt, details["asked"]["message"])
+        return attributes | {name: value for name, value in optional.items() if value}
+
+    def _source(self, row: Mapping[str, Any], receipt: NewReceipt) -> Made:
+        source, status = row["source"], row["status"]
+        attributes: Attributes = {
+            names.SOURCE: source,
+            names.STATUS: status,
+            names.OPERATION: "search_memory" if source in _MEMORY_SOURCES else "retrieval",
+            names.DATA_SOURCE: source,
+            names.ATTEMPTS: row["attempts"],
+            names.BREAKER_OPEN: status == "BREAKER_OPEN",
+            names.CANDIDATES: row.get("offered_count", len(row["items"])),
+            names.INCLUDED: row.get("included_count", 0) + row.get("shortened_count", 0),
+            names.SOURCE_TOKENS: row.get("included_tokens", 0),
+        }
+        if row["reason"]:
+            attributes[names.REASON] = row["reason"]
+        is_failure = status not in _ANSWERED
+        if is_failure:
+            attributes[names.ERROR_TYPE] = status
+        if self._keeps_content:
+            attributes[names.DOCUMENTS] = [f"{item['id']} {item['relevance']:.4f}" for item in row["items"]]
+        at_ns = ns_of(receipt.created_at)
+        return Made(f"retrieval {source}", attributes, SpanKind.CLIENT, status if is_failure else "", _told(row, at_ns))
+
+
+def ns_of(moment: datetime) -> int:
+    """Return the instant in nanoseconds of the wall clock."""
+    return int(moment.timestamp() * 1e6) * 1_000
+
+
+def _asked(receipt: NewReceipt, ended_ns: int) -> Stretch:
+    """Return when the sources were asked; without the turn's timings, from its begin to its end."""
+    began_ns = ended_ns - int(receipt.duration_ms * 1e6)
+    timings = receipt.details.get("timings")
+    if timings is None:
+        return Stretch(began_ns, ended_ns)
+    asked_ns = began_ns + int(timings["before_ms"] * 1e6)
+    return Stretch(asked_ns, min(ended_ns, asked_ns + int(timings["asking_ms"] * 1e6)))
+
+
+def _fitting(receipt: NewReceipt) -> Made:
+    details, rendered = receipt.details, receipt.details["rendered"]
+    return Made(
+        names.FIT,
+        {
+            names.USED_TOKENS: rendered["tokens"],
+            names.STABLE_TOKENS: rendered["stable_prefix_tokens"],
+            names.CONTENT_SHA256: rendered["sha256"],
+            names.TOKENIZER: details["tokenizer"]["name"],
+        },
+    )
+
+
+def _told(row: Mapping[str, Any], at_ns: int) -> tuple[Event, ...]:
+    """Return an event for each kind of decision on a source's candidates, never one for each candidate."""
+    counts = Counter(item["decision"] for item in row["items"])
+    tokens: Counter[str] = Counter()
+    for item in row["items"]:
+        tokens[item["decision"]] += item["tokens"]
+    return tuple(
+        Event(
+            "decided",
+            {names.DECISION: decision, names.COUNT: count, names.SOURCE_TOKENS: tokens[decision]},
+            timestamp=at_ns,
+        )
+        for decision, count in sorted(counts.items())
+    )
+
+
+def _text(receipt: NewReceipt, name: str) -> str:
+    return receipt.texts.get(bytes.fromhex(name), "") if name else ""

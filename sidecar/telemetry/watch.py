@@ -1,0 +1,179 @@
+"""The watch over one process: it is told of calls and turns when they are over, and makes spans and metrics of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import TracebackType
+
+from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.sampling import ParentBased, Sampler, TraceIdRatioBased
+from opentelemetry.sdk.trace.sampling import _get_from_env_or_default as sampler_of_environment
+from opentelemetry.trace import SpanContext, TraceFlags
+
+from sidecar.telemetry import calls, compiles
+from sidecar.telemetry.calls import CallTrace
+from sidecar.telemetry.compiles import JobRecord
+from sidecar.telemetry.figures import Figures
+from sidecar.telemetry.otlp import MetricSender
+from sidecar.telemetry.spans import SERVER_ERRORS, SpanMaker
+from store.receipts import NewReceipt
+
+DEFAULT_RATIO = 0.1
+_STOP_GRACE_S = 2.0
+_ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+
+
+@dataclass(frozen=True, slots=True)
+class WatchConfig:
+    """What is kept and where it goes. The SDK reads the rest of the standard variables (headers, TLS, batching) itself."""
+
+    sends_spans: bool = False
+    sends_metrics: bool = False
+    has_own_sampler: bool = False
+    metrics_every_s: float = 60.0
+    slow_turn_s: float = 1.0
+    keeps_content: bool = False
+
+
+def config_of(environ: Mapping[str, str], *, slow_turn_s: float = 1.0, keeps_content: bool = False) -> WatchConfig:
+    """Return what the standard OTEL_ variables ask for: nothing is sent unless an endpoint or exporter is named."""
+    is_off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
+
+    def sends(signal: str) -> bool:
+        exporter = environ.get(f"OTEL_{signal}_EXPORTER", "").lower()
+        has_endpoint = bool(environ.get(_ENDPOINT) or environ.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT"))
+        return not is_off and exporter != "none" and (exporter == "otlp" or has_endpoint)
+
+    every_ms = environ.get("OTEL_METRIC_EXPORT_INTERVAL", "")
+    return WatchConfig(
+        sends_spans=sends("TRACES"),
+        sends_metrics=sends("METRICS"),
+        has_own_sampler=bool(environ.get("OTEL_TRACES_SAMPLER")),
+        metrics_every_s=int(every_ms) / 1000 if every_ms.isdecimal() and int(every_ms) else 60.0,
+        slow_turn_s=slow_turn_s,
+        keeps_content=keeps_content,
+    )
+
+
+class Watch:
+    """Spans and metrics of the process. Without a processor no span is made; the metrics are always counted."""
+
+    def __init__(self, config: WatchConfig, *, processor: SpanProcessor | None = None) -> None:
+        resource = Resource.create({"service.name": "context-sidecar"})
+        self.figures = Figures()
+        self._config = config
+        self._processor = processor or (BatchSpanProcessor(OTLPSpanExporter()) if config.sends_spans else None)
+        self._maker = SpanMaker(resource, keeps_content=config.keeps_content)
+        self._sampler: Sampler = ParentBased(TraceIdRatioBased(DEFAULT_RATIO))
+        if config.has_own_sampler:
+            self._sampler = sampler_of_environment()
+        self._sender: MetricSender | None = None
+        if config.sends_metrics:
+            self._sender = MetricSender(self.figures, OTLPMetricExporter(), resource, every_s=config.metrics_every_s)
+            self._sender.start()
+
+    def call(
+        self, method: str, metadata: Mapping[str, str | bytes], code_of: Callable[[BaseException], str]
+    ) -> Watched:
+        """Return what is held around one call: its end is told, with the error that it ended in."""
+        return Watched(self, method, calls.begin(metadata, self._sampler, method), code_of)
+
+    def call_ended(self, call: CallTrace, method: str, code: str) -> None:
+        """Count the call; make its span unless a receipt will."""
+        ended_ns = time.time_ns()
+        duration_s = max(0, ended_ns - call.began_ns) / 1e9
+        self.figures.call(method, code, duration_s)
+        if self._processor is None or call.is_told:
+            return
+        if call.span.trace_flags.sampled or code in SERVER_ERRORS or duration_s >= self._config.slow_turn_s:
+            self.emit([self._maker.of_call(call, method, code=code, ended_ns=ended_ns)])
+
+    def turn_told(self, receipt: NewReceipt, call: CallTrace | None) -> None:
+        """Count a turn and make its spans from its receipt. Slow and degraded turns are kept whatever the sampler said."""
+        duration_s = receipt.duration_ms / 1000
+        self.figures.turn(receipt.details, duration_s=duration_s, is_degraded=receipt.is_degraded)
+        if self._processor is None or call is None:
+            return
+        is_odd = receipt.is_degraded or duration_s >= self._config.slow_turn_s
+        if call.span.trace_flags.sampled or is_odd:
+            self.emit(self._maker.of_turn(receipt, call))
+
+    def job_told(self, record: JobRecord) -> None:
+        """Count a finished compile job and make its trace: jobs are few, so all are kept."""
+        compiles.count(record, self.figures)
+        if self._processor is not None:
+            self.emit(compiles.spans_of(record, self._maker))
+
+    def emit(self, spans: Iterable[ReadableSpan]) -> None:
+        """Hand finished spans to the processor; it sends only what is marked as sampled, so all are."""
+        if self._processor is not None:
+            for span in spans:
+                self._processor.on_end(_marked(span))
+
+    def stop(self) -> None:
+        """Send what is left, for 2 s at most: a collector that is away must not hold up the end."""
+        ending = threading.Thread(target=self._stop, name="sidecar-telemetry-end", daemon=True)
+        ending.start()
+        ending.join(_STOP_GRACE_S)
+
+    def _stop(self) -> None:
+        if self._processor is not None:
+            self._processor.shutdown()
+        if self._sender is not None:
+            self._sender.stop(_STOP_GRACE_S)
+
+
+class Watched:
+    """One call under watch, as a context manager: an error that leaves it is what the call ended with."""
+
+    __slots__ = ("_code_of", "_method", "_watch", "call")
+
+    def __init__(self, watch: Watch, method: str, call: CallTrace, code_of: Callable[[BaseException], str]) -> None:
+        self._watch = watch
+        self._method = method.lstrip("/")
+        self._code_of = code_of
+        self.call = call
+
+    def __enter__(self) -> CallTrace:
+        return self.call
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        code = "OK" if error is None else self._code_of(error)
+        self._watch.call_ended(self.call, self._method, code)
+
+
+@contextmanager
+def watching(config: WatchConfig) -> Iterator[Watch]:
+    """Yield a watch, and stop it at the end."""
+    watch = Watch(config)
+    try:
+        yield watch
+    finally:
+        watch.stop()
+
+
+def _marked(span: ReadableSpan) -> ReadableSpan:
+    context = span.context
+    if context is None or context.trace_flags.sampled:
+        return span
+    span._context = SpanContext(  # noqa: SLF001  # a finished span has no other way to be kept after all
+        context.trace_id,
+        context.span_id,
+        is_remote=False,
+        trace_flags=TraceFlags(TraceFlags.SAMPLED),
+        trace_state=context.trace_state,
+    )
+    return span
+
+
+__all__ = ["DEFAULT_RATIO", "Watch", "WatchConfig", "Watched", "config_of", "watching"]

@@ -1,0 +1,37 @@
+"""How relevant a text is that a remote search brought: its score means nothing here, its words and its place do.
+
+Pure arithmetic on what was fetched; fetching is the sources' business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from store.texts import fold
+
+_WORD: Final = re.compile(r"\w+")
+_FIRST: Final = 0.6
+_HALVED_AFTER: Final = 5
+_READ_CHARS: Final = 20_000
+
+
+def relevance(words: Sequence[str], text: str, rank: int) -> float:
+    """Return 0 to 1: the share of the question's words that the text holds, but never less than its rank earns.
+
+    A remote search ranks by meaning, so its first results count without one shared word: 0.6 for the first, half of that
+    for the sixth, a third for the eleventh.
+    """
+    earned = _FIRST / (1 + max(0, rank) / _HALVED_AFTER)
+    wanted = {fold(word) for word in words}
+    if not wanted:
+        return earned
+    present = wanted.intersection(_WORD.findall(fold(text[:_READ_CHARS])))
+    return max(earned, len(present) / len(wanted))
+
+
+def readable(text: str) -> str:
+    """Return the text as it can be stored and sent: halves of surrogate pairs and NUL become U+FFFD."""
+    whole = text if text.isascii() else text.encode(errors="replace").decode()
+    return whole.replace("\0", "\ufffd")

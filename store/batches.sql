@@ -1,0 +1,52 @@
+-- name: insert_batch!
+-- Writes a batch into the log.
+INSERT INTO compile_batches (tenant_id, owner_id, batch_seq, kind, job_id, status, revision, cursor_from, cursor_to, read_through,
+    options, memory_ids, content_hashes, seen_memory_ids, items, items_applied, verdicts, counters, planned_at, applied_at)
+VALUES (:tenant_id, :owner_id, :batch_seq, :kind, :job_id, :status, :revision, :cursor_from, :cursor_to, :read_through,
+    :options, :memory_ids, :content_hashes, :seen_memory_ids, :items, :items_applied, :verdicts, :counters, :now, :applied_at);
+
+-- name: planned_batch^
+-- The batch that is planned and not applied whole.
+SELECT batch_seq, kind, job_id, revision, cursor_from, cursor_to, read_through, options, memory_ids, content_hashes,
+    seen_memory_ids, items, items_applied, verdicts, counters FROM compile_batches WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned';
+
+-- name: finish_batch!
+-- Marks a batch applied and lets its items go.
+UPDATE compile_batches SET status = 'applied', applied_at = :now, items = NULL, seen_memory_ids = '{}'
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND batch_seq = :batch_seq;
+
+-- name: keep_rest!
+-- Records how many items were applied, and upon which revision the rest stands.
+UPDATE compile_batches SET items_applied = :items_applied, revision = :revision
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND batch_seq = :batch_seq;
+
+-- name: discard_planned!
+-- Removes the planned batch.
+DELETE FROM compile_batches WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned';
+
+-- name: batch_log
+-- A page of the applied batches, oldest first.
+SELECT batch_seq, kind, job_id, revision, cursor_from, cursor_to, read_through, options, memory_ids, content_hashes,
+    seen_memory_ids, items, items_applied, verdicts, counters FROM compile_batches
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'applied' AND batch_seq > :after
+ORDER BY batch_seq LIMIT :limit;
+
+-- name: discard_plans_that_saw!
+-- Removes plans in which words of a memory may stand.
+DELETE FROM compile_batches
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned' AND seen_memory_ids && :memory_ids::text[];
+
+-- name: empty_acts_that_saw!
+-- Removes the items of applied batches in which words of a memory may stand.
+UPDATE compile_batches SET items = NULL
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND items IS NOT NULL AND seen_memory_ids && :memory_ids::text[];
+
+-- name: clear_log!
+-- Removes a scope's log.
+DELETE FROM compile_batches WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: memories_of_job
+-- The memories that a job's applied batches read.
+SELECT r.memory_id FROM compile_batches b CROSS JOIN LATERAL unnest(b.memory_ids) WITH ORDINALITY AS r (memory_id, place)
+WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.job_id = :job_id AND b.status = 'applied' AND b.kind = 'leaf'
+ORDER BY b.batch_seq, r.place;

@@ -1,0 +1,109 @@
+-- name: page_by_id^
+-- One page without its sections, archived or not.
+SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, last_compiled_at, created_at, updated_at
+FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND page_id = :page_id;
+
+-- name: page_by_key^
+-- The page of a type and slug, archived or not.
+SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, last_compiled_at, created_at, updated_at
+FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND type = :type AND slug = :slug;
+
+-- name: page_ids_by_name
+-- The pages that bear a slug, or active ones that bear a name; never more than ten.
+SELECT page_id FROM (
+    SELECT p.page_id FROM unnest(ARRAY['entity', 'topic', 'decision']) AS t (type) CROSS JOIN LATERAL (
+        SELECT page_id FROM wiki_pages
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND type = t.type AND slug = :slug LIMIT 1) p
+    UNION
+    SELECT a.page_id FROM wiki_page_aliases a
+    JOIN wiki_pages p ON p.tenant_id = a.tenant_id AND p.page_id = a.page_id AND p.status = 'active'
+    WHERE a.tenant_id = :tenant_id AND a.owner_id = :owner_id AND a.alias = :alias
+) named ORDER BY page_id LIMIT 10;
+
+-- name: read_sections
+-- A page's sections in their order.
+SELECT section_id, section_slug, heading, body_md, position, last_source_at, aggregation, word_count FROM wiki_page_sections
+WHERE tenant_id = :tenant_id AND page_id = :page_id ORDER BY position, section_slug;
+
+-- name: read_sources
+-- What a page cites, subject by subject, each memory as it is now: its text only when asked for.
+SELECT s.subject, s.subject_ref, s.section_id, s.source_kind, s.source_ref, s.first_seen_at, m.occurred_at,
+    m.text_hash IS NOT NULL AS is_there, coalesce(m.text_hash = s.text_hash, false) AS is_current,
+    CASE WHEN :with_texts::boolean THEN m.text END AS text
+FROM wiki_section_sources s LEFT JOIN LATERAL (
+    SELECT text, text_hash, occurred_at FROM memories
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = s.source_ref AND s.source_kind = 'memory' LIMIT 1) m ON true
+WHERE s.tenant_id = :tenant_id AND s.page_id = :page_id
+ORDER BY s.subject, s.subject_ref, s.source_kind, s.source_ref;
+
+-- name: read_aliases
+-- A page's names by key.
+SELECT alias, display, source, created_at FROM wiki_page_aliases
+WHERE tenant_id = :tenant_id AND page_id = :page_id ORDER BY alias;
+
+-- name: read_history
+-- When a page began to cite memories: one row for each write, newest first, with how many memories and which sections.
+SELECT first_seen_at, count(DISTINCT source_ref) AS memories,
+    coalesce(array_agg(DISTINCT subject_ref) FILTER (WHERE subject = 'section'), '{}') AS section_slugs
+FROM wiki_section_sources WHERE tenant_id = :tenant_id AND page_id = :page_id
+GROUP BY first_seen_at ORDER BY first_seen_at DESC LIMIT :limit;
+
+-- name: list_pages_by_name
+-- Pages of a status in the order of type and slug, those after one.
+SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, last_compiled_at, created_at, updated_at
+FROM wiki_pages
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND (type, slug) > (:type, :slug)
+    AND type <= :last_type
+ORDER BY type, slug LIMIT :limit;
+
+-- name: list_pages_by_hubness
+-- Pages of a status, the greatest hubs first.
+SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, last_compiled_at, created_at, updated_at
+FROM wiki_pages
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND hubness_score <= :score::int
+    AND (hubness_score < :score OR page_id > :after_id) AND (:type = '' OR type = :type)
+ORDER BY hubness_score DESC, page_id LIMIT :limit;
+
+-- name: list_pages_by_time
+-- Pages of a status, the latest compiled first.
+SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, last_compiled_at, created_at, updated_at
+FROM wiki_pages
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND last_compiled_at <= :before::timestamptz
+    AND (last_compiled_at < :before OR page_id > :after_id) AND (:type = '' OR type = :type)
+ORDER BY last_compiled_at DESC, page_id LIMIT :limit;
+
+-- name: citations_of
+-- Where active pages cite a memory, by page and subject, after one of them. A memory is cited by few.
+SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id, p.hubness_score, p.tags, p.last_compiled_at,
+    p.created_at, p.updated_at, s.subject, s.subject_ref, s.first_seen_at,
+    coalesce((SELECT heading FROM wiki_page_sections
+        WHERE tenant_id = :tenant_id AND section_id = s.section_id), '') AS heading,
+    coalesce((SELECT text_hash = s.text_hash FROM memories
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id), false) AS is_current
+FROM wiki_section_sources s CROSS JOIN LATERAL (
+    SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = s.page_id AND status = 'active' LIMIT 1) p
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.source_kind = 'memory' AND s.source_ref = :memory_id
+    AND (s.page_id, s.subject, s.subject_ref) > (:after_id::uuid, :after_subject, :after_ref)
+ORDER BY s.page_id, s.subject, s.subject_ref LIMIT :limit;
+
+-- name: list_mentions
+-- Held names of a status, the latest seen or settled first.
+SELECT m.mention_id, m.alias, m.alias_normalized, m.suggested_type, m.status, m.promoted_page_id, m.updated_at,
+    n.sightings, n.first_seen_at, n.last_seen_at
+FROM wiki_unresolved_mentions m CROSS JOIN LATERAL (
+    SELECT count(*) AS sightings, min(seen_at) AS first_seen_at, max(seen_at) AS last_seen_at FROM wiki_mention_sightings
+    WHERE tenant_id = :tenant_id AND mention_id = m.mention_id) n
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = :status AND m.updated_at <= :before::timestamptz
+    AND (m.updated_at < :before OR m.mention_id > :after_id)
+ORDER BY m.updated_at DESC, m.mention_id LIMIT :limit;
+
+-- name: newest_sightings
+-- The five newest sightings of each of some held names.
+SELECT q.mention_id, q.memory_id, q.quote, q.seen_at FROM unnest(:mention_ids::uuid[]) AS r (mention_id) CROSS JOIN LATERAL (
+    SELECT mention_id, memory_id, quote, seen_at FROM wiki_mention_sightings
+    WHERE tenant_id = :tenant_id AND mention_id = r.mention_id ORDER BY seen_at DESC, memory_id LIMIT 5) q
+ORDER BY q.mention_id, q.seen_at DESC, q.memory_id;
+
+-- name: wiki_revision$
+-- The number that every change of the scope's wiki raises; null before the first.
+SELECT wiki_revision FROM wiki_compile_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

@@ -1,0 +1,193 @@
+-- name: pages_by_ids
+-- Pages by their ids, each with its parent's key.
+SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.hubness_score, p.tags, p.parent_page_id,
+    u.type AS parent_type, u.slug AS parent_slug
+FROM unnest(:page_ids::uuid[]) AS r (page_id)
+CROSS JOIN LATERAL (
+    SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND page_id = r.page_id LIMIT 1) p
+LEFT JOIN LATERAL (
+    SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = p.parent_page_id LIMIT 1) u ON true
+ORDER BY p.type, p.slug;
+
+-- name: sections_of
+-- The sections of pages, in their order.
+SELECT page_id, section_id, section_slug, heading, body_md, position, aggregation FROM wiki_page_sections
+WHERE tenant_id = :tenant_id AND page_id = ANY(:page_ids::uuid[]) ORDER BY page_id, position, section_slug;
+
+-- name: aliases_of
+-- The names of pages.
+SELECT page_id, alias, display, source FROM wiki_page_aliases
+WHERE tenant_id = :tenant_id AND page_id = ANY(:page_ids::uuid[]) ORDER BY page_id, alias;
+
+-- name: sources_of
+-- What pages cite.
+SELECT page_id, subject, subject_ref, source_ref, text_hash FROM wiki_section_sources
+WHERE tenant_id = :tenant_id AND page_id = ANY(:page_ids::uuid[]) AND source_kind = 'memory'
+ORDER BY page_id, subject, subject_ref, source_ref;
+
+-- name: children_of
+-- The children under pages' sections.
+SELECT c.parent_page_id, c.section_id, c.child_page_id, p.type, p.slug
+FROM (SELECT parent_page_id, section_id, child_page_id FROM wiki_section_children
+    WHERE tenant_id = :tenant_id AND parent_page_id = ANY(:page_ids::uuid[])) c
+CROSS JOIN LATERAL (
+    SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = c.child_page_id LIMIT 1) p
+ORDER BY c.parent_page_id, p.type, p.slug;
+
+-- name: all_page_ids
+-- The ids of every page of a scope.
+SELECT page_id FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id ORDER BY type, slug;
+
+-- name: identities
+-- Pages by type and slug.
+SELECT p.page_id, p.type, p.slug, p.title, p.status FROM unnest(:types::text[], :slugs::text[]) AS r (type, slug)
+CROSS JOIN LATERAL (
+    SELECT page_id, type, slug, title, status FROM wiki_pages
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND type = r.type AND slug = r.slug LIMIT 1) p;
+
+-- name: identities_of
+-- Pages by id.
+SELECT p.page_id, p.type, p.slug, p.title, p.status FROM unnest(:page_ids::uuid[]) AS r (page_id)
+CROSS JOIN LATERAL (
+    SELECT page_id, type, slug, title, status FROM wiki_pages
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND page_id = r.page_id LIMIT 1) p;
+
+-- name: pages_by_alias
+-- Which folded names are names of which active pages.
+SELECT a.alias, a.page_id
+FROM (SELECT alias, page_id FROM wiki_page_aliases
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias = ANY(:aliases::text[])) a
+CROSS JOIN LATERAL (
+    SELECT 1 FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = a.page_id AND status = 'active' LIMIT 1) p
+ORDER BY a.alias, a.page_id;
+
+-- name: pages_by_likeness
+-- Pages whose names are like the given ones.
+SELECT name, alias, found_id, likeness FROM similar_names(:tenant_id, :owner_id, :names::text[], :least::real, :each::int)
+ORDER BY name, likeness DESC, found_id;
+
+-- name: top_hubs
+-- The active pages with the highest hubness.
+SELECT page_id FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active' AND hubness_score > 0
+ORDER BY hubness_score DESC, type, slug LIMIT :limit;
+
+-- name: changed_pages
+-- The active pages that changed after a revision, the latest first.
+SELECT page_id FROM wiki_pages
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active' AND changed_revision > :revision::bigint
+ORDER BY changed_revision DESC, type, slug LIMIT :limit;
+
+-- name: pages_citing
+-- The pages that cite one of some memories.
+SELECT DISTINCT page_id FROM wiki_section_sources
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_kind = 'memory' AND source_ref = ANY(:memory_ids::text[]);
+
+-- name: causes_of_refs
+-- The causes of links that came from some memories.
+SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref
+FROM wiki_link_evidence e
+CROSS JOIN LATERAL (SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND link_id = e.link_id LIMIT 1) l
+CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id LIMIT 1) f
+CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id LIMIT 1) t
+WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.ref = ANY(:refs::text[])
+ORDER BY 1, 2, 3, 4, 5, 6, 7, 8;
+
+-- name: inbound_references
+-- How many pages refer to each of some pages.
+SELECT l.to_page_id, count(*) AS links FROM wiki_page_links l
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.to_page_id = ANY(:page_ids::uuid[]) AND l.kind = 'reference'
+GROUP BY l.to_page_id;
+
+-- name: hierarchy
+-- Every page that has a parent, with it.
+SELECT c.type AS child_type, c.slug AS child_slug, p.type AS parent_type, p.slug AS parent_slug
+FROM wiki_pages c JOIN wiki_pages p ON p.tenant_id = c.tenant_id AND p.page_id = c.parent_page_id
+WHERE c.tenant_id = :tenant_id AND c.owner_id = :owner_id AND c.parent_page_id IS NOT NULL ORDER BY 1, 2;
+
+-- name: rollup_parents
+-- The pages that have one of some pages as a child under a section.
+SELECT DISTINCT c.parent_page_id FROM wiki_section_children c
+WHERE c.tenant_id = :tenant_id AND c.owner_id = :owner_id AND c.child_page_id = ANY(:page_ids::uuid[]);
+
+-- name: candidates_waiting
+-- The active pages with a section that waits for its promotion.
+SELECT DISTINCT p.page_id, p.type, p.slug FROM wiki_page_sections s
+JOIN wiki_pages p ON p.tenant_id = s.tenant_id AND p.page_id = s.page_id
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND p.status = 'active'
+    AND s.aggregation ->> 'promotion_status' = 'candidate'
+ORDER BY p.type, p.slug LIMIT :limit;
+
+-- name: fed_entities
+-- Which memory is cited by a section of which active entity page. One look-up a source: a join would read the whole wiki.
+SELECT DISTINCT w.source_ref, p.type, p.slug
+FROM (SELECT DISTINCT source_ref, page_id FROM wiki_section_sources
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_kind = 'memory' AND subject = 'section'
+        AND source_ref = ANY(:memory_ids::text[])) w
+CROSS JOIN LATERAL (
+    SELECT type, slug FROM wiki_pages
+    WHERE tenant_id = :tenant_id AND page_id = w.page_id AND status = 'active' AND type = 'entity' LIMIT 1) p
+ORDER BY w.source_ref, p.type, p.slug;
+
+-- name: open_mentions
+-- Open mentions with their sightings, oldest first. The text hash is the ledger's.
+SELECT m.mention_id, m.alias, m.alias_normalized, m.suggested_type, s.memory_id, s.quote, s.seen_at, l.text_hash
+FROM (SELECT mention_id, alias, alias_normalized, suggested_type FROM wiki_unresolved_mentions
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND alias_normalized = ANY(:keys::text[])) m
+LEFT JOIN LATERAL (
+    SELECT memory_id, quote, seen_at FROM wiki_mention_sightings
+    WHERE tenant_id = :tenant_id AND mention_id = m.mention_id) s ON true
+LEFT JOIN LATERAL (
+    SELECT text_hash FROM memory_ledger
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = s.memory_id LIMIT 1) l ON true
+ORDER BY m.alias_normalized, s.seen_at, s.memory_id;
+
+-- name: keys_of_mentions
+-- The folded names of open mentions.
+SELECT alias_normalized FROM wiki_unresolved_mentions
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND mention_id = ANY(:mention_ids::uuid[])
+ORDER BY alias_normalized;
+
+-- name: mentions_seen_in
+-- The folded names of open mentions that stand in some memories.
+SELECT DISTINCT m.alias_normalized FROM wiki_mention_sightings s
+JOIN wiki_unresolved_mentions m ON m.tenant_id = s.tenant_id AND m.mention_id = s.mention_id
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.memory_id = ANY(:memory_ids::text[]) AND m.status = 'open'
+ORDER BY m.alias_normalized;
+
+-- name: duplicate_titles$
+-- How many titles stand on more than one active page of an owner.
+SELECT count(*) FROM (
+    SELECT 1 FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active'
+    GROUP BY owner_id, title HAVING count(*) > 1) d;
+
+-- name: count_active$
+-- How many active pages a scope has.
+SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active';
+
+-- name: all_causes
+-- Every cause of every link of a scope.
+SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref
+FROM wiki_link_evidence e
+JOIN wiki_page_links l ON l.tenant_id = e.tenant_id AND l.link_id = e.link_id
+JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id
+JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id
+WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id ORDER BY 1, 2, 3, 4, 5, 6, 7, 8;
+
+-- name: all_mentions
+-- Every held name of a scope with the key of its page.
+SELECT m.alias, m.alias_normalized, m.suggested_type, m.status, p.type AS page_type, p.slug AS page_slug
+FROM wiki_unresolved_mentions m LEFT JOIN wiki_pages p ON p.tenant_id = m.tenant_id AND p.page_id = m.promoted_page_id
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id ORDER BY m.alias_normalized, m.status;
+
+-- name: open_keys
+-- The folded names that are held.
+SELECT alias_normalized FROM wiki_unresolved_mentions
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' ORDER BY alias_normalized;
+
+-- name: count_resting_on$
+-- How many active pages cite some memories and no other.
+SELECT count(*) FROM wiki_pages p WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'active'
+    AND EXISTS (SELECT 1 FROM wiki_section_sources w WHERE w.tenant_id = :tenant_id AND w.page_id = p.page_id
+        AND w.source_ref = ANY(:memory_ids::text[]))
+    AND NOT EXISTS (SELECT 1 FROM wiki_section_sources w WHERE w.tenant_id = :tenant_id AND w.page_id = p.page_id
+        AND w.source_ref <> ALL(:memory_ids::text[]));

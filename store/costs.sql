@@ -1,0 +1,63 @@
+-- name: add_accounts!
+-- Writes what turns spent, given column by column. One that is there already stays.
+INSERT INTO turn_accounts (tenant_id, owner_id, receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, failed_sources,
+    prompt_tokens, frame_tokens, thread_tokens, knowledge_tokens, memory_tokens, wiki_tokens, workspace_tokens, tools_tokens, created_at)
+SELECT :tenant_id, :owner_id, r.receipt_id, r.agent_id, r.thread_id, r.model_id, r.is_degraded, r.duration_ms,
+    string_to_array(r.failed_sources, ' '), r.prompt_tokens, r.frame_tokens, r.thread_tokens, r.knowledge_tokens, r.memory_tokens,
+    r.wiki_tokens, r.workspace_tokens, r.tools_tokens, r.created_at
+FROM unnest(:receipt_ids::uuid[], :agent_ids::text[], :thread_ids::text[], :model_ids::text[], :degraded::boolean[],
+    :durations_ms::real[], :failed_sources::text[], :prompt_tokens::int[], :frame_tokens::int[], :thread_tokens::int[],
+    :knowledge_tokens::int[], :memory_tokens::int[], :wiki_tokens::int[], :workspace_tokens::int[], :tools_tokens::int[],
+    :created_at::timestamptz[])
+    AS r (receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, failed_sources, prompt_tokens, frame_tokens,
+        thread_tokens, knowledge_tokens, memory_tokens, wiki_tokens, workspace_tokens, tools_tokens, created_at)
+ON CONFLICT (tenant_id, receipt_id) DO NOTHING;
+
+-- name: report_account!
+-- Keeps what a caller reported about a turn.
+UPDATE turn_accounts SET reported_input_tokens = :input_tokens, reported_output_tokens = :output_tokens,
+    reported_cache_read_tokens = :cache_read_tokens, reported_cache_write_tokens = :cache_write_tokens
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND receipt_id = :receipt_id;
+
+-- name: list_accounts
+-- A page of an owner's turns, newest first; an empty text and false leave a filter out.
+SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, failed_sources, prompt_tokens, frame_tokens, thread_tokens,
+    knowledge_tokens, memory_tokens, wiki_tokens, workspace_tokens, tools_tokens, reported_input_tokens, reported_output_tokens,
+    reported_cache_read_tokens, reported_cache_write_tokens, created_at
+FROM turn_accounts
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (created_at, receipt_id) < (:before::timestamptz, :before_id::uuid)
+    AND (:thread_id::text = '' OR thread_id = :thread_id::text) AND (:agent_id::text = '' OR agent_id = :agent_id::text)
+    AND (:model_id::text = '' OR model_id = :model_id::text) AND (NOT :degraded_only::boolean OR is_degraded)
+    AND (:failed_source::text = '' OR :failed_source::text = ANY(failed_sources)) AND duration_ms >= :least_ms::real
+ORDER BY created_at DESC, receipt_id DESC LIMIT :limit;
+
+-- name: accounts_of
+-- The accounts of these receipts.
+SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, failed_sources, prompt_tokens, frame_tokens, thread_tokens,
+    knowledge_tokens, memory_tokens, wiki_tokens, workspace_tokens, tools_tokens, reported_input_tokens, reported_output_tokens,
+    reported_cache_read_tokens, reported_cache_write_tokens, created_at
+FROM turn_accounts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND receipt_id = ANY(:receipt_ids::uuid[]);
+
+-- name: owner_spending
+-- What an owner's turns spent in a stretch of time, by a key and by model.
+SELECT CASE :by::text WHEN 'day' THEN to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') WHEN 'owner' THEN owner_id::text
+        WHEN 'agent' THEN agent_id WHEN 'thread' THEN thread_id WHEN 'model' THEN model_id ELSE '' END AS key,
+    model_id, count(*) AS turn_count, count(reported_input_tokens) AS reported_count, sum(prompt_tokens) AS prompt_tokens,
+    sum(frame_tokens) AS frame_tokens, sum(thread_tokens) AS thread_tokens, sum(knowledge_tokens) AS knowledge_tokens,
+    sum(memory_tokens) AS memory_tokens, sum(wiki_tokens) AS wiki_tokens, sum(workspace_tokens) AS workspace_tokens,
+    sum(tools_tokens) AS tools_tokens,
+    sum(coalesce(reported_input_tokens, prompt_tokens + frame_tokens + thread_tokens + knowledge_tokens + memory_tokens
+        + wiki_tokens + workspace_tokens + tools_tokens)) AS input_tokens,
+    coalesce(sum(reported_output_tokens), 0) AS output_tokens, coalesce(sum(reported_cache_read_tokens), 0) AS cache_read_tokens,
+    coalesce(sum(reported_cache_write_tokens), 0) AS cache_write_tokens
+FROM turn_accounts
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since::timestamptz AND created_at < :until::timestamptz
+GROUP BY 1, 2;
+
+-- name: tenant_spending
+-- What a tenant's turns spent in a stretch of time, by a key and by model.
+SELECT * FROM tenant_spending(:tenant_id::uuid, :since::timestamptz, :until::timestamptz, :by::text);
+
+-- name: compile_spending
+-- What a tenant's compiles cost by day and model, from one day on to before another.
+SELECT day, model_id, cost_usd FROM compile_spend WHERE tenant_id = :tenant_id AND day >= :since::text AND day < :until::text;

@@ -1,0 +1,66 @@
+-- name: ledger_of
+-- The rows of some memories.
+SELECT memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason FROM memory_ledger
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
+
+-- name: whole_ledger
+-- Every row of a scope.
+SELECT memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason FROM memory_ledger
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id ORDER BY memory_id;
+
+-- name: write_ledger!
+-- Writes rows in place of what is there.
+INSERT INTO memory_ledger AS l (tenant_id, owner_id, memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason,
+    updated_at)
+SELECT :tenant_id, :owner_id, r.memory_id, r.document_id, r.content_hash, r.text_hash, r.occurred_at, r.outcome, r.reason, :now
+FROM unnest(:memory_ids::text[], :document_ids::text[], :content_hashes::bytea[], :text_hashes::bytea[],
+    :occurred_at::timestamptz[], :outcomes::text[], :reasons::text[])
+    AS r (memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason)
+ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET document_id = excluded.document_id,
+    content_hash = excluded.content_hash, text_hash = excluded.text_hash, occurred_at = excluded.occurred_at,
+    outcome = excluded.outcome, reason = excluded.reason, updated_at = excluded.updated_at;
+
+-- name: mark_gone!
+-- Marks memories as forgotten, those too that were never dealt with.
+INSERT INTO memory_ledger AS l (tenant_id, owner_id, memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason,
+    updated_at)
+SELECT :tenant_id, :owner_id, r.memory_id, '', '', '', :now, 'gone', '', :now FROM unnest(:memory_ids::text[]) AS r (memory_id)
+ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET outcome = 'gone', reason = '', content_hash = '', updated_at = :now;
+
+-- name: gone_memories
+-- Forgotten memories whose pages still have to be rebuilt.
+SELECT memory_id FROM memory_ledger
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'gone' ORDER BY memory_id LIMIT :limit;
+
+-- name: drop_from_ledger!
+-- Removes the rows of some memories.
+DELETE FROM memory_ledger WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
+
+-- name: clear_ledger!
+-- Removes every row of a scope.
+DELETE FROM memory_ledger WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: rename_in_ledger!
+-- Gives rows their memories' new ids.
+UPDATE memory_ledger l SET memory_id = r.new_id
+FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id)
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.memory_id = r.old_id;
+
+-- name: rename_sources!
+-- Gives source rows their memories' new ids.
+UPDATE wiki_section_sources s SET source_ref = r.new_id
+FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id)
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.source_kind = 'memory' AND s.source_ref = r.old_id;
+
+-- name: rename_sightings!
+-- Gives sightings their memories' new ids.
+UPDATE wiki_mention_sightings s SET memory_id = r.new_id
+FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id)
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.memory_id = r.old_id;
+
+-- name: rename_evidence!
+-- Gives causes of links their memories' new ids.
+UPDATE wiki_link_evidence e SET ref = r.new_id,
+    context = CASE WHEN e.context = 'co_mention:' || r.old_id THEN 'co_mention:' || r.new_id ELSE e.context END
+FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id)
+WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.ref = r.old_id;

@@ -1,0 +1,92 @@
+-- name: ensure_scope!
+-- Makes a scope's row, unless it is there.
+INSERT INTO wiki_compile_cursors (tenant_id, owner_id, cursor, lease_holder, fence, dirty_through, wiki_revision, updated_at)
+VALUES (:tenant_id, :owner_id, '', '', 0, 0, 0, :now) ON CONFLICT (tenant_id, owner_id) DO NOTHING;
+
+-- name: lock_scope^
+-- The row, locked until the transaction ends.
+SELECT cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes
+FROM wiki_compile_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id FOR UPDATE;
+
+-- name: read_scope^
+-- The row as it stands.
+SELECT cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes
+FROM wiki_compile_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: lock_held_scope^
+-- The row, locked until the transaction ends, while the fence is the holder's.
+SELECT cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes
+FROM wiki_compile_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence AND lease_holder <> '' FOR UPDATE;
+
+-- name: lock_free_scope$
+-- Locks the row unless another transaction has it or a lease stands; returns its fence.
+SELECT fence FROM wiki_compile_cursors
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (lease_until IS NULL OR lease_until <= :now)
+FOR UPDATE SKIP LOCKED;
+
+-- name: take_scope^
+-- Raises the fence and sets the lease.
+UPDATE wiki_compile_cursors SET fence = fence + 1, lease_holder = :holder, lease_until = :until, updated_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+RETURNING cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes;
+
+-- name: renew_lease!
+-- Prolongs the lease of who holds the fence.
+UPDATE wiki_compile_cursors SET lease_until = :until
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence AND lease_holder <> '';
+
+-- name: release_scope!
+-- Ends the lease of who holds the fence.
+UPDATE wiki_compile_cursors SET lease_holder = '', lease_until = NULL, crashes = 0, updated_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence AND lease_holder <> '';
+
+-- name: open_apply^
+-- Raises the revision, only while fence, cursor and revision are the expected ones.
+UPDATE wiki_compile_cursors SET wiki_revision = wiki_revision + 1, updated_at = :now,
+    crashes = CASE WHEN crashes >= 3 THEN 3 ELSE 0 END
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence AND lease_holder <> '' AND cursor = :cursor
+    AND wiki_revision = :revision
+RETURNING cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes;
+
+-- name: reach^
+-- Moves the cursor.
+UPDATE wiki_compile_cursors SET cursor = :cursor, read_through = greatest(read_through, :read_through::bigint)
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+RETURNING cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes;
+
+-- name: mark_aggregated^
+-- Records that the wiki was aggregated as of its present revision.
+UPDATE wiki_compile_cursors SET aggregated_revision = wiki_revision WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+RETURNING cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes;
+
+-- name: bump_revision<!
+-- Raises the wiki's revision and returns it.
+UPDATE wiki_compile_cursors SET wiki_revision = wiki_revision + 1, updated_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id RETURNING wiki_revision;
+
+-- name: next_batch_seq<!
+-- Takes the next number of the scope's log.
+UPDATE wiki_compile_cursors SET batch_seq = batch_seq + 1, updated_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id RETURNING batch_seq;
+
+-- name: count_crash!
+-- Counts a worker that died.
+UPDATE wiki_compile_cursors SET crashes = crashes + 1, updated_at = :now WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: read_up_to!
+-- Records how far the feed was read without anything to compile.
+UPDATE wiki_compile_cursors SET read_through = greatest(read_through, :read_through::bigint), updated_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence;
+
+-- name: mark_dirty!
+-- Records that memories up to a position wait to be compiled; null is the end of the built-in feed.
+INSERT INTO wiki_compile_cursors AS c (tenant_id, owner_id, cursor, lease_holder, fence, dirty_through, wiki_revision, updated_at)
+SELECT :tenant_id, :owner_id, '', '', 0, coalesce(:through::bigint, max(f.change_seq), 0), 0, :now FROM memory_feeds f
+WHERE f.tenant_id = :tenant_id AND f.owner_id = :owner_id
+ON CONFLICT (tenant_id, owner_id) DO UPDATE SET dirty_through = greatest(c.dirty_through, excluded.dirty_through),
+    updated_at = excluded.updated_at;
+
+-- name: rewind_scope!
+-- Sets the cursor to the beginning.
+UPDATE wiki_compile_cursors SET cursor = '', read_through = 0, aggregated_revision = 0, crashes = 0, updated_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

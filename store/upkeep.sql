@@ -1,0 +1,207 @@
+-- name: count_pages^
+-- How many active and archived pages an owner has, how many of the active ones a reference link touches, and shared titles.
+SELECT count(*) FILTER (WHERE p.status = 'active') AS pages, count(*) FILTER (WHERE p.status = 'archived') AS archived,
+    count(*) FILTER (WHERE p.status = 'active' AND (EXISTS (
+        SELECT 1 FROM wiki_page_links l JOIN wiki_pages o ON o.tenant_id = l.tenant_id AND o.page_id = l.to_page_id
+        WHERE l.tenant_id = :tenant_id AND l.from_page_id = p.page_id AND l.kind = 'reference' AND o.status = 'active'
+    ) OR EXISTS (
+        SELECT 1 FROM wiki_page_links l JOIN wiki_pages o ON o.tenant_id = l.tenant_id AND o.page_id = l.from_page_id
+        WHERE l.tenant_id = :tenant_id AND l.to_page_id = p.page_id AND l.kind = 'reference' AND o.status = 'active'))) AS linked,
+    (SELECT count(*) FROM (
+        SELECT 1 FROM wiki_pages t WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.status = 'active'
+        GROUP BY t.title HAVING count(*) > 1) twice) AS shared_titles
+FROM wiki_pages p WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id;
+
+-- name: count_links
+-- How many links between active pages an owner has, by kind.
+SELECT l.kind, count(*) AS links FROM wiki_page_links l
+JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id AND f.status = 'active'
+JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id AND t.status = 'active'
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id GROUP BY l.kind ORDER BY l.kind;
+
+-- name: count_origins
+-- How many links between active pages have evidence of each origin.
+SELECT e.origin, count(DISTINCT e.link_id) AS links FROM wiki_link_evidence e
+JOIN wiki_page_links l ON l.tenant_id = e.tenant_id AND l.link_id = e.link_id
+JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id AND f.status = 'active'
+JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id AND t.status = 'active'
+WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id GROUP BY e.origin ORDER BY e.origin;
+
+-- name: find_broken_links
+-- Links that lead from an active page to one that is archived.
+SELECT f.type AS from_type, f.slug AS from_slug, t.type, t.slug, count(*) OVER () AS found FROM wiki_page_links l
+JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id AND f.status = 'active'
+JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id AND t.status = 'archived'
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id ORDER BY f.type, f.slug, t.type, t.slug, l.kind LIMIT :limit;
+
+-- name: find_broken_text_links
+-- Links in the texts of active pages that lead to no active page.
+SELECT p.type AS from_type, p.slug AS from_slug, s.section_slug, m.found[1] AS type, m.found[2] AS slug, count(*) OVER () AS found
+FROM wiki_page_sections s
+JOIN wiki_pages p ON p.tenant_id = s.tenant_id AND p.page_id = s.page_id AND p.status = 'active'
+CROSS JOIN LATERAL regexp_matches(s.body_md, '\]\(/wiki/([a-z]+)/([^)\s]+)\)', 'g') AS m (found)
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND NOT EXISTS (
+    SELECT 1 FROM wiki_pages t WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.type = m.found[1]
+        AND t.slug = m.found[2] AND t.status = 'active')
+ORDER BY p.type, p.slug, s.section_slug, m.found[1], m.found[2] LIMIT :limit;
+
+-- name: find_duplicate_aliases
+-- Names that several active pages of one type bear.
+SELECT a.alias, p.type, array_agg(p.slug ORDER BY p.slug) AS slugs, count(*) OVER () AS found FROM wiki_page_aliases a
+JOIN wiki_pages p ON p.tenant_id = a.tenant_id AND p.page_id = a.page_id AND p.status = 'active'
+WHERE a.tenant_id = :tenant_id AND a.owner_id = :owner_id
+GROUP BY a.alias, p.type HAVING count(*) > 1 ORDER BY a.alias, p.type LIMIT :limit;
+
+-- name: find_duplicate_titles
+-- Titles that several active pages bear.
+SELECT p.title, array_agg(p.type || '/' || p.slug ORDER BY p.type, p.slug) AS paths, count(*) OVER () AS found FROM wiki_pages p
+WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'active'
+GROUP BY p.title HAVING count(*) > 1 ORDER BY p.title LIMIT :limit;
+
+-- name: find_stale_pages
+-- Active pages that no compile has touched since an instant.
+SELECT p.type, p.slug, p.last_compiled_at, count(*) OVER () AS found FROM wiki_pages p
+WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'active' AND p.last_compiled_at < :before
+ORDER BY p.last_compiled_at, p.page_id LIMIT :limit;
+
+-- name: find_oversize_bodies
+-- Active pages whose sections hold more characters than that together.
+SELECT p.type, p.slug, sum(length(s.body_md)) AS chars, count(*) OVER () AS found FROM wiki_page_sections s
+JOIN wiki_pages p ON p.tenant_id = s.tenant_id AND p.page_id = s.page_id AND p.status = 'active'
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
+GROUP BY p.type, p.slug HAVING sum(length(s.body_md)) > :most_chars::int ORDER BY 3 DESC, p.type, p.slug LIMIT :limit;
+
+-- name: find_ripe_mentions
+-- Open held names that were seen so often since an instant, the most seen first.
+SELECT m.mention_id, m.alias, count(*) AS sightings, count(*) OVER () AS found FROM wiki_unresolved_mentions m
+JOIN wiki_mention_sightings s ON s.tenant_id = m.tenant_id AND s.mention_id = m.mention_id AND s.seen_at >= :since
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'open'
+GROUP BY m.mention_id, m.alias HAVING count(*) >= :least::int ORDER BY 3 DESC, m.alias, m.mention_id LIMIT :limit;
+
+-- name: count_evidence^
+-- How much evidence of a class there is, and how many links have no other.
+SELECT count(*) AS evidence, count(DISTINCT e.link_id) FILTER (WHERE NOT EXISTS (
+        SELECT 1 FROM wiki_link_evidence o WHERE o.tenant_id = :tenant_id AND o.link_id = e.link_id
+            AND NOT (o.origin = :origin AND starts_with(o.context, :prefix)))) AS links
+FROM wiki_link_evidence e
+WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.origin = :origin AND starts_with(e.context, :prefix);
+
+-- name: evidence_of
+-- The pieces of evidence of a class, each with its link's ends, from after one on.
+SELECT e.link_id, e.origin, e.context, e.ref, l.kind, f.type AS from_type, f.slug AS from_slug, t.type, t.slug
+FROM wiki_link_evidence e
+JOIN wiki_page_links l ON l.tenant_id = e.tenant_id AND l.link_id = e.link_id
+JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id
+JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id
+WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.origin = :origin AND starts_with(e.context, :prefix)
+ORDER BY f.type, f.slug, t.type, t.slug, l.kind, e.context, e.ref;
+
+-- name: delete_evidence!
+-- Removes the evidence of a class.
+DELETE FROM wiki_link_evidence
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND origin = :origin AND starts_with(context, :prefix);
+
+-- name: delete_bare_links!
+-- Removes the links of an owner that nothing speaks for.
+DELETE FROM wiki_page_links l WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND NOT EXISTS (
+    SELECT 1 FROM wiki_link_evidence e WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id);
+
+-- name: count_scope^
+-- What a reset would touch: active or all pages, held names, waiting jobs, and memories that were dealt with.
+SELECT (SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active') AS active_pages,
+    (SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id) AS pages,
+    (SELECT count(*) FROM wiki_unresolved_mentions WHERE tenant_id = :tenant_id AND owner_id = :owner_id) AS mentions,
+    (SELECT count(*) FROM wiki_compile_jobs
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending') AS jobs,
+    (SELECT count(*) FROM memory_ledger WHERE tenant_id = :tenant_id AND owner_id = :owner_id) AS memories;
+
+-- name: archive_all_pages!
+-- Archives every page of an owner.
+UPDATE wiki_pages SET status = 'archived', updated_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active';
+
+-- name: unlink_all_parents!
+-- Takes every page of an owner from under its parent, so that pages can be deleted in any order.
+UPDATE wiki_pages SET parent_page_id = NULL
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND parent_page_id IS NOT NULL;
+
+-- name: delete_all_mentions!
+-- Deletes every held name of an owner.
+DELETE FROM wiki_unresolved_mentions WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: delete_all_pages!
+-- Deletes every page of an owner, with everything on them.
+DELETE FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: read_pages_in_receipts
+-- How many assemblies since an instant held something of each page, and how many answers were reported to have used it.
+SELECT i.page_id, count(DISTINCT i.receipt_id) AS assemblies, count(DISTINCT i.receipt_id) FILTER (WHERE i.is_used) AS answers
+FROM (
+    SELECT r.receipt_id, substring(item->>'id' FROM 6 FOR 36) AS page_id, coalesce(item->>'id' = ANY(u.used_item_ids), false) AS is_used
+    FROM (SELECT * FROM receipts
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since
+        ORDER BY created_at DESC LIMIT :most_receipts) r
+    LEFT JOIN usage_reports u ON u.tenant_id = r.tenant_id AND u.receipt_id = r.receipt_id
+    CROSS JOIN LATERAL jsonb_array_elements(r.details->'sources') AS source
+    CROSS JOIN LATERAL jsonb_array_elements(source->'items') AS item
+    WHERE source->>'source' = 'wiki' AND item->>'decision' IN ('kept', 'shortened') AND item->>'id' LIKE 'page:%'
+) i GROUP BY i.page_id ORDER BY 2 DESC, 1 LIMIT :limit;
+
+-- name: count_receipts^
+-- How many assemblies there were since an instant, how many held something of the wiki, and how many answers used something of it.
+SELECT count(*) AS assemblies, count(*) FILTER (WHERE w.kept) AS wiki_assemblies, count(*) FILTER (WHERE w.used) AS wiki_answers
+FROM (SELECT * FROM receipts
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since
+    ORDER BY created_at DESC LIMIT :most_receipts) r
+LEFT JOIN usage_reports u ON u.tenant_id = r.tenant_id AND u.receipt_id = r.receipt_id
+CROSS JOIN LATERAL (
+    SELECT count(*) > 0 AS kept, coalesce(bool_or(item->>'id' = ANY(u.used_item_ids)), false) AS used
+    FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item
+    WHERE source->>'source' = 'wiki' AND item->>'decision' IN ('kept', 'shortened')) w;
+
+-- name: compile_cost^
+-- How many jobs an owner's wiki took since an instant, and what their models cost in US dollars.
+SELECT count(*) AS jobs, coalesce(sum((metrics->>'cost_usd')::double precision), 0) AS cost_usd FROM wiki_compile_jobs
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since AND status <> 'pending';
+
+-- name: pages_leading_to
+-- The pages that lead to a page: by a link in a section's text, by listing it, by having promoted it or been promoted from it.
+SELECT s.page_id FROM wiki_page_sections s
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND strpos(s.body_md, :path) > 0
+UNION
+SELECT c.parent_page_id FROM wiki_section_children c WHERE c.tenant_id = :tenant_id AND c.child_page_id = :page_id
+UNION
+SELECT p.page_id FROM wiki_pages p WHERE p.tenant_id = :tenant_id AND p.parent_page_id = :page_id
+UNION
+SELECT p.parent_page_id FROM wiki_pages p WHERE p.tenant_id = :tenant_id AND p.page_id = :page_id AND p.parent_page_id IS NOT NULL
+ORDER BY 1;
+
+-- name: delete_page!
+-- Deletes a page with everything on it.
+DELETE FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND page_id = :page_id;
+
+-- name: release_mentions!
+-- Lets go of a page in the names that were held for it.
+UPDATE wiki_unresolved_mentions SET promoted_page_id = NULL, updated_at = :now
+WHERE tenant_id = :tenant_id AND promoted_page_id = :page_id;
+
+-- name: mention_status^
+-- A held name and what became of it.
+SELECT alias_normalized, status FROM wiki_unresolved_mentions
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND mention_id = :mention_id;
+
+-- name: record_lint!
+-- Records that a scope was looked over.
+INSERT INTO wiki_lints (tenant_id, owner_id, linted_at) VALUES (:tenant_id, :owner_id, :now)
+ON CONFLICT (tenant_id, owner_id) DO UPDATE SET linted_at = excluded.linted_at;
+
+-- name: scopes_due_lint
+-- Scopes that were not looked over since an instant.
+SELECT tenant_id, owner_id FROM scopes_due_lint(:before, :limit::int);
+
+-- name: places_of_memories
+-- Places in memories' metadata that have other names, from after a memory on.
+SELECT memory_id, text_hash, metadata->'place'->>'name' AS name, metadata->'place'->'alternate_names' AS others FROM memories
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id > :after_id
+    AND jsonb_typeof(metadata->'place'->'alternate_names') = 'array' AND metadata->'place'->>'name' <> ''
+ORDER BY memory_id LIMIT :limit;

@@ -1,0 +1,372 @@
+"""Writes of the wiki by a compile: rows given column by column, in a few statements whatever their number.
+
+Every function takes a connection inside a scoped transaction whose caller holds the scope's row. What changes is decided before
+it comes here; what comes back counts rows, not attempts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+from store import embeddings, queries
+from store.derived import Derived, derive
+from store.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """A page as it is to stand; `searched` is the text that it is found by."""
+
+    page_id: UUID
+    type: str
+    slug: str
+    title: str
+    summary: str
+    status: str
+    parent_page_id: UUID | None
+    hubness_score: int
+    tags: tuple[str, ...]
+    searched: str
+
+
+@dataclass(frozen=True, slots=True)
+class SectionRow:
+    """A section as it is to stand; `searched` is the text that it is found by."""
+
+    page_id: UUID
+    section_id: UUID
+    slug: str
+    heading: str
+    body_md: str
+    position: int
+    aggregation: dict[str, Any] | None
+    searched: str
+
+
+@dataclass(frozen=True, slots=True)
+class AliasRow:
+    """A page's name: the folded key, and as it was written."""
+
+    page_id: UUID
+    key: str
+    display: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A memory cited for a subject: a section, or a page's summary, alias or tag, which `subject_ref` names."""
+
+    page_id: UUID
+    subject: str
+    subject_ref: str
+    section_id: UUID | None
+    memory_id: str
+    text_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRow:
+    """A child under a section of a parent."""
+
+    parent_page_id: UUID
+    child_page_id: UUID
+    section_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class PageChanges:
+    """What is written and removed of pages. `sections_removed`, `cited_anew` and `claimed_anew` are section ids, or subjects.
+
+    The sources of every subject in `subjects` (page, subject, reference) are replaced by those in `sources`; the children of
+    every section in `claimed_anew` by those in `children`.
+    """
+
+    pages: tuple[PageRow, ...] = ()
+    sections: tuple[SectionRow, ...] = ()
+    sections_removed: tuple[UUID, ...] = ()
+    aliases: tuple[AliasRow, ...] = ()
+    aliases_removed: tuple[tuple[UUID, str], ...] = ()
+    subjects: tuple[tuple[UUID, str, str], ...] = ()
+    sources: tuple[SourceRow, ...] = ()
+    claimed_anew: tuple[UUID, ...] = ()
+    children: tuple[ChildRow, ...] = ()
+    cited_anew: tuple[UUID, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nothing changes."""
+        return not (self.pages or self.sections or self.sections_removed or self.aliases_removed or self.subjects)
+
+
+@dataclass(frozen=True, slots=True)
+class CauseRow:
+    """One cause of a link."""
+
+    from_page_id: UUID
+    to_page_id: UUID
+    kind: str
+    origin: str
+    context: str
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class SightingRow:
+    """A memory in which a held name stands."""
+
+    key: str
+    memory_id: str
+    quote: str
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRow:
+    """A name to hold."""
+
+    key: str
+    alias: str
+    suggested_type: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MentionChanges:
+    """Names held, their sightings, sightings that hold no longer, names that got their page (key and page), names set aside."""
+
+    held: tuple[HeldRow, ...] = ()
+    sightings: tuple[SightingRow, ...] = ()
+    dropped: tuple[tuple[str, str], ...] = ()
+    settled: tuple[tuple[str, UUID], ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MentionCounts:
+    """How many rows were written and removed."""
+
+    held: int = 0
+    sightings: int = 0
+    settled: int = 0
+    removed: int = 0
+    ignored: int = 0
+
+
+async def write_pages(
+    connection: Connection, scope: Scope, changes: PageChanges, *, revision: int, now: datetime
+) -> None:
+    """Write pages with sections, aliases, sources and children. What stays keeps its ids and first sight."""
+    if changes.is_empty:
+        return
+    key = _key(scope)
+    derived = await derive(
+        [*(page.summary for page in changes.pages), *(section.body_md for section in changes.sections)],
+        [*(page.searched for page in changes.pages), *(section.searched for section in changes.sections)],
+    )
+    own, of_sections = derived[: len(changes.pages)], derived[len(changes.pages) :]
+    if changes.pages:
+        await _sql.write_pages(connection, **key, **_page_columns(changes.pages, own), revision=revision, now=now)
+    if changes.sections_removed:
+        await _sql.remove_sections(connection, tenant_id=scope.tenant_id, section_ids=list(changes.sections_removed))
+    if changes.sections:
+        await _sql.write_sections(connection, **key, **_section_columns(changes.sections, of_sections))
+    await _write_aliases(connection, scope, changes, now)
+    await _write_sources(connection, scope, changes, now)
+    await _write_children(connection, scope, changes)
+    await embeddings.mark(connection, scope, embeddings.Kind.WIKI, now=now)
+
+
+async def add_causes(
+    connection: Connection, scope: Scope, causes: Sequence[CauseRow], *, now: datetime
+) -> tuple[set[tuple[UUID, UUID, str]], int]:
+    """Write causes of links, and return the links that were new (from, to, kind) and how many causes were."""
+    if not causes:
+        return set(), 0
+    links = sorted({(one.from_page_id, one.to_page_id, one.kind) for one in causes})
+    made = await _sql.write_links(
+        connection,
+        **_key(scope),
+        link_ids=[link_uuid(*link) for link in links],
+        from_page_ids=[link[0] for link in links],
+        to_page_ids=[link[1] for link in links],
+        kinds=[link[2] for link in links],
+        now=now,
+    )
+    written = await _sql.write_causes(connection, **_key(scope), **_cause_columns(causes))
+    return {(row["from_page_id"], row["to_page_id"], row["kind"]) for row in made}, int(written)
+
+
+async def drop_causes(connection: Connection, scope: Scope, causes: Sequence[CauseRow]) -> int:
+    """Remove causes of links, then the links that have none left; return how many links went."""
+    if not causes:
+        return 0
+    await _sql.drop_causes(connection, **_key(scope), **_cause_columns(causes))
+    return await drop_links_without_cause(connection, scope)
+
+
+async def drop_links_without_cause(connection: Connection, scope: Scope) -> int:
+    """Remove the links of the scope that nothing causes any more; return how many."""
+    return int(await _sql.drop_links_without_cause(connection, **_key(scope)))
+
+
+async def write_mentions(
+    connection: Connection, scope: Scope, changes: MentionChanges, *, now: datetime
+) -> MentionCounts:
+    """Hold names, note and remove sightings, settle names. An ignored name is not held again."""
+    key = _key(scope)
+    held = sightings = settled = removed = ignored = 0
+    if changes.held:
+        held = await _sql.hold_mentions(
+            connection,
+            **key,
+            mention_ids=[mention_uuid(scope, one.key) for one in changes.held],
+            keys=[one.key for one in changes.held],
+            aliases=[one.alias for one in changes.held],
+            types=[one.suggested_type for one in changes.held],
+            now=now,
+        )
+        sightings = await _sql.write_sightings(
+            connection,
+            **key,
+            keys=[one.key for one in changes.sightings],
+            memory_ids=[one.memory_id for one in changes.sightings],
+            quotes=[one.quote for one in changes.sightings],
+            seen_at=[one.seen_at for one in changes.sightings],
+        )
+    if changes.dropped:
+        keys, memory_ids = (list(column) for column in zip(*changes.dropped, strict=True))
+        await _sql.drop_sightings(connection, **key, keys=keys, memory_ids=memory_ids)
+        removed = await _sql.drop_unseen_mentions(connection, **key)
+    if changes.settled:
+        keys, page_ids = (list(column) for column in zip(*changes.settled, strict=True))
+        await _sql.forget_settled(connection, **key, keys=keys)
+        settled = await _sql.settle_mentions(connection, **key, keys=keys, page_ids=page_ids, now=now)
+    if changes.ignored:
+        ignored = await _sql.ignore_mentions(connection, **key, keys=list(changes.ignored), now=now)
+    return MentionCounts(held, sightings, settled, removed, ignored)
+
+
+def section_uuid(page_id: UUID, slug: str) -> UUID:
+    """Return the id of a page's section."""
+    return uuid5(page_id, slug)
+
+
+def link_uuid(from_page_id: UUID, to_page_id: UUID, kind: str) -> UUID:
+    """Return the id of a link."""
+    return uuid5(from_page_id, f"{kind}:{to_page_id}")
+
+
+def mention_uuid(scope: Scope, key: str) -> UUID:
+    """Return the id of a held name."""
+    return uuid5(scope.owner_id, f"{scope.tenant_id}:mention:{key}")
+
+
+async def _write_aliases(connection: Connection, scope: Scope, changes: PageChanges, now: datetime) -> None:
+    if changes.aliases_removed:
+        page_ids, keys = (list(column) for column in zip(*changes.aliases_removed, strict=True))
+        await _sql.remove_aliases(connection, tenant_id=scope.tenant_id, page_ids=page_ids, keys=keys)
+    if changes.aliases:
+        await _sql.write_aliases(
+            connection,
+            **_key(scope),
+            page_ids=[one.page_id for one in changes.aliases],
+            keys=[one.key for one in changes.aliases],
+            displays=[one.display for one in changes.aliases],
+            origins=[one.origin for one in changes.aliases],
+            now=now,
+        )
+
+
+async def _write_sources(connection: Connection, scope: Scope, changes: PageChanges, now: datetime) -> None:
+    if changes.subjects:
+        page_ids, subjects, refs = (list(column) for column in zip(*changes.subjects, strict=True))
+        kept = {
+            "kept_page_ids": [one.page_id for one in changes.sources],
+            "kept_subjects": [one.subject for one in changes.sources],
+            "kept_refs": [one.subject_ref for one in changes.sources],
+            "kept_memory_ids": [one.memory_id for one in changes.sources],
+        }
+        await _sql.remove_sources(
+            connection, tenant_id=scope.tenant_id, page_ids=page_ids, subjects=subjects, refs=refs, **kept
+        )
+    if changes.sources:
+        await _sql.write_sources(
+            connection,
+            **_key(scope),
+            page_ids=[one.page_id for one in changes.sources],
+            subjects=[one.subject for one in changes.sources],
+            refs=[one.subject_ref for one in changes.sources],
+            section_ids=[one.section_id for one in changes.sources],
+            memory_ids=[one.memory_id for one in changes.sources],
+            text_hashes=[one.text_hash for one in changes.sources],
+            now=now,
+        )
+    if changes.cited_anew:
+        await _sql.date_sections(connection, **_key(scope), section_ids=list(changes.cited_anew))
+
+
+async def _write_children(connection: Connection, scope: Scope, changes: PageChanges) -> None:
+    if changes.claimed_anew:
+        await _sql.remove_children(connection, tenant_id=scope.tenant_id, section_ids=list(changes.claimed_anew))
+    if changes.children:
+        await _sql.write_children(
+            connection,
+            **_key(scope),
+            parent_page_ids=[one.parent_page_id for one in changes.children],
+            child_page_ids=[one.child_page_id for one in changes.children],
+            section_ids=[one.section_id for one in changes.children],
+        )
+
+
+def _page_columns(pages: Sequence[PageRow], derived: Sequence[Derived]) -> dict[str, object]:
+    return {
+        "page_ids": [one.page_id for one in pages],
+        "types": [one.type for one in pages],
+        "slugs": [one.slug for one in pages],
+        "titles": [one.title for one in pages],
+        "summaries": [one.summary for one in pages],
+        "statuses": [one.status for one in pages],
+        "parent_page_ids": [one.parent_page_id for one in pages],
+        "hubness_scores": [one.hubness_score for one in pages],
+        "tags": [list(one.tags) for one in pages],
+        "signatures": [one.signature for one in derived],
+        "word_counts": [one.word_count for one in derived],
+        "words": [one.words for one in derived],
+    }
+
+
+def _section_columns(sections: Sequence[SectionRow], derived: Sequence[Derived]) -> dict[str, object]:
+    return {
+        "page_ids": [one.page_id for one in sections],
+        "section_ids": [one.section_id for one in sections],
+        "slugs": [one.slug for one in sections],
+        "headings": [one.heading for one in sections],
+        "bodies": [one.body_md for one in sections],
+        "positions": [one.position for one in sections],
+        "aggregations": [one.aggregation for one in sections],
+        "signatures": [one.signature for one in derived],
+        "word_counts": [one.word_count for one in derived],
+        "words": [one.words for one in derived],
+    }
+
+
+def _cause_columns(causes: Sequence[CauseRow]) -> dict[str, object]:
+    return {
+        "from_page_ids": [one.from_page_id for one in causes],
+        "to_page_ids": [one.to_page_id for one in causes],
+        "kinds": [one.kind for one in causes],
+        "origins": [one.origin for one in causes],
+        "contexts": [one.context for one in causes],
+        "refs": [one.ref for one in causes],
+    }
+
+
+def _key(scope: Scope) -> dict[str, object]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}

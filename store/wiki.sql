@@ -1,0 +1,167 @@
+-- name: write_pages!
+-- Writes pages, given column by column.
+INSERT INTO wiki_pages AS p (tenant_id, owner_id, page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags,
+    last_compiled_at, created_at, updated_at, signature, word_count, search_tsv, changed_revision)
+SELECT :tenant_id, :owner_id, r.page_id, r.type, r.slug, r.title, r.summary, r.status, r.parent_page_id, r.hubness_score,
+    ARRAY(SELECT jsonb_array_elements_text(r.tags)), :now, :now, :now, r.signature, r.word_count, search_vector(r.words), :revision
+FROM unnest(:page_ids::uuid[], :types::text[], :slugs::text[], :titles::text[], :summaries::text[], :statuses::text[],
+    :parent_page_ids::uuid[], :hubness_scores::int[], :tags::jsonb[], :signatures::bytea[], :word_counts::int[], :words::text[])
+    AS r (page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, signature, word_count, words)
+ON CONFLICT (tenant_id, page_id) DO UPDATE SET title = excluded.title, summary = excluded.summary,
+    status = excluded.status, parent_page_id = excluded.parent_page_id, hubness_score = excluded.hubness_score,
+    tags = excluded.tags, last_compiled_at = excluded.last_compiled_at, updated_at = excluded.updated_at,
+    signature = excluded.signature, word_count = excluded.word_count, search_tsv = excluded.search_tsv,
+    changed_revision = excluded.changed_revision;
+
+-- name: remove_sections!
+-- Removes sections by their ids.
+DELETE FROM wiki_page_sections WHERE tenant_id = :tenant_id AND section_id = ANY(:section_ids::uuid[]);
+
+-- name: write_sections!
+-- Writes sections, given column by column.
+INSERT INTO wiki_page_sections AS s (tenant_id, owner_id, page_id, section_id, section_slug, heading, body_md, position,
+    aggregation, signature, word_count, search_tsv)
+SELECT :tenant_id, :owner_id, r.page_id, r.section_id, r.slug, r.heading, r.body_md, r.position, r.aggregation, r.signature,
+    r.word_count, search_vector(r.words)
+FROM unnest(:page_ids::uuid[], :section_ids::uuid[], :slugs::text[], :headings::text[], :bodies::text[], :positions::int[],
+    :aggregations::jsonb[], :signatures::bytea[], :word_counts::int[], :words::text[])
+    AS r (page_id, section_id, slug, heading, body_md, position, aggregation, signature, word_count, words)
+ON CONFLICT (tenant_id, page_id, section_slug) DO UPDATE SET heading = excluded.heading, body_md = excluded.body_md,
+    position = excluded.position, aggregation = excluded.aggregation, signature = excluded.signature,
+    word_count = excluded.word_count, search_tsv = excluded.search_tsv;
+
+-- name: remove_aliases!
+-- Removes names of pages.
+DELETE FROM wiki_page_aliases a USING unnest(:page_ids::uuid[], :keys::text[]) AS r (page_id, key)
+WHERE a.tenant_id = :tenant_id AND a.page_id = r.page_id AND a.alias = r.key;
+
+-- name: write_aliases!
+-- Writes names of pages.
+INSERT INTO wiki_page_aliases AS a (tenant_id, owner_id, page_id, alias, display, source, created_at)
+SELECT :tenant_id, :owner_id, r.page_id, r.key, r.display, r.origin, :now
+FROM unnest(:page_ids::uuid[], :keys::text[], :displays::text[], :origins::text[]) AS r (page_id, key, display, origin)
+ON CONFLICT (tenant_id, page_id, alias) DO UPDATE SET display = excluded.display, source = excluded.source;
+
+-- name: remove_sources!
+-- Removes what given subjects cite, but what they cite still.
+DELETE FROM wiki_section_sources w USING unnest(:page_ids::uuid[], :subjects::text[], :refs::text[]) AS r (page_id, subject, ref)
+WHERE w.tenant_id = :tenant_id AND w.page_id = r.page_id AND w.subject = r.subject AND w.subject_ref = r.ref
+    AND w.source_kind = 'memory' AND (w.page_id, w.subject, w.subject_ref, w.source_ref) NOT IN (
+        SELECT k.page_id, k.subject, k.ref, k.memory_id
+        FROM unnest(:kept_page_ids::uuid[], :kept_subjects::text[], :kept_refs::text[], :kept_memory_ids::text[])
+            AS k (page_id, subject, ref, memory_id));
+
+-- name: write_sources!
+-- Writes which memories subjects cite.
+INSERT INTO wiki_section_sources AS w (tenant_id, owner_id, page_id, subject, subject_ref, section_id, source_kind, source_ref,
+    text_hash, first_seen_at)
+SELECT :tenant_id, :owner_id, r.page_id, r.subject, r.ref, r.section_id, 'memory', r.memory_id, r.text_hash, :now
+FROM unnest(:page_ids::uuid[], :subjects::text[], :refs::text[], :section_ids::uuid[], :memory_ids::text[], :text_hashes::bytea[])
+    AS r (page_id, subject, ref, section_id, memory_id, text_hash)
+ON CONFLICT (tenant_id, page_id, subject, subject_ref, source_kind, source_ref) DO UPDATE SET text_hash = excluded.text_hash
+WHERE w.text_hash <> excluded.text_hash;
+
+-- name: date_sections!
+-- Writes when the newest memory of each section happened.
+UPDATE wiki_page_sections s SET last_source_at = d.last_source_at
+FROM unnest(:section_ids::uuid[]) AS r (section_id) CROSS JOIN LATERAL (
+    SELECT max(l.occurred_at) AS last_source_at FROM wiki_section_sources w CROSS JOIN LATERAL (
+        SELECT occurred_at FROM memory_ledger
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = w.source_ref LIMIT 1) l
+    WHERE w.tenant_id = :tenant_id AND w.section_id = r.section_id) d
+WHERE s.tenant_id = :tenant_id AND s.section_id = r.section_id AND s.last_source_at IS DISTINCT FROM d.last_source_at;
+
+-- name: remove_children!
+-- Lets go of the children of sections.
+DELETE FROM wiki_section_children WHERE tenant_id = :tenant_id AND section_id = ANY(:section_ids::uuid[]);
+
+-- name: write_children!
+-- Puts children under sections, unless another section of the parent has them.
+INSERT INTO wiki_section_children (tenant_id, owner_id, parent_page_id, child_page_id, section_id)
+SELECT :tenant_id, :owner_id, r.parent_page_id, r.child_page_id, r.section_id
+FROM unnest(:parent_page_ids::uuid[], :child_page_ids::uuid[], :section_ids::uuid[]) AS r (parent_page_id, child_page_id, section_id)
+ON CONFLICT (tenant_id, parent_page_id, child_page_id) DO NOTHING;
+
+-- name: write_links
+-- Makes the links that are not there, and returns them.
+INSERT INTO wiki_page_links (tenant_id, owner_id, link_id, from_page_id, to_page_id, kind, created_at)
+SELECT :tenant_id, :owner_id, r.link_id, r.from_page_id, r.to_page_id, r.kind, :now
+FROM unnest(:link_ids::uuid[], :from_page_ids::uuid[], :to_page_ids::uuid[], :kinds::text[]) AS r (link_id, from_page_id, to_page_id, kind)
+WHERE r.from_page_id <> r.to_page_id
+ON CONFLICT (tenant_id, from_page_id, to_page_id, kind) DO NOTHING RETURNING from_page_id, to_page_id, kind;
+
+-- name: write_causes!
+-- Writes causes of links that are there.
+INSERT INTO wiki_link_evidence (tenant_id, owner_id, link_id, origin, context, ref)
+SELECT DISTINCT l.tenant_id, l.owner_id, l.link_id, r.origin, r.context, r.ref
+FROM unnest(:from_page_ids::uuid[], :to_page_ids::uuid[], :kinds::text[], :origins::text[], :contexts::text[], :refs::text[])
+    AS r (from_page_id, to_page_id, kind, origin, context, ref)
+JOIN wiki_page_links l ON l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.from_page_id = r.from_page_id
+    AND l.to_page_id = r.to_page_id AND l.kind = r.kind
+ON CONFLICT (tenant_id, link_id, origin, context, ref) DO NOTHING;
+
+-- name: drop_causes!
+-- Removes causes of links.
+DELETE FROM wiki_link_evidence e
+USING unnest(:from_page_ids::uuid[], :to_page_ids::uuid[], :kinds::text[], :origins::text[], :contexts::text[], :refs::text[])
+    AS r (from_page_id, to_page_id, kind, origin, context, ref), wiki_page_links l
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.from_page_id = r.from_page_id AND l.to_page_id = r.to_page_id
+    AND l.kind = r.kind AND e.tenant_id = l.tenant_id AND e.link_id = l.link_id AND e.origin = r.origin
+    AND e.context = r.context AND e.ref = r.ref;
+
+-- name: drop_links_without_cause!
+-- Removes links that nothing causes.
+DELETE FROM wiki_page_links l WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND NOT EXISTS (
+    SELECT 1 FROM wiki_link_evidence e WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id);
+
+-- name: hold_mentions!
+-- Holds names that are neither held nor ignored.
+INSERT INTO wiki_unresolved_mentions (tenant_id, owner_id, mention_id, alias, alias_normalized, suggested_type, status, updated_at)
+SELECT :tenant_id, :owner_id, r.mention_id, r.alias, r.key, r.suggested_type, 'open', :now
+FROM unnest(:mention_ids::uuid[], :keys::text[], :aliases::text[], :types::text[]) AS r (mention_id, key, alias, suggested_type)
+WHERE NOT EXISTS (SELECT 1 FROM wiki_unresolved_mentions m WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id
+    AND m.alias_normalized = r.key AND m.status = 'ignored')
+ON CONFLICT DO NOTHING;
+
+-- name: write_sightings!
+-- Notes where held names stand.
+INSERT INTO wiki_mention_sightings AS s (tenant_id, owner_id, mention_id, memory_id, quote, seen_at)
+SELECT DISTINCT ON (m.mention_id, r.memory_id) :tenant_id::uuid, :owner_id::uuid, m.mention_id, r.memory_id, r.quote, r.seen_at
+FROM unnest(:keys::text[], :memory_ids::text[], :quotes::text[], :seen_at::timestamptz[]) WITH ORDINALITY
+    AS r (key, memory_id, quote, seen_at, place)
+JOIN wiki_unresolved_mentions m ON m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized = r.key
+    AND m.status = 'open'
+ORDER BY m.mention_id, r.memory_id, r.place DESC
+ON CONFLICT (tenant_id, mention_id, memory_id) DO UPDATE SET quote = excluded.quote, seen_at = excluded.seen_at
+WHERE (s.quote, s.seen_at) <> (excluded.quote, excluded.seen_at);
+
+-- name: drop_sightings!
+-- Removes sightings.
+DELETE FROM wiki_mention_sightings s
+USING unnest(:keys::text[], :memory_ids::text[]) AS r (key, memory_id), wiki_unresolved_mentions m
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized = r.key AND s.tenant_id = m.tenant_id
+    AND s.mention_id = m.mention_id AND s.memory_id = r.memory_id;
+
+-- name: drop_unseen_mentions!
+-- Removes open mentions without any sighting.
+DELETE FROM wiki_unresolved_mentions m
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'open' AND NOT EXISTS (
+    SELECT 1 FROM wiki_mention_sightings s WHERE s.tenant_id = :tenant_id AND s.mention_id = m.mention_id);
+
+-- name: forget_settled!
+-- Makes room for names that are settled again.
+DELETE FROM wiki_unresolved_mentions m
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'promoted' AND m.alias_normalized = ANY(:keys::text[])
+    AND EXISTS (SELECT 1 FROM wiki_unresolved_mentions o WHERE o.tenant_id = :tenant_id AND o.owner_id = :owner_id
+        AND o.alias_normalized = m.alias_normalized AND o.status = 'open');
+
+-- name: settle_mentions!
+-- Settles held names.
+UPDATE wiki_unresolved_mentions m SET status = 'promoted', promoted_page_id = r.page_id, updated_at = :now
+FROM unnest(:keys::text[], :page_ids::uuid[]) AS r (key, page_id)
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized = r.key AND m.status = 'open';
+
+-- name: ignore_mentions!
+-- Sets held names aside.
+UPDATE wiki_unresolved_mentions SET status = 'ignored', updated_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias_normalized = ANY(:keys::text[]) AND status = 'open';

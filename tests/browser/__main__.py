@@ -1,0 +1,66 @@
+"""`python -m tests.browser [--shots DIR]`: the demo served with its console, and a headless Chromium sent through it.
+
+The browser's driver lives in a virtual environment of its own, whose Python is named by `--driver`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import uuid4
+
+from sidecar.app import running
+from sidecar.cli.voice import Voice
+from sidecar.client import AsyncSidecar, Stance
+from sidecar.demo import corpus, story
+from sidecar.rpc.devkey import mint
+from sidecar.rpc.identity import Grant, Role
+from sidecar.rpc.server import identity_settings
+from sidecar.settings import Settings
+
+_DEADLINE_S = 600
+
+
+async def visited(home: Path, driver: str, shots: str) -> int:
+    """Serve the demo, send the browser, and return its exit code."""
+    settings = Settings(data_dir=home / "data", listen=("127.0.0.1:0",), console_listen="127.0.0.1:0")
+    await story.run(settings, Voice(is_json=False))
+    async with running(settings) as app:
+        token = mint(
+            Grant(corpus.TENANT, role=Role.ADMIN), identity_settings(settings), now_s=time.time(), token_id=uuid4().hex
+        )
+        async with AsyncSidecar(app.addresses[0], token, stance=Stance(owner_id=corpus.OWNER, deadline_s=60)) as client:
+            for message in ("Which tasks are still open?", "When does wave 5 run now, and who decides?"):
+                await client.assemble_context(message=message, model_id=corpus.MODEL, thread_id=corpus.THREAD)
+        visit = [
+            driver,
+            str(Path(__file__).with_name("visit.py")),
+            f"http://{app.console_address}",
+            corpus.OWNER,
+            shots,
+        ]
+        process = await asyncio.create_subprocess_exec(*visit, stdin=subprocess.PIPE)
+        async with asyncio.timeout(_DEADLINE_S):
+            await process.communicate(token.encode())
+        return process.returncode or 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the visit and return its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.browser", description="The console in a real browser.")
+    parser.add_argument("--driver", default=sys.executable, help="the Python that has playwright")
+    parser.add_argument("--shots", default="", help="a directory for a picture of each view")
+    given = parser.parse_args(arguments)
+    with tempfile.TemporaryDirectory(prefix="console-") as directory:
+        Path(directory).chmod(0o711)  # for root, Postgres runs as another user and passes through here
+        return asyncio.run(visited(Path(directory), given.driver, given.shots))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,146 @@
+"""Several places behind one source: what one of them does to the others, and to other tenants."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from models.endpoint import BreakerPolicy
+from sidecar.backends.errors import BackendDenied, BackendTimedOut, BackendUnavailable
+from sidecar.inquiry import Asking, Inquiry
+from sidecar.sources import Answer, ContextSource, Limits, Query, Skipped
+from sidecar.sources.beside import Instead, Place, SideBySide
+from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
+from sidecar.turn.profile import merge, parse_layer
+from store.errors import DatabaseUnavailable
+from store.scope import Scope
+
+FAIR_MS = 250  # a shorter time would say nothing about the source
+MINE, THEIRS = Scope(UUID(int=1), UUID(int=11)), Scope(UUID(int=2), UUID(int=21))
+QUERY = Query("boats", ("boats",), "t", "a", "default", "", "", datetime(2026, 5, 1, tzinfo=UTC))
+LIMITS = Limits(9, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """A source that does what it is told."""
+
+    do: Callable[[], Awaitable[Answer]]
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        return await self.do()
+
+
+class Decided:
+    """Rulings as they are."""
+
+    def __init__(self, *off: str) -> None:
+        self._off = frozenset(off)
+
+    async def switched_off(self, tenant_id: UUID) -> frozenset[str]:
+        return self._off
+
+
+def bringing(*names: str) -> Scripted:
+    items = [
+        Item(name, Source.KNOWLEDGE, name, rank, 0.9, provenance=(Ref("b", "b"),)) for rank, name in enumerate(names)
+    ]
+
+    async def do() -> Answer:
+        return Answer(tuple(items))
+
+    return Scripted(do)
+
+
+def failing(error: Exception) -> Scripted:
+    async def do() -> Answer:
+        raise error
+
+    return Scripted(do)
+
+
+def hanging() -> Scripted:
+    async def do() -> Answer:
+        await asyncio.get_running_loop().create_future()
+        raise AssertionError("nobody answers for it")
+
+    return Scripted(do)
+
+
+def placed(**places: Scripted) -> Mapping[UUID, Sequence[Place]]:
+    return {MINE.tenant_id: [Place(name, source) for name, source in places.items()]}
+
+
+async def found(source: ContextSource, scope: Scope = MINE, limits: Limits = LIMITS) -> list[str]:
+    return [item.id for item in (await source.find(QUERY, scope, limits)).items]
+
+
+async def test_what_all_bring_is_merged_by_rank_and_bounded() -> None:
+    source = SideBySide(bringing("a", "b", "c"), placed(one=bringing("x", "b")), Decided())
+    assert await found(source) == ["a", "x", "b", "c"]
+    assert await found(source, limits=Limits(2, 3)) == ["a", "x"]
+    assert await found(source, THEIRS) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("error", [BackendDenied("one"), KeyError("bug"), DatabaseUnavailable(), UnicodeError("x")])
+async def test_one_that_fails_is_noted_and_hides_no_other(error: Exception) -> None:
+    answer = await SideBySide(bringing("a"), placed(one=failing(error)), Decided()).find(QUERY, MINE, LIMITS)
+    assert [item.id for item in answer.items] == ["a"]
+    assert len(answer.notes) == 1
+
+
+async def test_one_that_hangs_is_left_when_the_time_is_over() -> None:
+    answer = await SideBySide(bringing("a"), placed(one=hanging()), Decided()).find(
+        QUERY, MINE, Limits(9, 3, deadline_s=0.1)
+    )
+    assert [item.id for item in answer.items] == ["a"]
+    assert answer.notes[0].startswith("one:")
+
+
+async def test_a_failure_is_not_taken_for_nothing_found() -> None:
+    with pytest.raises(BackendUnavailable):
+        await found(SideBySide(bringing(), placed(one=failing(KeyError("bug"))), Decided()))
+
+
+async def test_nobody_with_anything_to_ask_is_skipped() -> None:
+    skipping = failing(Skipped("not assigned"))
+    with pytest.raises(Skipped, match="not assigned"):
+        await found(SideBySide(skipping, placed(one=skipping), Decided()))
+    with pytest.raises(Skipped, match="one: switched off"):
+        await found(SideBySide(None, placed(one=bringing("a")), Decided("one")))
+    with pytest.raises(Skipped, match="no backend"):
+        await found(SideBySide(None, placed(one=bringing("a")), Decided()), THEIRS)
+
+
+async def test_a_record_is_read_from_one_place_only() -> None:
+    source = Instead(bringing("ours"), placed(one=bringing("theirs")), Decided())
+    assert await found(source) == ["theirs"]
+    assert await found(source, THEIRS) == ["ours"]
+    assert await found(Instead(bringing("ours"), placed(one=bringing("theirs")), Decided("one"))) == ["ours"]
+    with pytest.raises(BackendTimedOut):
+        await found(Instead(bringing("ours"), placed(one=hanging()), Decided()), limits=Limits(9, 3, deadline_s=0.1))
+
+
+@pytest.mark.parametrize("kind", [SideBySide, Instead])
+@pytest.mark.parametrize("broken", [failing(BackendUnavailable("one")), hanging()], ids=["failing", "hanging"])
+async def test_a_tenants_broken_backend_never_closes_the_source_to_another(
+    kind: Callable[..., ContextSource], broken: Scripted
+) -> None:
+    built_in = None if kind is SideBySide else bringing("ours")
+    places = {MINE.tenant_id: [Place("one", broken)], THEIRS.tenant_id: [Place("two", bringing("well"))]}
+    inquiry = Inquiry({Source.KNOWLEDGE: kind(built_in, places, Decided())}, clock=asyncio.get_running_loop().time)
+    for _ in range(BreakerPolicy().least_calls + 1):
+        assert (await asked(inquiry, MINE, deadline_ms=FAIR_MS)).status is not Status.OK
+    assert (await asked(inquiry, THEIRS, deadline_ms=60_000)).status is Status.OK
+
+
+async def asked(inquiry: Inquiry, scope: Scope, *, deadline_ms: int) -> SourceReport:
+    profile = merge(parse_layer({"sources": {"knowledge": {"deadline_ms": deadline_ms}}}))
+    due_s = asyncio.get_running_loop().time() + 100
+    findings = await inquiry.ask(Asking(QUERY, scope, profile, "v", 1000, due_s))
+    return next(report for report in findings.reports if report.source is Source.KNOWLEDGE)

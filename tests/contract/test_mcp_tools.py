@@ -1,0 +1,197 @@
+"""Tools of an MCP server that runs as a real process, over standard input and output and over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from uuid import UUID
+
+import httpx
+import pytest
+
+from sidecar.backends.asking import Bounds
+from sidecar.backends.errors import BackendDenied, BackendTimedOut, BackendUnavailable
+from sidecar.backends.mcp_tools import McpTools, Server, ToolFailed
+from sidecar.backends.secrets import Secret
+from sidecar.backends.tools import Calling
+from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.sources.tools import ToolsSource
+from store.scope import Scope
+
+STDIO = (sys.executable, "-m", "tests.stand_ins.tool_server", "stdio")
+CANARY = "canary-77aa88bb"
+SCOPE = Scope(UUID(int=1), UUID(int=2))
+QUERY = Query("Which berth is free?", ("berth", "free"), "t", "a", "default", "", "", datetime(2026, 5, 1, tzinfo=UTC))
+LIMITS = Limits(10, 3)
+
+
+@asynccontextmanager
+async def asked(server: Server | None = None, bounds: Bounds | None = None) -> AsyncIterator[McpTools]:
+    tools = McpTools("harbour", server or Server(STDIO), bounds or Bounds(60.0))
+    yield tools
+    await tools.close()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Where a server answers over HTTP."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen([*STDIO[:-1], str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    url = f"http://127.0.0.1:{port}/mcp"
+    while process.poll() is None:
+        try:
+            httpx.get(url)
+            break
+        except httpx.TransportError:
+            continue
+    yield url
+    process.kill()
+    process.wait()
+
+
+class Approved:
+    """Approvals as they are."""
+
+    def __init__(self, hashes: Mapping[str, bytes]) -> None:
+        self._hashes = hashes
+
+    async def approved(self, tenant_id: UUID, backend: str) -> Mapping[str, bytes]:
+        assert (tenant_id, backend) == (SCOPE.tenant_id, "harbour")
+        return self._hashes
+
+
+async def hashes(tools: McpTools, *names: str) -> Approved:
+    return Approved({tool.name: tool.schema_hash for tool in await tools.declared() if tool.name in names})
+
+
+async def find(tools: McpTools, approved: Approved, calling: Calling | None = None) -> Answer:
+    return await ToolsSource(tools, approved, calling or Calling()).find(QUERY, SCOPE, LIMITS)
+
+
+async def test_a_process_declares_its_tools_and_answers() -> None:
+    async with asked() as tools:
+        declared = {tool.name: tool for tool in await tools.declared()}
+        assert (declared["search"].is_read_only, declared["search"].is_search_safe) == (True, True)
+        assert declared["search"].required == {"query"}
+        assert not declared["writes"].is_read_only
+        assert not declared["undeclared"].is_search_safe
+        answer = await tools.call("search", {"query": "berth"})
+    assert answer == ("Berth 12 is free. You asked: berth", "The crane works on Mondays.")
+
+
+async def test_a_server_at_an_address_answers_the_same(address: str) -> None:
+    async with asked(Server(url=address)) as tools, asked() as process:
+        assert await tools.call("search", {"query": "x"}) == await process.call("search", {"query": "x"})
+        assert await tools.declared() == await process.declared()
+
+
+async def test_what_is_approved_is_called_and_its_results_are_items(address: str) -> None:
+    async with asked(Server(url=address)) as tools:
+        answer = await find(tools, await hashes(tools, "search"))
+    assert [item.text for item in answer.items] == [
+        "Berth 12 is free. You asked: Which berth is free?",
+        "The crane works on Mondays.",
+    ]
+    assert {ref.ref for item in answer.items for ref in item.provenance} == {"harbour/search"}
+
+
+async def test_nothing_approved_calls_nothing() -> None:
+    async with asked(Server(("/nonexistent/program",))) as tools:
+        with pytest.raises(Skipped, match="no tool is approved"):
+            await find(tools, Approved({}))
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("writes", "read-only"), ("undeclared", "safe to search"), ("needy", "arguments that are not configured: port")],
+)
+async def test_a_tool_that_is_not_for_turns_is_not_called_though_approved(address: str, name: str, why: str) -> None:
+    async with asked(Server(url=address)) as tools:
+        with pytest.raises(Skipped, match=why):
+            await find(tools, await hashes(tools, name))
+
+
+async def test_what_the_operator_declares_and_configures_is_called(address: str) -> None:
+    calling = Calling(arguments={"port": "Lisbon"}, search_safe=frozenset({"undeclared"}))
+    async with asked(Server(url=address)) as tools:
+        answer = await find(tools, await hashes(tools, "undeclared", "needy"), calling)
+    assert {item.text for item in answer.items} == {"reads, but is it safe?", "Which berth is free? in Lisbon"}
+
+
+async def test_a_tool_that_changed_since_it_was_approved_is_not_called() -> None:
+    async with asked() as tools:
+        approved = await hashes(tools, "search")
+    async with asked(Server((*STDIO, "changed"))) as changed:
+        with pytest.raises(Skipped, match="has changed since it was approved"):
+            await find(changed, approved)
+        with pytest.raises(Skipped, match="no longer has it"):
+            await find(changed, Approved({"gone": b"x"}))
+
+
+async def test_a_tool_that_fails_hides_no_other_and_says_nothing_of_its_secrets(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = Server(STDIO, env={"HARBOUR_KEY": Secret("env:KEY", {"KEY": CANARY})})
+    with caplog.at_level(logging.DEBUG):
+        async with asked(server) as tools:
+            answer = await find(tools, await hashes(tools, "broken", "key"))
+            with pytest.raises(ToolFailed):
+                await find(tools, await hashes(tools, "broken"))
+    assert [item.text for item in answer.items] == ["a key is there"]
+    assert "harbour" in answer.notes[0]
+    assert CANARY not in f"{answer} {caplog.text} {server}"
+
+
+async def test_a_tool_that_hangs_is_left_at_the_deadline_and_the_next_call_works() -> None:
+    async with asked() as tools:
+        await tools.declared()
+        impatient = McpTools("harbour", Server(STDIO), Bounds(0.2))
+        impatient._session = tools._session
+        with pytest.raises(BackendTimedOut):
+            await impatient.call("hung", {"query": "x"})
+        assert await tools.call("search", {"query": "x"})
+
+
+async def test_a_process_that_died_is_started_anew() -> None:
+    async with asked() as tools:
+        await tools.declared()
+        with pytest.raises(BackendUnavailable):
+            await tools.call("leaves", {"query": "x"})
+        assert await tools.call("search", {"query": "x"})
+
+
+async def test_a_program_that_is_not_there_is_unavailable() -> None:
+    async with asked(Server(("/nonexistent/program",))) as tools:
+        with pytest.raises(BackendUnavailable, match="FileNotFoundError"):
+            await tools.declared()
+
+
+async def test_nobody_at_the_address_is_unavailable() -> None:
+    async with asked(Server(url="http://127.0.0.1:9/mcp")) as tools:
+        with pytest.raises(BackendUnavailable):
+            await tools.declared()
+
+
+async def test_a_secret_that_is_not_there_is_said_by_its_reference() -> None:
+    async with asked(Server(STDIO, env={"HARBOUR_KEY": Secret("env:NOTHING", {})})) as tools:
+        with pytest.raises(BackendDenied, match="env:NOTHING"):
+            await tools.declared()
+
+
+async def test_a_caller_that_goes_away_leaves_the_session_to_others(address: str) -> None:
+    async with asked(Server(url=address)) as tools:
+        await tools.declared()
+        waiting = asyncio.create_task(tools.call("hung", {"query": "x"}))
+        await tools.call("search", {"query": "x"})
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert await tools.call("search", {"query": "x"})

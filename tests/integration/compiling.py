@@ -1,0 +1,134 @@
+"""Wikis for tests of the compile: memories written and compiled by real workers on the test's own database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+
+from compiler.access import Access
+from compiler.compilation import Engine, Hand
+from compiler.planner import ExtractivePlanner, Planner
+from compiler.settings import Caps, CompileSettings
+from compiler.snapshot import snapshot
+from compiler.substrates import MemorySubstrate, PostgresSubstrate
+from compiler.worker import Worker, WorkerSettings
+from store import jobs, memories, tenants
+from store.jobs import Job, JobOptions, Ticket, Trigger
+from store.memories import NewMemory
+from store.postgres import Pools, Role, scoped
+from store.scope import Scope
+
+SCOPE = Scope(UUID(int=1), UUID(int=11))
+HOUSEMATE = Scope(UUID(int=1), UUID(int=12))
+STRANGER = Scope(UUID(int=2), UUID(int=21))
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+NAMES = ("Renee Castellano", "Dale Whitaker", "Priya Raman", "Franklin Barbecue", "Barton Springs", "Suerte")
+DEEDS = ("swam at eight", "paid 54 dollars", "waited for two hours", "ordered the octopus", "laughed about the rain")
+
+
+@dataclass(slots=True)
+class Clock:
+    """A clock that tests move."""
+
+    now: datetime = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def move(self, **delta: float) -> None:
+        self.now += timedelta(**delta)
+
+
+def journal(count: int, *, first: int = 0) -> list[NewMemory]:
+    """Return memories about a few people and places, each unlike the others and dated an hour apart."""
+    return [_entry(number) for number in range(first, first + count)]
+
+
+def _entry(number: int) -> NewMemory:
+    one, other = NAMES[number % len(NAMES)], NAMES[(number * 5 + 1) % len(NAMES)]
+    return NewMemory(
+        text=f"{one} and {other} met again on visit {number}. {one} {DEEDS[number % len(DEEDS)]} that time, number {number}.",
+        memory_id=f"m{number:05}",
+        occurred_at=NOW - timedelta(hours=1000 - number),
+        metadata={"place": {"city": "Austin", "name": f"{one}"}} if number % 3 == 0 else {},
+    )
+
+
+def engine_on(
+    pools: Pools,
+    *,
+    clock: Callable[[], datetime] | None = None,
+    planner: Planner | None = None,
+    settings: CompileSettings | None = None,
+    substrate: MemorySubstrate | None = None,
+) -> Engine:
+    """Return an engine on the built-in memories, extractive unless told otherwise."""
+    chosen = planner or ExtractivePlanner()
+
+    async def hand(access: Access, job: Job) -> Hand:
+        return Hand(chosen)
+
+    return Engine(
+        substrate or PostgresSubstrate(pools.background),
+        hand,
+        settings or CompileSettings(),
+        clock or Clock(),
+        lambda text: len(text) // 4 + 1,
+    )
+
+
+def worker_on(pools: Pools, engine: Engine, *, holder: str = "one", **settings: float) -> Worker:
+    return Worker(pools.background, engine, WorkerSettings(holder, **settings))
+
+
+def capped(**caps: int) -> CompileSettings:
+    """Return settings with these caps."""
+    return CompileSettings(caps=replace(Caps(), **caps))
+
+
+async def write(pools: Pools, entries: Sequence[NewMemory], *, scope: Scope = SCOPE, now: datetime = NOW) -> None:
+    async with scoped(pools.background, scope) as connection:
+        await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
+        await memories.retain(connection, scope, entries, now=now)
+
+
+async def wish(
+    pools: Pools,
+    *,
+    scope: Scope = SCOPE,
+    trigger: str = Trigger.MEMORY_RETAIN,
+    options: JobOptions | None = None,
+    now: datetime = NOW,
+) -> Ticket:
+    async with scoped(pools.background, scope) as connection:
+        return await jobs.enqueue(connection, scope, trigger=trigger, options=options, now=now)
+
+
+async def compiled(pools: Pools, engine: Engine, *, scope: Scope = SCOPE) -> None:
+    """Do every job of the scope, continuations too."""
+    assert await worker_on(pools, engine).drain_scope(scope)
+
+
+async def all_jobs(pools: Pools, *, scope: Scope = SCOPE) -> list[Job]:
+    """Return the scope's jobs, oldest first."""
+    async with scoped(pools.background, scope, read_only=True) as connection:
+        found = await jobs.page(connection, scope, limit=1000)
+    return sorted(found, key=lambda job: (job.created_at, job.hops))
+
+
+async def wiki_of(pools: Pools, *, scope: Scope = SCOPE) -> dict[str, bytes]:
+    async with scoped(pools.background, scope, role=Role.WORKER, read_only=True) as connection:
+        return await snapshot(connection, scope)
+
+
+async def fetch(dsn: str, statement: str, *arguments: Any) -> list[Any]:
+    connection = await asyncpg.connect(dsn)
+    try:
+        return list(await connection.fetch(statement, *arguments))
+    finally:
+        await connection.close()

@@ -1,0 +1,256 @@
+"""Compiles with a model at a scripted server: what it costs, what is kept, and every way in which a model can misbehave."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from compiler.access import Access
+from compiler.compilation import Engine, Hand
+from compiler.model_planner import Meter, ModelPlanner
+from compiler.replay import replay
+from compiler.settings import CompileSettings, Costs
+from models.language import DEFAULT_MODEL_ID
+from models.openai_client import OpenAIConfig
+from models.openai_compatible import openai_model
+from models.provider import Patience
+from models.remote import RemoteModel
+from models.resilience import BreakerPolicy
+from store import answers
+from store.jobs import Job, JobStatus
+from store.postgres import Pools, scoped
+from tests.integration.compiling import (
+    NAMES,
+    NOW,
+    SCOPE,
+    Clock,
+    all_jobs,
+    compiled,
+    engine_on,
+    fetch,
+    journal,
+    wiki_of,
+    wish,
+    worker_on,
+    write,
+)
+from tests.stand_ins import plan_answers
+from tests.stand_ins.model_script import Ask, Behaviour, Break, Cut, HangUp, Say, Throttle
+from tests.stand_ins.model_server import ModelServer, model_server
+
+# Nothing opens the breaker for long: what is tested is what the compile makes of each answer.
+HASTY = Patience(backoff_s=0.001, longest_backoff_s=0.002, breaker=BreakerPolicy(open_s=0.01, longest_open_s=0.01))
+
+
+def planned(user: str) -> dict[str, Any]:
+    """Return a good leaf plan: a page for each known name that is not shown as a page, citing the memories it stands in."""
+    memories, pages = plan_answers.lines_of(user, "MEMORIES"), plan_answers.lines_of(user, "PAGES")
+    known = {page["title"]: page["id"] for page in pages}
+    new, updates = [], []
+    for name in NAMES:
+        refs = [one["ref"] for one in memories if name in one["text"]]
+        if refs and name in known:
+            section = {
+                "slug": "overview",
+                "heading": "Overview",
+                "proposed_body_md": f"{name}, again.",
+                "source_refs": refs,
+            }
+            updates.append({"pageId": known[name], "sections": [section], "aliases": []})
+        elif refs:
+            new.append(
+                plan_answers.new_page(name, refs, body=f"{name} was seen {len(refs)} times. **{NAMES[0]}** too.")
+            )
+    return plan_answers.leaf(newPages=new, pageUpdates=updates)
+
+
+def script(spoil: Callable[[dict[str, Any]], dict[str, Any]] = lambda plan: plan) -> Callable[[Ask], Behaviour]:
+    """Return a model that plans well, but for what `spoil` does to its leaf plans, and whose writer repeats the proposal."""
+
+    def answer(ask: Ask) -> Behaviour:
+        if ask.schema_name == "leaf_plan":
+            return Say(spoil(planned(ask.user)))
+        if ask.schema_name == "aggregation_plan":
+            return Say(plan_answers.aggregation())
+        return Say("Written by the section writer.")
+
+    return answer
+
+
+@pytest.fixture
+def site() -> Iterator[ModelServer]:
+    with model_server() as served:
+        served.by_request = script()
+        yield served
+
+
+@pytest.fixture
+async def model(site: ModelServer) -> AsyncIterator[RemoteModel]:
+    made = openai_model(OpenAIConfig(f"{site.url}/v1"), patience=HASTY)
+    yield made
+    await made.close()
+
+
+def engine_with(pools: Pools, model: RemoteModel, *, costs: Costs | None = None, clock: Clock | None = None) -> Engine:
+    engine = engine_on(
+        pools, settings=replace(CompileSettings(), costs=costs or Costs(call_deadline_s=60.0)), clock=clock
+    )
+
+    async def hand(access: Access, job: Job) -> Hand:
+        async with access.reading() as connection:
+            today = await answers.spent(connection, access.scope, now=engine.now())
+        meter = Meter(engine.settings.costs, float(job.metrics.get("cost_usd", 0.0)), today)
+        model_id = job.options.model_id or DEFAULT_MODEL_ID
+        return Hand(ModelPlanner(model, model_id, access, engine.settings.costs, meter, engine.now), meter)
+
+    return replace(engine, hand_for=hand)
+
+
+async def test_a_model_makes_pages_whose_cost_is_known(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+    await write(pools, journal(20))
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model))
+    (job,) = await all_jobs(pools)
+    assert (job.status, job.metrics["pages_created"]) == (JobStatus.SUCCEEDED, len(NAMES))
+    assert job.metrics["planner_calls"] == 1
+    assert job.metrics["aggregation_planner_calls"] == 1
+    assert 0 < job.metrics["aggregation_input_tokens"] < job.metrics["input_tokens"]
+    assert job.metrics["cost_usd"] > 0
+    assert sum(job.metrics["cost_by_pass"].values()) == pytest.approx(job.metrics["cost_usd"])
+    assert job.metrics["cost_by_model"].keys() == {DEFAULT_MODEL_ID}
+    async with scoped(pools.background, SCOPE) as connection:
+        assert await answers.spent(connection, SCOPE, now=NOW) == pytest.approx(job.metrics["cost_usd"])
+
+
+async def test_what_was_answered_is_never_bought_again(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str
+) -> None:
+    await write(pools, journal(20))
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model))
+    asked, before = len(site.asks), await wiki_of(pools)
+    found = await replay(engine_with(pools, model), pools.background, SCOPE)
+    assert (found.is_identical, found.model_calls, len(site.asks)) == (True, 0, asked)
+    assert await wiki_of(pools) == before
+
+
+async def test_a_changed_section_goes_through_the_writer(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+    engine = engine_with(pools, model)
+    await write(pools, journal(20))
+    await wish(pools)
+    await compiled(pools, engine)
+    await write(pools, journal(6, first=20))
+    clock = Clock(NOW + timedelta(minutes=6))
+    await wish(pools, now=clock())
+    await compiled(pools, engine_with(pools, model, clock=clock))
+    job = (await all_jobs(pools))[-1]
+    assert job.metrics["section_writer_calls"] == len(NAMES)
+    assert b"Written by the section writer." in (await wiki_of(pools))["page /wiki/entity/suerte"]
+
+
+async def test_invented_ids_prove_nothing_and_are_counted(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+    site.by_request = script(plan_answers.hallucinated)
+    await write(pools, journal(20))
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model))
+    (job,) = await all_jobs(pools)
+    assert job.status is JobStatus.SUCCEEDED
+    assert sum(job.metrics["rejections"].values()) >= len(NAMES)
+    assert not any(b"R99999" in body or b"Nobody said so" in body for body in (await wiki_of(pools)).values())
+
+
+async def test_double_brackets_and_bad_links_never_reach_a_page(
+    pools: Pools, model: RemoteModel, site: ModelServer
+) -> None:
+    site.by_request = script(plan_answers.with_wikilinks)
+    await write(pools, journal(20))
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model))
+    wiki = await wiki_of(pools)
+    bodies = b"".join(wiki.values())
+    assert b"[[" not in bodies
+    links = {match.decode() for match in re.findall(rb"\(/wiki/[a-z]+/([a-z0-9-]+)\)", bodies)}
+    assert links == {"renee-castellano"}
+
+
+async def test_uncited_sections_get_no_sources(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str
+) -> None:
+    site.by_request = script(plan_answers.uncited)
+    await write(pools, journal(20))
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model))
+    assert await fetch(database, "SELECT 1 FROM wiki_section_sources") == []
+
+
+async def test_a_truncated_answer_halves_the_batch(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+    site.then(Cut('{"pageUpdates": ['))
+    await write(pools, journal(20))
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model))
+    (job,) = await all_jobs(pools)
+    assert (job.status, job.metrics["records_read"], job.metrics["records_quarantined"]) == (JobStatus.SUCCEEDED, 20, 0)
+    assert job.metrics["batches"] >= 2
+
+
+@pytest.mark.parametrize("trouble", [Throttle(), Break(), HangUp()], ids=lambda one: type(one).__name__)
+async def test_a_model_that_is_out_of_reach_makes_the_job_wait(
+    pools: Pools, model: RemoteModel, site: ModelServer, trouble: Behaviour
+) -> None:
+    site.by_request = lambda ask: trouble
+    clock = Clock()
+    await write(pools, journal(20))
+    await wish(pools)
+    await worker_on(pools, engine_with(pools, model, clock=clock)).work_once()
+    (job,) = await all_jobs(pools)
+    assert (job.status, job.attempt) == (JobStatus.PENDING, 0)
+    assert not await wiki_of(pools)
+    site.by_request = script()
+    clock.move(hours=1)
+    await compiled(pools, engine_with(pools, model, clock=clock))
+    (job,) = await all_jobs(pools)
+    assert (job.status, job.metrics["records_read"]) == (JobStatus.SUCCEEDED, 20)
+
+
+async def test_a_failed_aggregation_fails_no_leaf_work(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+    good = script()
+    site.by_request = lambda ask: Cut("{") if ask.schema_name == "aggregation_plan" else good(ask)
+    await write(pools, journal(20))
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model))
+    (job,) = await all_jobs(pools)
+    assert (job.status, job.metrics["aggregation_error"]) == (JobStatus.SUCCEEDED, "OutputTruncated")
+    assert job.metrics["pages_created"] == len(NAMES)
+
+
+async def test_a_job_stops_at_its_ceiling_and_the_next_goes_on(
+    pools: Pools, model: RemoteModel, site: ModelServer
+) -> None:
+    await write(pools, journal(120))
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model, costs=Costs(per_job_usd=1e-9, call_deadline_s=60.0)))
+    found = await all_jobs(pools)
+    assert len(found) > 2
+    assert all(job.metrics["planner_calls"] + job.metrics["aggregation_planner_calls"] <= 1 for job in found)
+    assert {job.metrics["cap_hit"] for job in found[:-1]} == {"cost"}
+    assert sum(job.metrics["records_read"] for job in found) == 120
+
+
+async def test_a_tenants_ceiling_holds_until_tomorrow(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+    await write(pools, journal(20))
+    async with scoped(pools.background, SCOPE) as connection:
+        await answers.spend(connection, SCOPE, model_id="some", cost_usd=1.0, now=NOW)
+    await wish(pools)
+    clock, costs = Clock(), Costs(per_tenant_day_usd=1.0, call_deadline_s=60.0)
+    await worker_on(pools, engine_with(pools, model, costs=costs, clock=clock)).work_once()
+    (job,) = await all_jobs(pools)
+    assert (job.status, job.not_before.date(), site.asks) == (JobStatus.PENDING, (NOW + timedelta(days=1)).date(), [])
+    clock.move(days=1)
+    await compiled(pools, engine_with(pools, model, costs=costs, clock=clock))
+    (job,) = await all_jobs(pools)
+    assert job.status is JobStatus.SUCCEEDED

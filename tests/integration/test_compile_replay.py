@@ -1,0 +1,73 @@
+"""The log replayed aside gives the same wiki, at no cost, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from compiler import acts
+from compiler.replay import replay
+from store import browse
+from store.memories import NewMemory
+from store.postgres import Pools, scoped
+from tests.integration.compiling import (
+    NOW,
+    SCOPE,
+    Clock,
+    capped,
+    compiled,
+    engine_on,
+    fetch,
+    journal,
+    wiki_of,
+    wish,
+    write,
+)
+
+
+async def counts(dsn: str) -> dict[str, Any]:
+    tables = ("wiki_pages", "wiki_page_sections", "compile_batches", "memory_ledger", "wiki_compile_cursors")
+    return {table: (await fetch(dsn, f"SELECT count(*) FROM {table}"))[0][0] for table in tables}
+
+
+async def grown(pools: Pools) -> None:
+    """Compile in two jobs, with caps that split plans and an operator's act in between."""
+    engine = engine_on(pools, settings=capped(record_page_size=10, max_new_pages_per_job=3))
+    await write(pools, journal(30))
+    await wish(pools)
+    await compiled(pools, engine)
+    async with scoped(pools.background, SCOPE) as connection:
+        page = await browse.page_by_key(connection, SCOPE, "entity", "suerte")
+        assert page is not None
+        await acts.add_alias(connection, SCOPE, page, "The good place", now=NOW)
+    await write(pools, journal(10, first=30))
+    clock = Clock(NOW + timedelta(minutes=6))
+    await wish(pools, now=clock())
+    await compiled(pools, engine_on(pools, clock=clock))
+
+
+async def test_a_replay_is_identical_and_free(pools: Pools, database: str) -> None:
+    await grown(pools)
+    before, rows = await wiki_of(pools), await counts(database)
+    found = await replay(engine_on(pools), pools.background, SCOPE)
+    assert (found.is_identical, found.differences, found.unreplayable, found.model_calls) == (True, (), 0, 0)
+    assert found.batches >= 5
+    assert found.pages == sum(name.startswith("page ") for name in before)
+    assert await wiki_of(pools) == before
+    assert await counts(database) == rows
+
+
+async def test_a_replay_shows_what_was_changed_behind_the_logs_back(pools: Pools, database: str) -> None:
+    await grown(pools)
+    await fetch(
+        database, "UPDATE wiki_page_sections SET body_md = body_md || ' and more' WHERE section_slug = 'overview'"
+    )
+    found = await replay(engine_on(pools), pools.background, SCOPE)
+    assert not found.is_identical
+    assert found.differences[0].startswith("page /wiki/entity/")
+
+
+async def test_a_batch_whose_memory_was_edited_is_named_as_not_replayable(pools: Pools) -> None:
+    await grown(pools)
+    await write(pools, [NewMemory("Something else altogether was said here.", "m00003")])
+    assert (await replay(engine_on(pools), pools.background, SCOPE)).unreplayable == 1

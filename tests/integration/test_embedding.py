@@ -1,0 +1,212 @@
+"""Stored texts get their vectors behind the writes: each once, again when they change, all of them for another embedder."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from functools import partial
+
+import asyncpg
+import pytest
+
+from models.errors import EmbedderUnusable
+from sidecar import embedding
+from sidecar.embedding import embed_some, mark_unfinished
+from sidecar.recall import Numbered
+from store import embeddings, memories
+from store.embeddings import Kind, Place
+from store.postgres import Pools, scoped
+from tests.integration.embedding_world import (
+    NOW,
+    OTHER_OWNER,
+    OTHER_TENANT,
+    SCOPE,
+    TopicEmbedder,
+    compile_page,
+    numbered,
+    read_in,
+    remember,
+    say,
+    tenants_made,
+)
+
+VECTORS = ("turn_vectors", "memory_vectors", "chunk_vectors", "section_vectors", "page_vectors")
+
+
+@pytest.fixture(autouse=True)
+async def world(pools: Pools) -> None:
+    await tenants_made(pools)
+
+
+@pytest.fixture
+async def topics(pools: Pools) -> Numbered:
+    return await numbered(pools, TopicEmbedder())
+
+
+async def embed_all(pools: Pools, embedder: Numbered, *, limit: int = 64) -> int:
+    """Embed until nothing waits, and return how many texts that were."""
+    count = 0
+    while places := await embeddings.waiting(pools.background, limit=10):
+        for place in places:
+            count += (await embed_some(pools.background, embedder, place, limit=limit)).count
+    return count
+
+
+async def counts(database: str) -> dict[str, int]:
+    """Return how many vectors each table holds."""
+    connection = await asyncpg.connect(database)
+    found = {table: await connection.fetchval(f"SELECT count(*) FROM {table}") for table in VECTORS}
+    await connection.close()
+    return found
+
+
+def asked(embedder: Numbered) -> list[str]:
+    assert isinstance(embedder.embedder, TopicEmbedder)
+    return embedder.embedder.asked
+
+
+async def test_every_kind_of_text_gets_a_vector_once(pools: Pools, database: str, topics: Numbered) -> None:
+    await say(pools, "the boat leaks", "caulk it", "")
+    await remember(pools, "Mara has a boat")
+    await read_in(pools, "boats ashore", "boats afloat")
+    await compile_page(pools, "The boat is a sloop.", "It sails.", summary="A boat.")
+    assert await embed_all(pools, topics) == 8
+    assert list((await counts(database)).values()) == [2, 1, 2, 2, 1]
+    assert "Part 0: The boat is a sloop." in asked(topics)
+    assert await embed_all(pools, topics) == 0
+    assert len(asked(topics)) == 8
+
+
+async def test_it_goes_on_where_it_was_broken_off(pools: Pools, database: str, topics: Numbered) -> None:
+    await say(pools, *(f"turn {number}" for number in range(5)))
+    (place,) = await embeddings.waiting(pools.background, limit=10)
+    first = await embed_some(pools.background, topics, place, limit=2)
+    assert (first.count, first.is_done) == (2, False)
+    assert await embeddings.waiting(pools.background, limit=10) == [place]
+    assert await embed_all(pools, topics, limit=2) == 3
+    assert sorted(asked(topics)) == [f"turn {number}" for number in range(5)]
+
+
+async def test_what_is_written_meanwhile_is_not_forgotten(pools: Pools, topics: Numbered) -> None:
+    await say(pools, "one")
+    (seen,) = await embeddings.waiting(pools.background, limit=10)
+    await say(pools, "one", "two")
+    done = await embed_some(pools.background, topics, seen)
+    assert (done.count, done.is_done) == (2, False)
+    assert len(await embeddings.waiting(pools.background, limit=10)) == 1
+    assert await embed_all(pools, topics) == 0
+    assert await embeddings.waiting(pools.background, limit=10) == []
+
+
+async def test_a_changed_text_is_embedded_again(pools: Pools, topics: Numbered) -> None:
+    await remember(pools, "Mara has a boat", ids=["m"])
+    await compile_page(pools, "The boat.", "The garden.", summary="On boats.")
+    await embed_all(pools, topics)
+    before = len(asked(topics))
+    await remember(pools, "Mara has a cello", ids=["m"])
+    await compile_page(pools, "The boat.", "The roses.", summary="On boats and roses.")
+    assert await embed_all(pools, topics) == 3
+    assert asked(topics)[before:] == ["Mara has a cello", "Part 1: The roses.", "A page: On boats and roses."]
+
+
+async def test_another_embedder_embeds_everything_anew(pools: Pools, database: str, topics: Numbered) -> None:
+    await say(pools, "the boat leaks")
+    await remember(pools, "Mara has a boat")
+    await remember(pools, "Somebody else has a boat", scope=OTHER_TENANT)
+    await read_in(pools, "boats ashore")
+    await compile_page(pools, "The boat.", summary="On boats.")
+    await embed_all(pools, topics)
+    other = await numbered(pools, TopicEmbedder("other", dimensions=7))
+    assert other.embedder_no != topics.embedder_no
+    assert await embed_all(pools, other) == 0, "nothing was written, so nothing waits"
+    assert await mark_unfinished(pools.background, other, now=lambda: NOW) == 5
+    assert await embed_all(pools, other) == 6
+    assert await mark_unfinished(pools.background, other, now=lambda: NOW) == 0
+    assert sum((await counts(database)).values()) == 6, "a text has one vector"
+
+
+async def test_every_place_of_every_tenant_is_walked_through(pools: Pools) -> None:
+    for scope in (SCOPE, OTHER_OWNER, OTHER_TENANT):
+        for thread_id in ("a", "b"):
+            await say(pools, "boat", scope=scope, thread_id=thread_id)
+        await remember(pools, "boat", scope=scope)
+        await compile_page(pools, "boat", scope=scope)
+    base_ids = [await read_in(pools, "boat", base=name) for name in ("one", "two")]
+    found = [place async for place in embeddings.every_place(pools.background)]
+    owned = [(place.kind, place.tenant_id, place.owner_id, place.ref) for place in found if place.owner_id]
+    assert len(owned) == len(set(owned)) == 3 * (2 + 1 + 1)
+    assert {place.ref for place in found if place.kind is Kind.CHUNKS} == {str(base_id) for base_id in base_ids}
+
+
+async def test_what_is_forgotten_takes_its_vector_along(pools: Pools, database: str, topics: Numbered) -> None:
+    await remember(pools, "Mara has a boat", ids=["m"])
+    await embed_all(pools, topics)
+    async with scoped(pools.background, SCOPE) as connection:
+        await memories.forget(connection, SCOPE, "m")
+    assert (await counts(database))["memory_vectors"] == 0
+
+
+async def test_a_text_that_goes_while_it_is_embedded_gets_no_vector(pools: Pools, database: str) -> None:
+    class Forgetful(TopicEmbedder):
+        async def embed(self, texts):  # type: ignore[no-untyped-def]
+            async with scoped(pools.background, SCOPE) as connection:
+                await memories.forget(connection, SCOPE, "m")
+            return await super().embed(texts)
+
+    await remember(pools, "Mara has a boat", "Mara has a cello", ids=["m", "n"])
+    await embed_all(pools, await numbered(pools, Forgetful()))
+    assert (await counts(database))["memory_vectors"] == 1
+
+
+async def test_a_place_is_another_owners_only_in_its_own_scope(pools: Pools, topics: Numbered) -> None:
+    await remember(pools, "Mara has a boat")
+    foreign = Place(Kind.MEMORIES, OTHER_OWNER.tenant_id, OTHER_OWNER.owner_id)
+    assert (await embed_some(pools.background, topics, foreign)).count == 0
+
+
+async def test_the_service_embeds_what_it_finds_and_what_comes(pools: Pools, database: str) -> None:
+    class Watched(TopicEmbedder):
+        def __init__(self) -> None:
+            super().__init__()
+            self.more = asyncio.Event()
+
+        async def embed(self, texts):  # type: ignore[no-untyped-def]
+            self.more.set()
+            return await super().embed(texts)
+
+    embedder = Watched()
+    await remember(pools, "written before")
+    async with asyncpg.create_pool(database, min_size=1, max_size=1) as admin:
+        await admin.execute("DELETE FROM places_to_embed")
+    now = partial(datetime.now, UTC)
+    task = asyncio.create_task(embedding.keep_embedded(pools.background, await numbered(pools, embedder), now=now))
+    async with asyncio.timeout(60):
+        await embedder.more.wait()
+        embedder.more.clear()
+        await remember(pools, "written since")
+        await embedder.more.wait()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert embedder.asked == ["written before", "written since"]
+
+
+async def test_a_place_that_fails_holds_up_no_other(pools: Pools, database: str) -> None:
+    class Choosy(TopicEmbedder):
+        async def embed(self, texts):  # type: ignore[no-untyped-def]
+            if "poison" in texts:
+                raise EmbedderUnusable("asked to")
+            done.set()
+            return await super().embed(texts)
+
+    done = asyncio.Event()
+    await say(pools, "poison")
+    await remember(pools, "Mara has a boat")
+    embedder = await numbered(pools, Choosy())
+    task = asyncio.create_task(embedding.keep_embedded(pools.background, embedder, now=partial(datetime.now, UTC)))
+    async with asyncio.timeout(60):
+        await done.wait()
+        while not (await counts(database))["memory_vectors"]:
+            pass
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert (await counts(database))["turn_vectors"] == 0

@@ -1,0 +1,183 @@
+"""Recall in Postgres: what the search functions bring by words, by vectors and by neighbourhood, for one scope alone."""
+
+from __future__ import annotations
+
+import asyncpg
+import pytest
+
+from sidecar.embedding import embed_some
+from sidecar.recall import Numbered
+from store import documents, embedders, embeddings, memories, pages, threads
+from store.postgres import Pools, scoped, tenant_scoped
+from store.recalling import MAX_WORDS, Match, Recalled, Wanted
+from store.scope import Scope
+from store.threads import StoredTurn
+from tests.integration.embedding_world import (
+    OTHER_OWNER,
+    OTHER_TENANT,
+    SCOPE,
+    TopicEmbedder,
+    compile_page,
+    numbered,
+    read_in,
+    remember,
+    say,
+    tenants_made,
+    wanted,
+)
+
+
+@pytest.fixture(autouse=True)
+async def world(pools: Pools) -> None:
+    await tenants_made(pools)
+
+
+@pytest.fixture
+async def topics(pools: Pools) -> Numbered:
+    return await numbered(pools, TopicEmbedder())
+
+
+async def embed_all(pools: Pools, embedder: Numbered) -> None:
+    while places := await embeddings.waiting(pools.background, limit=10):
+        for place in places:
+            await embed_some(pools.background, embedder, place)
+
+
+async def turns(pools: Pools, question: Wanted, scope: Scope = SCOPE, thread_id: str = "t") -> Recalled[StoredTurn]:
+    async with scoped(pools.turn, scope, read_only=True) as connection:
+        return await threads.recall(connection, scope, thread_id, question)
+
+
+async def facts(pools: Pools, question: Wanted, scope: Scope = SCOPE) -> dict[str, Match[memories.SignedMemory]]:
+    async with scoped(pools.turn, scope, read_only=True) as connection:
+        found = await memories.recall(connection, scope, question)
+    return {match.text.memory.text: match for match in found.matches}
+
+
+async def test_each_text_says_which_words_it_holds_and_each_word_how_many_hold_it(pools: Pools) -> None:
+    await remember(pools, "the ferry to Bar", "the ferry to Ancona", "a night in Bar", "nothing of this")
+    found = await facts(pools, Wanted(("ferry", "bar", "nowhere"), 10))
+    assert {text: match.matched for text, match in found.items()} == {
+        "the ferry to Bar": 0b011,
+        "the ferry to Ancona": 0b001,
+        "a night in Bar": 0b010,
+    }
+    async with scoped(pools.turn, SCOPE, read_only=True) as connection:
+        told = await memories.recall(connection, SCOPE, Wanted(("ferry", "bar", "nowhere"), 10))
+    assert (told.frequencies, told.total) == ((2, 2, 0), 4)
+    assert all(match.cosines == () for match in found.values())
+
+
+async def test_meaning_finds_what_no_word_does(pools: Pools, topics: Numbered) -> None:
+    await remember(pools, "Mara sails a sloop", "Mara plays the cello", "Mara grows roses")
+    await embed_all(pools, topics)
+    found = await facts(pools, await wanted("boat", topics, limit=1))
+    assert list(found) == ["Mara sails a sloop"]
+    assert found["Mara sails a sloop"].cosines == pytest.approx([1.0], abs=1e-3)
+    assert await facts(pools, await wanted("boat")) == {}
+
+
+async def test_a_text_without_a_vector_is_found_by_its_words_beside_the_others(pools: Pools, topics: Numbered) -> None:
+    await remember(pools, "Mara sails a sloop")
+    await embed_all(pools, topics)
+    await remember(pools, "the boat is blue")
+    found = await facts(pools, await wanted("boat", topics))
+    assert {text: len(match.cosines) for text, match in found.items()} == {
+        "Mara sails a sloop": 1,
+        "the boat is blue": 0,
+    }
+
+
+async def test_vectors_of_another_embedder_are_never_compared(pools: Pools, topics: Numbered) -> None:
+    await remember(pools, "Mara sails a sloop", "a boat")
+    await embed_all(pools, topics)
+    for other in (TopicEmbedder("other"), TopicEmbedder("topics", dimensions=9)):
+        found = await facts(pools, await wanted("boat", await numbered(pools, other)))
+        assert {text: match.cosines for text, match in found.items()} == {"a boat": ()}
+
+
+async def test_every_part_of_a_question_has_its_own_cosine(pools: Pools, topics: Numbered) -> None:
+    await remember(pools, "a sloop", "roses")
+    await embed_all(pools, topics)
+    boat, garden = (await wanted("boat", topics)).vectors, (await wanted("garden", topics)).vectors
+    found = await facts(pools, Wanted((), 1, topics.embedder_no, (*boat, *garden)))
+    assert len(found) == 1, "the nearest to any part"
+    found = await facts(pools, Wanted((), 2, topics.embedder_no, (*boat, *garden)))
+    assert found["a sloop"].cosines == pytest.approx([1.0, 0.0], abs=1e-3)
+    assert found["roses"].cosines == pytest.approx([0.0, 1.0], abs=1e-3)
+
+
+async def test_turns_next_to_the_best_come_along(pools: Pools) -> None:
+    await say(pools, "hello", "the boat leaks", "then caulk it", "and else?", "nothing")
+    found = await turns(pools, await wanted("boat"))
+    assert [match.text.text for match in found.matches] == ["the boat leaks", "hello", "then caulk it"]
+    assert [match.matched for match in found.matches] == [1, 0, 0]
+
+
+async def test_chunks_next_to_the_best_come_along(pools: Pools) -> None:
+    base_id = await read_in(pools, "zero", "boats ashore", "two", "three")
+    async with tenant_scoped(pools.turn, SCOPE.tenant_id, read_only=True) as connection:
+        found = await documents.recall(connection, SCOPE.tenant_id, [base_id], await wanted("boats"))
+    assert sorted((match.text.position, match.text.title) for match in found.matches) == [(0, "A"), (1, "A"), (2, "A")]
+    assert found.total == 4
+
+
+async def test_sections_and_summaries_are_found_by_meaning_too(pools: Pools, topics: Numbered) -> None:
+    await compile_page(pools, "It is a sloop.", "The roses bloom.", summary="On sailing a sloop.")
+    await embed_all(pools, topics)
+    async with scoped(pools.turn, SCOPE, read_only=True) as connection:
+        sections, summaries = await pages.recall(connection, SCOPE, await wanted("boat", topics, limit=1))
+    assert [match.text.text for match in sections.matches] == ["It is a sloop."]
+    assert [match.text.text for match in summaries.matches] == ["On sailing a sloop."]
+
+
+async def test_an_archived_page_is_not_found(pools: Pools, database: str, topics: Numbered) -> None:
+    await compile_page(pools, "It is a sloop, a boat.", summary="On boats.")
+    await embed_all(pools, topics)
+    connection = await asyncpg.connect(database)
+    await connection.execute("UPDATE wiki_pages SET status = 'archived'")
+    await connection.close()
+    async with scoped(pools.turn, SCOPE, read_only=True) as scope:
+        sections, summaries = await pages.recall(scope, SCOPE, await wanted("boat", topics))
+    assert (sections.matches, summaries.matches) == ((), ())
+
+
+@pytest.mark.parametrize("other", [OTHER_OWNER, OTHER_TENANT])
+async def test_nothing_of_another_scope_is_found(pools: Pools, topics: Numbered, other: Scope) -> None:
+    await say(pools, "the boat leaks")
+    await remember(pools, "Mara has a boat")
+    await embed_all(pools, topics)
+    question = await wanted("boat", topics)
+    assert await facts(pools, question, other) == {}
+    assert (await turns(pools, question, other)).matches == ()
+    async with scoped(pools.turn, other, read_only=True) as connection:
+        assert (await memories.recall(connection, SCOPE, question)).matches == (), "the arguments are not the scope"
+
+
+async def test_more_words_than_bits_are_left_out(pools: Pools) -> None:
+    await remember(pools, "the last word is ferry")
+    words = tuple(f"w{number}" for number in range(MAX_WORDS))
+    assert await facts(pools, Wanted((*words, "ferry"), 10)) == {}
+    assert (await facts(pools, Wanted((*words[1:], "ferry"), 10)))["the last word is ferry"].matched == 1 << (
+        MAX_WORDS - 1
+    )
+
+
+async def test_who_speaks_is_known_from_the_newest_turns(pools: Pools) -> None:
+    await say(pools, "one", "two")
+    async with scoped(pools.turn, SCOPE, read_only=True) as connection:
+        assert await threads.speakers(connection, SCOPE, "t") == ("Mara",)
+        assert await threads.speakers(connection, SCOPE, "nowhere") == ()
+
+
+async def test_without_vectors_in_the_database_recall_goes_by_words(pools: Pools, database: str) -> None:
+    connection = await asyncpg.connect(database)
+    await connection.execute("DROP EXTENSION vector CASCADE; DROP TABLE embedders, turn_vectors, memory_vectors")
+    await connection.execute("DROP TABLE chunk_vectors, section_vectors, page_vectors")
+    await connection.close()
+    await say(pools, "the boat leaks")
+    await remember(pools, "Mara has a boat")
+    assert await embedders.number_of(pools.background, "topics", 5) is None
+    question = Wanted(("boat",), 10, 1, ("[1,0,0,0,0]",))
+    assert list(await facts(pools, question)) == ["Mara has a boat"]
+    assert [match.text.text for match in (await turns(pools, question)).matches] == ["the boat leaks"]

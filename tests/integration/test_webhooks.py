@@ -1,0 +1,163 @@
+"""Notices that memories changed: who may send them, what they can do, and that each counts once."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from uuid import UUID, uuid4
+
+import asyncpg
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from sidecar.http.webhooks import MAX_BODY_BYTES, SIGNATURE, webhook_routes
+from store import tenants, webhooks
+from store.postgres import Pools, scoped, tenant_scoped
+from store.scope import Scope
+from store.webhooks import Subscription
+
+NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
+MINE = Scope(UUID(int=1), UUID(int=11))
+THEIRS = Scope(UUID(int=2), UUID(int=21))
+BODY = b'{"event": "retain.completed", "bank_id": "anything", "operation_id": "op-1", "data": {"document_id": "d"}}'
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """The routes as they are served, and one subscription of `MINE`."""
+
+    client: httpx.AsyncClient
+    subscription: Subscription
+    database: str
+
+    async def post(
+        self, body: bytes = BODY, *, headers: Mapping[str, str] | None = None, to: UUID | None = None
+    ) -> int:
+        path = f"/webhooks/hindsight/{to or self.subscription.subscription_id}"
+        given = signed(self.subscription.secret, body) if headers is None else headers
+        return (await self.client.post(path, content=body, headers=given)).status_code
+
+    async def jobs(self) -> list[tuple[UUID, UUID, str]]:
+        """Return every job of any tenant: whose, and what asked for it."""
+        connection = await asyncpg.connect(self.database)
+        try:
+            rows = await connection.fetch("SELECT tenant_id, owner_id, trigger FROM wiki_compile_jobs")
+        finally:
+            await connection.close()
+        return [tuple(row) for row in rows]
+
+
+@pytest.fixture
+async def door(pools: Pools, database: str) -> AsyncIterator[Door]:
+    for scope in (MINE, THEIRS):
+        async with tenant_scoped(pools.background, scope.tenant_id) as connection:
+            await tenants.ensure_tenant(connection, scope.tenant_id, now=NOW)
+    subscription = Subscription(uuid4(), MINE, "memories", b"s" * 32, NOW)
+    async with scoped(pools.background, MINE) as connection:
+        await webhooks.subscribe(connection, subscription)
+    app = Starlette(routes=webhook_routes(pools.background, now=lambda: NOW))
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://door") as client:
+        yield Door(client, subscription, database)
+
+
+def signed(secret: bytes, body: bytes, *, at: datetime = NOW) -> dict[str, str]:
+    """Return the header as Hindsight signs a delivery, with the secret as it was handed out."""
+    timestamp = int(at.timestamp())
+    mac = hmac.new(secret.hex().encode(), f"{timestamp}.".encode() + body, sha256).hexdigest()
+    return {SIGNATURE: f"t={timestamp},v1={mac}"}
+
+
+async def test_a_signed_notice_queues_a_compile_of_the_subscriptions_own_scope(door: Door) -> None:
+    assert await door.post() == 202
+    assert await door.jobs() == [(MINE.tenant_id, MINE.owner_id, "webhook")]
+
+
+async def test_what_the_body_says_of_a_scope_is_not_believed(door: Door) -> None:
+    body = f'{{"tenant_id": "{THEIRS.tenant_id}", "owner_id": "{THEIRS.owner_id}", "bank_id": "{THEIRS.owner_id}"}}'.encode()
+    assert await door.post(body) == 202
+    assert await door.jobs() == [(MINE.tenant_id, MINE.owner_id, "webhook")]
+
+
+@pytest.mark.parametrize("body", [b"", b"no json", b"\xff\0", b"[]"])
+async def test_a_body_is_signed_bytes_and_nothing_else(door: Door, body: bytes) -> None:
+    assert await door.post(body) == 202
+
+
+async def test_a_delivery_counts_once_also_when_it_is_signed_anew_or_comes_twice_at_once(door: Door) -> None:
+    assert await door.post() == 202
+    assert await door.post(headers=signed(door.subscription.secret, BODY, at=NOW + timedelta(seconds=5))) == 200
+    other = BODY.replace(b"op-1", b"op-2")
+    assert sorted(await asyncio.gather(*(door.post(other) for _ in range(4)))) == [200, 200, 200, 202]
+
+
+@pytest.mark.parametrize("minutes", [-6, 6])
+async def test_a_signature_of_another_time_is_refused(door: Door, minutes: int) -> None:
+    headers = signed(door.subscription.secret, BODY, at=NOW + timedelta(minutes=minutes))
+    assert await door.post(headers=headers) == 401
+    assert await door.jobs() == []
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        "",
+        "v1=00",
+        "t=1777636800",
+        "t=,v1=",
+        "t=1777636800,v1=" + "0" * 64,
+        "t=٣,v1=0",
+        "t=" + "9" * 5000 + ",v1=0",
+        "t=-1,v1=0",
+        "t=1e9,v1=0",
+        "x" * 100_000,
+    ],
+)
+async def test_whoever_does_not_sign_is_refused(door: Door, header: str | None) -> None:
+    headers = {} if header is None else {SIGNATURE.encode(): header.encode()}
+    assert await door.post(headers=headers) == 401  # type: ignore[arg-type]  # a header need not be ASCII
+    assert await door.jobs() == []
+
+
+async def test_a_body_that_was_changed_or_a_secret_of_another_subscription_is_refused(door: Door, pools: Pools) -> None:
+    other = Subscription(uuid4(), THEIRS, "memories", b"t" * 32, NOW)
+    async with scoped(pools.background, THEIRS) as connection:
+        await webhooks.subscribe(connection, other)
+    assert await door.post(BODY + b" ", headers=signed(door.subscription.secret, BODY)) == 401
+    assert await door.post(headers=signed(other.secret, BODY)) == 401
+    assert await door.post(to=other.subscription_id) == 401
+    assert await door.jobs() == []
+
+
+async def test_an_unknown_subscription_looks_like_a_wrong_signature(door: Door) -> None:
+    path = f"/webhooks/hindsight/{uuid4()}"
+    unknown = await door.client.post(path, content=BODY, headers=signed(b"s" * 32, BODY))
+    wrong = await door.client.post(f"/webhooks/hindsight/{door.subscription.subscription_id}", content=BODY)
+    assert (unknown.status_code, unknown.content) == (wrong.status_code, wrong.content)
+
+
+async def test_only_a_post_of_a_bounded_body_to_an_id_is_heard(door: Door) -> None:
+    assert (await door.client.get(f"/webhooks/hindsight/{door.subscription.subscription_id}")).status_code == 405
+    assert (await door.client.post("/webhooks/hindsight/not-an-id", content=BODY)).status_code == 404
+    assert await door.post(b"x" * (MAX_BODY_BYTES + 1)) == 413
+
+
+async def test_a_removed_subscription_is_heard_no_more_and_leaves_nothing(door: Door, pools: Pools) -> None:
+    assert await door.post() == 202
+    async with scoped(pools.background, MINE) as connection:
+        assert await webhooks.unsubscribe(connection, MINE, door.subscription.subscription_id)
+        assert not await webhooks.unsubscribe(connection, MINE, door.subscription.subscription_id)
+        assert await connection.fetchval("SELECT count(*) FROM webhook_deliveries") == 0
+    assert await door.post(BODY + b" ") == 401
+
+
+async def test_deliveries_are_forgotten_after_a_week(door: Door, pools: Pools) -> None:
+    async with scoped(pools.background, MINE) as connection:
+        assert await webhooks.is_first(connection, door.subscription, "old", now=NOW - timedelta(days=8))
+        assert await webhooks.is_first(connection, door.subscription, "new", now=NOW)
+        assert await connection.fetchval("SELECT array_agg(delivery_id) FROM webhook_deliveries") == ["new"]

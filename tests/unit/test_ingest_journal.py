@@ -1,0 +1,73 @@
+"""Journal files: records with their places, and a line for what had to be left out."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sidecar.ingest.conversation import Skipped
+from sidecar.ingest.journal import ImportedPlace, ImportedRecord, read_journal
+
+PLACE = {"name": "Casa Lola", "city": "Austin", "address": "1 Main St", "alternate_names": ["Lola", " ", "東京"]}
+
+
+def read(*lines: object) -> list[ImportedRecord | Skipped]:
+    return list(read_journal("j.jsonl", "\n".join(json.dumps(line) for line in lines).encode()))
+
+
+def test_a_record_comes_out_as_it_was_written() -> None:
+    (record,) = read(
+        {
+            "id": "j1",
+            "text": " Ate here. ",
+            "occurred_at": "2026-02-01",
+            "place": PLACE,
+            "tags": ["food"],
+            "journal_id": 7,
+        }
+    )
+    assert record == ImportedRecord(
+        "j1",
+        "Ate here.",
+        datetime(2026, 2, 1, tzinfo=UTC),
+        ImportedPlace("Casa Lola", "Austin", "1 Main St", ("Lola", "東京")),
+        ("food",),
+        "7",
+    )
+
+
+def test_a_record_without_an_id_has_the_same_one_every_time() -> None:
+    first, second, again = read({"text": "a"}, {"text": "b"}, {"text": "a"})
+    assert isinstance(first, ImportedRecord)
+    assert isinstance(second, ImportedRecord)
+    assert isinstance(again, ImportedRecord)
+    assert first.id == again.id != second.id
+
+
+def test_what_cannot_be_used_is_left_out_with_its_reason() -> None:
+    bad: tuple[object, ...] = (
+        {}, {"text": " "}, {"text": 7}, {"text": "x", "place": "Lisbon"}, {"text": "x", "place": {"city": "L"}},
+        {"text": "x", "tags": "food"}, {"text": "x", "tags": [1]}, {"text": "x", "occurred_at": "soon"},
+        {"text": "x" * 100_001}, {"text": "x", "place": {"name": "n" * 801}},
+        {"text": "x", "place": {"name": "n", "alternate_names": ["a"] * 101}},
+    )  # fmt: skip
+    *left_out, good = read(*bad, {"text": "good"})
+    assert isinstance(good, ImportedRecord)
+    assert len(left_out) == len(bad)
+    assert all(isinstance(one, Skipped) and one.reason for one in left_out)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: (
+            st.lists(inner) | st.dictionaries(st.sampled_from(["text", "place", "name", "tags", "id"]), inner)
+        ),
+    )
+)
+def test_no_json_breaks_the_reader(value: object) -> None:
+    for one in read(value, {"text": "good"}):
+        assert isinstance(one, ImportedRecord | Skipped)

@@ -1,0 +1,165 @@
+"""Whether a proposed name is a known page: keys, short forms, typing errors, cities."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pytest
+
+from compiler import gazetteer
+from compiler.plan import spelling
+from compiler.plan.contract import Page, PageType
+from compiler.plan.merge import SIMILARITY, Match, Matches, Resolution, Way, merger, names
+from compiler.plan.places import NO_PLACES, Gazetteer
+from compiler.plan.proposal import NewPage, Proposal
+from compiler.plan.text import plain_key
+from tests.unit.plan_cases import page
+
+
+class Atlas:
+    """Knows two cities called Portland, and Lisbon by two names."""
+
+    def city(self, key: str, qualifier: str = "") -> int:
+        if key == "portland":
+            return {"": 1, "or": 1, "me": 2}.get(qualifier, 0)
+        return 3 if key in {"lisbon", "lisboa"} and qualifier in {"", "portugal"} else 0
+
+    def names(self, city: int) -> Collection[str]:
+        return {1: ("portland",), 2: ("portland",), 3: ("lisbon", "lisboa")}.get(city, ())
+
+    def is_known_city(self, key: str) -> bool:
+        return key in {"portland", "lisbon"}
+
+    def is_region(self, key: str) -> bool:
+        return key in {"or", "me", "portugal"}
+
+
+def resolved(
+    title: str,
+    *pages: Page,
+    similarity: float = 0.0,
+    city: str = "",
+    places: Gazetteer = NO_PLACES,
+    kind: PageType = PageType.ENTITY,
+) -> Resolution | None:
+    """Return what becomes of a title among the pages, looked up as the store does it."""
+    proposed = NewPage(kind, title, city=city)
+    wanted = names(Proposal(new_pages=(proposed,)), gazetteer=places)
+    found = []
+    for one in pages:
+        for alias in one.aliases:
+            found += [Match(key, Way.EXACT, alias.key, one.key) for key in wanted.keys if key == alias.key]
+            found += [
+                Match(key, Way.PREFIX, alias.key, one.key) for key in wanted.prefixes if alias.key.startswith(f"{key} ")
+            ]
+            if similarity:
+                found += [Match(key, Way.SIMILAR, alias.key, one.key, similarity) for _, key in wanted.similar]
+    return merger(Matches(tuple(found), pages), gazetteer=places).resolve(proposed)
+
+
+def way(found: Resolution | None) -> str:
+    return found.way if found else ""
+
+
+@pytest.mark.parametrize(
+    ("title", "known", "expected"),
+    [
+        ("uchi", "Uchi", "exact"),
+        ("Chef Joao", "Chef João", "exact"),
+        ("St Regis", "St. Regis", "exact"),
+        ("Paris, France", "Paris", "derived"),
+        ("The Uchi", "Uchi", "derived"),
+        ("Uchi", "The Uchi", "derived"),
+        ("Toy Story Four", "Toy Story 4", "derived"),
+        ("Bourbon Steak", "Bourbon Steak Restaurant", "derived"),
+        ("Springhill Suites Fresno", "Springhill Suites By Marriott Fresno", "derived"),
+        ("Restaurant", "Restaurant Uchi", ""),
+        ("Bourbon Steak Restaurant", "Bourbon Steak", ""),
+        ("Movie at Century", "Movie at Century 16", ""),
+        ("Berlin, April 2026", "Berlin", ""),
+        ("4812 Main", "4812 Main Street", ""),
+        ("Maria", "Marta", ""),
+    ],
+)
+def test_a_name_is_found_by_the_way_that_fits(title: str, known: str, expected: str) -> None:
+    assert way(resolved(title, page(known))) == expected
+
+
+def test_a_short_name_of_two_pages_is_neither() -> None:
+    assert resolved("Lark", page("Lark Creek Inn"), page("Lark Song Hall")) is None
+
+
+def test_a_short_name_prefers_the_page_that_only_adds_its_kind() -> None:
+    found = resolved("Celia's", page("Celia's Mexican Restaurant"), page("Celia's By The Beach"))
+    assert found is not None
+    assert found.page.slug == "celias-mexican-restaurant"
+
+
+@pytest.mark.parametrize(
+    ("title", "known", "similarity", "expected"),
+    [
+        ("Momofuku Daisho", "Momofuku Daishi", SIMILARITY, "fuzzy"),
+        ("Momofuku Daisho", "Momofuku Daishi", 0.84, ""),
+        ("Mets Vs Braves", "Mets Vs Brewers", 0.9, ""),
+        ("Terminal 1 Lisbon Airport", "Terminal 2 Lisbon Airport", 0.9, ""),
+    ],
+)
+def test_likeness_merges_typing_errors_and_nothing_else(
+    title: str, known: str, similarity: float, expected: str
+) -> None:
+    assert way(resolved(title, page(known), similarity=similarity)) == expected
+
+
+def test_likeness_never_crosses_types() -> None:
+    assert resolved("Momofuku Daisho", page("Momofuku Daishi"), similarity=0.95, kind=PageType.TOPIC) is None
+
+
+def test_namesakes_in_two_cities_are_two() -> None:
+    there = page("Blue Bottle", tags=("city:lisbon",))
+    assert way(resolved("Blue Bottle", there, city="Lisbon")) == "exact"
+    assert resolved("Blue Bottle", there, city="Oakland") is None
+    assert way(resolved("Blue Bottle", there)) == "exact"
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [("Portland, OR", "derived"), ("Portland OR", "derived"), ("Portland, ME", ""), ("Portland ME", "")],
+)
+def test_a_region_tells_cities_of_one_name_apart(title: str, expected: str) -> None:
+    assert way(resolved(title, page("Portland"), places=Atlas())) == expected
+
+
+def test_a_city_is_found_under_its_other_names_and_lends_none_to_what_is_called_after_it() -> None:
+    assert way(resolved("Lisboa", page("Lisbon"), places=Atlas())) == "derived"
+    assert resolved("Lisbon", page("Lisbon Bakery"), places=Atlas()) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("tamarine", "tamrine", True),
+        ("restaurant", "restuarant", True),
+        ("unit 12", "unit 13", False),
+        ("maria", "mario", True),
+        ("ana", "ane", False),
+        ("bluebottle", "blue bottle", True),
+    ],
+)
+def test_typing_errors_are_known_by_their_letters(one: str, other: str, expected: bool) -> None:
+    assert spelling.is_misspelled(one, other) is expected
+
+
+def test_the_real_gazetteer_knows_cities_by_their_names_regions_and_codes() -> None:
+    cities = gazetteer.load()
+    lisbon = cities.city("lisbon")
+    assert lisbon
+    assert {cities.city("lisboa"), cities.city("lissabon"), cities.city(plain_key("リスボン"))} == {lisbon}
+    assert cities.city("paris", "france") == cities.city("paris") != cities.city("paris", "tx")
+    assert cities.city("portland", "or") != cities.city("portland", "me")
+    assert cities.city("toronto", "ontario") == cities.city("toronto", "canada") == cities.city("toronto")
+    assert cities.city("dc") == cities.city(plain_key("Washington, D.C."))
+    assert cities.city("washington") == 0
+    assert cities.city("nowhere at all") == 0
+    assert cities.is_known_city("austin")
+    assert not cities.is_known_city("march")
+    assert cities.names(0) == cities.names(10**9) == ()

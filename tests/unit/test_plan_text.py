@@ -1,0 +1,159 @@
+"""Slugs, keys and markdown guards."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compiler.plan.contract import PageKey, PageType
+from compiler.plan.text import (
+    alias_key,
+    alias_keys,
+    bold_names,
+    drop_bad_links,
+    escape,
+    first_sentence,
+    linkify,
+    page_key,
+    plain_key,
+    references,
+    slug,
+    strip_wikilinks,
+    unescape,
+)
+
+AUSTIN = PageKey(PageType.TOPIC, "austin")
+UCHI = PageKey(PageType.ENTITY, "uchi")
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Austin, Texas", "austin-texas"),
+        ("Momofuku Daishō", "momofuku-daisho"),
+        ("Lady Bird Lake Hike & Bike Trail", "lady-bird-lake-hike-bike-trail"),
+        ("Jo's", "jos"),
+        ("Москва", "moskva"),
+        ("Σπύρος", "spyros"),
+        ("Łódź", "lodz"),
+        ("Straße", "strasse"),
+        ("***", ""),
+        ("", ""),
+    ],
+)
+def test_a_slug_is_made_of_the_title(title: str, expected: str) -> None:
+    assert slug(title) == expected
+
+
+def test_titles_in_other_scripts_have_slugs_of_their_own() -> None:
+    made = {slug(title) for title in ("東京", "大阪", "東京タワー", "서울", "القاهرة", "กรุงเทพ")}
+    assert len(made) == 6
+    assert "" not in made
+
+
+@given(st.text(max_size=200))
+def test_a_slug_is_a_path_part_and_its_own_slug(title: str) -> None:
+    made = slug(title)
+    assert len(made) <= 80
+    assert set(made) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
+    assert slug(made) == made
+    assert made or not any(map(str.isalpha, title))
+
+
+def test_keys_fold_case_accents_and_width() -> None:
+    assert alias_key("Chef João") == "chef joao"
+    assert plain_key("St. Regis") == plain_key("st regis") == "st regis"
+    assert alias_keys("Hello, Kristof") == ("hello, kristof", "hello kristof")
+    assert alias_keys("Ｕｃｈｉ") == ("uchi",)
+
+
+@given(st.text(max_size=100))
+def test_the_key_of_plain_ascii_is_the_key_of_any_text(text: str) -> None:
+    ascii_only = "".join(one for one in text if one.isascii())
+    assert plain_key(ascii_only) == plain_key(ascii_only + "é").removesuffix("e").strip()
+
+
+@pytest.mark.parametrize(
+    ("markdown", "stripped"),
+    [
+        ("see [[Austin]] and [[topic/uchi|Uchi]]", "see Austin and Uchi"),
+        ("[[a|[[b]]]]", "b"),
+        ("no links [x](y)", "no links [x](y)"),
+        ("[[]]", ""),
+    ],
+)
+def test_wikilinks_go_and_their_words_stay(markdown: str, stripped: str) -> None:
+    assert strip_wikilinks(markdown) == stripped
+
+
+def test_bold_names_of_known_pages_become_links_once() -> None:
+    known = {"austin": AUSTIN, "uchi": UCHI}
+    body = r"**Uchi** in **Austin**, **Nobody**, \**Uchi**, [**Uchi**](/wiki/entity/uchi)"
+    linked = linkify(body, known)
+    assert linked == (
+        r"[**Uchi**](/wiki/entity/uchi) in [**Austin**](/wiki/topic/austin), **Nobody**, \**Uchi**, [**Uchi**](/wiki/entity/uchi)"
+    )
+    assert linkify(linked, known) == linked
+
+
+def test_a_page_does_not_link_to_itself() -> None:
+    assert linkify("**Uchi**", {"uchi": UCHI}, own=UCHI) == "**Uchi**"
+
+
+def test_longer_names_are_not_shadowed_by_shorter_ones() -> None:
+    known = {"austin": AUSTIN, "austin activities": PageKey(PageType.TOPIC, "austin-activities")}
+    assert linkify("**Austin Activities**", known) == "[**Austin Activities**](/wiki/topic/austin-activities)"
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "[x](/wiki/entity/nobody)",
+        "[x](/wiki/person/uchi)",
+        "[x](/wiki/entity/)",
+        '[x](/wiki/entity/Uchi "title")',
+        "[x](</wiki/entity/nobody>)",
+        "[x](/wiki/entity/uchi/../../admin)",
+    ],
+)
+def test_links_to_unknown_pages_are_undone(bad: str) -> None:
+    assert drop_bad_links(f"a {bad} b [y](/wiki/entity/uchi)", {UCHI}) == "a x b [y](/wiki/entity/uchi)"
+
+
+@given(st.text(alphabet='[]()*/wikentyuchao \\|<>!"', max_size=120))
+def test_the_guards_end_and_change_nothing_the_second_time(markdown: str) -> None:
+    once = drop_bad_links(linkify(strip_wikilinks(markdown), {"uchi": UCHI}), {UCHI})
+    assert drop_bad_links(linkify(strip_wikilinks(once), {"uchi": UCHI}), {UCHI}) == once
+    assert all(page == UCHI for page in references([once]).pages)
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="\n\r", exclude_categories=("Cs", "Cc")), max_size=200))
+def test_escaped_text_shows_as_it_is(line: str) -> None:
+    assert unescape(escape(line)) == line
+
+
+def test_an_escaped_text_is_inert() -> None:
+    hostile = "[[x]] [a](/wiki/entity/b) **bold** <script> `code`"
+    escaped = escape(hostile)
+    assert strip_wikilinks(escaped) == escaped
+    assert bold_names([escaped]) == ()
+    assert references([escaped]).pages == ()
+
+
+@pytest.mark.parametrize(
+    ("summary", "first"),
+    [
+        ("BBQ joint in Austin, TX. Opened in 2009.", "BBQ joint in Austin, TX."),
+        ("Dr. No is a film", "Dr. No is a film"),
+        ("寿司屋。安い。", "寿司屋。"),
+        ("word " * 60, "word " * 30 + "word…"),
+    ],
+)
+def test_a_summary_is_cut_to_its_first_sentence(summary: str, first: str) -> None:
+    assert first_sentence(summary) == first
+
+
+@pytest.mark.parametrize(("kind", "name"), [("person", "x"), ("entity", ""), ("entity", "../x"), ("entity", "Uchi")])
+def test_a_malformed_page_has_no_key(kind: str, name: str) -> None:
+    assert page_key(kind, name) is None

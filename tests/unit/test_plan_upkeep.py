@@ -1,0 +1,121 @@
+"""An operator's acts as items: nothing leads to a page that goes, and a promotion is taken back whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from compiler.folding import Limits, fold
+from compiler.plan import upkeep
+from compiler.plan.contract import (
+    Aggregation,
+    ArchivePage,
+    DeletePage,
+    Item,
+    Page,
+    PageKey,
+    PageType,
+    PromotionStatus,
+    Section,
+    SetParent,
+)
+from compiler.plan.upkeep import ActRefused
+
+HUB = PageKey(PageType.TOPIC, "austin")
+FOOD = PageKey(PageType.TOPIC, "austin-restaurants")
+LOLA = PageKey(PageType.ENTITY, "casa-lola")
+SUERTE = PageKey(PageType.ENTITY, "suerte")
+NO_LIMITS = Limits(1_000, 1_000)
+
+
+def leaf(key: PageKey, title: str) -> Page:
+    return Page(key, title, f"{title} in Austin.")
+
+
+def wiki() -> dict[PageKey, Page]:
+    """A hub whose restaurants were promoted, the promoted page, and two places that it lists."""
+    promoted = Aggregation((LOLA, SUERTE), 2, promotion_status=PromotionStatus.PROMOTED, promoted_page=FOOD)
+    stub = Section(
+        "restaurants", "Restaurants", f"Good food.\n\nSee: [Food]({FOOD.path})", (), (LOLA, SUERTE), promoted
+    )
+    hub = Page(HUB, "Austin", "A city.", sections=(stub,))
+    food = Page(FOOD, "Food", "Restaurants.", parent=HUB)
+    lola = replace(
+        leaf(LOLA, "Casa Lola"),
+        sections=(Section("notes", "Notes", f"Part of [**Food**]({FOOD.path}) in [**Austin**]({HUB.path})."),),
+    )
+    return {HUB: hub, FOOD: food, LOLA: lola, SUERTE: leaf(SUERTE, "Suerte")}
+
+
+def after(pages: dict[PageKey, Page], items: tuple[Item, ...]) -> dict[PageKey, Page]:
+    folded = fold(pages, items, NO_LIMITS)
+    assert folded.taken == len(items)
+    return dict(folded.pages)
+
+
+def test_a_promotion_is_taken_back_with_its_page_its_links_and_its_list() -> None:
+    items = upkeep.undo(wiki()[HUB], "restaurants", wiki())
+    assert items[:2] == (SetParent(FOOD, None), ArchivePage(FOOD))
+    stands = after(wiki(), items)
+    section = stands[HUB].sections[0]
+    assert section.body_md == (
+        f"- [**Casa Lola**]({LOLA.path}) — Casa Lola in Austin.\n- [**Suerte**]({SUERTE.path}) — Suerte in Austin."
+    )
+    assert section.aggregation is not None
+    assert section.aggregation.promotion_status is PromotionStatus.SUPPRESSED
+    assert section.aggregation.promoted_page is None
+    assert (stands[FOOD].is_active, stands[FOOD].parent) == (False, None)
+    assert stands[LOLA].sections[0].body_md == f"Part of **Food** in [**Austin**]({HUB.path})."
+    assert upkeep.undo(stands[HUB], "restaurants", stands) == ()
+
+
+def test_a_promoted_page_that_is_archived_leaves_no_promotion_behind() -> None:
+    stands = after(wiki(), upkeep.archive(wiki()[FOOD], wiki()))
+    aggregation = stands[HUB].sections[0].aggregation
+    assert aggregation is not None
+    assert (aggregation.promoted_page, aggregation.promotion_status) == (None, PromotionStatus.SUPPRESSED)
+    assert FOOD.path not in stands[HUB].sections[0].body_md
+    assert LOLA in stands[HUB].sections[0].children
+
+
+def test_a_listed_page_that_goes_is_listed_no_more() -> None:
+    pages = wiki()
+    rollup = replace(
+        pages[HUB].sections[0],
+        body_md="old",
+        aggregation=Aggregation((LOLA, SUERTE), 2),
+    )
+    pages[HUB] = replace(pages[HUB], sections=(rollup,))
+    section = after(pages, upkeep.archive(pages[LOLA], pages))[HUB].sections[0]
+    assert (section.children, section.body_md) == ((SUERTE,), f"- [**Suerte**]({SUERTE.path}) — Suerte in Austin.")
+    assert section.aggregation is not None
+    assert section.aggregation.linked_pages == (SUERTE,)
+
+
+def test_a_hub_that_is_deleted_lets_its_children_go_first() -> None:
+    items = upkeep.delete(wiki()[HUB], wiki())
+    assert items[0] == SetParent(FOOD, None)
+    assert items[-1] == DeletePage(HUB)
+
+
+def test_what_cannot_be_promoted_cannot_be_suppressed_or_taken_back() -> None:
+    pages = wiki()
+    plain = replace(pages[HUB].sections[0], aggregation=Aggregation((LOLA,), 1))
+    for page, slug, act in (
+        (pages[LOLA], "notes", upkeep.suppress),
+        (pages[HUB], "nothing", upkeep.suppress),
+        (pages[HUB], "restaurants", upkeep.suppress),
+        (replace(pages[HUB], is_active=False), "restaurants", upkeep.suppress),
+        (replace(pages[HUB], sections=(plain,)), "restaurants", lambda one, slug: upkeep.undo(one, slug, pages)),
+    ):
+        with pytest.raises(ActRefused):
+            act(page, slug)
+
+
+def test_a_name_is_kept_as_written_and_compared_folded() -> None:
+    (item,) = upkeep.name(wiki()[LOLA], "  Lola's   Café ")
+    alias = item.alias  # type: ignore[union-attr]
+    assert (alias.key, alias.display, alias.origin) == ("lola's cafe", "Lola's Café", "manual")
+    with pytest.raises(ActRefused):
+        upkeep.name(wiki()[LOLA], "\u0301")
