@@ -18,7 +18,7 @@ from functools import partial
 from compiler import gazetteer, lint, upkeep
 from compiler.compilation import Engine
 from compiler.errors import ListingUnsafe
-from compiler.sweep import sweep
+from compiler.sweep import SWEEP, sweep
 from compiler.worker import Handler, Worker, WorkerSettings
 from sidecar import compiling, database, summaries
 from sidecar.database import Database
@@ -39,7 +39,7 @@ _LONGEST_PAUSE_S = 30.0
 _LINT_EVERY_S = 1800.0
 
 
-async def work(settings: Settings, watch: Watch | None = None) -> None:
+async def work(settings: Settings, watch: Watch | None = None, *, ends_with_parent: bool = False) -> None:
     """Work until SIGTERM or SIGINT: then claim nothing more, and finish or hand back what is under way within the grace."""
     async with AsyncExitStack() as stack:
         where = await stack.enter_async_context(database.opened(settings))
@@ -53,7 +53,7 @@ async def work(settings: Settings, watch: Watch | None = None) -> None:
             pools.background,
             replace(engine, checkpoint=partial(_passed, clock, engine.checkpoint)),
             worker_settings(settings),
-            handlers(pools.background),
+            {**handlers(pools.background), SWEEP: partial(_sweep, engine, pools.background)},
             partial(_told, clock, watch),
         )
         loop = asyncio.get_running_loop()

@@ -24,7 +24,12 @@ MAX_FUNCTION_LINES = 60
 
 # Where a broad catch is right: a source's failure becomes a report, a failed call becomes a status (gRPC would send the error's
 # text to the caller), a long-lived task is restarted, a job's failure becomes its outcome.
-BROAD_CATCHES = {"compiler/compilation.py": 1, "sidecar/inquiry.py": 1, "sidecar/rpc/status.py": 1, "sidecar/supervisor.py": 1}
+BROAD_CATCHES = {
+    "compiler/compilation.py": 1,
+    "sidecar/inquiry.py": 1,
+    "sidecar/rpc/status.py": 1,
+    "sidecar/supervisor.py": 1,
+}
 
 
 def name(path: Path) -> str:
@@ -81,6 +86,12 @@ def test_every_store_module_with_queries_has_its_twin() -> None:
     for path in (ROOT / "store").glob("*.py"):
         if "queries.load(__file__)" in path.read_text():
             assert path.with_suffix(".sql").exists(), name(path)
+
+
+def test_every_test_file_has_a_name_of_its_own() -> None:
+    """Two of one name are one module to pytest: the second would not be collected."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))
 
 
 def test_no_file_names_a_package_index_or_this_machine() -> None:

@@ -31,4 +31,4 @@ def worker(voice: Voice, *, ends_with_parent: bool) -> None:
     telemetry.log_to_stderr(read.log_level)
     telling = watch.config_of(os.environ, slow_turn_s=read.slow_turn_s, keeps_content=read.capture_content)
     with watch.watching(telling) as watched:
-        asyncio.run(process.work(read, watched))
+        asyncio.run(process.work(read, watched, ends_with_parent=ends_with_parent))

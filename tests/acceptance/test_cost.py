@@ -97,7 +97,11 @@ async def test_an_admin_sees_the_tenant_and_an_agent_its_owner(site: Site) -> No
 
 
 def budget(**fields: Any) -> cost_pb2.PutBudgetRequest:
-    given: dict[str, Any] = {"name": "daily", "covers": cost_pb2.BUDGET_COVER_TENANT, "period": cost_pb2.BUDGET_PERIOD_DAY}
+    given: dict[str, Any] = {
+        "name": "daily",
+        "covers": cost_pb2.BUDGET_COVER_TENANT,
+        "period": cost_pb2.BUDGET_PERIOD_DAY,
+    }
     return cost_pb2.PutBudgetRequest(budget=cost_pb2.CostBudget(**given | {"limit_usd": 1.0} | fields))
 
 
