@@ -1,4 +1,4 @@
-"""The gazetteer for a process that seldom needs it: read when first asked, by a preview or a replay, off the event loop."""
+"""The gazetteer for whoever compiles: worker, preview, replay and demo alike. Read when first asked, off the event loop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from compiler import gazetteer
 
 
 class PlacesOnDemand:
-    """Knows what the gazetteer knows; the first question takes seconds, and the memory of the whole."""
+    """Knows what the gazetteer knows; the first question takes a second or two, and the memory of the whole."""
 
     def city(self, key: str, qualifier: str = "") -> int:
         """Return the number of the city called so; 0 when none is."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from compiler import extractive
 from compiler.plan.batch import AggregationView, LeafBatch
 from compiler.plan.contract import Draft, Rejection
+from compiler.plan.places import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal
 
 
@@ -37,8 +39,11 @@ class Planner(Protocol):
         """Return hubs, rollups and promotions for the view. Raises a ProviderError."""
 
 
+@dataclass
 class ExtractivePlanner:
     """Compiles without a model: deterministic, verbatim, free. Its work runs beside the event loop."""
+
+    gazetteer: Gazetteer = NO_PLACES
 
     @property
     def name(self) -> str:
@@ -47,7 +52,7 @@ class ExtractivePlanner:
 
     async def plan_leaf(self, batch: LeafBatch) -> Proposed:
         """Return pages of cited sentences for names that stand in two memories or more."""
-        return Proposed(await asyncio.to_thread(extractive.plan_leaf, batch))
+        return Proposed(await asyncio.to_thread(partial(extractive.plan_leaf, batch, gazetteer=self.gazetteer)))
 
     async def write_section(self, draft: Draft) -> str:
         """Return the cited memories' own sentences."""

@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
 
-from compiler.places_on_demand import PlacesOnDemand
 from models import tokens
 from sidecar import compiling, database, embedders, embedding, recorder
 from sidecar.assembler import Assembler, Clocks, Lookups
@@ -184,9 +183,7 @@ async def _started(
         inquiry=inquiry,
         assembler=assembler,
         replayer=Replayer(pools.background, fences, clocks),
-        engine=await stack.enter_async_context(
-            compiling.engine(settings, pools.background, gazetteer=PlacesOnDemand())
-        ),
+        engine=await stack.enter_async_context(compiling.engine(settings, pools.background)),
     )
     doors = await open_all(works, stack)
     return App(doors.server, pools, writer, where, doors.http_address, doors.console_address)

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from compiler.access import Access
 from compiler.compilation import Engine, Hand
 from compiler.model_planner import Meter, ModelPlanner
-from compiler.plan.places import NO_PLACES, Gazetteer
+from compiler.places_on_demand import PlacesOnDemand
+from compiler.plan.places import Gazetteer
 from compiler.planner import ExtractivePlanner
 from compiler.settings import Caps, CompileSettings, Costs, Flags
 from compiler.substrates import MemorySubstrate, PostgresSubstrate
@@ -69,24 +70,21 @@ def compile_settings(settings: Settings) -> CompileSettings:
 
 @asynccontextmanager
 async def engine(
-    settings: Settings,
-    pool: Pool,
-    *,
-    substrate: MemorySubstrate | None = None,
-    gazetteer: Gazetteer = NO_PLACES,
+    settings: Settings, pool: Pool, *, substrate: MemorySubstrate | None = None
 ) -> AsyncIterator[Engine]:
     """Yield what compiles as the settings say; without a substrate the built-in memories are read. Raises SettingInvalid."""
     bounds = compile_settings(settings)
     model = _model(settings)
     count = tokens.meter_for(bounds.model_id).count_one
+    places = PlacesOnDemand()
     try:
         yield Engine(
             substrate or PostgresSubstrate(pool),
-            Hands(model, bounds, now).for_job,
+            Hands(model, bounds, now, places).for_job,
             bounds,
             now,
             count,
-            gazetteer,
+            places,
         )
     finally:
         if model is not None:
@@ -100,11 +98,12 @@ class Hands:
     model: LanguageModel | None
     bounds: CompileSettings
     clock: Callable[[], datetime]
+    gazetteer: Gazetteer
 
     async def for_job(self, access: Access, job: Job) -> Hand:
         """Return the job's planner and what it spends."""
         if self.model is None:
-            return Hand(ExtractivePlanner())
+            return Hand(ExtractivePlanner(self.gazetteer))
         async with access.reading() as connection:
             today = await answers.spent(connection, access.scope, now=self.clock())
         meter = Meter(self.bounds.costs, float(job.metrics.get("cost_usd", 0.0)), today)

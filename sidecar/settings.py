@@ -53,7 +53,7 @@ class Settings:
     slow_turn_s: float = 1.0
     capture_content: bool = False
     http_listen: str = "off"
-    console_listen: str = "off"
+    console_listen: str = "auto"
     console_hosts: tuple[str, ...] = ()
     worker: bool = True
     worker_lease_s: float = 60.0

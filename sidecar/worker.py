@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 
-from compiler import gazetteer, lint, upkeep
+from compiler import lint, upkeep
 from compiler.compilation import Engine
 from compiler.errors import ListingUnsafe
 from compiler.sweep import SWEEP, sweep
@@ -46,8 +46,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         await database.check(where)
         pools = await open_pools(where.dsn, _pools_config(settings))
         stack.push_async_callback(pools.close)
-        places = await asyncio.to_thread(gazetteer.load)
-        engine = await stack.enter_async_context(compiling.engine(settings, pools.background, gazetteer=places))
+        engine = await stack.enter_async_context(compiling.engine(settings, pools.background))
         clock = JobClock(compiling.now)
         worker = Worker(
             pools.background,

@@ -111,7 +111,7 @@ async def ready(dsn: str, home: Path, **values: Any) -> Settings:
         "listen": ("127.0.0.1:0",),
         "embedder": "none",
     }
-    return Settings(**place | {"drain_grace_s": 2.0} | values)
+    return Settings(**place | {"drain_grace_s": 2.0, "console_listen": "off"} | values)
 
 
 @asynccontextmanager
