@@ -26,21 +26,22 @@ async def add_alias(
     """Give a page a name. Raises ActRefused."""
     await scopes.lock(connection, scope, now=now)
     pages = await _pages(connection, scope, [row.page_id])
-    await enact(connection, scope, upkeep.name(pages[_key(row)], name, origin=origin), now=now)
+    await enact(connection, scope, upkeep.name(_standing(pages, row), name, origin=origin), now=now)
 
 
 async def archive_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:
     """Take a page out of reads and search, and every way that leads to it."""
     await scopes.lock(connection, scope, now=now)
     around = await _around(connection, scope, row)
-    await enact(connection, scope, upkeep.archive(around[_key(row)], around), now=now)
+    await enact(connection, scope, upkeep.archive(_standing(around, row), around), now=now)
 
 
 async def delete_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:
-    """Delete a page with everything on it, and every way that leads to it."""
+    """Delete a page with everything on it, and every way that leads to it; one that is gone by now is deleted already."""
     await scopes.lock(connection, scope, now=now)
     around = await _around(connection, scope, row)
-    await enact(connection, scope, upkeep.delete(around[_key(row)], around), now=now)
+    if (page := around.get(_key(row))) is not None:
+        await enact(connection, scope, upkeep.delete(page, around), now=now)
 
 
 async def ignore_mention(connection: Connection, scope: Scope, mention_id: UUID, *, now: datetime) -> bool:
@@ -60,14 +61,14 @@ async def suppress_promotion(connection: Connection, scope: Scope, row: PageRow,
     """Keep a section from ever becoming a page. Raises ActRefused."""
     await scopes.lock(connection, scope, now=now)
     pages = await _pages(connection, scope, [row.page_id])
-    await enact(connection, scope, upkeep.suppress(pages[_key(row)], slug), now=now)
+    await enact(connection, scope, upkeep.suppress(_standing(pages, row), slug), now=now)
 
 
 async def undo_promotion(connection: Connection, scope: Scope, row: PageRow, slug: str, *, now: datetime) -> None:
     """Take a promotion back. Raises ActRefused."""
     await scopes.lock(connection, scope, now=now)
     around = await _around(connection, scope, row)
-    page = around[_key(row)]
+    page = _standing(around, row)
     promoted = next(
         (one.aggregation.promoted_page for one in page.sections if one.slug == slug and one.aggregation is not None),
         None,
@@ -133,6 +134,14 @@ async def _named(connection: Connection, scope: Scope, keys: Iterable[PageKey]) 
 
 async def _pages(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> dict[PageKey, Page]:
     return dict((await apply.load(connection, scope, page_ids)).pages)
+
+
+def _standing(pages: Mapping[PageKey, Page], row: PageRow) -> Page:
+    """Return the page as it stands under the scope's lock. Raises ActRefused when it was deleted while waiting for that."""
+    page = pages.get(_key(row))
+    if page is None:
+        raise upkeep.ActRefused("page", "was deleted by another call; look again")
+    return page
 
 
 def _key(row: PageRow) -> PageKey:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -33,7 +33,7 @@ class _Difference:
     sections_removed: list[UUID] = field(default_factory=list)
     aliases: list[AliasRow] = field(default_factory=list)
     aliases_removed: list[tuple[UUID, str]] = field(default_factory=list)
-    subjects: list[tuple[UUID, str, str]] = field(default_factory=list)
+    sources_removed: list[SourceRow] = field(default_factory=list)
     sources: list[SourceRow] = field(default_factory=list)
     claimed_anew: list[UUID] = field(default_factory=list)
     children: list[ChildRow] = field(default_factory=list)
@@ -47,7 +47,7 @@ class _Difference:
             tuple(self.sections_removed),
             tuple(self.aliases),
             tuple(self.aliases_removed),
-            tuple(self.subjects),
+            tuple(self.sources_removed),
             tuple(self.sources),
             tuple(self.claimed_anew),
             tuple(self.children),
@@ -113,10 +113,13 @@ class _Difference:
         if sources == stood:
             return False
         section_id = section_uuid(page_id, subject[1]) if subject[0] == "section" else None
-        self.subjects.append((page_id, *subject))
-        self.sources.extend(
-            SourceRow(page_id, *subject, section_id, source.memory_id, source.text_hash) for source in sources
-        )
+
+        def rows(cited: Iterable[Source]) -> Iterable[SourceRow]:
+            return (SourceRow(page_id, *subject, section_id, one.memory_id, one.text_hash) for one in cited)
+
+        known, kept = set(stood), {source.memory_id for source in sources}
+        self.sources.extend(rows(source for source in sources if source not in known))
+        self.sources_removed.extend(rows(source for source in stood if source.memory_id not in kept))
         return True
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -118,16 +119,29 @@ async def finished(access: Access, workshop: Workshop, decision: Decision) -> tu
 
 
 async def write_drafts(workshop: Workshop, drafts: Sequence[Draft]) -> dict[tuple[PageKey, str], str]:
-    """Return the drafts' texts by page and section, written side by side within the limit."""
-    gate = asyncio.Semaphore(workshop.settings.costs.writers_at_once)
+    """Return the drafts' texts by page and section, written side by side within the limit.
+
+    After one that fails none is begun, but those under way end: what they cost is paid, and their answers are kept.
+    """
+    gate, failed = asyncio.Semaphore(workshop.settings.costs.writers_at_once), asyncio.Event()
 
     async def write(draft: Draft) -> str:
         async with gate:
-            return await workshop.planner.write_section(draft)
+            if failed.is_set():
+                return ""
+            with ExitStack() as stack:
+                stack.callback(failed.set)
+                body = await workshop.planner.write_section(draft)
+                stack.pop_all()
+                return body
 
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(write(draft)) for draft in drafts]
-    return {(draft.page, draft.section.slug): task.result() for draft, task in zip(drafts, tasks, strict=True)}
+    bodies = await asyncio.gather(*map(write, drafts), return_exceptions=True)
+    written = {}
+    for draft, body in zip(drafts, bodies, strict=True):
+        if isinstance(body, BaseException):
+            raise body
+        written[draft.page, draft.section.slug] = body
+    return written
 
 
 async def _batch(

@@ -21,8 +21,11 @@ from compiler.planner import Proposed
 from compiler.settings import Costs
 from compiler.views import cited_on
 from models.answers import answer_bytes, answer_from
+from models.errors import AnswerUnusable
 from models.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel, answer_key
 from store import answers, ledger
+from store.queries import Connection
+from store.scope import Scope
 
 _LEAF, _SECTION, _AGGREGATION = "leaf", "section", "aggregation"
 _CALLS = {_LEAF: "planner_calls", _SECTION: "section_writer_calls", _AGGREGATION: "aggregation_planner_calls"}
@@ -45,13 +48,16 @@ class Meter:
         if most is not None and self.spent_usd >= most:
             raise CostCeilingReached("the job's ceiling", is_for_today=False)
 
-    def count(self, answer: ConverseAnswer, of_pass: str, *, is_kept: bool) -> None:
-        """Add an answer to the figures: a kept one as remembered, and nothing else."""
+    def count(self, answer: ConverseAnswer, of_pass: str, *, is_kept: bool = False, is_of_use: bool = True) -> None:
+        """Add an answer to the figures: a kept one as remembered, and nothing else.
+
+        One of no use stops no job: the next would buy it again, and get no further. The day's ceiling stops it.
+        """
         if is_kept:
             self._add("calls_remembered", 1)
             return
         cost = answer.cost_usd or 0.0
-        self.spent_usd += cost
+        self.spent_usd += cost if is_of_use else 0.0
         self.today_usd += cost
         self._add(_CALLS[of_pass], 1)
         for name, tokens in (("input_tokens", answer.input_tokens), ("output_tokens", answer.output_tokens)):
@@ -129,25 +135,49 @@ class ModelPlanner:
             prompt_version=asked.version,
         )
         key = answer_key(request)
-        async with self.access.reading() as connection:
-            kept = await answers.get(connection, self.access.scope, key)
+        kept = await self._kept(key, seen)
         if kept is not None:
-            answer = answer_from(kept)
-            self.meter.count(answer, of_pass, is_kept=True)
-            return answer
+            self.meter.count(kept, of_pass, is_kept=True)
+            return kept
         self.meter.check()
-        answer = await self.model.converse(request)
-        self.meter.count(answer, of_pass, is_kept=False)
+        try:
+            answer = await self.model.converse(request)
+        except AnswerUnusable as error:
+            self.meter.count(error.answer, of_pass, is_of_use=False)
+            async with self.access.writing() as connection:
+                await self._spend(connection, error.answer)
+            raise
+        self.meter.count(answer, of_pass)
         await self._keep(key, answer, seen)
         return answer
 
-    async def _keep(self, key: bytes, answer: ConverseAnswer, seen: set[str]) -> None:
-        scope, now = self.access.scope, self.now()
+    async def _kept(self, key: bytes, seen: set[str]) -> ConverseAnswer | None:
+        """Return the answer kept under the key; it goes with whatever is forgotten of what it has been seen with."""
+        scope = self.access.scope
+        async with self.access.reading() as connection:
+            kept = await answers.get(connection, scope, key)
+        if kept is None:
+            return None
         async with self.access.writing() as connection:
-            if answer.cost_usd:
-                await answers.spend(connection, scope, model_id=answer.model_id, cost_usd=answer.cost_usd, now=now)
-            known = await ledger.read(connection, scope, sorted(seen))
-            if any(entry.outcome is ledger.Outcome.GONE for entry in known.values()):
-                return  # forgotten while the model was thinking
-            content = answer_bytes(answer)
-            await answers.put(connection, scope, key, answer=content, memory_ids=seen, now=now)
+            await answers.note_seen(connection, scope, key, seen)
+            if gone := await _gone(connection, scope, seen):
+                await answers.forget(connection, scope, gone)
+        return answer_from(kept)
+
+    async def _keep(self, key: bytes, answer: ConverseAnswer, seen: set[str]) -> None:
+        scope = self.access.scope
+        async with self.access.writing() as connection:
+            await self._spend(connection, answer)
+            if not await _gone(connection, scope, seen):  # else forgotten while the model was thinking
+                content = answer_bytes(answer)
+                await answers.put(connection, scope, key, answer=content, memory_ids=seen, now=self.now())
+
+    async def _spend(self, connection: Connection, answer: ConverseAnswer) -> None:
+        if answer.cost_usd:
+            model_id, cost_usd = answer.model_id, answer.cost_usd
+            await answers.spend(connection, self.access.scope, model_id=model_id, cost_usd=cost_usd, now=self.now())
+
+
+async def _gone(connection: Connection, scope: Scope, memory_ids: set[str]) -> list[str]:
+    known = await ledger.read(connection, scope, sorted(memory_ids))
+    return [memory_id for memory_id, entry in known.items() if entry.outcome is ledger.Outcome.GONE]

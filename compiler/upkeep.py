@@ -102,13 +102,14 @@ async def reset(connection: Connection, scope: Scope, *, mode: ResetMode, now: d
     if running is not None:
         raise ActRefused("job", f"{running.job_id} runs; cancel it or wait until it has ended")
     cancelled = await jobs.cancel_pending(connection, scope, now=now)
-    memories = await ledger.clear(connection, scope)
     mentions = 0
     if mode is ResetMode.FULL:
+        memories = await ledger.clear(connection, scope)
         mentions = await upkeep.delete_mentions(connection, scope)
         pages = await upkeep.delete_all(connection, scope)
         await batches.clear(connection, scope)
     else:
+        memories = await ledger.reopen(connection, scope)
         await batches.discard(connection, scope)
         pages = await upkeep.archive_all(connection, scope, now=now)
     await scopes.rewind(connection, scope, now=now)

@@ -3,7 +3,7 @@
 -- One function a kind of text. It takes the question's words and, where an embedder is set up, a vector for each of its parts
 -- (four at most, as texts: the type may be missing here), and returns the best by words, the best by vectors and their
 -- neighbours, each with a bit for every word it matches, its cosine to every part, and, in the first row, how many texts hold
--- each word (counted up to 500) out of how many. What that is worth is weighed outside.
+-- each word (counted up to 500) out of how many (pages: counted up to 20,000). What that is worth is weighed outside.
 --
 -- The order by words is BM25 over the twelve rarest words (k1 = 1.2, b = 0.75, term frequency taken as 1). The order by vectors
 -- is exact: the scope's vectors are compared one by one. Vectors have length 1, so that the inner product is the cosine.
@@ -13,6 +13,16 @@
 -- How much a word tells that so many of all texts hold (Robertson and Zaragoza 2009, 3.2).
 CREATE FUNCTION inverse_frequency(p_found bigint, p_all integer) RETURNS double precision LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $$ SELECT ln(1 + (greatest(p_all, p_found) - p_found + 0.5) / (p_found + 0.5)) $$;
+
+-- How many pages an owner has, counted in an index: left to choose, Postgres may count in the search index, and reads every page.
+CREATE FUNCTION active_pages(p_tenant uuid, p_owner uuid) RETURNS integer
+LANGUAGE plpgsql STABLE SET search_path = public, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off
+AS $$
+BEGIN
+    RETURN (SELECT count(*) FROM (
+        SELECT 1 FROM wiki_pages h WHERE h.tenant_id = p_tenant AND h.owner_id = p_owner AND h.status = 'active' LIMIT 20000) h);
+END
+$$;
 
 CREATE FUNCTION recall_turns(p_tenant uuid, p_owner uuid, p_thread text, p_words text[], p_embedder integer, p_vectors text[], p_limit integer)
 RETURNS TABLE (turn_position integer, matched bigint, cosines real[], frequencies integer[], total integer)
@@ -259,7 +269,7 @@ DECLARE
     everything integer;
 BEGIN
     IF p_tenant IS DISTINCT FROM app_tenant() OR p_owner IS DISTINCT FROM app_owner() THEN RETURN; END IF;
-    SELECT (SELECT count(*) FROM wiki_pages h WHERE h.tenant_id = p_tenant AND h.owner_id = p_owner AND h.status = 'active') INTO everything;
+    everything := active_pages(p_tenant, p_owner);
     IF has_vectors THEN
         SELECT array_agg(n.section_id ORDER BY n.far, n.section_id) INTO near FROM (
             SELECT v.section_id, least(v.vector <#> (SELECT p_vectors[1]::halfvec), v.vector <#> (SELECT p_vectors[2]::halfvec), v.vector <#> (SELECT p_vectors[3]::halfvec), v.vector <#> (SELECT p_vectors[4]::halfvec)) AS far
@@ -333,7 +343,7 @@ DECLARE
     everything integer;
 BEGIN
     IF p_tenant IS DISTINCT FROM app_tenant() OR p_owner IS DISTINCT FROM app_owner() THEN RETURN; END IF;
-    SELECT (SELECT count(*) FROM wiki_pages h WHERE h.tenant_id = p_tenant AND h.owner_id = p_owner AND h.status = 'active') INTO everything;
+    everything := active_pages(p_tenant, p_owner);
     IF has_vectors THEN
         SELECT array_agg(n.page_id ORDER BY n.far, n.page_id) INTO near FROM (
             SELECT v.page_id, least(v.vector <#> (SELECT p_vectors[1]::halfvec), v.vector <#> (SELECT p_vectors[2]::halfvec), v.vector <#> (SELECT p_vectors[3]::halfvec), v.vector <#> (SELECT p_vectors[4]::halfvec)) AS far

@@ -124,7 +124,7 @@ class _Lane:
         self._texts.clear()
         for answer in self._answers.values():
             if not answer.done():
-                answer.set_exception(EmbedderClosed())
+                _fail(answer, EmbedderClosed())
         self._answers.clear()
         self._thread.shutdown(wait=False)
 
@@ -145,6 +145,12 @@ class _Lane:
             if answer is None or answer.done():
                 continue
             if vector is None:
-                answer.set_exception(error or EmbedderClosed())
+                _fail(answer, error or EmbedderClosed())
             else:
                 answer.set_result(vector)
+
+
+def _fail(answer: asyncio.Future[Vectors], error: BaseException) -> None:
+    """End the answer with an error, which asyncio shall not report where everyone who asked has given up."""
+    answer.set_exception(error)
+    answer.exception()

@@ -45,6 +45,7 @@ from sidecar.supervisor import Supervisor
 from sidecar.telemetry.watch import Watch, WatchConfig
 from sidecar.tenancy import Tenancy
 from sidecar.turn.items import Source
+from sidecar.warming import warm
 from sidecar.worker import keep_child
 from store import keys, notices
 from store.jobs import PROGRESS
@@ -79,22 +80,24 @@ async def serve(settings: Settings, watch: Watch) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with running(settings, watch=watch) as app, _working(settings, app.database):
+    async with running(settings, watch=watch, is_warmed=True) as app, _working(settings, app.database) as worker:
         calm_collector()
         doors = {"http": app.http_address, "console": app.console_address}
         log.info("serving", extra={"addresses": list(app.addresses), **doors})
         await stop.wait()
         log.info("draining", extra={"grace_s": settings.drain_grace_s})
+        # Side by side: a worker in the middle of a batch must not put off the word that no more calls are taken.
+        await asyncio.gather(app.server.stop(settings.drain_grace_s), worker.stop())
 
 
 @asynccontextmanager
-async def _working(settings: Settings, where: Database) -> AsyncIterator[None]:
+async def _working(settings: Settings, where: Database) -> AsyncIterator[Supervisor]:
     """Keep a worker beside the service, in a process of its own."""
     supervisor = Supervisor()
     if settings.worker:
         supervisor.start("worker", partial(keep_child, settings, where))
     try:
-        yield
+        yield supervisor
     finally:
         await supervisor.stop()
 
@@ -111,11 +114,15 @@ def calm_collector() -> None:
 
 @asynccontextmanager
 async def running(
-    settings: Settings, *, sources: dict[Source, ContextSource] | None = None, watch: Watch | None = None
+    settings: Settings,
+    *,
+    sources: dict[Source, ContextSource] | None = None,
+    watch: Watch | None = None,
+    is_warmed: bool = False,
 ) -> AsyncIterator[App]:
     """Yield a serving sidecar, and stop it in order at the end. `sources` replaces the built-in ones.
 
-    `watch` takes the place of one that counts and sends nothing.
+    `watch` takes the place of one that counts and sends nothing. With `is_warmed`, the first turn waits for no connections.
 
     Raises a StartRefused or StoreError that says what to mend.
     """
@@ -125,6 +132,8 @@ async def running(
         await database.check(where)
         pools = await open_pools(where.dsn, database.pools_config(settings))
         stack.push_async_callback(pools.close)
+        if is_warmed:
+            await warm(pools.turn, connections=settings.turn_pool_size)
         telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))
         app = await _started(settings, where, (pools, telling), sources or _sources(settings, pools), stack)
         yield app

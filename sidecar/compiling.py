@@ -16,8 +16,6 @@ from compiler.planner import ExtractivePlanner
 from compiler.settings import Caps, CompileSettings, Costs, Flags
 from compiler.substrates import MemorySubstrate, PostgresSubstrate
 from models import tokens
-from models.bedrock import bedrock_model
-from models.bedrock_runtime import BedrockConfig
 from models.language import LanguageModel
 from models.openai_client import OpenAIConfig
 from models.openai_compatible import openai_model
@@ -69,9 +67,7 @@ def compile_settings(settings: Settings) -> CompileSettings:
 
 
 @asynccontextmanager
-async def engine(
-    settings: Settings, pool: Pool, *, substrate: MemorySubstrate | None = None
-) -> AsyncIterator[Engine]:
+async def engine(settings: Settings, pool: Pool, *, substrate: MemorySubstrate | None = None) -> AsyncIterator[Engine]:
     """Yield what compiles as the settings say; without a substrate the built-in memories are read. Raises SettingInvalid."""
     bounds = compile_settings(settings)
     model = _model(settings)
@@ -112,12 +108,19 @@ class Hands:
         return Hand(ModelPlanner(self.model, model_id, access, self.bounds.costs, meter, self.clock, most), meter)
 
 
+def _bedrock(settings: Settings) -> RemoteModel:
+    from models.bedrock import bedrock_model
+    from sidecar.bedrock import at
+
+    return at(settings, bedrock_model)
+
+
 def _model(settings: Settings) -> RemoteModel | None:
     match settings.compile_planner:
         case "extractive":
             return None
         case "bedrock":
-            return bedrock_model(BedrockConfig())
+            return _bedrock(settings)
         case "openai":
             key = settings.compile_api_key
             return openai_model(OpenAIConfig(settings.compile_base_url, (lambda: key) if key else None))

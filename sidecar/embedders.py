@@ -50,10 +50,7 @@ async def _made(settings: Settings) -> Embedder:
         case ["minilm"]:
             return await asyncio.to_thread(_minilm)
         case ["titan", *size] if len(size) <= 1:
-            from models.bedrock_runtime import BedrockConfig
-            from models.titan import DIMENSIONS, titan_embedder
-
-            return titan_embedder(BedrockConfig(), dimensions=_dimensions(size[0]) if size else DIMENSIONS)
+            return _titan(settings, *size)
         case ["openai", *model, size] if model:
             from models.openai_client import OpenAIConfig
             from models.openai_embedding import EmbeddingModel, openai_embedder
@@ -62,6 +59,13 @@ async def _made(settings: Settings) -> Embedder:
             config = OpenAIConfig(settings.embedder_base_url, (lambda: key) if key else None)
             return openai_embedder(config, EmbeddingModel(":".join(model), _dimensions(size)))
     raise SettingInvalid("SIDECAR_EMBEDDER", f"{settings.embedder!r} is no embedder", _FIX)
+
+
+def _titan(settings: Settings, size: str = "") -> Embedder:
+    from models.titan import DIMENSIONS, titan_embedder
+    from sidecar.bedrock import at
+
+    return at(settings, lambda config: titan_embedder(config, dimensions=_dimensions(size) if size else DIMENSIONS))
 
 
 def _minilm() -> Embedder:

@@ -71,6 +71,8 @@ class Settings:
     compile_job_ceiling_cents: int = 500
     compile_day_ceiling_cents: int = 5000
     bedrock_model_id: str = DEFAULT_MODEL_ID
+    bedrock_region: str = ""
+    bedrock_endpoint_url: str = ""
     wiki_aggregation_pass_enabled: bool = True
     wiki_deterministic_linking_enabled: bool = True
 
@@ -93,7 +95,7 @@ def read(environ: Mapping[str, str]) -> Settings:
     return Settings(**values)
 
 
-# Names that operators know from elsewhere; the last three fields may be set by these too.
+# Names that operators know from elsewhere; three fields may be set by these too.
 _UNPREFIXED = {
     "BEDROCK_MODEL_ID": "bedrock_model_id",
     "WIKI_AGGREGATION_PASS_ENABLED": "wiki_aggregation_pass_enabled",

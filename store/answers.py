@@ -29,6 +29,11 @@ async def put(
     await _sql.put_seen(connection, **_key(scope), answer_key=key, memory_ids=sorted(set(memory_ids)))
 
 
+async def note_seen(connection: Connection, scope: Scope, key: bytes, memory_ids: Collection[str]) -> None:
+    """Record that the answer was used for these memories too; nothing where none is kept any more."""
+    await _sql.note_seen(connection, **_key(scope), answer_key=key, memory_ids=sorted(memory_ids))
+
+
 async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
     """Delete every answer that saw one of the memories; return how many."""
     return int(await _sql.forget_answers(connection, **_key(scope), memory_ids=list(memory_ids)))

@@ -14,6 +14,15 @@ INSERT INTO model_answer_memories (tenant_id, owner_id, answer_key, memory_id)
 SELECT :tenant_id, :owner_id, :answer_key, r.memory_id FROM unnest(:memory_ids::text[]) AS r (memory_id)
 ON CONFLICT (tenant_id, owner_id, answer_key, memory_id) DO NOTHING;
 
+-- name: note_seen!
+-- Records which memories a kept answer saw as well; the answer's row is held meanwhile.
+INSERT INTO model_answer_memories (tenant_id, owner_id, answer_key, memory_id)
+SELECT a.tenant_id, a.owner_id, a.answer_key, r.memory_id
+FROM model_answers a CROSS JOIN unnest(:memory_ids::text[]) AS r (memory_id)
+WHERE a.tenant_id = :tenant_id AND a.owner_id = :owner_id AND a.answer_key = :answer_key
+FOR KEY SHARE OF a
+ON CONFLICT (tenant_id, owner_id, answer_key, memory_id) DO NOTHING;
+
 -- name: forget_answers!
 -- Deletes every answer that saw one of the memories.
 DELETE FROM model_answers a WHERE a.tenant_id = :tenant_id AND a.owner_id = :owner_id AND EXISTS (

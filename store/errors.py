@@ -231,6 +231,9 @@ def from_driver(error: Exception) -> StoreError:
             return DatabaseUnavailable("the connection is closed")
         case asyncpg.OutdatedSchemaCacheError():
             return TransactionConflict("the schema changed")
+        case asyncpg.InternalClientError() if "cannot switch to state" in str(error):
+            # What the driver says of a query that meets the news of the server's goodbye.
+            return DatabaseUnavailable("the connection is closed")
         case _:
             return UnexpectedDatabaseError(f"{type(error).__name__}: {error}")
 

@@ -85,6 +85,11 @@ async def drop(connection: Connection, scope: Scope, memory_ids: Sequence[str]) 
         await _sql.drop_from_ledger(connection, **_key(scope), memory_ids=list(memory_ids))
 
 
+async def reopen(connection: Connection, scope: Scope) -> int:
+    """Have every memory read as a new one, and return how many; edited and forgotten ones stay known as such."""
+    return int(await _sql.reopen_ledger(connection, **_key(scope)))
+
+
 async def clear(connection: Connection, scope: Scope) -> int:
     """Remove every row of the scope."""
     return int(await _sql.clear_ledger(connection, **_key(scope)))

@@ -36,6 +36,11 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'gone' ORDER
 -- Removes the rows of some memories.
 DELETE FROM memory_ledger WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
 
+-- name: reopen_ledger!
+-- Makes every memory new to the compile. What was read last stays known: by it an edit, and what was forgotten, are told.
+UPDATE memory_ledger SET content_hash = ''
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND content_hash <> '';
+
 -- name: clear_ledger!
 -- Removes every row of a scope.
 DELETE FROM memory_ledger WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

@@ -47,6 +47,7 @@ _sql = queries.load(__file__)
 MINIMUM_VERSION = 150000
 _RECOVERY_DEADLINE_S = 2.0
 _CLOSE_DEADLINE_S = 5.0
+_IDLE_S = 3600.0  # a new connection costs a turn as much again: its plans are made anew
 _JSONB_VERSION = b"\x01"  # the first byte of a jsonb value on the wire
 
 
@@ -298,6 +299,7 @@ async def _open_pool(dsn: str, config: PoolsConfig, size: int) -> asyncpg.Pool[a
             timeout=config.connect_deadline_s,
             command_timeout=config.query_deadline_s,
             statement_cache_size=config.statement_cache_size,
+            max_inactive_connection_lifetime=_IDLE_S,
             server_settings={"application_name": "context-sidecar"},
         )
 

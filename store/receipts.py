@@ -94,6 +94,13 @@ async def forget_texts(connection: Connection, tenant_id: UUID, hashes: Sequence
     await _sql.forget_texts(connection, tenant_id=tenant_id, text_hashes=list(hashes))
 
 
+async def forget_texts_resting_on(connection: Connection, scope: Scope, memory_id: str) -> None:
+    """Delete, before their day, the texts of whatever was offered as resting on a memory: its own and those of pages."""
+    await _sql.forget_texts_resting_on(
+        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, memory_id=memory_id
+    )
+
+
 async def get(connection: Connection, scope: Scope, receipt_id: UUID) -> StoredReceipt | None:
     """Return one receipt of the scope with its usage, or None."""
     row = await _sql.get_receipt(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_id=receipt_id)

@@ -89,3 +89,12 @@ DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND kept_until < :now;
 -- name: forget_texts!
 -- Deletes texts before their day, because what they say was forgotten.
 DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND text_hash = ANY(:text_hashes::bytea[]);
+
+-- name: forget_texts_resting_on!
+-- Deletes the texts of whatever an owner's receipts were offered as resting on a memory: the memory, and pages that cite it.
+DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND text_hash = ANY(ARRAY(
+    SELECT decode(kept.text_hash, 'hex')
+    FROM receipts AS r, jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item,
+        unnest(ARRAY[item->>'text', item->>'lead']) AS kept (text_hash)
+    WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id
+        AND item->'provenance' @> jsonb_build_array(jsonb_build_array('memory', :memory_id::text))));

@@ -113,7 +113,8 @@ SELECT (SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_i
     (SELECT count(*) FROM wiki_unresolved_mentions WHERE tenant_id = :tenant_id AND owner_id = :owner_id) AS mentions,
     (SELECT count(*) FROM wiki_compile_jobs
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending') AS jobs,
-    (SELECT count(*) FROM memory_ledger WHERE tenant_id = :tenant_id AND owner_id = :owner_id) AS memories;
+    (SELECT count(*) FROM memory_ledger
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND content_hash <> '') AS memories;
 
 -- name: archive_all_pages!
 -- Archives every page of an owner.

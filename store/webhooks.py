@@ -54,6 +54,18 @@ async def subscribe(connection: Connection, subscription: Subscription) -> None:
     )
 
 
+async def ensure(connection: Connection, wanted: Subscription) -> Subscription:
+    """Return the owner's subscription at the backend; the wanted one is written where there is none.
+
+    Of calls at the same time one writes, so that removing what is found leaves no other secret behind.
+    """
+    await _sql.lock_tenant(connection, tenant_id=wanted.scope.tenant_id)
+    known = await of_backend(connection, wanted.scope, wanted.backend)
+    if known is None:
+        await subscribe(connection, wanted)
+    return known or wanted
+
+
 async def unsubscribe(connection: Connection, scope: Scope, subscription_id: UUID) -> bool:
     """Remove a subscription with what it has seen, and return whether it was there."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "subscription_id": subscription_id}

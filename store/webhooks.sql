@@ -7,6 +7,10 @@ SELECT tenant_id, owner_id FROM scope_of_webhook(:subscription_id);
 SELECT backend, secret, created_at FROM webhook_subscriptions
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND subscription_id = :subscription_id;
 
+-- name: lock_tenant^
+-- Lets one transaction at a time look for a subscription and write one; what only refers to the tenant is not held up.
+SELECT tenant_id FROM tenants WHERE tenant_id = :tenant_id FOR NO KEY UPDATE;
+
 -- name: insert_subscription!
 -- Writes a subscription.
 INSERT INTO webhook_subscriptions (tenant_id, owner_id, subscription_id, backend, secret, created_at)

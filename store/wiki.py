@@ -83,10 +83,10 @@ class ChildRow:
 
 @dataclass(frozen=True, slots=True)
 class PageChanges:
-    """What is written and removed of pages. `sections_removed`, `cited_anew` and `claimed_anew` are section ids, or subjects.
+    """What is written and removed of pages. `sections_removed`, `cited_anew` and `claimed_anew` are section ids.
 
-    The sources of every subject in `subjects` (page, subject, reference) are replaced by those in `sources`; the children of
-    every section in `claimed_anew` by those in `children`.
+    `sources` are those that are new or have another hash; the children of every section in `claimed_anew` are replaced by
+    those in `children`.
     """
 
     pages: tuple[PageRow, ...] = ()
@@ -94,7 +94,7 @@ class PageChanges:
     sections_removed: tuple[UUID, ...] = ()
     aliases: tuple[AliasRow, ...] = ()
     aliases_removed: tuple[tuple[UUID, str], ...] = ()
-    subjects: tuple[tuple[UUID, str, str], ...] = ()
+    sources_removed: tuple[SourceRow, ...] = ()
     sources: tuple[SourceRow, ...] = ()
     claimed_anew: tuple[UUID, ...] = ()
     children: tuple[ChildRow, ...] = ()
@@ -103,7 +103,8 @@ class PageChanges:
     @property
     def is_empty(self) -> bool:
         """Return whether nothing changes."""
-        return not (self.pages or self.sections or self.sections_removed or self.aliases_removed or self.subjects)
+        removed = self.sections_removed or self.aliases_removed or self.sources_removed
+        return not (self.pages or self.sections or self.sources or removed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,31 +286,29 @@ async def _write_aliases(connection: Connection, scope: Scope, changes: PageChan
 
 
 async def _write_sources(connection: Connection, scope: Scope, changes: PageChanges, now: datetime) -> None:
-    if changes.subjects:
-        page_ids, subjects, refs = (list(column) for column in zip(*changes.subjects, strict=True))
-        kept = {
-            "kept_page_ids": [one.page_id for one in changes.sources],
-            "kept_subjects": [one.subject for one in changes.sources],
-            "kept_refs": [one.subject_ref for one in changes.sources],
-            "kept_memory_ids": [one.memory_id for one in changes.sources],
-        }
-        await _sql.remove_sources(
-            connection, tenant_id=scope.tenant_id, page_ids=page_ids, subjects=subjects, refs=refs, **kept
-        )
+    if changes.sources_removed:
+        await _sql.remove_sources(connection, tenant_id=scope.tenant_id, **_cited(changes.sources_removed))
     if changes.sources:
         await _sql.write_sources(
             connection,
             **_key(scope),
-            page_ids=[one.page_id for one in changes.sources],
-            subjects=[one.subject for one in changes.sources],
-            refs=[one.subject_ref for one in changes.sources],
+            **_cited(changes.sources),
             section_ids=[one.section_id for one in changes.sources],
-            memory_ids=[one.memory_id for one in changes.sources],
             text_hashes=[one.text_hash for one in changes.sources],
             now=now,
         )
     if changes.cited_anew:
         await _sql.date_sections(connection, **_key(scope), section_ids=list(changes.cited_anew))
+
+
+def _cited(rows: Sequence[SourceRow]) -> dict[str, list[Any]]:
+    """Return what cites what, column by column."""
+    return {
+        "page_ids": [one.page_id for one in rows],
+        "subjects": [one.subject for one in rows],
+        "refs": [one.subject_ref for one in rows],
+        "memory_ids": [one.memory_id for one in rows],
+    }
 
 
 async def _write_children(connection: Connection, scope: Scope, changes: PageChanges) -> None:

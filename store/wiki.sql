@@ -43,13 +43,11 @@ FROM unnest(:page_ids::uuid[], :keys::text[], :displays::text[], :origins::text[
 ON CONFLICT (tenant_id, page_id, alias) DO UPDATE SET display = excluded.display, source = excluded.source;
 
 -- name: remove_sources!
--- Removes what given subjects cite, but what they cite still.
-DELETE FROM wiki_section_sources w USING unnest(:page_ids::uuid[], :subjects::text[], :refs::text[]) AS r (page_id, subject, ref)
+-- Removes memories that subjects cite no more.
+DELETE FROM wiki_section_sources w
+USING unnest(:page_ids::uuid[], :subjects::text[], :refs::text[], :memory_ids::text[]) AS r (page_id, subject, ref, memory_id)
 WHERE w.tenant_id = :tenant_id AND w.page_id = r.page_id AND w.subject = r.subject AND w.subject_ref = r.ref
-    AND w.source_kind = 'memory' AND (w.page_id, w.subject, w.subject_ref, w.source_ref) NOT IN (
-        SELECT k.page_id, k.subject, k.ref, k.memory_id
-        FROM unnest(:kept_page_ids::uuid[], :kept_subjects::text[], :kept_refs::text[], :kept_memory_ids::text[])
-            AS k (page_id, subject, ref, memory_id));
+    AND w.source_kind = 'memory' AND w.source_ref = r.memory_id;
 
 -- name: write_sources!
 -- Writes which memories subjects cite.

@@ -258,11 +258,15 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """The memories written: their ids in the order sent, how many were new, how many had another text before."""
+    """The memories written: their ids in the order sent, how many were new, how many had another text before.
+
+    `compile_outcome` says what became of the wish to compile them: enqueued, deduped, skipped_flag_off or failed.
+    """
 
     memory_ids: tuple[str, ...]
     created_count: int
     updated_count: int
+    compile_outcome: str = ""
 
 
 @dataclass(frozen=True, slots=True)

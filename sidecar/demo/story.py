@@ -81,7 +81,7 @@ async def _sidecar(settings: Settings) -> AsyncIterator[tuple[app.App, Settings]
         jwks_url="",
     )
     try:
-        async with app.running(private) as running:
+        async with app.running(private, is_warmed=True) as running:
             yield running, private
     finally:
         shutil.rmtree(directory, ignore_errors=True)

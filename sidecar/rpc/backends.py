@@ -136,10 +136,8 @@ class BackendService:
         now = self._parts.now()
         async with scoped(self._parts.pools.background, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
-            known = await webhooks.of_backend(connection, scope, request.backend)
-            if known is None:
-                known = webhooks.Subscription(uuid4(), scope, request.backend, secrets.token_bytes(32), now)
-                await webhooks.subscribe(connection, known)
+            new = webhooks.Subscription(uuid4(), scope, request.backend, secrets.token_bytes(32), now)
+            known = await webhooks.ensure(connection, new)
         return pb.CreateWebhookResponse(
             webhook_id=str(known.subscription_id),
             path=f"{WEBHOOK_PATH}/{known.subscription_id}",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from sidecar import spending
@@ -30,7 +30,7 @@ MAX_MS = 1e9
 _KEYS = {number: name.removeprefix("SPENDING_KEY_").lower() for name, number in pb.SpendingKey.items() if number}
 _COVERS = {number: name.removeprefix("BUDGET_COVER_").lower() for name, number in pb.BudgetCover.items() if number}
 _PERIODS = {number: name.removeprefix("BUDGET_PERIOD_").lower() for name, number in pb.BudgetPeriod.items() if number}
-_WEEK = timedelta(days=7)
+_FIRST, _WEEK = datetime.min.replace(tzinfo=UTC), timedelta(days=7)
 
 
 class CostService:
@@ -115,7 +115,7 @@ class CostService:
     def _span(self, request: pb.ListSpendingRequest) -> tuple[datetime, datetime]:
         until = read_time("until_time", request.until_time) if request.HasField("until_time") else self._now()
         if not request.HasField("since_time"):
-            return until - _WEEK, until
+            return max(until, _FIRST + _WEEK) - _WEEK, until
         since = read_time("since_time", request.since_time)
         if since >= until:
             raise InvalidArgument("since_time", "is not before until_time", "send an earlier instant")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence, Sized
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -24,6 +24,8 @@ from store.scope import MAX_EXTERNAL_ID_CHARS
 MAX_NAME_CHARS = 100
 MAX_ITEM_IDS, MAX_ITEM_ID_CHARS = 10_000, 1_000
 
+_FIRST = datetime.min.replace(tzinfo=UTC) + timedelta.resolution
+_LAST = datetime.max.replace(tzinfo=UTC) - timedelta.resolution
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -88,11 +90,15 @@ def check_count(field: str, values: Sized, *, most: int, least: int = 0) -> None
 
 
 def read_time(field: str, stamp: Timestamp) -> datetime:
-    """Return the instant in UTC, to the microsecond; years 1 to 9999."""
+    """Return the instant in UTC, to the microsecond; years 1 to 9999.
+
+    The very first and last microsecond, which databases take for no time at all, become the ones beside them.
+    """
     try:
-        return stamp.ToDatetime(tzinfo=UTC)
+        moment = stamp.ToDatetime(tzinfo=UTC)
     except (ValueError, OverflowError) as error:
         raise InvalidArgument(field, "is not an instant", "send a time of the years 1 to 9999") from error
+    return min(max(moment, _FIRST), _LAST)
 
 
 def write_time(moment: datetime) -> Timestamp:

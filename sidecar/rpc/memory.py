@@ -25,6 +25,7 @@ from sidecar.rpc.identity import resolve_scope
 from sidecar.rpc.paging import Listing
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from sidecar.v1 import memory_pb2 as pb
+from sidecar.v1.context_pb2 import NotifyOutcome
 from store import jobs, memories, receipts, tenants
 from store.errors import StoreError
 from store.jobs import Enqueued, Trigger
@@ -69,12 +70,13 @@ class MemoryService:
         async with scoped(self._pools.background, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
             retained = await memories.retain(connection, scope, given, now=now)
-        if retained.created_count or retained.updated_count:
-            await self._wish_compile(scope, now)
+        is_changed = retained.created_count or retained.updated_count
+        outcome = await self._wish_compile(scope, now) if is_changed else NotifyOutcome.NOTIFY_OUTCOME_UNSPECIFIED
         return pb.RetainResponse(
             memory_ids=retained.memory_ids,
             created_count=retained.created_count,
             updated_count=retained.updated_count,
+            compile_outcome=outcome,
         )
 
     async def list_memories(self, request: pb.ListMemoriesRequest, call: Call) -> pb.ListMemoriesResponse:
@@ -105,14 +107,15 @@ class MemoryService:
             memory = await memories.get(connection, scope, memory_id)
             if memory is not None:
                 await receipts.forget_texts(connection, scope.tenant_id, _kept_forms(memory.text))
+                await receipts.forget_texts_resting_on(connection, scope, memory_id)
                 await memories.forget(connection, scope, memory_id)
                 await forgetting.forget(connection, scope, [memory_id], now=self._now())
         if memory is not None:
             await self._wish_compile(scope, self._now())
         return pb.DeleteMemoryResponse()
 
-    async def _wish_compile(self, scope: Scope, now: datetime) -> None:
-        """Queue a compile of what changed; the write stands, whatever becomes of the wish."""
+    async def _wish_compile(self, scope: Scope, now: datetime) -> NotifyOutcome.ValueType:
+        """Queue a compile of what changed, and say what came of it; the write stands, whatever that is."""
         try:
             async with scoped(self._pools.background, scope) as connection:
                 ticket = await jobs.enqueue(connection, scope, trigger=Trigger.MEMORY_RETAIN, now=now)
@@ -121,6 +124,7 @@ class MemoryService:
             outcome = Enqueued.FAILED
             log.warning("compile_not_queued", extra={"error": type(error).__name__})
         log.debug("compile_wished", extra={"outcome": outcome.value})
+        return NotifyOutcome.Value(f"NOTIFY_OUTCOME_{outcome}")
 
 
 def _kept_forms(text: str) -> list[bytes]:

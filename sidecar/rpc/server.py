@@ -80,7 +80,7 @@ class Server:
         """Say NOT_SERVING, turn new calls away, let those under way end within the grace, cancel the rest.
 
         Who watches the server's health does so until the end: once our own calls have ended, that is not waited for,
-        and neither is a watcher that does not read.
+        and neither is a watcher that does not read. Stopping twice does no harm.
         """
         self._gate.door.close()
         with suppress(TimeoutError):

@@ -37,6 +37,8 @@ class _NotifyOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_NotifyO
     """A compile was already waiting."""
     NOTIFY_OUTCOME_SKIPPED_FLAG_OFF: _NotifyOutcome.ValueType  # 3
     """The tenant has compiling switched off."""
+    NOTIFY_OUTCOME_FAILED: _NotifyOutcome.ValueType  # 4
+    """No compile could be queued now; the memories stand, and the next notice or the nightly look finds them."""
 
 class NotifyOutcome(_NotifyOutcome, metaclass=_NotifyOutcomeEnumTypeWrapper):
     """What became of a notice that memories were written."""
@@ -49,6 +51,8 @@ NOTIFY_OUTCOME_DEDUPED: NotifyOutcome.ValueType  # 2
 """A compile was already waiting."""
 NOTIFY_OUTCOME_SKIPPED_FLAG_OFF: NotifyOutcome.ValueType  # 3
 """The tenant has compiling switched off."""
+NOTIFY_OUTCOME_FAILED: NotifyOutcome.ValueType  # 4
+"""No compile could be queued now; the memories stand, and the next notice or the nightly look finds them."""
 Global___NotifyOutcome: _TypeAlias = NotifyOutcome  # noqa: Y015
 
 @_typing.final

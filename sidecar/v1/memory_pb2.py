@@ -24,9 +24,10 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import struct_pb2 as google_dot_protobuf_dot_struct__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from sidecar.v1 import context_pb2 as sidecar_dot_v1_dot_context__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17sidecar/v1/memory.proto\x12\nsidecar.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb1\x01\n\tNewMemory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x31\n\roccurred_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12)\n\x08metadata\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x10\n\x08turn_ids\x18\x06 \x03(\t\"\x90\x02\n\x06Memory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x31\n\roccurred_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12)\n\x08metadata\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x10\n\x08turn_ids\x18\x06 \x03(\t\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"]\n\rRetainRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\'\n\x08memories\x18\x03 \x03(\x0b\x32\x15.sidecar.v1.NewMemory\"R\n\x0eRetainResponse\x12\x12\n\nmemory_ids\x18\x01 \x03(\t\x12\x15\n\rcreated_count\x18\x02 \x01(\x05\x12\x15\n\rupdated_count\x18\x03 \x01(\x05\"a\n\x13ListMemoriesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"U\n\x14ListMemoriesResponse\x12$\n\x08memories\x18\x01 \x03(\x0b\x32\x12.sidecar.v1.Memory\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"J\n\x10GetMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"7\n\x11GetMemoryResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"M\n\x13\x44\x65leteMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"\x16\n\x14\x44\x65leteMemoryResponse2\xd4\x02\n\rMemoryService\x12\x44\n\x06Retain\x12\x19.sidecar.v1.RetainRequest\x1a\x1a.sidecar.v1.RetainResponse\"\x03\x90\x02\x02\x12V\n\x0cListMemories\x12\x1f.sidecar.v1.ListMemoriesRequest\x1a .sidecar.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12M\n\tGetMemory\x12\x1c.sidecar.v1.GetMemoryRequest\x1a\x1d.sidecar.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12V\n\x0c\x44\x65leteMemory\x12\x1f.sidecar.v1.DeleteMemoryRequest\x1a .sidecar.v1.DeleteMemoryResponse\"\x03\x90\x02\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17sidecar/v1/memory.proto\x12\nsidecar.v1\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18sidecar/v1/context.proto\"\xb1\x01\n\tNewMemory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x31\n\roccurred_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12)\n\x08metadata\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x10\n\x08turn_ids\x18\x06 \x03(\t\"\x90\x02\n\x06Memory\x12\x11\n\tmemory_id\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12\x31\n\roccurred_time\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x13\n\x0b\x64ocument_id\x18\x04 \x01(\t\x12)\n\x08metadata\x18\x05 \x01(\x0b\x32\x17.google.protobuf.Struct\x12\x10\n\x08turn_ids\x18\x06 \x03(\t\x12/\n\x0b\x63reate_time\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bupdate_time\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"]\n\rRetainRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\'\n\x08memories\x18\x03 \x03(\x0b\x32\x15.sidecar.v1.NewMemory\"\x86\x01\n\x0eRetainResponse\x12\x12\n\nmemory_ids\x18\x01 \x03(\t\x12\x15\n\rcreated_count\x18\x02 \x01(\x05\x12\x15\n\rupdated_count\x18\x03 \x01(\x05\x12\x32\n\x0f\x63ompile_outcome\x18\x04 \x01(\x0e\x32\x19.sidecar.v1.NotifyOutcome\"a\n\x13ListMemoriesRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tpage_size\x18\x03 \x01(\x05\x12\x12\n\npage_token\x18\x04 \x01(\t\"U\n\x14ListMemoriesResponse\x12$\n\x08memories\x18\x01 \x03(\x0b\x32\x12.sidecar.v1.Memory\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"J\n\x10GetMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"7\n\x11GetMemoryResponse\x12\"\n\x06memory\x18\x01 \x01(\x0b\x32\x12.sidecar.v1.Memory\"M\n\x13\x44\x65leteMemoryRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tmemory_id\x18\x03 \x01(\t\"\x16\n\x14\x44\x65leteMemoryResponse2\xd4\x02\n\rMemoryService\x12\x44\n\x06Retain\x12\x19.sidecar.v1.RetainRequest\x1a\x1a.sidecar.v1.RetainResponse\"\x03\x90\x02\x02\x12V\n\x0cListMemories\x12\x1f.sidecar.v1.ListMemoriesRequest\x1a .sidecar.v1.ListMemoriesResponse\"\x03\x90\x02\x01\x12M\n\tGetMemory\x12\x1c.sidecar.v1.GetMemoryRequest\x1a\x1d.sidecar.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12V\n\x0c\x44\x65leteMemory\x12\x1f.sidecar.v1.DeleteMemoryRequest\x1a .sidecar.v1.DeleteMemoryResponse\"\x03\x90\x02\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,26 +42,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_MEMORYSERVICE'].methods_by_name['GetMemory']._serialized_options = b'\220\002\001'
   _globals['_MEMORYSERVICE'].methods_by_name['DeleteMemory']._loaded_options = None
   _globals['_MEMORYSERVICE'].methods_by_name['DeleteMemory']._serialized_options = b'\220\002\002'
-  _globals['_NEWMEMORY']._serialized_start=103
-  _globals['_NEWMEMORY']._serialized_end=280
-  _globals['_MEMORY']._serialized_start=283
-  _globals['_MEMORY']._serialized_end=555
-  _globals['_RETAINREQUEST']._serialized_start=557
-  _globals['_RETAINREQUEST']._serialized_end=650
-  _globals['_RETAINRESPONSE']._serialized_start=652
-  _globals['_RETAINRESPONSE']._serialized_end=734
-  _globals['_LISTMEMORIESREQUEST']._serialized_start=736
-  _globals['_LISTMEMORIESREQUEST']._serialized_end=833
-  _globals['_LISTMEMORIESRESPONSE']._serialized_start=835
-  _globals['_LISTMEMORIESRESPONSE']._serialized_end=920
-  _globals['_GETMEMORYREQUEST']._serialized_start=922
-  _globals['_GETMEMORYREQUEST']._serialized_end=996
-  _globals['_GETMEMORYRESPONSE']._serialized_start=998
-  _globals['_GETMEMORYRESPONSE']._serialized_end=1053
-  _globals['_DELETEMEMORYREQUEST']._serialized_start=1055
-  _globals['_DELETEMEMORYREQUEST']._serialized_end=1132
-  _globals['_DELETEMEMORYRESPONSE']._serialized_start=1134
-  _globals['_DELETEMEMORYRESPONSE']._serialized_end=1156
-  _globals['_MEMORYSERVICE']._serialized_start=1159
-  _globals['_MEMORYSERVICE']._serialized_end=1499
+  _globals['_NEWMEMORY']._serialized_start=129
+  _globals['_NEWMEMORY']._serialized_end=306
+  _globals['_MEMORY']._serialized_start=309
+  _globals['_MEMORY']._serialized_end=581
+  _globals['_RETAINREQUEST']._serialized_start=583
+  _globals['_RETAINREQUEST']._serialized_end=676
+  _globals['_RETAINRESPONSE']._serialized_start=679
+  _globals['_RETAINRESPONSE']._serialized_end=813
+  _globals['_LISTMEMORIESREQUEST']._serialized_start=815
+  _globals['_LISTMEMORIESREQUEST']._serialized_end=912
+  _globals['_LISTMEMORIESRESPONSE']._serialized_start=914
+  _globals['_LISTMEMORIESRESPONSE']._serialized_end=999
+  _globals['_GETMEMORYREQUEST']._serialized_start=1001
+  _globals['_GETMEMORYREQUEST']._serialized_end=1075
+  _globals['_GETMEMORYRESPONSE']._serialized_start=1077
+  _globals['_GETMEMORYRESPONSE']._serialized_end=1132
+  _globals['_DELETEMEMORYREQUEST']._serialized_start=1134
+  _globals['_DELETEMEMORYREQUEST']._serialized_end=1211
+  _globals['_DELETEMEMORYRESPONSE']._serialized_start=1213
+  _globals['_DELETEMEMORYRESPONSE']._serialized_end=1235
+  _globals['_MEMORYSERVICE']._serialized_start=1238
+  _globals['_MEMORYSERVICE']._serialized_end=1578
 # @@protoc_insertion_point(module_scope)

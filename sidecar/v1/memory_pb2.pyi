@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from sidecar.v1 import context_pb2 as _context_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -169,10 +170,13 @@ class RetainResponse(_message.Message):
     MEMORY_IDS_FIELD_NUMBER: _builtins.int
     CREATED_COUNT_FIELD_NUMBER: _builtins.int
     UPDATED_COUNT_FIELD_NUMBER: _builtins.int
+    COMPILE_OUTCOME_FIELD_NUMBER: _builtins.int
     created_count: _builtins.int
     """How many were new."""
     updated_count: _builtins.int
     """How many had another text before."""
+    compile_outcome: _context_pb2.NotifyOutcome.ValueType
+    """What became of the wish to compile them; not said when nothing changed."""
     @_builtins.property
     def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Their ids, in the order of the request."""
@@ -183,10 +187,11 @@ class RetainResponse(_message.Message):
         memory_ids: _abc.Iterable[_builtins.str] | None = ...,
         created_count: _builtins.int = ...,
         updated_count: _builtins.int = ...,
+        compile_outcome: _context_pb2.NotifyOutcome.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_count", b"created_count", "memory_ids", b"memory_ids", "updated_count", b"updated_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["compile_outcome", b"compile_outcome", "created_count", b"created_count", "memory_ids", b"memory_ids", "updated_count", b"updated_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -170,6 +170,18 @@ async def test_a_question_is_tried_on_the_chosen_sources(desk: Site) -> None:
     assert "knowledge (off in the profile)" in answer.text
 
 
+async def test_what_cannot_be_used_is_named_on_the_page(desk: Site) -> None:
+    receipt_id = await asked(desk)
+    async with browser(desk, admin=True) as client:
+        form = {"word": await word_of(client, "/sources"), "message": QUESTION, "memory": "1", "model": "no such model"}
+        unknown = await client.post("/sources/try", data=form)
+        assert (unknown.status_code, "model_id names no model" in unknown.text) == (400, True)
+        assert (await client.get(f"/turns/{receipt_id}?budget={'9' * 5000}")).status_code == 200
+        for owner in ("", "x" * 300, "a\0b"):
+            refused = await client.post("/owner", data={"word": form["word"], "owner": owner})
+            assert (refused.status_code, "owner: is not a usable id" in refused.text) == (400, True)
+
+
 async def test_budgets_are_set_and_removed_by_admins(desk: Site) -> None:
     budget = {"name": "march", "covers": "tenant", "period": "month", "limit_usd": "12.5"}
     async with browser(desk, admin=True) as admin:

@@ -7,6 +7,7 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.spending import BudgetWatch
 from sidecar.v1 import context_pb2, cost_pb2
@@ -103,6 +104,12 @@ def budget(**fields: Any) -> cost_pb2.PutBudgetRequest:
         "period": cost_pb2.BUDGET_PERIOD_DAY,
     }
     return cost_pb2.PutBudgetRequest(budget=cost_pb2.CostBudget(**given | {"limit_usd": 1.0} | fields))
+
+
+async def test_a_week_that_would_begin_before_all_time_holds_nothing(site: Site) -> None:
+    first = Timestamp()
+    first.FromJsonString("0001-01-01T00:00:00Z")
+    assert await spending(site.caller(), until_time=first) == {}
 
 
 async def test_a_budget_that_is_crossed_is_told_once_for_each_share(site: Site) -> None:

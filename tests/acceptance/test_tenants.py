@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import grpc
@@ -17,12 +19,23 @@ from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from sidecar.v1 import admin_pb2, context_pb2, items_pb2, knowledge_pb2, memory_pb2, profile_pb2
+import sidecar.v1
+from sidecar.v1 import (
+    admin_pb2,
+    backends_pb2,
+    context_pb2,
+    cost_pb2,
+    items_pb2,
+    knowledge_pb2,
+    memory_pb2,
+    profile_pb2,
+)
 from store.scope import owner_uuid, tenant_uuid
+from tests.acceptance import test_wiki_tenants
 from tests.acceptance.conftest import Caller, Site
 
 CANARY = "Zwitscherklang"
-FILES = (context_pb2, memory_pb2, knowledge_pb2, profile_pb2, admin_pb2)
+FILES = (context_pb2, memory_pb2, knowledge_pb2, profile_pb2, admin_pb2, cost_pb2, backends_pb2)
 METHODS = tuple(
     method for file in FILES for service in file.DESCRIPTOR.services_by_name.values() for method in service.methods
 )
@@ -52,6 +65,7 @@ async def victims_ids(site: Site) -> dict[str, str]:
     )
     answer = (await agent.AssembleContext(ask)).assembly
     assert CANARY in str(answer), "the victim itself sees its things"
+    await admin.PutBudget(cost_pb2.PutBudgetRequest(budget=_budget(1.0, CANARY)))
     return {
         "thread_id": "trip",
         "memory_id": "memory-1",
@@ -70,6 +84,11 @@ async def victims_ids(site: Site) -> dict[str, str]:
     }
 
 
+def _budget(limit_usd: float, agent_id: str) -> cost_pb2.CostBudget:
+    covers, period = cost_pb2.BUDGET_COVER_AGENT, cost_pb2.BUDGET_PERIOD_DAY
+    return cost_pb2.CostBudget(name="handbook", covers=covers, ref=agent_id, period=period, limit_usd=limit_usd)
+
+
 def _filled(method: MethodDescriptor, ids: dict[str, str], scope: dict[str, str]) -> Message:
     """Return the method's request with the ids in the fields of their names and plausible values elsewhere."""
     request = GetMessageClass(method.input_type)()
@@ -78,6 +97,12 @@ def _filled(method: MethodDescriptor, ids: dict[str, str], scope: dict[str, str]
             setattr(request, field.name, scope.get(field.name, ids.get(field.name, "")))
         elif field.type == FieldDescriptor.TYPE_ENUM and not field.is_repeated:
             setattr(request, field.name, 1)
+    _say_something(request)
+    return request
+
+
+def _say_something(request: Message) -> None:
+    """Give a request that writes or asks something the words for it."""
     match request:
         case context_pb2.AssembleContextRequest():
             request.message, request.model_id = f"What is {CANARY[:4]}?", "gpt-4o"
@@ -91,9 +116,8 @@ def _filled(method: MethodDescriptor, ids: dict[str, str], scope: dict[str, str]
             request.profile.sources.add(source=items_pb2.SOURCE_MEMORY, enabled=False)
         case profile_pb2.RollbackProfileRequest():
             request.version = 1
-        case _:
-            pass
-    return request
+        case cost_pb2.PutBudgetRequest():
+            request.budget.CopyFrom(_budget(9.0, "overwritten by a stranger"))
 
 
 def _scopes() -> Iterator[dict[str, str]]:
@@ -149,6 +173,10 @@ async def _check_untouched(site: Site, ids: dict[str, str]) -> None:
     assert not receipt.receipt.HasField("usage")
     profile = await admin.GetProfile(profile_pb2.GetProfileRequest(agent_id="assistant"))
     assert all(knobs.enabled for knobs in profile.profile.sources)
+    budgets = await admin.ListBudgets(cost_pb2.ListBudgetsRequest())
+    assert [(budget.ref, budget.limit_usd) for budget in budgets.budgets] == [(CANARY, 1.0)]
+    spent = await agent.ListTurnCosts(cost_pb2.ListTurnCostsRequest())
+    assert [turn.receipt_id for turn in spent.turns] == [ids["receipt_id"]]
 
 
 async def test_a_call_without_a_token_is_refused_everywhere(site: Site) -> None:
@@ -156,3 +184,15 @@ async def test_a_call_without_a_token_is_refused_everywhere(site: Site) -> None:
     for method in METHODS:
         code, _ = await _outcome(nobody, method, GetMessageClass(method.input_type)())
         assert code is grpc.StatusCode.UNAUTHENTICATED, method.full_name
+
+
+def test_every_service_of_the_contract_is_tried_by_strangers() -> None:
+    modules = [import_module(f"sidecar.v1.{found.name}") for found in iter_modules(sidecar.v1.__path__)]
+    declared = {
+        method.full_name
+        for module in modules
+        if "DESCRIPTOR" in vars(module)
+        for service in module.DESCRIPTOR.services_by_name.values()
+        for method in service.methods
+    }
+    assert declared == {method.full_name for method in (*METHODS, *test_wiki_tenants.METHODS)}

@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from sidecar.v1 import compile_pb2 as pb
-from sidecar.v1 import wiki_pb2
+from sidecar.v1 import memory_pb2, wiki_pb2
 from store.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Site
@@ -67,6 +67,21 @@ async def test_memories_become_pages_that_say_where_they_have_it_from(site: Site
     assert hits[0].page.slug == "casa-lola"
     citing = await agent.PagesCitingMemory(wiki_pb2.PagesCitingMemoryRequest(memory_id="m3"))
     assert {one.page.slug for one in citing.citations} >= {"franklin-barbecue"}
+
+
+async def test_a_city_that_stands_in_texts_alone_is_a_topic_as_the_preview_says(site: Site) -> None:
+    agent, admin = WikiCaller(site, "acme", "mara"), WikiCaller(site, "acme", admin=True)
+    texts = ("On Monday Beatriz moved to Kyoto for work.", "We wrote to Beatriz in Kyoto about the flat.")
+    await agent.Retain(
+        memory_pb2.RetainRequest(
+            memories=[memory_pb2.NewMemory(memory_id=f"m{at}", text=text) for at, text in enumerate(texts)]
+        )
+    )
+    preview = (await admin.CompileNow(pb.CompileNowRequest(**MARA, validate_only=True))).preview
+    shown = {item.path for item in preview.items if item.kind == "create_page"}
+    await admin.CompileNow(pb.CompileNowRequest(**MARA))
+    await worked(site)
+    assert shown == (await pages_of(admin)).keys() == {"/wiki/topic/kyoto", "/wiki/entity/beatriz"}
 
 
 async def test_a_compile_that_is_off_is_a_failed_precondition(site: Site) -> None:

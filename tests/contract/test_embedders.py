@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -154,6 +155,20 @@ async def test_a_closed_embedder_says_so_to_those_who_wait_and_those_who_come(he
         await waiting
     with pytest.raises(EmbedderClosed):
         await held.embed(["late"])
+
+
+async def test_an_embedder_closed_behind_one_who_gave_up_leaves_no_error_behind(held: LocalEmbedder) -> None:
+    reported: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    leaving = asyncio.create_task(held.embed(["never"]))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    await asyncio.gather(leaving, return_exceptions=True)
+    held.close()
+    del leaving
+    await asyncio.sleep(0)
+    gc.collect()
+    assert reported == []
 
 
 def test_what_means_the_same_is_near(real: MiniLM) -> None:

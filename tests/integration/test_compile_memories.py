@@ -8,12 +8,13 @@ from datetime import timedelta
 
 import pytest
 
-from compiler import forgetting
+from compiler import forgetting, upkeep
 from compiler.errors import ListingUnsafe
 from compiler.plan.batch import LeafBatch
 from compiler.planner import ExtractivePlanner, Proposed
 from compiler.substrates import Listed, Listing, PostgresSubstrate
 from compiler.sweep import sweep
+from compiler.upkeep import ResetMode
 from models.errors import Throttled
 from store import answers, ledger, memories
 from store.jobs import JobStatus
@@ -56,6 +57,27 @@ async def again(pools: Pools, *, minutes: int = 6) -> None:
     clock = Clock(NOW + timedelta(minutes=minutes))
     await wish(pools, now=clock())
     await compiled(pools, engine_on(pools, clock=clock))
+
+
+@pytest.mark.parametrize("is_edited", [False, True], ids=["forgotten", "edited"])
+async def test_a_polite_reset_leaves_no_page_the_words_that_were_taken_back(
+    pools: Pools, database: str, is_edited: bool
+) -> None:
+    told = [NewMemory(f"We saw Quentin Marsh beside a kumquat tree, visit {at}.", f"q{at}", NOW) for at in range(3)]
+    words = "SELECT body_md AS words FROM wiki_page_sections UNION ALL SELECT summary FROM wiki_pages"
+    await write(pools, [*journal(6), *told])
+    await wish(pools)
+    await compiled(pools, engine_on(pools))
+    assert any("kumquat" in row["words"] for row in await fetch(database, words))
+    if is_edited:
+        await write(pools, [replace(one, text=f"Nothing of note was seen on day {one.memory_id}.") for one in told])
+    else:
+        await forget(pools, *(one.memory_id or "" for one in told))
+    async with scoped(pools.background, SCOPE) as connection:
+        await upkeep.reset(connection, SCOPE, mode=ResetMode.POLITE, now=NOW)
+    await again(pools)
+    assert PAGE in await wiki_of(pools)
+    assert not any("kumquat" in row["words"] for row in await fetch(database, words))
 
 
 async def test_an_unchanged_corpus_read_again_changes_nothing(pools: Pools, database: str) -> None:

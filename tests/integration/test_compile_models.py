@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from compiler.access import Access
+from compiler.access import Access, PooledAccess
 from compiler.compilation import Engine, Hand
 from compiler.model_planner import Meter, ModelPlanner
+from compiler.plan.contract import Draft, Memory, PageKey, PageType, Section
 from compiler.replay import replay
 from compiler.settings import CompileSettings, Costs
 from models.language import DEFAULT_MODEL_ID
@@ -188,6 +189,36 @@ async def test_uncited_sections_get_no_sources(
     assert await fetch(database, "SELECT 1 FROM wiki_section_sources") == []
 
 
+async def test_an_answer_of_no_use_is_paid_for_all_the_same(
+    pools: Pools, model: RemoteModel, site: ModelServer
+) -> None:
+    good = script()
+    site.by_request = lambda ask: Cut('{"newPages": [') if ask.schema_name == "aggregation_plan" else good(ask)
+    await write(pools, journal(20))
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model))
+    (job,) = await all_jobs(pools)
+    assert (job.metrics["aggregation_error"], job.metrics["aggregation_planner_calls"]) == ("OutputTruncated", 1)
+    assert job.metrics["cost_by_pass"]["aggregation"] > 0
+    async with scoped(pools.background, SCOPE, read_only=True) as connection:
+        assert await answers.spent(connection, SCOPE, now=NOW) == pytest.approx(job.metrics["cost_usd"])
+
+
+async def test_a_kept_answer_goes_with_every_memory_that_it_was_used_for(
+    pools: Pools, model: RemoteModel, site: ModelServer
+) -> None:
+    await write(pools, journal(1))
+    access, costs = PooledAccess(pools.background, SCOPE), Costs(call_deadline_s=60.0)
+    planner = ModelPlanner(model, DEFAULT_MODEL_ID, access, costs, Meter(costs), Clock())
+    draft = Draft(PageKey(PageType.ENTITY, "suerte"), "Suerte", Section("notes", "Notes", "Good masa."), "", ())
+    for memory_id in ("m1", "m2"):
+        memory = Memory(memory_id, "Suerte makes its own masa.", b"", NOW)
+        await planner.write_section(replace(draft, memories=(memory,)))
+    assert len(site.asks) == 1
+    async with scoped(pools.background, SCOPE) as connection:
+        assert await answers.forget(connection, SCOPE, ["m2"]) == 1
+
+
 async def test_a_truncated_answer_halves_the_batch(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     site.then(Cut('{"pageUpdates": ['))
     await write(pools, journal(20))
@@ -238,6 +269,8 @@ async def test_a_job_stops_at_its_ceiling_and_the_next_goes_on(
     assert len(found) > 2
     assert all(job.metrics["planner_calls"] + job.metrics["aggregation_planner_calls"] <= 1 for job in found)
     assert {job.metrics["cap_hit"] for job in found[:-1]} == {"cost"}
+    questions = [(one.system, one.user) for one in site.asks]
+    assert len(questions) == len(set(questions)), "what was paid for is kept, also when another call was stopped"
     assert sum(job.metrics["records_read"] for job in found) == 120
 
 

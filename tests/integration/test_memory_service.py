@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,7 +13,10 @@ from sidecar.rpc.call import Call
 from sidecar.rpc.fields import write_struct, write_time
 from sidecar.rpc.memory import SERVICE, MemoryService
 from sidecar.v1 import memory_pb2 as pb
-from store.postgres import Pools
+from sidecar.v1.context_pb2 import NotifyOutcome
+from store import memories
+from store.postgres import Pools, scoped
+from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 
@@ -61,6 +64,17 @@ async def test_a_memory_makes_the_round_trip(service: MemoryService) -> None:
     assert (again.created_count, again.updated_count) == (0, 0)
 
 
+async def test_a_write_says_what_became_of_the_wish_to_compile_it(service: MemoryService, pools: Pools) -> None:
+    async def outcome(text: str) -> str:
+        answer = await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text=text))
+        return NotifyOutcome.Name(answer.compile_outcome).removeprefix("NOTIFY_OUTCOME_")
+
+    told = [await outcome(text) for text in ("Likes rain.", "Likes rain.", "Likes sun.")]
+    async with scoped(pools.background, Scope(tenant_uuid("acme"), owner_uuid("ann"))) as connection:
+        await connection.execute("UPDATE tenants SET wiki_compile_enabled = false")
+    assert [*told, await outcome("Likes snow.")] == ["ENQUEUED", "UNSPECIFIED", "DEDUPED", "SKIPPED_FLAG_OFF"]
+
+
 async def test_an_absent_instant_means_now(service: MemoryService) -> None:
     (memory_id,) = (await retain(service, an_agent(), pb.NewMemory(text="Likes rain."))).memory_ids
     stored = (await service.get_memory(pb.GetMemoryRequest(memory_id=memory_id), an_agent())).memory
@@ -86,6 +100,18 @@ async def test_a_page_token_is_good_for_its_owner_only(service: MemoryService) -
     assert await refused_field(service.list_memories(foreign, an_agent("bob"))) == "page_token"
     assert await refused_field(service.list_memories(foreign, an_agent(tenant="globex"))) == "page_token"
     assert len((await service.list_memories(foreign, an_agent())).memories) == 1
+
+
+@pytest.mark.parametrize("moment", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+async def test_a_memory_of_the_ends_of_time_is_read_as_an_instant(
+    service: MemoryService, pools: Pools, moment: datetime
+) -> None:
+    await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="Long ago.", occurred_time=write_time(moment)))
+    scope = Scope(tenant_uuid("acme"), owner_uuid("ann"))
+    async with scoped(pools.background, scope) as connection:
+        stored = await memories.get(connection, scope, "m1")
+    assert stored is not None
+    assert stored.occurred_at.utcoffset() == timedelta(0)
 
 
 async def test_a_forgotten_memory_is_not_found_and_forgetting_twice_is_once(service: MemoryService) -> None:

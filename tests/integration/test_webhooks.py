@@ -156,6 +156,17 @@ async def test_a_removed_subscription_is_heard_no_more_and_leaves_nothing(door: 
     assert await door.post(BODY + b" ") == 401
 
 
+async def test_calls_at_once_share_one_subscription_so_that_removing_it_leaves_no_other(
+    pools: Pools, door: Door
+) -> None:
+    async def ensured() -> UUID:
+        async with scoped(pools.background, THEIRS) as connection:
+            wanted = Subscription(uuid4(), THEIRS, "memories", uuid4().bytes * 2, NOW)
+            return (await webhooks.ensure(connection, wanted)).subscription_id
+
+    assert len(set(await asyncio.gather(*(ensured() for _ in range(12))))) == 1
+
+
 async def test_deliveries_are_forgotten_after_a_week(door: Door, pools: Pools) -> None:
     async with scoped(pools.background, MINE) as connection:
         assert await webhooks.is_first(connection, door.subscription, "old", now=NOW - timedelta(days=8))

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from compiler import acts
+from compiler.plan.upkeep import ActRefused
 from sidecar.errors import AdminRequired, FailedPrecondition, InvalidArgument, NotFound, ScopeForbidden
 from sidecar.rpc.call import Call
 from sidecar.rpc.wiki import SERVICE, WikiService
 from sidecar.v1 import wiki_pb2 as pb
-from store import memories, upkeep
+from store import browse, memories, upkeep
 from store.memories import NewMemory
 from store.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
@@ -246,6 +248,22 @@ async def test_a_deleted_page_takes_everything_along_and_leaves_no_link(service:
     async with scoped(pools.background, SCOPE) as connection:
         density = await upkeep.density(connection, SCOPE)
     assert (density.pages, density.links_by_kind) == (2, {"reference": 1})
+
+
+async def test_an_act_that_waited_while_its_page_was_deleted_says_so(service: WikiService, pools: Pools) -> None:
+    async with scoped(pools.background, SCOPE) as connection:
+        row = await browse.page_by_key(connection, SCOPE, "topic", "austin")
+        assert row is not None
+        await acts.delete_page(connection, SCOPE, row, now=NOW)
+        await acts.delete_page(connection, SCOPE, row, now=NOW)
+        for act in (
+            acts.add_alias(connection, SCOPE, row, "Atx", now=NOW),
+            acts.archive_page(connection, SCOPE, row, now=NOW),
+            acts.suppress_promotion(connection, SCOPE, row, "restaurants", now=NOW),
+            acts.undo_promotion(connection, SCOPE, row, "restaurants", now=NOW),
+        ):
+            with pytest.raises(ActRefused, match="deleted by another call"):
+                await act
 
 
 async def test_only_what_lists_pages_can_be_kept_from_promotion(service: WikiService) -> None:

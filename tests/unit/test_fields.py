@@ -84,7 +84,14 @@ def test_numbers_and_counts_keep_within_both_bounds() -> None:
 
 @given(st.datetimes(timezones=st.just(UTC)))
 def test_an_instant_comes_back_as_it_was_written(moment: datetime) -> None:
-    assert fields.read_time("time", fields.write_time(moment)) == moment
+    assert abs(fields.read_time("time", fields.write_time(moment)) - moment) <= timedelta.resolution
+
+
+@pytest.mark.parametrize("moment", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+def test_the_ends_of_time_stay_instants_that_a_database_can_tell_from_infinity(moment: datetime) -> None:
+    read = fields.read_time("time", fields.write_time(moment))
+    assert read != moment
+    assert fields.read_time("time", fields.write_time(read)) == read
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,17 +15,18 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from sidecar.assembler import Assembler, Clocks
-from sidecar.errors import InvalidArgument, NotFound, PermissionDenied, SidecarError, Unauthenticated
+from sidecar.errors import InvalidArgument, NotFound, PermissionDenied, Unauthenticated
 from sidecar.http.console.sessions import COOKIE, Session, Sessions
 from sidecar.http.console.writing import render
 from sidecar.recorder import Recorder
 from sidecar.replayer import Replayer
 from sidecar.rpc.identity import Identity, Role, resolve_scope
-from sidecar.rpc.status import message_of, row_of
+from sidecar.rpc.status import TABLE, message_of, row_of
 from sidecar.telemetry.figures import Figures
-from store.errors import StoreError
 from store.postgres import Pools
 from store.scope import Scope
+
+log = logging.getLogger(__name__)
 
 Authenticate = Callable[[str], Awaitable[Identity]]
 
@@ -100,25 +102,31 @@ def route(desk: Desk, path: str, work: Work, *, methods: Sequence[str] = ("GET",
             if error.field == "owner_id":
                 return RedirectResponse("/owner", 303)
             return told(error, 400)
-        except (SidecarError, StoreError) as error:
+        except _KNOWN as error:
             return told(error, _STATUS.get(row_of(error).code.name, 500))
 
     return Route(path, answer, methods=list(methods))
 
 
+_KNOWN = tuple(TABLE)
 _STATUS = {
     "NOT_FOUND": 404,
     "PERMISSION_DENIED": 403,
     "INVALID_ARGUMENT": 400,
     "FAILED_PRECONDITION": 409,
+    "ALREADY_EXISTS": 409,
+    "ABORTED": 409,
+    "RESOURCE_EXHAUSTED": 503,
     "UNAVAILABLE": 503,
     "DEADLINE_EXCEEDED": 504,
 }
 
 
-def told(error: SidecarError | StoreError, status: int) -> Response:
-    """Return the page of a failure; what is not meant for callers stays out of it."""
+def told(error: Exception, status: int) -> Response:
+    """Return the page of a failure; what is not meant for callers stays out of it, and is logged."""
     row = row_of(error)
+    if row.is_hidden:
+        log.error("page_failed", exc_info=error)
     text = "Something failed inside; the log says more." if row.is_hidden else row.message or message_of(error)
     return HTMLResponse(render("failure.html", visit=None, path="", text=text), status)
 

@@ -8,10 +8,11 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from sidecar.errors import InvalidArgument, KeysUnavailable, Unauthenticated
+from sidecar.errors import KeysUnavailable, Unauthenticated
 from sidecar.http.console.desk import Desk, Visit, read_form, route
 from sidecar.http.console.sessions import COOKIE
 from sidecar.http.console.writing import render
+from sidecar.rpc.fields import read_id
 from sidecar.rpc.identity import resolve_scope
 from sidecar.rpc.status import message_of
 from store import costs
@@ -71,9 +72,7 @@ async def show_owners(visit: Visit) -> Response:
 
 async def choose_owner(visit: Visit) -> Response:
     """Look at an owner's data from now on. Raises what the API raises for one out of reach."""
-    owner = visit.form.get("owner", "")
-    if not owner:
-        raise InvalidArgument("owner", "is empty", "name an owner")
+    owner = read_id("owner", visit.form.get("owner", ""))
     resolve_scope(visit.identity, "", owner)
     visit.session.owner = owner
     return RedirectResponse("/turns", 303)

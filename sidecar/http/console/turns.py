@@ -26,7 +26,7 @@ from store.scope import Scope
 
 _ROWS = 50
 _SAID_ROWS = 500
-_MOST_TOKENS = 10_000_000
+_MOST_DIGITS = 9
 
 
 def routes(desk: Desk) -> list[BaseRoute]:
@@ -115,7 +115,7 @@ async def show_turn(visit: Visit) -> Response:
 def read_overrides(query: Mapping[str, str]) -> dict[str, Any]:
     """Return the knobs that the sliders of the page set."""
     overrides: dict[str, Any] = {}
-    if (budget := query.get("budget", "")).isdecimal() and int(budget) <= _MOST_TOKENS:
+    if (budget := query.get("budget", "")).isdecimal() and len(budget) < _MOST_DIGITS:
         overrides["budget_tokens"] = int(budget)
     of_sources: dict[str, dict[str, int]] = {}
     for source in Source:

@@ -1,0 +1,49 @@
+"""What the first turn would otherwise wait for: connections, and on each the plans of what a turn asks.
+
+It asks for nobody, so that nothing is found; a database that cannot answer yet is left for the first turn to tell of.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack
+from uuid import UUID
+
+from store import documents, memories, pages, threads
+from store.errors import StoreError
+from store.postgres import Pool, scoped
+from store.queries import Connection
+from store.recalling import Wanted
+from store.scope import Scope
+
+log = logging.getLogger(__name__)
+
+_NOBODY = Scope(UUID(int=0), UUID(int=0))
+_WANTED = Wanted(("nothing",), 1, 0, ("[0]",))
+_DEADLINE_S = 5.0
+_AT_ONCE = 4  # the sources that a turn asks in the same moment
+
+
+async def warm(pool: Pool, *, connections: int) -> None:
+    """Return when as many of the pool's connections as a turn needs know what it asks, or the database has failed to answer."""
+    try:
+        async with asyncio.timeout(_DEADLINE_S), AsyncExitStack() as stack:
+            opening = (
+                stack.enter_async_context(scoped(pool, _NOBODY, read_only=True))
+                for _ in range(min(connections, _AT_ONCE))
+            )
+            await asyncio.gather(*(_rehearse(connection) for connection in [await one for one in opening]))
+    except (StoreError, TimeoutError) as error:
+        log.warning("not_warmed", extra={"error": type(error).__name__})
+
+
+async def _rehearse(connection: Connection) -> None:
+    """Ask what the sources of a turn ask."""
+    await threads.history(connection, _NOBODY, "", threads.Window(1, 1))
+    await threads.summary(connection, _NOBODY, "")
+    await threads.recall(connection, _NOBODY, "", _WANTED)
+    await memories.recall(connection, _NOBODY, _WANTED)
+    await documents.assigned_bases(connection, _NOBODY.tenant_id, template_id="", agent_id="")
+    await documents.recall(connection, _NOBODY.tenant_id, [UUID(int=0)], _WANTED)
+    await pages.recall(connection, _NOBODY, _WANTED)

@@ -1,0 +1,46 @@
+"""What a start prepares so that the first turn is as quick as the next."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from uuid import UUID
+
+import pytest
+
+from sidecar.warming import warm
+from store.postgres import Pools, PoolsConfig, open_pools, scoped
+from store.queries import Connection
+from store.scope import Scope
+
+ASKED = ("recall_turns", "recall_memories", "recall_chunks", "recall_sections", "knowledge_assignments")
+
+
+async def test_four_connections_know_what_a_turn_asks(pools: Pools) -> None:
+    await warm(pools.turn, connections=16)
+    async with AsyncExitStack() as stack:
+        for _ in range(4):
+            connection = await stack.enter_async_context(scoped(pools.turn, Scope(UUID(int=1), UUID(int=1))))
+            statements = " ".join(await _prepared(connection))
+            assert [name for name in ASKED if name not in statements] == []
+
+
+async def test_a_smaller_pool_is_warmed_as_far_as_it_goes(database: str, caplog: pytest.LogCaptureFixture) -> None:
+    small = await open_pools(database, PoolsConfig(turn_connections=2))
+    await warm(small.turn, connections=2)
+    assert caplog.records == []
+    await small.close()
+
+
+async def test_a_database_that_cannot_answer_is_left_for_the_turn(
+    database: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    small = await open_pools(database, PoolsConfig(turn_connections=2))
+    async with scoped(small.turn, Scope(UUID(int=1), UUID(int=1))) as connection:
+        await warm(small.turn, connections=2)
+        assert await connection.fetchval("SELECT 1") == 1
+    assert [record.message for record in caplog.records] == ["not_warmed"]
+    await small.close()
+
+
+async def _prepared(connection: Connection) -> list[str]:
+    return [row["statement"] for row in await connection.fetch("SELECT statement FROM pg_prepared_statements")]

@@ -1,0 +1,25 @@
+"""What the store makes of the driver's errors."""
+
+from __future__ import annotations
+
+import asyncpg
+import pytest
+
+from store.errors import DatabaseUnavailable, TransactionConflict, UnexpectedDatabaseError, from_driver
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (
+            asyncpg.InternalClientError("cannot switch to state 15; another operation (2) is in progress"),
+            DatabaseUnavailable,
+        ),
+        (asyncpg.InterfaceError("connection is closed"), DatabaseUnavailable),
+        (ConnectionResetError(), DatabaseUnavailable),
+        (asyncpg.OutdatedSchemaCacheError("the schema"), TransactionConflict),
+        (asyncpg.InternalClientError("something else"), UnexpectedDatabaseError),
+    ],
+)
+def test_a_broken_connection_is_told_from_a_broken_query(error: Exception, kind: type[Exception]) -> None:
+    assert type(from_driver(error)) is kind
