@@ -1,4 +1,4 @@
-"""Knowledge bases: whom they are assigned to, their documents, the chunks these were cut into, and search among chunks.
+"""Knowledge bases: whom they are assigned to, their documents, the chunks these were cut into, and recall among chunks.
 
 Every function takes a connection inside a tenant's transaction. Bases are a tenant's, never an owner's.
 """
@@ -106,28 +106,6 @@ class StoredChunk:
     signature: Signature
 
 
-@dataclass(frozen=True, slots=True)
-class FoundChunk:
-    """A chunk that a question found. `coverage` (0 to 1) is the share of the question's word weights that it matches.
-
-    `position` is its place in the document, from 0, of `chunk_count`.
-    """
-
-    chunk_id: UUID
-    base_id: UUID
-    document_id: UUID
-    title: str
-    path: str
-    heading: str
-    page: int | None
-    position: int
-    chunk_count: int
-    text: str
-    signature: Signature
-    score: float
-    coverage: float
-
-
 async def ensure_base(
     connection: Connection, tenant_id: UUID, name: str, *, description: str = "", now: datetime
 ) -> Base:
@@ -219,21 +197,6 @@ async def page(
 async def delete(connection: Connection, tenant_id: UUID, base_id: UUID, path: str) -> bool:
     """Remove the document at the path with its chunks, and return whether it was there."""
     return bool(await _sql.delete_document(connection, tenant_id=tenant_id, base_id=base_id, path=path))
-
-
-async def search(
-    connection: Connection, tenant_id: UUID, base_ids: Sequence[UUID], words: Sequence[str], *, limit: int
-) -> list[FoundChunk]:
-    """Return the chunks of the bases that match the words best, best first.
-
-    No words or no bases find nothing, without a round trip.
-    """
-    if not words or not base_ids:
-        return []
-    rows = await _sql.search_chunks(
-        connection, tenant_id=tenant_id, base_ids=list(base_ids), words=list(words), limit=limit
-    )
-    return [FoundChunk(**{**row, "signature": Signature.unpack(row["signature"])}) for row in rows]
 
 
 async def recall(

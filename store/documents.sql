@@ -73,15 +73,6 @@ SELECT :tenant_id, :base_id, :document_id, r.chunk_id, r.position, r.heading, r.
 FROM unnest(:chunk_ids::uuid[], :positions::int[], :headings::text[], :pages::int[], :texts::text[], :signatures::bytea[],
     :word_counts::int[], :words::text[]) AS r (chunk_id, position, heading, page, text, signature, word_count, words);
 
--- name: search_chunks
--- The chunks of some bases that match a question best, with their documents, score and coverage.
-SELECT f.score, f.coverage, c.chunk_id, c.position, c.heading, c.page, c.text, c.signature, c.document_id, d.title, d.path,
-    c.base_id, d.chunk_count
-FROM search_chunks(:tenant_id, :base_ids::uuid[], :words::text[], :limit::int) f
-CROSS JOIN LATERAL (SELECT * FROM chunks WHERE tenant_id = :tenant_id AND chunk_id = f.found_id LIMIT 1) c
-CROSS JOIN LATERAL (SELECT * FROM documents WHERE tenant_id = :tenant_id AND document_id = c.document_id LIMIT 1) d
-ORDER BY f.score DESC, c.chunk_id;
-
 -- name: recall_chunks
 -- The chunks of some bases that may answer a question, with their documents and what the search tells of each.
 SELECT f.matched, f.cosines, f.frequencies, f.total, c.chunk_id, c.position, c.heading, c.page, c.text, c.signature, c.document_id,

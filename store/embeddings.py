@@ -53,6 +53,16 @@ class Place:
         return scoped(pool, Scope(self.tenant_id, self.owner_id), role=Role.WORKER)
 
     @property
+    def subject(self) -> str:
+        """The place within its scope, as one word: what a job is about."""
+        return f"{self.kind.value}:{self.ref}"
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of a job about the place; that of a base is nobody's."""
+        return Scope(self.tenant_id, self.owner_id or _NOBODY)
+
+    @property
     def parameters(self) -> dict[str, object]:
         """The place as queries take it."""
         if self.owner_id is None:
@@ -91,6 +101,12 @@ _WRITE = {
     "section": _sql.put_section_vectors,
     "summary": _sql.put_summary_vectors,
 }
+
+
+def place_of(scope: Scope, subject: str) -> Place:
+    """Return the place that a job of the scope is about."""
+    kind, _, ref = subject.partition(":")
+    return Place(Kind(kind), scope.tenant_id, None if kind == Kind.CHUNKS else scope.owner_id, ref)
 
 
 async def mark(connection: Connection, scope: Scope, kind: Kind, *, ref: str = "", now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""The built-in memories: writing them with their change feed, pages, search, forgetting.
+"""The built-in memories: writing them with their change feed, pages, recall, forgetting.
 
 Every function takes a connection inside a scoped transaction; row security sees the same scope that is passed here.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -21,6 +22,7 @@ from store.texts import Signature
 _sql = queries.load(__file__)
 _MEMORIES = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a04")
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+_RECALLED = itemgetter("memory_id", "text", "occurred_at", "document_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +52,14 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundMemory:
-    """A memory that a question found. `coverage` (0 to 1) is the share of the question's word weights it matches."""
+class RecalledMemory:
+    """What recall reads of a memory, with its near-duplicate signature."""
 
-    memory: Memory
-    signature: Signature
-    score: float
-    coverage: float
-
-
-@dataclass(frozen=True, slots=True)
-class SignedMemory:
-    """A memory with its near-duplicate signature."""
-
-    memory: Memory
+    memory_id: str
+    text: str
+    occurred_at: datetime
+    document_id: str
+    turn_ids: tuple[str, ...]
     signature: Signature
 
 
@@ -117,20 +113,10 @@ async def forget(connection: Connection, scope: Scope, memory_id: str) -> bool:
     return bool(await _sql.delete_memory(connection, **_key(scope), memory_id=memory_id))
 
 
-async def search(connection: Connection, scope: Scope, words: Sequence[str], *, limit: int) -> list[FoundMemory]:
-    """Return the memories that match the words best, best first. No words find nothing, without a round trip."""
-    if not words:
-        return []
-    rows = await _sql.search_memories(connection, **_key(scope), words=list(words), limit=limit)
-    return [
-        FoundMemory(_memory(row), Signature.unpack(row["signature"]), row["score"], row["coverage"]) for row in rows
-    ]
-
-
-async def recall(connection: Connection, scope: Scope, wanted: Wanted) -> Recalled[SignedMemory]:
+async def recall(connection: Connection, scope: Scope, wanted: Wanted) -> Recalled[RecalledMemory]:
     """Return the owner's memories that may answer, best first."""
     rows = await _sql.recall_memories(connection, **_key(scope), **wanted.parameters())
-    return recalled(rows, lambda row: SignedMemory(_memory(row), Signature.unpack(row["signature"])))
+    return recalled(rows, _recalled)
 
 
 def memory_id(scope: Scope, text: str) -> str:
@@ -186,3 +172,9 @@ def _memory(row: Any) -> Memory:
         row["created_at"],
         row["updated_at"],
     )
+
+
+def _recalled(row: Any) -> RecalledMemory:
+    memory_id, text, occurred_at, document_id = _RECALLED(row)
+    signature = Signature.unpack(row["signature"])
+    return RecalledMemory(memory_id, text, occurred_at, document_id, tuple(row["turn_ids"]), signature)

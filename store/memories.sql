@@ -54,20 +54,9 @@ ORDER BY occurred_at DESC, memory_id LIMIT :limit;
 -- Forgets a memory.
 DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id;
 
--- name: search_memories
--- The memories that match a question best, with score and coverage.
-SELECT f.score, f.coverage, m.memory_id, m.text, m.occurred_at, m.document_id, m.metadata, m.turn_ids, m.created_at, m.updated_at,
-    m.signature
-FROM search_memories(:tenant_id, :owner_id, :words::text[], :limit::int) f
-CROSS JOIN LATERAL (
-    SELECT * FROM memories
-    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = f.found_id LIMIT 1) m
-ORDER BY f.score DESC, m.memory_id;
-
 -- name: recall_memories
 -- An owner's memories that may answer a question, with what the search tells of each.
-SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.metadata, m.turn_ids,
-    m.created_at, m.updated_at, m.signature
+SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids, m.signature
 FROM recall_memories(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int) f
 CROSS JOIN LATERAL (
     SELECT * FROM memories

@@ -1,4 +1,4 @@
-"""The wiki's pages: writing one whole, and search among pages and their sections.
+"""The wiki's pages: writing one whole, and recall among pages and their sections.
 
 Every function takes a connection inside a scoped transaction. What stands on a page is decided before it comes here.
 """
@@ -74,47 +74,6 @@ class Passage:
     heading: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSection:
-    """A section that a question found, on its page, with the memories it cites.
-
-    `coverage` (0 to 1) is the share of the question's word weights that it matches.
-    """
-
-    page: PageHead
-    section_id: UUID
-    slug: str
-    heading: str
-    body_md: str
-    position: int
-    memory_ids: tuple[str, ...]
-    signature: Signature
-    score: float
-    coverage: float
-
-
-@dataclass(frozen=True, slots=True)
-class FoundPage:
-    """A page that a question found by its title, aliases, summary or body.
-
-    `signature` and `memory_ids` are its summary's.
-    """
-
-    page: PageHead
-    memory_ids: tuple[str, ...]
-    signature: Signature
-    score: float
-    coverage: float
-
-
-@dataclass(frozen=True, slots=True)
-class FoundInWiki:
-    """What a question found, each kind in its own order. Scores of the two kinds are not comparable."""
-
-    sections: tuple[FoundSection, ...] = ()
-    pages: tuple[FoundPage, ...] = ()
-
-
 async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: datetime) -> UUID:
     """Write the page with its sections, aliases and sources in place of what is there, and return its id.
 
@@ -145,20 +104,6 @@ async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: 
     await _put_sources(connection, key, page.sections, now)
     await embeddings.mark(connection, scope, embeddings.Kind.WIKI, now=now)
     return page_id
-
-
-async def search(connection: Connection, scope: Scope, words: Sequence[str], *, limit: int) -> FoundInWiki:
-    """Return the sections and the pages that match the words best, at most `limit` of each, in one round trip.
-
-    Archived pages are never found. No words find nothing, without a round trip.
-    """
-    if not words:
-        return FoundInWiki()
-    rows = await _sql.search_wiki(connection, **_scope_key(scope), words=list(words), limit=limit)
-    return FoundInWiki(
-        tuple(_found_section(row) for row in rows if row["kind"] == "section"),
-        tuple(_found_page(row) for row in rows if row["kind"] == "page"),
-    )
 
 
 async def recall(connection: Connection, scope: Scope, wanted: Wanted) -> tuple[Recalled[Passage], Recalled[Passage]]:
@@ -230,26 +175,6 @@ def _scope_key(scope: Scope) -> dict[str, UUID]:
 
 def _head(row: Any) -> PageHead:
     return PageHead(row["page_id"], row["type"], row["slug"], row["title"], row["summary"], row["last_compiled_at"])
-
-
-def _found_section(row: Any) -> FoundSection:
-    return FoundSection(
-        page=_head(row),
-        section_id=row["section_id"],
-        slug=row["section_slug"],
-        heading=row["heading"],
-        body_md=row["body_md"],
-        position=row["position"],
-        memory_ids=tuple(row["memory_ids"]),
-        signature=Signature.unpack(row["signature"]),
-        score=row["score"],
-        coverage=row["coverage"],
-    )
-
-
-def _found_page(row: Any) -> FoundPage:
-    signature = Signature.unpack(row["signature"])
-    return FoundPage(_head(row), tuple(row["memory_ids"]), signature, row["score"], row["coverage"])
 
 
 def _passage(row: Any) -> Passage | None:

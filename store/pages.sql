@@ -60,39 +60,18 @@ CROSS JOIN LATERAL (
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = r.memory_id LIMIT 1) m
 ON CONFLICT (tenant_id, page_id, subject, subject_ref, source_kind, source_ref) DO UPDATE SET text_hash = excluded.text_hash;
 
--- name: search_wiki
--- The sections and the pages that match a question best, each kind in its own order, with the memories they cite.
-SELECT 'section' AS kind, f.place, f.score, f.coverage, p.page_id, p.type, p.slug, p.title, p.summary, p.last_compiled_at,
-    s.signature, s.section_id, s.section_slug, s.heading, s.body_md, s.position,
-    ARRAY(SELECT w.source_ref FROM wiki_section_sources w
-        WHERE w.tenant_id = :tenant_id AND w.section_id = s.section_id AND w.source_kind = 'memory'
-        ORDER BY w.source_ref) AS memory_ids
-FROM search_sections(:tenant_id, :owner_id, :words::text[], :limit::int)
-    WITH ORDINALITY AS f (found_id, score, coverage, place)
-CROSS JOIN LATERAL (
-    SELECT * FROM wiki_page_sections WHERE tenant_id = :tenant_id AND section_id = f.found_id LIMIT 1) s
-CROSS JOIN LATERAL (
-    SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = s.page_id AND status = 'active' LIMIT 1) p
-UNION ALL
-SELECT 'page', f.place, f.score, f.coverage, p.page_id, p.type, p.slug, p.title, p.summary, p.last_compiled_at,
-    p.signature, NULL, '', '', '', 0,
-    ARRAY(SELECT w.source_ref FROM wiki_section_sources w
-        WHERE w.tenant_id = :tenant_id AND w.page_id = p.page_id AND w.subject = 'summary' AND w.source_kind = 'memory'
-        ORDER BY w.source_ref)
-FROM search_pages(:tenant_id, :owner_id, :words::text[], :limit::int)
-    WITH ORDINALITY AS f (found_id, score, coverage, place)
-CROSS JOIN LATERAL (
-    SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = f.found_id LIMIT 1) p
-ORDER BY kind, place;
-
 -- name: recall_wiki
 -- The sections and the page summaries that may answer a question, with the memories they cite and what the search tells of each.
+-- The pages are counted once, for both.
+WITH sections AS MATERIALIZED (
+    SELECT * FROM recall_sections(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int)
+)
 SELECT 'section' AS kind, f.matched, f.cosines, f.frequencies, f.total, p.page_id, p.type, p.slug, p.title, p.summary,
     p.last_compiled_at, s.signature, s.section_slug, s.heading, s.body_md,
     ARRAY(SELECT w.source_ref FROM wiki_section_sources w
         WHERE w.tenant_id = :tenant_id AND w.section_id = s.section_id AND w.source_kind = 'memory'
         ORDER BY w.source_ref) AS memory_ids
-FROM recall_sections(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int) f
+FROM sections f
 LEFT JOIN LATERAL (
     SELECT * FROM wiki_page_sections WHERE tenant_id = :tenant_id AND section_id = f.found_id LIMIT 1) s ON true
 LEFT JOIN LATERAL (
@@ -103,6 +82,7 @@ SELECT 'page', f.matched, f.cosines, f.frequencies, f.total, p.page_id, p.type, 
     ARRAY(SELECT w.source_ref FROM wiki_section_sources w
         WHERE w.tenant_id = :tenant_id AND w.page_id = p.page_id AND w.subject = 'summary' AND w.source_kind = 'memory'
         ORDER BY w.source_ref)
-FROM recall_pages(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int) f
+FROM recall_pages(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int,
+    (SELECT max(total) FROM sections)) f
 LEFT JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = f.found_id AND status = 'active' LIMIT 1) p ON true;

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 Text = TypeVar("Text")
 
@@ -37,9 +37,11 @@ class Wanted:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Match(Generic[Text]):
-    """A text that may answer. Bit i of `matched` says that it holds word i; `cosines` are empty where it has no vector."""
+class Match(NamedTuple, Generic[Text]):
+    """A text that may answer. Bit i of `matched` says that it holds word i; `cosines` are empty where it has no vector.
+
+    Hundreds are made a turn, which is why it is a tuple.
+    """
 
     text: Text
     matched: int
@@ -57,8 +59,13 @@ class Recalled(Generic[Text]):
 
 def recalled(rows: Sequence[Any], read: Callable[[Any], Text | None]) -> Recalled[Text]:
     """Return what the rows of a search function say of the texts read with them, in their order; None is left out."""
-    texts = ((row, read(row)) for row in rows)
-    matches = tuple(Match(text, row["matched"], tuple(row["cosines"] or ())) for row, text in texts if text is not None)
+    matches = tuple(
+        [
+            Match(text, row["matched"], tuple(row["cosines"] or ()))
+            for row, text in zip(rows, map(read, rows), strict=True)
+            if text is not None
+        ]
+    )
     counted = next((row for row in rows if row["frequencies"] is not None), None)
     return Recalled(matches, tuple(counted["frequencies"]), counted["total"]) if counted else Recalled(matches)
 

@@ -1,4 +1,4 @@
-"""Threads and their turns: appending, the history window, search among older turns, pages.
+"""Threads and their turns: appending, the history window, recall among older turns, pages.
 
 Every function takes a connection inside a scoped transaction; row security sees the same scope that is passed here.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -22,6 +23,7 @@ _sql = queries.load(__file__)
 _TURNS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a03")
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _LAST_TEXT = "\U0010ffff"
+_SAID = itemgetter("turn_id", "client_turn_id", "position", "role", "speaker", "text", "said_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +55,6 @@ class StoredTurn:
     o200k_tokens: int = 0
     cl100k_tokens: int = 0
     signature: Signature | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FoundTurn:
-    """A turn that a question found. `coverage` (0 to 1) is the share of the question's word weights that it matches."""
-
-    turn: StoredTurn
-    score: float
-    coverage: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,16 +190,6 @@ async def summary(connection: Connection, scope: Scope, thread_id: str) -> Threa
     return row and ThreadSummary(row["text"], row["through_position"], tuple(row["turn_ids"]))
 
 
-async def search(
-    connection: Connection, scope: Scope, thread_id: str, words: Sequence[str], *, limit: int
-) -> list[FoundTurn]:
-    """Return the turns of the thread that match the words best, best first. No words find nothing."""
-    if not words:
-        return []
-    rows = await _sql.search_turns(connection, **_key(scope, thread_id), words=list(words), limit=limit)
-    return [FoundTurn(_found(row), row["score"], row["coverage"]) for row in rows]
-
-
 async def recall(connection: Connection, scope: Scope, thread_id: str, wanted: Wanted) -> Recalled[StoredTurn]:
     """Return the turns of the thread that may answer, with those next to the best of them; best first."""
     rows = await _sql.recall_turns(connection, **_key(scope, thread_id), **wanted.parameters())
@@ -266,12 +249,5 @@ def _found(row: Any) -> StoredTurn:
 
 
 def _said(row: Any) -> tuple[UUID, str, int, str, str, str, datetime]:
-    return (
-        row["turn_id"],
-        row["client_turn_id"],
-        row["position"],
-        row["role"],
-        row["speaker"],
-        row["text"],
-        row["said_at"],
-    )
+    said: tuple[UUID, str, int, str, str, str, datetime] = _SAID(row)
+    return said

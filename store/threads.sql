@@ -60,15 +60,6 @@ ORDER BY position;
 SELECT through_position, text, turn_ids FROM thread_summaries
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id;
 
--- name: search_turns
--- The turns of a thread that match a question best, with score and coverage.
-SELECT f.score, f.coverage, t.turn_id, t.client_turn_id, t.position, t.role, t.speaker, t.text, t.said_at, t.signature
-FROM search_turns(:tenant_id, :owner_id, :thread_id, :words::text[], :limit::int) f
-CROSS JOIN LATERAL (  -- one look-up a hit: a plain join would be planned as a read of the whole thread
-    SELECT * FROM turns
-    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position = f.turn_position LIMIT 1) t
-ORDER BY f.score DESC, t.position DESC;
-
 -- name: recall_turns
 -- The turns of a thread that may answer a question, with what the search tells of each.
 SELECT f.matched, f.cosines, f.frequencies, f.total, t.turn_id, t.client_turn_id, t.position, t.role, t.speaker, t.text, t.said_at,

@@ -80,13 +80,14 @@ class Limits:
 class Answer:
     """What a source found: items in its own rank order; the thread brings its newest turns and its summary beside them.
 
-    `notes` say of which part of itself it could not ask, and why.
+    `failures` say which part of it should have answered and did not, and why; `notes` whatever else its report should tell.
     """
 
     items: tuple[Item, ...] = ()
     history: tuple[StoredTurn, ...] = ()
     summary: HistorySummary | None = None
     notes: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
 
 
 class Skipped(Exception):

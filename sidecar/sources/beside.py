@@ -1,6 +1,7 @@
 """Several places that one source stands for, asked side by side: the built-in one, and backends that a tenant has beside it.
 
-One that fails does not hide the others; what they bring is merged by rank, since no score of one means anything to another.
+One that fails does not hide the others; what they bring is merged by rank, since no score of one means anything to another,
+unless the tenant has a model that reads what all its backends bring and says the order.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import UUID
 
@@ -31,6 +32,21 @@ class Rulings(Protocol):
         """Return the names of the backends that may not be asked now."""
 
 
+class Reranker(Protocol):
+    """Puts texts in one order."""
+
+    @property
+    def name(self) -> str:
+        """The name that switches and reports know it by."""
+
+    @property
+    def deadline_s(self) -> float:
+        """The seconds that it may take."""
+
+    async def order(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
+        """Return the places of the texts, the best first. Raises a BackendError."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """One backend as a source, under the name that switches and reports know it by."""
@@ -39,18 +55,45 @@ class Place:
     source: ContextSource
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked in one turn: the places, and the model that orders what the backends among them bring, if any."""
+
+    places: Sequence[Place]
+    reranker: Reranker | None = None
+
+    def time_for_places_s(self, limits: Limits) -> float:
+        """Return the seconds that the places have; never less than half of all, whatever the order may take."""
+        kept_s = self.reranker.deadline_s if self.reranker else 0.0
+        return max(0.0, limits.deadline_s / 2, limits.deadline_s - _MERGING_S - kept_s)
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What the places of one turn said: answers by place, failures, and those that had nothing to ask."""
+
+    answers: list[tuple[Place, Answer]] = field(default_factory=list)
+    failures: list[tuple[Place, BaseException]] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+
 class SideBySide:
     """A source made of the built-in one (None where there is none) and each tenant's own places."""
 
     def __init__(
-        self, built_in: ContextSource | None, places: Mapping[UUID, Sequence[Place]], rulings: Rulings
+        self,
+        built_in: ContextSource | None,
+        places: Mapping[UUID, Sequence[Place]],
+        rulings: Rulings,
+        rerankers: Mapping[UUID, Reranker] | None = None,
     ) -> None:
         self._built_in = built_in
         self._places = places
         self._rulings = rulings
+        self._rerankers = rerankers or {}
 
     async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
-        """Return what all bring, merged by rank, and a note for each that failed.
+        """Return what all bring, merged, and among its failures each place that should have answered and did not.
 
         Raises what the first of them raised when none brought anything, and Skipped when none had anything to ask.
         """
@@ -65,7 +108,9 @@ class SideBySide:
         notes = [f"{place.name}: switched off" for place in places if place.name in off]
         if not asked:
             raise Skipped("; ".join(notes))
-        return await _merged(asked, query, scope, limits, notes)
+        reranker = self._rerankers.get(scope.tenant_id)
+        is_reranked = reranker is not None and reranker.name not in off
+        return await _merged(_Asked(asked, reranker if is_reranked else None), query, scope, limits, notes)
 
 
 class Instead:
@@ -90,28 +135,63 @@ class Instead:
             raise BackendTimedOut(place.name) from None
 
 
-async def _merged(asked: Sequence[Place], query: Query, scope: Scope, limits: Limits, notes: list[str]) -> Answer:
-    tasks = [asyncio.create_task(place.source.find(query, scope, limits)) for place in asked]
+async def _merged(asked: _Asked, query: Query, scope: Scope, limits: Limits, notes: list[str]) -> Answer:
+    ends_s = asyncio.get_running_loop().time() + limits.deadline_s - _MERGING_S
+    heard = await _heard(asked, query, scope, limits)
+    ours: list[Sequence[Item]] = [answer.items for place, answer in heard.answers if place.name == BUILT_IN]
+    theirs: list[Sequence[Item]] = [answer.items for place, answer in heard.answers if place.name != BUILT_IN]
+    if asked.reranker and sum(map(len, theirs)) > 1:
+        theirs = [await _reranked(asked.reranker, query, by_rank(theirs), ends_s, notes)]
+    items = by_rank([*ours, *theirs])[: limits.top_k]
+    told = [_note(place, problem) for place, problem in heard.failures]
+    if heard.failures and not items:
+        first = heard.failures[0][1]
+        raise first.beside(told[1:]) if isinstance(first, BackendError) else first
+    if not heard.answers:
+        raise heard.skipped[0]
+    notes += [note for _, answer in heard.answers for note in answer.notes]
+    return Answer(
+        items, notes=tuple(notes), failures=(*told, *(one for _, answer in heard.answers for one in answer.failures))
+    )
+
+
+async def _heard(asked: _Asked, query: Query, scope: Scope, limits: Limits) -> _Heard:
+    """Return what each place said in the time that places have."""
+    tasks = [asyncio.create_task(place.source.find(query, scope, limits)) for place in asked.places]
     try:
-        await asyncio.wait(tasks, timeout=max(0.0, limits.deadline_s - _MERGING_S))
+        await asyncio.wait(tasks, timeout=asked.time_for_places_s(limits))
     finally:
         for task in tasks:
             task.cancel()
-    failures: list[BaseException] = []
-    answers: list[Answer] = []
-    for place, task in zip(asked, tasks, strict=True):
+    heard = _Heard()
+    for place, task in zip(asked.places, tasks, strict=True):
         problem = _problem(place, task)
         if problem is None:
-            answers.append(task.result())
-        elif not isinstance(problem, Skipped):
-            failures.append(problem)
-            notes.append(_note(place, problem))
-    items = by_rank(answer.items for answer in answers)[: limits.top_k]
-    if failures and not items:
-        raise failures[0]
-    if not answers:
-        raise next(problem for task in tasks if (problem := task.exception()) is not None)
-    return Answer(items, notes=(*notes, *(note for answer in answers for note in answer.notes)))
+            heard.answers.append((place, task.result()))
+        elif isinstance(problem, Skipped):
+            heard.skipped.append(problem)
+        else:
+            heard.failures.append((place, problem))
+    return heard
+
+
+async def _reranked(
+    reranker: Reranker, query: Query, items: Sequence[Item], ends_s: float, notes: list[str]
+) -> Sequence[Item]:
+    """Return the items in the model's order; in the order that they came in, with a note, when it fails or time is short.
+
+    The relevances stay what they were as a whole and are given out anew, so that nothing later undoes the order.
+    """
+    try:
+        async with asyncio.timeout_at(ends_s):
+            places = await reranker.order(query.text, [item.text for item in items])
+    except (BackendError, TimeoutError) as error:
+        why = error if isinstance(error, BackendError) else BackendTimedOut(reranker.name)
+        notes.append(f"{why}; merged by rank instead")
+        return items
+    relevances = sorted((item.relevance for item in items), reverse=True)
+    pairs = zip(places, relevances, strict=True)
+    return [replace(items[place], rank=rank, relevance=told) for rank, (place, told) in enumerate(pairs)]
 
 
 def by_rank(answers: Iterable[Sequence[Item]]) -> tuple[Item, ...]:

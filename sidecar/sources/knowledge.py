@@ -31,7 +31,7 @@ class KnowledgeSource:
                 return Answer()
             wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
             found = await documents.recall(connection, scope.tenant_id, bases, wanted)
-        evidence = evidence_of(found, query.parts, query.words, lambda one: (str(one.document_id), one.position))
+        evidence = evidence_of(found, query.parts, query.words, lambda one: (one.document_id, one.position))
         pairs = list(zip(found.matches, evidence, strict=True))[: limits.top_k]
         return Answer(
             tuple(_item(match.text, told, rank) for rank, (match, told) in enumerate(pairs)), notes=query.notes
@@ -41,8 +41,9 @@ class KnowledgeSource:
 def _item(found: StoredChunk, evidence: tuple[Evidence, ...], rank: int) -> Item:
     section = f" › {found.heading}" if found.heading else ""
     page = f", page {found.page}" if found.page is not None else ""
+    chunk_id = str(found.chunk_id)
     return Item(
-        id=f"chunk:{found.chunk_id}",
+        id=f"chunk:{chunk_id}",
         source=Source.KNOWLEDGE,
         text=found.text,
         rank=rank,
@@ -50,7 +51,7 @@ def _item(found: StoredChunk, evidence: tuple[Evidence, ...], rank: int) -> Item
         header=f"{found.title}{section}{page}",
         provenance=(
             Ref("document", str(found.document_id), found.path),
-            Ref("chunk", str(found.chunk_id), str(found.position)),
+            Ref("chunk", chunk_id, str(found.position)),
         ),
         signature=found.signature,
         position=found.position,

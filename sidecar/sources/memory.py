@@ -8,7 +8,7 @@ from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
 from sidecar.turn.rank import Candidate, Kind
 from store import memories
-from store.memories import SignedMemory
+from store.memories import RecalledMemory
 from store.postgres import Pool, scoped
 from store.scope import Scope
 
@@ -28,21 +28,21 @@ class MemorySource:
         wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
         async with scoped(self._pool, scope, read_only=True) as connection:
             found = await memories.recall(connection, scope, wanted)
-        evidence = evidence_of(found, query.parts, query.words, lambda one: (one.memory.memory_id, 0))
+        evidence = evidence_of(found, query.parts, query.words, lambda one: (one.memory_id, 0))
         pairs = zip(found.matches, evidence, strict=True)
         items = [_item(match.text, told, rank, limits.lead_lines) for rank, (match, told) in enumerate(pairs)]
         return Answer(tuple(items), notes=query.notes)
 
 
-def _item(found: SignedMemory, evidence: tuple[Evidence, ...], rank: int, lead_lines: int) -> Item:
-    memory = found.memory
+def _item(memory: RecalledMemory, evidence: tuple[Evidence, ...], rank: int, lead_lines: int) -> Item:
+    day = memory.occurred_at.date()
     return Item(
         id=f"memory:{memory.memory_id}",
         source=Source.MEMORY,
         text=memory.text,
         rank=rank,
         relevance=evidence[0].coverage,
-        header=f"Remembered, {memory.occurred_at.date()}",
+        header=f"Remembered, {day}",
         lead=lead(memory.text, lead_lines),
         provenance=(
             Ref("memory", memory.memory_id, memory.document_id),
@@ -50,6 +50,6 @@ def _item(found: SignedMemory, evidence: tuple[Evidence, ...], rank: int, lead_l
         ),
         stands_for=tuple([f"turn:{turn_id}" for turn_id in memory.turn_ids]),
         at=memory.occurred_at,
-        signature=found.signature,
-        candidate=Candidate(Kind.FACT, memory.text, evidence, day=memory.occurred_at.date()),
+        signature=memory.signature,
+        candidate=Candidate(Kind.FACT, memory.text, evidence, day=day),
     )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import date
+from functools import lru_cache
+
 from sidecar.sources import Answer, Limits, Query
 from sidecar.turn.evidence import Evidence, evidence_of
 from sidecar.turn.items import HistorySummary, Item, Ref, Source
@@ -33,7 +36,7 @@ class ThreadSource:
             summary = await threads.summary(connection, scope, query.thread_id)
             wanted = query.wanted(words, _each(limits))
             found = await threads.recall(connection, scope, query.thread_id, wanted)
-        evidence = evidence_of(found, query.parts, words, lambda turn: (str(turn.said_at.date()), turn.position))
+        evidence = evidence_of(found, query.parts, words, lambda turn: (turn.said_at.date(), turn.position))
         pairs = [
             (match.text, told) for match, told in zip(found.matches, evidence, strict=True) if _is_older(match, query)
         ]
@@ -65,16 +68,21 @@ def _summary(summary: threads.ThreadSummary | None) -> HistorySummary | None:
     return None if summary is None else HistorySummary(summary.text, summary.through_position, summary.turn_ids)
 
 
+@lru_cache(maxsize=1_000)
+def _header(day: date) -> str:
+    return f"Earlier in this thread, {day}"
+
+
 def _item(turn: StoredTurn, evidence: tuple[Evidence, ...], rank: int) -> Item:
-    day = turn.said_at.date()
+    day, turn_id = turn.said_at.date(), str(turn.turn_id)
     return Item(
-        id=f"turn:{turn.turn_id}",
+        id=f"turn:{turn_id}",
         source=Source.THREAD,
         text=f"{turn.speaker or turn.role}: {turn.text}",
         rank=rank,
         relevance=evidence[0].coverage,
-        header=f"Earlier in this thread, {day}",
-        provenance=(Ref("turn", str(turn.turn_id), f"turn {turn.position}"),),
+        header=_header(day),
+        provenance=(Ref("turn", turn_id, f"turn {turn.position}"),),
         at=turn.said_at,
         signature=turn.signature,
         position=turn.position,

@@ -88,12 +88,12 @@ class ToolsSource:
         failures = [result for _, result in results if isinstance(result, BackendError)]
         found = [(name, text) for name, result in results if isinstance(result, tuple) for text in result]
         if failures and not found:
-            raise failures[0]
+            raise failures[0].beside(map(str, failures[1:]))
         cut = [(name, text[: self.calling.result_chars]) for name, text in found[:top_k]]
         items = {
             item.id: item for rank, (name, text) in enumerate(cut) for item in [self._item(name, text, rank, words)]
         }
-        return Answer(tuple(items.values()), notes=(*notes, *map(str, failures)))
+        return Answer(tuple(items.values()), notes=tuple(notes), failures=tuple(map(str, failures)))
 
     def _item(self, tool: str, text: str, rank: int, words: Sequence[str]) -> Item:
         place = f"{self.tools.name}/{tool}"

@@ -42,7 +42,7 @@ class WikiSource:
 
 def _told(found: Recalled[Passage], query: Query) -> Iterator[tuple[int, Passage, tuple[Evidence, ...]]]:
     """Yield each passage with its place among its sort and its evidence."""
-    evidence = evidence_of(found, query.parts, query.words, lambda one: (f"{one.page.page_id}#{one.slug}", 0))
+    evidence = evidence_of(found, query.parts, query.words, lambda one: ((one.page.page_id, one.slug), 0))
     for place, (match, told) in enumerate(zip(found.matches, evidence, strict=True)):
         yield place, match.text, told
 
@@ -63,7 +63,7 @@ def _item(found: Passage, evidence: tuple[Evidence, ...], rank: int, lead_lines:
         stands_for=tuple(f"memory:{memory_id}" for memory_id in found.memory_ids) if found.slug else (),
         at=page.last_compiled_at,
         signature=found.signature,
-        candidate=Candidate(Kind.FACT, f"{page.title}: {text}", evidence),
+        candidate=Candidate(Kind.PASSAGE, f"{page.title}: {text}", evidence),
     )
 
 

@@ -67,11 +67,10 @@ class _Sharing:
         self._firsts: dict[int, tuple[int, int]] | None = None
         self._summary = len(stock.items) - 1 if stock.has_summary else None
         self._places: dict[Source, list[int]] = {source: [] for source in Source}
-        for place, item in enumerate(stock.items):
-            if place != self._summary:
-                self._places[item.source].append(place)
+        for place, source in enumerate(self.ledger.sources[: self._summary]):
+            self._places[source].append(place)
         ceilings = {source: _limit(profile.knobs(source).ceiling_tokens) for source in Source}
-        self._limits = [ceilings[item.source] for item in stock.items]
+        self._limits = [ceilings[source] for source in self.ledger.sources]
         short, whole = Form.LEAD, Form.FULL
         self._forms = [short if lead else whole for lead in stock.prices.lead]
         self._first_tokens = [lead or full for lead, full in zip(stock.prices.lead, stock.prices.full, strict=True)]
@@ -101,11 +100,12 @@ class _Sharing:
     def _above_knee(self) -> list[bool]:
         """Return which items may take part in a tier. Without calibrated relevances, or in seed order, all may."""
         profile, items = self._profile, self._wanted.stock.items
-        ranked = items[: self._summary]
-        if profile.allocation is not Allocation.PRIORITY or not is_calibrated(ranked):
+        told = relevances(items)
+        ranked = len(items) if self._summary is None else self._summary
+        if profile.allocation is not Allocation.PRIORITY or not is_calibrated(items[:ranked], told[:ranked]):
             return [True] * len(items)
         knee = profile.relevance_knee
-        return [told >= knee for told in relevances(items)]
+        return [one >= knee for one in told]
 
     def _tiers(self) -> dict[int, list[int]]:
         """Return the places of each tier by its priority; where all is pooled, one tier of all, before any priority."""

@@ -73,10 +73,13 @@ def _kinds(signed: Sequence[Signature]) -> list[int]:
 
 def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Yield pairs of items of different kinds whose texts are nearly the same, by the first item of each kind."""
-    firsts = sorted({kind: place for place, kind in reversed([*enumerate(kinds)])}.values())
-    counted = Counter([signed[place].guard for place in firsts])
-    rivals = [place for place in firsts if counted[signed[place].guard] > 1]
+    firsts = _firsts(kinds)
+    guards = [signed[place].guard for place in firsts]
+    counted = Counter(guards)
+    rivals = [place for place, guard in zip(firsts, guards, strict=True) if counted[guard] > 1]
     shared = shared_bands([signed[place] for place in rivals])
+    if not shared:
+        return
     by_band: dict[int, list[int]] = defaultdict(list)
     known: dict[int, frozenset[str]] = {}
     for place in rivals:
@@ -90,6 +93,16 @@ def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Seque
         for band in bands:
             if len(by_band[band]) < _MOST_COMPARED:
                 by_band[band].append(place)
+
+
+def _firsts(kinds: Sequence[int]) -> list[int]:
+    """Return the first place of each kind. Kinds are numbered as they come, so a first is higher than all before it."""
+    newest, firsts = -1, []
+    for place, kind in enumerate(kinds):
+        if kind > newest:
+            newest = kind
+            firsts.append(place)
+    return firsts
 
 
 def _say_the_same(
@@ -138,13 +151,16 @@ def _drawn_from(items: Sequence[Item], turn_ids: Collection[str]) -> dict[int, t
     offered = {item.id for item in items if item.source is _THREAD}
     if not turn_ids and not offered:
         return drawn
+    window = frozenset(turn_ids)
+    known = window | offered
     for place, item in enumerate(items):
         if item.source is _THREAD:
             refs = item.stands_for or (item.id,)
-            is_drawn = all(ref in turn_ids for ref in refs)
+            is_drawn = window.issuperset(refs)
+        elif refs := item.stands_for:
+            is_drawn = known.issuperset(refs)
         else:
-            refs = item.stands_for
-            is_drawn = bool(refs) and all(ref in turn_ids or ref in offered for ref in refs)
+            continue
         if is_drawn:
             drawn[place] = tuple(dict.fromkeys(refs))
     return drawn

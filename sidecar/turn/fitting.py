@@ -185,7 +185,7 @@ def _fates(ledger: Ledger, rendering: Rendering, offers: Offers) -> tuple[Fate, 
         else Fate(items[place], whole, asked[place], form, tokens[place], marks[place], "", full[place])
         for place in rendering.order
     ]
-    absent = (place for place in range(len(items)) if place not in ledger.kept)
+    absent = [place for place, form in enumerate(ledger.forms) if form is None]
     return (*kept, *(_absent_fate(ledger, place) for place in absent), *offers.refused)
 
 
@@ -216,8 +216,8 @@ def _shares(fates: Sequence[Fate], turn_fates: Sequence[TurnFate], ledger: Ledge
     decided = Counter([(fate.item.source, fate.decision) for fate in fates])
     decided.update([(Source.THREAD, fate.decision) for fate in turn_fates])
     offered = dict.fromkeys(Source, 0)
-    for item, tokens in zip(ledger.stock.items, ledger.stock.prices.full, strict=True):
-        offered[item.source] += tokens
+    for source, tokens in zip(ledger.sources, ledger.stock.prices.full, strict=True):
+        offered[source] += tokens
     offered[Source.THREAD] += sum(fate.turn.tokens for fate in turn_fates)
     included = dict(ledger.spent)
     included[Source.THREAD] += sum(fate.tokens for fate in turn_fates)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import compress, repeat
 from operator import attrgetter
 
 from sidecar.turn.items import Item, Source
@@ -20,7 +21,7 @@ _RRF_K = 60
 _SIZE_EXPONENT = 0.3
 _LEAST_BYTES = 16
 _HEARD = math.exp(-1)
-_rank = attrgetter("rank")
+_rank, _source = attrgetter("rank"), attrgetter("source")
 
 
 def order(items: Sequence[Item], profile: Profile) -> list[Item]:
@@ -39,13 +40,16 @@ def order(items: Sequence[Item], profile: Profile) -> list[Item]:
 
 def _yield_to_facts(items: Sequence[Item], scores: list[float], profile: Profile) -> None:
     """Lower the scores of turns that a fact asked before them stands for: what it says is said already, if not verbatim."""
+    both = zip(items, scores, strict=True)
+    facts = [(item, score) for item, score in both if item.stands_for and item.source is not Source.THREAD]
+    if not facts:
+        return
     scored = dict(zip([item.id for item in items], scores, strict=True))
     is_tiered = profile.allocation is Allocation.PRIORITY
     heard: set[str] = set()
-    for item, score in zip(items, scores, strict=True):
-        if item.source is not Source.THREAD and item.stands_for:
-            is_first = is_tiered and item.relevance >= profile.relevance_knee
-            heard.update(ref for ref in item.stands_for if ref in scored and (is_first or score >= scored[ref]))
+    for item, score in facts:
+        is_first = is_tiered and item.relevance >= profile.relevance_knee
+        heard.update(ref for ref in item.stands_for if ref in scored and (is_first or score >= scored[ref]))
     for place, item in enumerate(items if heard else ()):
         if item.source is Source.THREAD and item.id in heard:
             scores[place] *= _HEARD
@@ -57,9 +61,10 @@ def best(items: Sequence[Item], count: int) -> list[Item]:
     return [ranked[place] for place in sorted(range(len(ranked)), key=scores.__getitem__, reverse=True)[:count]]
 
 
-def is_calibrated(items: Sequence[Item]) -> bool:
+def is_calibrated(items: Sequence[Item], relevances: Sequence[float]) -> bool:
     """Return whether every source of these items tells relevances; one that gives 0 to all its items does not."""
-    return _all_tell(items, relevances(items))
+    sources = list(map(_source, items))
+    return len(set(compress(sources, relevances))) == len(set(sources))
 
 
 def relevances(items: Sequence[Item]) -> list[float]:
@@ -71,20 +76,16 @@ def _scored(items: Sequence[Item]) -> tuple[list[Item], list[float]]:
     """Return the items by rank, and their scores."""
     ranked = sorted(items, key=_rank)
     scores = relevances(ranked)
-    if not _all_tell(ranked, scores):
+    if not is_calibrated(ranked, scores):
         return ranked, _fused_ranks(ranked)
-    return ranked, [score / _room(item.text) for score, item in zip(scores, ranked, strict=True)]
+    sizes = _sizes([item.text for item in ranked])
+    return ranked, [score / float(size**_SIZE_EXPONENT) for score, size in zip(scores, sizes, strict=True)]
 
 
-def _room(text: str) -> float:
-    """Return what an item's size counts for. Bytes stand in for tokens, so that the order hangs on no tokenizer."""
-    size = len(text) if text.isascii() else len(text.encode(errors="replace"))
-    return float(max(_LEAST_BYTES, size) ** _SIZE_EXPONENT)
-
-
-def _all_tell(items: Sequence[Item], scores: Sequence[float]) -> bool:
-    telling = {item.source for item, score in zip(items, scores, strict=True) if score > 0}
-    return len(telling) == len({item.source for item in items})
+def _sizes(texts: Sequence[str]) -> list[int]:
+    """Return what each text's size counts for. Bytes stand in for tokens, so that the order hangs on no tokenizer."""
+    sizes = [len(text) if text.isascii() else len(text.encode(errors="replace")) for text in texts]
+    return list(map(max, sizes, repeat(_LEAST_BYTES)))
 
 
 def _fused_ranks(items: Sequence[Item]) -> list[float]:

@@ -85,6 +85,9 @@ class Meter(Protocol):
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of each text."""
 
+    def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
+        """Return the tokens of each text, given in pieces that end with a newline or are an item's mark (`pieces`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ref:
@@ -124,7 +127,10 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """One source's answer: its items in its own rank order, or why there are none. Latency in milliseconds."""
+    """One source's answer: its items in its own rank order, or why there are none. Latency in milliseconds.
+
+    `is_partial` says that a part of it, which the reason names, did not answer though others did.
+    """
 
     source: Source
     status: Status
@@ -132,6 +138,7 @@ class SourceReport:
     reason: str = ""
     latency_ms: float = 0.0
     attempts: int = 0
+    is_partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)

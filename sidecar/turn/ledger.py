@@ -58,6 +58,7 @@ class Ledger:
 
     def __init__(self, stock: Stock, pool_tokens: int) -> None:
         self.stock = stock
+        self.sources = [item.source for item in stock.items]
         self.left_tokens = pool_tokens
         self.spent = dict.fromkeys(Source, 0)
         self.forms: list[Form | None] = [None] * len(stock.items)
@@ -86,29 +87,37 @@ class Ledger:
         An item already in is passed over; one that something in the context says already falls to that.
         """
         items, pieces, prices, akin = self.stock.items, self.stock.pieces, self.stock.prices, self.stock.kinship.akin
-        in_block, in_group, spent, lead = self._in_block, self._in_group, self.spent, Form.LEAD
+        in_block, in_group, spent, kept, taken = (
+            self._in_block,
+            self._in_group,
+            self.spent,
+            self.kept,
+            self.steps.append,
+        )
+        sources, blocks, groups, lead, thread = self.sources, pieces.blocks, pieces.groups, Form.LEAD, Source.THREAD
         for place in places:
-            if place in self.kept or (place in akin and self._falls(place)):
+            if place in kept or (place in akin and self._falls(place)):
                 continue
-            block, group, item, form = pieces.blocks[place], pieces.groups[place], items[place], forms[place]
+            block, group, source, form = blocks[place], groups[place], sources[place], forms[place]
             tokens = cost = prices.lead[place] if form is lead else prices.full[place]
             if not in_group[group]:
                 cost += prices.headers[group]
             if not in_block[block]:
                 cost += prices.fences[block]
-            if cost > self.left_tokens or cost > limits[place] - spent[item.source]:
-                self._refuse(place, form, Refusal(asked, cost, self.left_tokens, limits[place] - spent[item.source]))
+            if cost > self.left_tokens or cost > limits[place] - spent[source]:
+                self._refuse(place, form, Refusal(asked, cost, self.left_tokens, limits[place] - spent[source]))
                 continue
             in_group[group] += 1
             in_block[block] += 1
-            spent[item.source] += cost
+            spent[source] += cost
             self.left_tokens -= cost
-            self.forms[place], self.tokens[place], self.kept[place] = form, tokens, asked
-            self.steps.append((item.id, form, True))
+            self.forms[place], self.tokens[place], kept[place] = form, tokens, asked
+            item_id = items[place].id
+            taken((item_id, form, True))
             if place in akin:
                 self._speaks(place)
-            if item.source is Source.THREAD and item.id in self._drawn:
-                self._see({item.id}, "stands verbatim in the context", spared=Source.THREAD)
+            if source is thread and item_id in self._drawn:
+                self._see({item_id}, "stands verbatim in the context", spared=thread)
 
     def upgrade(self, places: Iterable[int], asked: str, limits: Sequence[int]) -> None:
         """Put the full text where a lead stands, wherever there is room for the rest."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import lt
 
 from sidecar.turn.fuse import best, order
 from sidecar.turn.items import Decision, Fate, Item, Source, SourceReport, Status
@@ -47,8 +48,11 @@ def gather(reports: Iterable[SourceReport], profile: Profile, seen_item_ids: fro
     return Offers(order(competing, profile), refused)
 
 
-def _in_own_order(items: Sequence[Item]) -> list[Item]:
+def _in_own_order(items: list[Item]) -> list[Item]:
     """Return one source's items by rank. What a source sends twice under one id is put in order by all that it says."""
+    ranks = [item.rank for item in items]
+    if all(map(lt, ranks, ranks[1:])):
+        return items
     if len({item.id for item in items}) == len(items):
         return sorted(items, key=lambda item: (item.rank, item.id))
     return sorted(items, key=lambda item: (item.rank, item.id, repr(item)))
@@ -62,14 +66,17 @@ def _admitted(
     if not knobs.enabled:
         refused += [Fate(item, Decision.BELOW_CUTOFF, f"the profile leaves {source} out") for item in ranked]
         return []
-    admitted = []
-    for item in ranked[: knobs.top_k]:
-        if item.id in seen_item_ids:
-            refused.append(Fate(item, Decision.ALREADY_SEEN, "the caller's history already holds it"))
-        elif not item.text or item.text.isspace():
-            refused.append(Fate(item, Decision.BELOW_CUTOFF, "it has no text"))
-        else:
-            admitted.append(item)
+    asked = ranked[: knobs.top_k]
+    admitted = [item for item in asked if item.id not in seen_item_ids and item.text and not item.text.isspace()]
+    if len(admitted) < len(asked):
+        left = set(map(id, admitted))
+        refused += [_turned_away(item, seen_item_ids) for item in asked if id(item) not in left]
     past = f"past the {knobs.top_k} items of {source} that may compete (top_k)"
     refused += [Fate(item, Decision.BELOW_CUTOFF, past) for item in ranked[knobs.top_k :]]
     return admitted
+
+
+def _turned_away(item: Item, seen_item_ids: frozenset[str]) -> Fate:
+    if item.id in seen_item_ids:
+        return Fate(item, Decision.ALREADY_SEEN, "the caller's history already holds it")
+    return Fate(item, Decision.BELOW_CUTOFF, "it has no text")

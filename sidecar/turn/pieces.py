@@ -1,13 +1,15 @@
 """The pieces that context is written from, before it is known which of them go in: made safe, and counted once.
 
 Every piece ends with a newline and begins with neither white space nor a slash, so that their tokens add up: no tokenizer
-in use merges across such a seam.
+in use merges across such a seam. Nor does one merge a mark with the space behind it, so an item's line is counted in two:
+its mark, and the rest, which comes back turn after turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 
 from sidecar.turn.fence import neutralise
@@ -45,7 +47,8 @@ _SHORTENED = frozenset({Source.MEMORY, Source.WIKI})
 class Pieces:
     """The texts of items in parallel lists: block, group (an index into `headers`), body, and lead where it is shorter.
 
-    A header line is empty for items without a header.
+    A header line is empty for items without a header. The `_lines` are what stands behind the mark, the newline included;
+    the line of a lead that is not shorter is empty, too.
     """
 
     blocks: list[int]
@@ -53,6 +56,8 @@ class Pieces:
     headers: list[str]
     full: list[str]
     lead: list[str]
+    full_lines: list[str]
+    lead_lines: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,32 +81,31 @@ def fence_lines(block: Block, tag: str) -> tuple[str, str]:
     return f'<context-{tag} source="{block.name}">\n', f"</context-{tag}>\n"
 
 
-def marked(letter: str, number: int, body: str) -> str:
-    """Return an item's piece: its mark, its text, a newline."""
-    return f"[{letter}{number}] {body}\n"
-
-
 def write(items: Sequence[Item], *, has_summary: bool) -> Pieces:
     """Return the pieces of the items, the last of which is the thread's summary if `has_summary`."""
     blocks = [_BLOCK_OF[item.source] for item in items]
     if has_summary:
         blocks[-1] = SUMMARY_BLOCK
-    lines = {header: _header_line(header) for header in {item.header for item in items}}
     known: dict[tuple[int, str], int] = {}
     groups = [
-        known.setdefault((block, lines[item.header]), len(known)) for block, item in zip(blocks, items, strict=True)
+        known.setdefault((block, _header_line(item.header[:_MOST_HEADER_CHARS])), len(known))
+        for block, item in zip(blocks, items, strict=True)
     ]
+    full, lead = [neutralise(item.text).strip() for item in items], [_lead(item) for item in items]
     return Pieces(
         blocks=blocks,
         groups=groups,
         headers=[line for _, line in known],
-        full=[neutralise(item.text).strip() for item in items],
-        lead=[_lead(item) for item in items],
+        full=full,
+        lead=lead,
+        full_lines=[f" {body}\n" for body in full],
+        lead_lines=[f" {body}\n" if body else "" for body in lead],
     )
 
 
+@lru_cache(maxsize=8192)
 def _header_line(header: str) -> str:
-    words = " ".join(neutralise(header[:_MOST_HEADER_CHARS]).split())
+    words = " ".join(neutralise(header).split())
     return f"# {words}\n" if words.startswith("/") else f"{words}\n" if words else ""
 
 
@@ -112,17 +116,17 @@ def _lead(item: Item) -> str:
 
 
 def price(pieces: Pieces, tag: str, meter: Meter) -> Prices:
-    """Return what each piece costs, all counted in one go. Marks are counted at their widest, as nines."""
-    digits = [len(str(pieces.blocks.count(place))) for place in range(len(BLOCKS))]
-    widest = [f"[{block.letter}{'9' * size}] " for block, size in zip(BLOCKS, digits, strict=True)]
-    full = [f"{widest[block]}{body}\n" for block, body in zip(pieces.blocks, pieces.full, strict=True)]
-    lead = [f"{widest[block]}{body}\n" for block, body in zip(pieces.blocks, pieces.lead, strict=True) if body]
+    """Return what each piece costs. Marks are counted at their widest, as nines."""
     fences = [line for block in BLOCKS for line in fence_lines(block, tag)]
-    counted = iter(meter.count([notice(tag), *fences, *pieces.headers, *full, *lead]))
+    counted = iter(meter.count([notice(tag), *fences, *pieces.headers]))
     notice_count = next(counted)
     fence_counts = [next(counted) + next(counted) for _ in BLOCKS]
-    header_counts = list(islice(counted, len(pieces.headers)))
-    full_counts = list(islice(counted, len(full)))
-    lead_counts = [next(counted) if body else 0 for body in pieces.lead]
+    digits = [len(str(pieces.blocks.count(place))) for place in range(len(BLOCKS))]
+    widest = [f"[{block.letter}{'9' * size}]" for block, size in zip(BLOCKS, digits, strict=True)]
+    marks = [widest[block] for block in pieces.blocks]
+    short_lines = [(mark, line) for mark, line in zip(marks, pieces.lead_lines, strict=True) if line]
+    priced = iter(meter.count_joined([*zip(marks, pieces.full_lines, strict=True), *short_lines]))
+    full_counts = list(islice(priced, len(marks)))
+    lead_counts = [next(priced) if line else 0 for line in pieces.lead_lines]
     saving = [short if short < whole else 0 for short, whole in zip(lead_counts, full_counts, strict=True)]
-    return Prices(notice_count, fence_counts, header_counts, full_counts, saving)
+    return Prices(notice_count, fence_counts, list(counted), full_counts, saving)

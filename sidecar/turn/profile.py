@@ -18,6 +18,8 @@ from sidecar.turn.items import Source
 from sidecar.turn.leads import MAX_LEAD_LINES
 
 LOCAL_DEADLINE_MS, REMOTE_DEADLINE_MS = 250, 2500
+WIDE_WINDOW_TOKENS = 128_000
+"""The most that a pool is, unless a profile says otherwise: a window of a million tokens is paid for at every turn."""
 
 
 class InvalidKnob(InvalidArgument):
@@ -51,7 +53,8 @@ class Profile:
 
     `history_turns` bounds the window of recent turns, `history_tail_tokens` what of it lies beyond the last exchange (and a
     sixteenth of the pool does, where that is less).
-    `relevance_knee` is the relevance below which a candidate takes part in no tier.
+    `relevance_knee` is the relevance below which a candidate takes part in no tier. `budget_tokens` bounds the pool, however
+    wide the model's window is.
     """
 
     sources: tuple[SourceKnobs, ...]
@@ -63,7 +66,7 @@ class Profile:
     response_reserve_tokens: int = 2048
     system_prompt_tokens: int = 0
     tool_tokens: int = 0
-    budget_tokens: int | None = None
+    budget_tokens: int | None = WIDE_WINDOW_TOKENS
     max_items: int = 1000
 
     def knobs(self, source: Source) -> SourceKnobs:

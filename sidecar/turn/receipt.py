@@ -139,6 +139,7 @@ def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str,
             "reason": report.reason,
             "latency_ms": report.latency_ms,
             "attempts": report.attempts,
+            "is_partial": report.is_partial,
         }
         items = [_item_row(item, fates[id(item)].pop(), texts) for item in report.items]
         rows.append(shares.pop(report.source, {}) | account | {"items": items})
@@ -226,7 +227,8 @@ def _rendered(rendering: Rendering) -> dict[str, Any]:
 def _report(row: Mapping[str, Any], texts: Mapping[str, str]) -> SourceReport:
     source = Source(row["source"])
     items = tuple(_item(source, item, texts) for item in row["items"])
-    return SourceReport(source, Status(row["status"]), items, row["reason"], row["latency_ms"], row["attempts"])
+    told = (row["reason"], row["latency_ms"], row["attempts"])
+    return SourceReport(source, Status(row["status"]), items, *told, is_partial=row.get("is_partial", False))
 
 
 def _item(source: Source, row: Mapping[str, Any], texts: Mapping[str, str]) -> Item:

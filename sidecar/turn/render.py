@@ -19,7 +19,7 @@ from sidecar.turn.ledger import Ledger
 from sidecar.turn.pieces import BLOCKS, fence_lines, notice
 
 _BY_TIME = frozenset({Source.MEMORY, Source.THREAD})
-_LONG_AGO = float("-inf")
+_LONG_AGO, _NEVER = float("-inf"), float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,12 @@ class Page:
 def render(ledger: Ledger, messages: Sequence[Message], page: Page, meter: Meter) -> Rendering:
     """Return the items that the ledger holds and the messages, rendered and counted as rendered."""
     drafts, order, marks = _draft_blocks(ledger, page.tag)
-    counts = meter.count([text for _, _, text in drafts])
+    counts = meter.count_joined([lines for _, _, lines in drafts])
     points = _cache_points(drafts, counts, page)
     ends = {point.blocks_before for point in points}
     blocks = tuple(
-        SystemBlock(zone, source, text, tokens, number in ends)
-        for number, ((zone, source, text), tokens) in enumerate(zip(drafts, counts, strict=True), start=1)
+        SystemBlock(zone, source, "".join(lines), tokens, number in ends)
+        for number, ((zone, source, lines), tokens) in enumerate(zip(drafts, counts, strict=True), start=1)
     )
     sent = [part for message in messages for part in message_parts(message)]
     return Rendering(
@@ -103,30 +103,31 @@ def render(ledger: Ledger, messages: Sequence[Message], page: Page, meter: Meter
     )
 
 
-_Draft = tuple[Zone, Source | None, str]
+_Draft = tuple[Zone, Source | None, list[str]]
 
 
 def _draft_blocks(ledger: Ledger, tag: str) -> tuple[list[_Draft], list[int], dict[int, str]]:
-    by_block: dict[int, list[int]] = {}
+    by_block: list[list[int]] = [[] for _ in BLOCKS]
+    blocks = ledger.stock.pieces.blocks
     for place in ledger.kept:
-        by_block.setdefault(ledger.stock.pieces.blocks[place], []).append(place)
-    drafts: list[_Draft] = [(Zone.STABLE, None, notice(tag))] if by_block else []
+        by_block[blocks[place]].append(place)
+    drafts: list[_Draft] = [(Zone.STABLE, None, [notice(tag)])] if ledger.kept else []
     order: list[int] = []
     marks: dict[int, str] = {}
-    for number, places in sorted(by_block.items()):
-        block = BLOCKS[number]
+    for block, places in zip(BLOCKS, by_block, strict=True):
+        if not places:
+            continue
         ordered = _in_canonical_order(places, ledger)
         order += ordered
         first, last = fence_lines(block, tag)
-        lines = [first, *_lines(ordered, block.letter, marks, ledger), last]
-        drafts.append((block.zone, block.source, "".join(lines)))
+        drafts.append((block.zone, block.source, [first, *_lines(ordered, block.letter, marks, ledger), last]))
     return drafts, order, marks
 
 
 def _lines(places: Sequence[int], letter: str, marks: dict[int, str], ledger: Ledger) -> list[str]:
-    """Return the lines of one block, and note each item's mark."""
+    """Return the lines of one block, an item's in two pieces, and note each item's mark."""
     pieces, forms, lead = ledger.stock.pieces, ledger.forms, Form.LEAD
-    groups, headers, full = pieces.groups, pieces.headers, pieces.full
+    groups, headers, full, short = pieces.groups, pieces.headers, pieces.full_lines, pieces.lead_lines
     lines: list[str] = []
     group = None
     for count, place in enumerate(places, start=1):
@@ -134,26 +135,28 @@ def _lines(places: Sequence[int], letter: str, marks: dict[int, str], ledger: Le
             group = groups[place]
             lines.append(headers[group])
         mark = marks[place] = f"{letter}{count}"
-        lines.append(f"[{mark}] {pieces.lead[place] if forms[place] is lead else full[place]}\n")
+        lines += (f"[{mark}]", short[place] if forms[place] is lead else full[place])
     return lines
 
 
 def _in_canonical_order(places: list[int], ledger: Ledger) -> list[int]:
     """Return the places of one block in an order that neither the question nor the ranking moves."""
     items, groups, headers = ledger.stock.items, ledger.stock.pieces.groups, ledger.stock.pieces.headers
-    chosen = [(items[place], place) for place in places]
-    if chosen[0][0].source not in _BY_TIME:
-        keys = [(headers[groups[place]], item.position, item.id, place) for item, place in chosen]
-        return [key[-1] for key in sorted(keys)]
-    moments = {place: _moment(item.at) for item, place in chosen}
+    chosen = [items[place] for place in places]
+    is_timed = chosen[0].source in _BY_TIME
+    moments = [_moment(item.at) for item in chosen] if is_timed else [_LONG_AGO] * len(chosen)
     opened: dict[int, float] = {}
-    for place, moment in moments.items():
-        opened[groups[place]] = min(moment, opened.get(groups[place], moment))
-    timed = [
-        (opened[group := groups[place]], headers[group], moments[place], item.position, item.id, place)
-        for item, place in chosen
+    for place, moment in zip(places, moments, strict=True):
+        if moment < opened.get(groups[place], _NEVER):
+            opened[groups[place]] = moment
+    ranks = {
+        group: rank for rank, group in enumerate(sorted(opened, key=lambda group: (opened[group], headers[group])))
+    }
+    keys = [
+        (ranks[groups[place]], moment, item.position, item.id, place)
+        for place, moment, item in zip(places, moments, chosen, strict=True)
     ]
-    return [key[-1] for key in sorted(timed)]
+    return [key[-1] for key in sorted(keys)]
 
 
 def _moment(at: datetime | None) -> float:

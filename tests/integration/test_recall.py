@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncpg
+import numpy as np
 import pytest
 
 from sidecar.embedding import embed_some
 from sidecar.recall import Numbered
 from store import documents, embedders, embeddings, memories, pages, threads
 from store.postgres import Pools, scoped, tenant_scoped
-from store.recalling import MAX_WORDS, Match, Recalled, Wanted
+from store.recalling import MAX_WORDS, Match, Recalled, Wanted, literal
 from store.scope import Scope
 from store.threads import StoredTurn
 from tests.integration.embedding_world import (
@@ -48,10 +49,10 @@ async def turns(pools: Pools, question: Wanted, scope: Scope = SCOPE, thread_id:
         return await threads.recall(connection, scope, thread_id, question)
 
 
-async def facts(pools: Pools, question: Wanted, scope: Scope = SCOPE) -> dict[str, Match[memories.SignedMemory]]:
+async def facts(pools: Pools, question: Wanted, scope: Scope = SCOPE) -> dict[str, Match[memories.RecalledMemory]]:
     async with scoped(pools.turn, scope, read_only=True) as connection:
         found = await memories.recall(connection, scope, question)
-    return {match.text.memory.text: match for match in found.matches}
+    return {match.text.text: match for match in found.matches}
 
 
 async def test_each_text_says_which_words_it_holds_and_each_word_how_many_hold_it(pools: Pools) -> None:
@@ -168,6 +169,115 @@ async def test_who_speaks_is_known_from_the_newest_turns(pools: Pools) -> None:
     async with scoped(pools.turn, SCOPE, read_only=True) as connection:
         assert await threads.speakers(connection, SCOPE, "t") == ("Mara",)
         assert await threads.speakers(connection, SCOPE, "nowhere") == ()
+
+
+async def test_a_word_that_nobody_wrote_stands_for_one_a_letter_away(pools: Pools) -> None:
+    await remember(pools, "the boat winters in Trieste", "the boat is blue", "a night in Bar")
+    for written in ("trieste", "triest", "triesste", "trisete", "triesta", "grieste"):
+        found = await facts(pools, Wanted(("boat", written), 10))
+        held = {text: match.matched for text, match in found.items()}
+        assert held == {"the boat winters in Trieste": 0b11, "the boat is blue": 0b01}, written
+    assert await facts(pools, Wanted(("riestet",), 10)) == {}, "two letters are too many"
+
+
+async def test_of_many_words_that_nobody_wrote_the_two_longest_stand_for_others(pools: Pools) -> None:
+    await remember(pools, "the boats winter in Trieste")
+    (found,) = (await facts(pools, Wanted(("boast", "wintre", "triesta"), 10))).values()
+    assert found.matched == 0b110
+
+
+async def test_a_word_that_nobody_wrote_may_be_the_beginning_of_one(pools: Pools) -> None:
+    await remember(pools, "an appointment at the orthodontist", "nothing of this")
+    assert list(await facts(pools, Wanted(("orthodont",), 10))) == ["an appointment at the orthodontist"]
+
+
+async def test_a_close_word_tells_less_than_the_word_itself(pools: Pools) -> None:
+    await remember(pools, "the boat winters in Trieste", *(f"page {number} of the log" for number in range(24)))
+    async with scoped(pools.turn, SCOPE, read_only=True) as connection:
+        told = [
+            (await memories.recall(connection, SCOPE, Wanted((word,), 10))).frequencies
+            for word in ("trieste", "triesta", "winter")
+        ]
+    assert told == [(1,), (5,), (1,)], "the root of one in twenty-five, and stems are the word itself"
+
+
+async def test_numbers_and_short_and_odd_words_stand_for_themselves_alone(pools: Pools) -> None:
+    await remember(pools, "the gate code of the boat is 4417", "the plan is 44180")
+    for word in ("4418", "44181", "bat", "boa", "b" * 30, "boats|plan:*", "it's", "\\baots", "日本語日本語"):
+        assert await facts(pools, Wanted((word,), 10)) == {}, word
+
+
+async def test_a_word_that_was_found_stands_for_no_other(pools: Pools) -> None:
+    await remember(pools, "Marina sails", "Martina sings")
+    assert list(await facts(pools, Wanted(("marina",), 10))) == ["Marina sails"]
+
+
+async def test_close_words_are_those_of_the_scope(pools: Pools) -> None:
+    await remember(pools, "the boat winters in Trieste")
+    await say(pools, "the boat winters in Trieste")
+    base_id = await read_in(pools, "the boat winters in Trieste")
+    await compile_page(pools, "It winters in Trieste.", summary="On Trieste.")
+    question = Wanted(("triesta",), 10)
+    for scope, count in ((SCOPE, 1), (OTHER_OWNER, 0), (OTHER_TENANT, 0)):
+        assert len(await facts(pools, question, scope)) == count
+        assert len((await turns(pools, question, scope)).matches) == count
+        async with scoped(pools.turn, scope, read_only=True) as connection:
+            assert [len(told.matches) for told in await pages.recall(connection, scope, question)] == [count, count]
+        async with tenant_scoped(pools.turn, scope.tenant_id, read_only=True) as connection:
+            told = await documents.recall(connection, scope.tenant_id, [base_id], question)
+        assert len(told.matches) == (scope.tenant_id == SCOPE.tenant_id)
+
+
+async def test_in_a_large_scope_the_nearest_are_the_same(pools: Pools, database: str, topics: Numbered) -> None:
+    """So large by its counts: few texts are enough to tell."""
+    await say(pools, "a sloop", "roses", "a cello", "nothing of this")
+    await remember(pools, "a sloop", "roses", "a cello")
+    base_id = await read_in(pools, "a sloop", "roses", "a cello", "nothing of this")
+    await embed_all(pools, topics)
+    boat, garden = (await wanted("boat", topics)).vectors, (await wanted("garden", topics)).vectors
+    question = Wanted((), 2, topics.embedder_no, (*boat, *garden))
+
+    async def nearest() -> list[dict[str, tuple[float, ...]]]:
+        async with tenant_scoped(pools.turn, SCOPE.tenant_id, read_only=True) as connection:
+            chunks = await documents.recall(connection, SCOPE.tenant_id, [base_id], question)
+        return [
+            {text: match.cosines for text, match in (await facts(pools, question)).items()},
+            {match.text.text: match.cosines for match in (await turns(pools, question)).matches},
+            {match.text.text: match.cosines for match in chunks.matches},
+        ]
+
+    small = await nearest()
+    assert small[0].keys() == {"a sloop", "roses"}
+    connection = await asyncpg.connect(database)
+    await connection.execute("UPDATE memory_feeds SET change_seq = 50000; UPDATE documents SET chunk_count = 50000")
+    await connection.execute("UPDATE threads SET turn_count = 50000")
+    await connection.close()
+    assert await nearest() == small
+
+
+async def test_among_many_vectors_the_nearest_by_signs_hold_the_nearest(pools: Pools, database: str) -> None:
+    numbers = np.random.default_rng(4).normal(size=(1500, 128))
+    numbers /= np.linalg.norm(numbers, axis=1, keepdims=True)
+    asked = numbers[700] + 0.5 * numbers[3]
+    embedder_no = await embedders.number_of(pools.background, "random", 128)
+    assert embedder_no is not None
+    names = [f"note {place}" for place in range(len(numbers))]
+    await remember(pools, *names, ids=names)
+    connection = await asyncpg.connect(database)
+    await connection.execute(
+        "INSERT INTO memory_vectors (tenant_id, owner_id, embedder_no, vector, memory_id, text_hash)"
+        " SELECT $1, $2, $3, v::halfvec, name, '' FROM unnest($4::text[], $5::text[]) AS r (name, v)",
+        SCOPE.tenant_id,
+        SCOPE.owner_id,
+        embedder_no,
+        names,
+        [literal(row) for row in numbers.tolist()],
+    )
+    await connection.execute("UPDATE memory_feeds SET change_seq = 50000")
+    await connection.close()
+    found = await facts(pools, Wanted((), 5, embedder_no, (literal(asked.tolist()),)))
+    best = np.argsort(-(numbers @ asked))[:5]
+    assert list(found) == [f"note {place}" for place in best]
 
 
 async def test_without_vectors_in_the_database_recall_goes_by_words(pools: Pools, database: str) -> None:
