@@ -13,6 +13,7 @@ from compiler import views
 from compiler.plan import prompt
 from compiler.plan.contract import Memory
 from compiler.settings import Sight
+from compiler.views import Looking
 from models import tokens
 from models.language import DEFAULT_MODEL_ID
 from store.postgres import Pools, PoolsConfig, open_pools, scoped
@@ -53,7 +54,7 @@ async def _prompts(pools: Pools, scope: Scope, pages: int, rounds: int) -> tuple
     for number in range(rounds):
         memories, told = _batch(titles, chance, number)
         async with scoped(pools.background, scope, read_only=True) as connection:
-            batch = await views.leaf_batch(connection, scope, memories, sight=Sight(), count=count)
+            batch = await views.leaf_batch(connection, scope, memories, Looking(Sight(), count))
         asked = prompt.leaf(batch)
         spent += count(asked.system) + count(asked.user)
         seen = {page.title for page in batch.pages}

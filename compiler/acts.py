@@ -5,14 +5,14 @@ Every function takes a connection inside a scoped transaction and works twice as
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from compiler import apply
+from compiler import apply, surroundings
 from compiler.plan import codec, upkeep
-from compiler.plan.contract import IgnoreMention, Item, Page, PageKey, PageType, WriteSection
-from store import batches, browse, candidates, scopes
+from compiler.plan.contract import IgnoreMention, Item, Page, PageKey, PageType
+from store import batches, browse, scopes
 from store import upkeep as rows
 from store.batches import Batch, BatchKind
 from store.browse import PageRow
@@ -25,7 +25,7 @@ async def add_alias(
 ) -> None:
     """Give a page a name. Raises ActRefused."""
     await scopes.lock(connection, scope, now=now)
-    pages = await _pages(connection, scope, [row.page_id])
+    pages = await surroundings.pages(connection, scope, [row.page_id])
     await enact(connection, scope, upkeep.name(_standing(pages, row), name, origin=origin), now=now)
 
 
@@ -60,7 +60,7 @@ async def ignore_mention(connection: Connection, scope: Scope, mention_id: UUID,
 async def suppress_promotion(connection: Connection, scope: Scope, row: PageRow, slug: str, *, now: datetime) -> None:
     """Keep a section from ever becoming a page. Raises ActRefused."""
     await scopes.lock(connection, scope, now=now)
-    pages = await _pages(connection, scope, [row.page_id])
+    pages = await surroundings.pages(connection, scope, [row.page_id])
     await enact(connection, scope, upkeep.suppress(_standing(pages, row), slug), now=now)
 
 
@@ -81,6 +81,7 @@ async def undo_promotion(connection: Connection, scope: Scope, row: PageRow, slu
 async def enact(connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime) -> Mapping[str, int]:
     """Apply items under the scope's row and log them as an operator's batch; return what changed, in rows."""
     before = await scopes.lock(connection, scope, now=now)
+    seen = await _seen(connection, scope, items)
     applied = await apply.apply_items(connection, scope, items, now=now)
     if any(applied.counters.values()):
         batch = Batch(
@@ -93,7 +94,7 @@ async def enact(connection: Connection, scope: Scope, items: Sequence[Item], *, 
             read_through=before.read_through,
             memory_ids=(),
             content_hashes=(),
-            seen_memory_ids=tuple(sorted(_seen(items))),
+            seen_memory_ids=tuple(sorted(seen)),
             items=codec.dump(items),
             items_applied=len(items),
         )
@@ -101,39 +102,21 @@ async def enact(connection: Connection, scope: Scope, items: Sequence[Item], *, 
     return applied.counters
 
 
-def _seen(items: Iterable[Item]) -> set[str]:
-    """Return the memories whose words may stand in the items."""
-    sections = (item.section for item in items if isinstance(item, WriteSection))
-    return {source.memory_id for section in sections for source in section.sources}
+async def _seen(connection: Connection, scope: Scope, items: Sequence[Item]) -> set[str]:
+    """Return the memories whose words may stand in the items, the names of pages among them."""
+    named, cited = upkeep.named(items), upkeep.cited(items)
+    behind = await rows.memories_behind(connection, scope, [(key.type.value, key.slug) for key in named])
+    held = [item.key for item in items if isinstance(item, IgnoreMention)]
+    return {*cited, *behind, *await rows.memories_seen(connection, scope, held)}
 
 
 async def _around(connection: Connection, scope: Scope, row: PageRow) -> dict[PageKey, Page]:
-    """Return the page, the pages that lead to it, and every page that their sections list."""
-    leading = await rows.pages_leading_to(connection, scope, row.page_id, row.path)
-    found = await _pages(connection, scope, [row.page_id, *leading])
-    listed = {key for page in found.values() for section in page.sections for key in section.children}
-    listed |= {
-        key
-        for page in found.values()
-        for section in page.sections
-        if section.aggregation is not None
-        for key in section.aggregation.linked_pages
-    }
-    return {**await _named(connection, scope, listed - found.keys()), **found}
+    return await surroundings.around(connection, scope, [row.page_id], [row.path])
 
 
 async def _around_key(connection: Connection, scope: Scope, key: PageKey) -> dict[PageKey, Page]:
     row = await browse.page_by_key(connection, scope, key.type.value, key.slug)
     return {} if row is None else await _around(connection, scope, row)
-
-
-async def _named(connection: Connection, scope: Scope, keys: Iterable[PageKey]) -> dict[PageKey, Page]:
-    named = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in sorted(keys)])
-    return await _pages(connection, scope, [one.page_id for one in named])
-
-
-async def _pages(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> dict[PageKey, Page]:
-    return dict((await apply.load(connection, scope, page_ids)).pages)
 
 
 def _standing(pages: Mapping[PageKey, Page], row: PageRow) -> Page:

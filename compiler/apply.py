@@ -6,7 +6,7 @@ The caller holds the scope's row. What stands already is not written again; coun
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -21,64 +21,84 @@ from compiler.plan.contract import (
     IgnoreMention,
     Item,
     LinkOrigin,
+    Page,
     PageKey,
     SettleMention,
     WriteLink,
 )
-from compiler.stored import Stored, key_of, linked_ids, stored
-from store import candidates, scopes, upkeep, wiki
+from compiler.shelf import Shelf, load
+from compiler.stored import Stored, key_of
+from store import candidates, mentions, scopes, upkeep, wiki
+from store.mentions import HeldRow, MentionChanges, SightingRow
 from store.pages import page_uuid
 from store.queries import Connection
 from store.scope import Scope
-from store.wiki import CauseRow, HeldRow, MentionChanges, SightingRow
+from store.wiki import CauseRow
+
+__all__ = ["UNLIMITED", "Applied", "Terms", "apply_items", "load", "write"]
 
 UNLIMITED = Limits(new_pages=1_000_000, sections=1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """How items are applied: up to which caps, as of which revision of the wiki and which time, with which pages at hand."""
+
+    limits: Limits
+    revision: int
+    now: datetime
+    shelf: Shelf = field(default_factory=Shelf)
+
+
+@dataclass(frozen=True, slots=True)
 class Applied:
-    """How many items were applied, the cap that stopped them (empty when none did), and what changed, in rows."""
+    """How many items were applied, the cap that stopped them (empty when none did), and what changed, in rows.
+
+    `stood` is what was read for it, `pages` how that stands now, and `ids` are those of every page that either names.
+    """
 
     taken: int
     cap: str = ""
     counters: Mapping[str, int] = field(default_factory=dict)
+    stood: Stored = field(default_factory=Stored)
+    pages: Mapping[PageKey, Page] = field(default_factory=dict)
+    ids: Mapping[PageKey, UUID] = field(default_factory=dict)
 
 
 async def apply_items(connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime) -> Applied:
     """Apply an operator's items under `scopes.lock`, without caps, and raise the revision. No change raises nothing."""
     row = await scopes.lock(connection, scope, now=now)
-    applied = await write(connection, scope, items, limits=UNLIMITED, stamp=(row.wiki_revision + 1, now))
+    applied = await write(connection, scope, items, Terms(UNLIMITED, row.wiki_revision + 1, now))
     if any(applied.counters.values()):
         await scopes.bump_revision(connection, scope, now=now)
     return applied
 
 
-async def load(connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> Stored:
-    """Return the pages with these ids as they stand."""
-    rows = await candidates.pages(connection, scope, sorted(set(page_ids)))
-    missing = linked_ids(rows) - {row["page_id"] for row in rows.pages}
-    return stored(rows, await candidates.identities_of(connection, scope, sorted(missing)))
-
-
-async def write(
-    connection: Connection, scope: Scope, items: Sequence[Item], *, limits: Limits, stamp: tuple[int, datetime]
-) -> Applied:
-    """Apply items up to a cap; `stamp` is the wiki's new revision and the time of the write."""
-    keys = folding.keys_of(items)
-    named = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in keys])
-    standing = await load(connection, scope, [one.page_id for one in named])
-    folded = folding.fold(standing.pages, items, limits)
+async def write(connection: Connection, scope: Scope, items: Sequence[Item], terms: Terms) -> Applied:
+    """Apply items up to a cap."""
+    standing = await _standing(connection, scope, items, terms.shelf)
+    folded = folding.fold(standing.pages, items, terms.limits)
     ids = await _ids(connection, scope, standing, folded)
     changes = page_changes(standing.pages, folded.pages, ids)
-    await wiki.write_pages(connection, scope, changes, revision=stamp[0], now=stamp[1])
+    await wiki.write_pages(connection, scope, changes, revision=terms.revision, now=terms.now)
     counters = Counter(folded.counters)
     counters.update(pages_written=len(changes.pages), sections_written=len(changes.sections))
     counters.update(sources_written=len(changes.sources), aliases_written=len(changes.aliases))
-    counters.update(await _write_links(connection, scope, folded.links, ids, stamp[1]))
+    counters.update(await _write_links(connection, scope, folded.links, ids, terms.now))
     for key in folded.deleted:
-        await upkeep.delete_page(connection, scope, standing.ids[key], now=stamp[1])
-    counters.update(await _write_mentions(connection, scope, folded.mentions, ids, stamp[1]))
-    return Applied(folded.taken, folded.cap, {name: count for name, count in counters.items() if count})
+        await upkeep.delete_page(connection, scope, standing.ids[key], now=terms.now)
+    counters.update(await _write_mentions(connection, scope, folded.mentions, ids, terms.now))
+    changed = {name: count for name, count in counters.items() if count}
+    return Applied(folded.taken, folded.cap, changed, standing, folded.pages, ids)
+
+
+async def _standing(connection: Connection, scope: Scope, items: Sequence[Item], shelf: Shelf) -> Stored:
+    """Return the pages that the items name, as they stand."""
+    keys = folding.keys_of(items)
+    asked = [(key.type.value, key.slug) for key in keys if key not in shelf.ids]
+    named = await candidates.identities(connection, scope, asked)
+    known = [shelf.ids[key] for key in keys if key in shelf.ids]
+    return await shelf.load(connection, scope, [*known, *(one.page_id for one in named)])
 
 
 async def _ids(connection: Connection, scope: Scope, standing: Stored, folded: Folded) -> dict[PageKey, UUID]:
@@ -155,7 +175,7 @@ async def _write_mentions(
         tuple((item.key, ids[item.page]) for item in items if isinstance(item, SettleMention) and item.page in ids),
         tuple(item.key for item in items if isinstance(item, IgnoreMention)),
     )
-    counts = await wiki.write_mentions(connection, scope, changes, now=now)
+    counts = await mentions.write(connection, scope, changes, now=now)
     return Counter(
         mentions_held=counts.held,
         mention_sightings_written=counts.sightings,

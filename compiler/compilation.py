@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from compiler.plan.places import NO_PLACES, Gazetteer
 from compiler.planner import Planner
 from compiler.run import Frozen, NothingSpent, Run, Spending, entry_of, mention_uuids
 from compiler.settings import CompileSettings, Flags
+from compiler.shelf import Shelf
 from compiler.substrates import MemorySubstrate, Reading, content_hash
 from compiler.verdicts import Result, is_poison, verdict
 from store import batches, candidates, ledger, scopes, tenants
@@ -69,7 +70,7 @@ class Claim:
 async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
     """Return how the claim ended; what it did is committed. Raises LeaseLost, and nothing else that it can name."""
     hand = await engine.hand_for(access, claim.job)
-    workshop = Workshop(hand.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer)
+    workshop = Workshop(hand.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer, Shelf())
     figures = metrics.merged(metrics.empty(), claim.job.metrics)
     figures.update(planner=hand.planner.name, cap_hit="")
     run = Run(access, claim.job, claim.row, workshop, engine.now, hand.spending, engine.checkpoint, figures)
@@ -83,6 +84,7 @@ class _Compilation:
     position: str = ""
     suspects: int = 0
     limit: int = 0
+    superseded: int = 0
     is_drained: bool = False
 
     async def result(self) -> Result:
@@ -100,7 +102,7 @@ class _Compilation:
         await self._apply_stored()
         if not self.run.is_capped:
             await self._rebuild_gone()
-        self.position = self.run.workshop.substrate.resume(self.run.row.cursor)
+        self.position = self.run.workshop.substrate.resume(self.run.access.scope, self.run.row.cursor)
         while not self.run.is_capped and await self._next_batch():
             pass
         if not self.run.is_capped or self.run.figures["cap_hit"] == "records":
@@ -117,11 +119,13 @@ class _Compilation:
         self.flags = Flags(
             given.aggregation_pass_enabled if own.aggregation is None else own.aggregation,
             given.deterministic_linking_enabled if own.linking is None else own.linking,
+            given.unread_pause_s if own.unread_pause_s is None else own.unread_pause_s,
         )
         self.run.figures["flags"] = {
             "wiki_compile_enabled": True,
             "wiki_aggregation_pass_enabled": self.flags.aggregation_pass_enabled,
             "wiki_deterministic_linking_enabled": self.flags.deterministic_linking_enabled,
+            "wiki_unread_pause_s": self.flags.unread_pause_s,
         }
         self.run.figures["deterministic_linking_flag_suppressed"] = not self.flags.deterministic_linking_enabled
         return True
@@ -165,17 +169,28 @@ class _Compilation:
         is_asked = bool(self.run.job.options.mention_ids) and not self.run.figures["batches"]
         if fresh or (is_asked and not reading.memories):
             error = await _error_of(self._take(reading, fresh, known))
+            if isinstance(error, PlanSuperseded):
+                return await self._again()
             if error is not None:
                 return await self._halve(error, reading, fresh)
         elif reading.cursor > self.run.row.cursor:
             await self._until_taken(_nothing, Frozen(BatchKind.LEAF, reading.cursor, reading.read_through))
         else:
             await self._note_read(reading)
+        self.superseded = 0
         self.run.figures["records_skipped"] += len(reading.memories) - len(fresh)
         self._passed(len(reading.memories))
         self.position = max(reading.cursor, self.position)
         self.is_drained = reading.is_drained
         return not reading.is_drained
+
+    async def _again(self) -> bool:
+        """Have the batch read anew after its plan was superseded: what it read may be forgotten by now."""
+        await self.run.superseded()
+        self.superseded += 1
+        if self.superseded >= _MOST_SUPERSEDED:
+            raise PlanSuperseded
+        return True
 
     def _crash_limit(self) -> int:
         """Return how many memories a batch may have after workers died over it."""
@@ -204,8 +219,10 @@ class _Compilation:
         )
         row = self.run.row
         if edited:
-            standing = Frozen(BatchKind.STALE, row.cursor, row.read_through)
-            await self._until_taken(lambda: self._plan_stale(edited, frozenset()), standing)
+            # Noted with their new texts and still to be read: who goes on after a crash rebuilds nothing again.
+            noted = (replace(_entry(one, ""), content_hash=b"") for one in fresh if one.memory_id in edited)
+            standing = Frozen(BatchKind.STALE, row.cursor, row.read_through, tuple(noted))
+            await self.run.commit(await self._plan_stale(edited, frozenset()), standing)
         if self.run.is_capped:
             return
         kept, dropped = intake.sift(fresh)
@@ -214,7 +231,7 @@ class _Compilation:
             reasons, kept = dict.fromkeys((one.memory_id for one in fresh), "crashed_the_worker"), ()
         entries = tuple(_entry(memory, reasons.get(memory.memory_id, "")) for memory in fresh)
         frozen = Frozen(BatchKind.LEAF, reading.cursor, reading.read_through, entries)
-        await self._until_taken(lambda: self._plan_leaf(kept), frozen)
+        await self.run.commit(await self._plan_leaf(kept), frozen)
 
     async def _plan_leaf(self, memories: tuple[Memory, ...]) -> Planned:
         asked = mention_uuids(self.run.job)
@@ -254,7 +271,10 @@ class _Compilation:
         reason = f"{type(error).__name__}"
         entries = tuple(entry_of(_entry(memory, ""), outcome=Outcome.QUARANTINED, reason=reason) for memory in fresh)
         frozen = Frozen(BatchKind.LEAF, reading.cursor, reading.read_through, entries)
-        await self._until_taken(_nothing, frozen)
+        try:
+            await self.run.commit(Planned(), frozen)
+        except PlanSuperseded:
+            return await self._again()
         self._passed(1)
         self.position = max(reading.cursor, self.position)
         return not reading.is_drained
@@ -286,16 +306,15 @@ class _Compilation:
 
     async def _aggregate_once(self) -> None:
         """Look at what changed, then link this job's memories to the hubs that came of it; each of the two once a job."""
-        memories = await self._memories_of_job()
         run = self.run
         if not run.figures["aggregation_done"]:
             await self._until_done(
-                lambda: aggregation.plan_aggregation(
+                lambda memories: aggregation.plan_aggregation(
                     run.access, run.workshop, memories, since=run.row.aggregated_revision
                 )
             )
         if self.flags.deterministic_linking_enabled and not run.is_capped:
-            await self._until_done(partial(leaf.plan_links, run.access, memories))
+            await self._until_done(partial(leaf.plan_links, run.access))
 
     async def _memories_of_job(self) -> tuple[Memory, ...]:
         run = self.run
@@ -304,10 +323,11 @@ class _Compilation:
         texts = await run.workshop.substrate.fetch(run.access.scope, read)
         return tuple(texts[memory_id] for memory_id in dict.fromkeys(read) if memory_id in texts)
 
-    async def _until_done(self, plan: Callable[[], Awaitable[Planned | None]]) -> None:
+    async def _until_done(self, plan: Callable[[tuple[Memory, ...]], Awaitable[Planned | None]]) -> None:
+        """Plan upon the job's memories and apply, anew from what is left of them when the wiki was written in between."""
         run = self.run
         for _ in range(_MOST_SUPERSEDED):
-            planned = await plan()
+            planned = await plan(await self._memories_of_job())
             run.checkpoint("aggregation_planned")
             if planned is None:
                 return

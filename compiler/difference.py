@@ -59,22 +59,31 @@ class _Difference:
         page_id = self.ids[page.key]
         self.pages.append(_page_row(page, page_id, self.ids))
         names = _names(page)
-        is_renamed = stood is None or _names(stood) != names
+        is_renamed = stood is None or (
+            (stood.aliases is not page.aliases or stood.title != page.title) and _names(stood) != names
+        )
         there = {one.slug: (place, one) for place, one in enumerate(stood.sections)} if stood else {}
         for place, section in enumerate(page.sections):
             known = there.pop(section.slug, None)
             if is_renamed or known != (place, section):
                 self._section(page_id, names, (place, section), known[1] if known else None)
         self.sections_removed.extend(section_uuid(page_id, slug) for slug in sorted(there))
-        self._names(page_id, page, stood)
         self._cite(page_id, ("summary", ""), page.summary_sources, stood.summary_sources if stood else ())
+        if stood is None or stood.aliases is not page.aliases:
+            self._names(page_id, page, stood)
+        if stood is None or stood.tags is not page.tags:
+            self._tags(page_id, page, stood)
+
+    def _tags(self, page_id: UUID, page: Page, stood: Page | None) -> None:
         standing = {tag.name: tag.sources for tag in stood.tags} if stood else {}
         for tag in page.tags:
             self._cite(page_id, ("tag", tag.name), tag.sources, standing.pop(tag.name, ()))
         for name, sources in standing.items():
             self._cite(page_id, ("tag", name), (), sources)
 
-    def _section(self, page_id: UUID, names: str, placed: tuple[int, Section], stood: Section | None) -> None:
+    def _section(
+        self, page_id: UUID, names: tuple[str, ...], placed: tuple[int, Section], stood: Section | None
+    ) -> None:
         place, section = placed
         section_id = section_uuid(page_id, section.slug)
         self.sections.append(
@@ -86,7 +95,7 @@ class _Difference:
                 section.body_md,
                 place,
                 aggregation_json(section.aggregation, self.ids),
-                f"{names}\n{section.heading}\n{section.body_md}",
+                (*names, section.heading, section.body_md),
             )
         )
         if self._cite(page_id, ("section", section.slug), section.sources, stood.sources if stood else ()):
@@ -110,6 +119,7 @@ class _Difference:
     def _cite(
         self, page_id: UUID, subject: tuple[str, str], sources: tuple[Source, ...], stood: tuple[Source, ...]
     ) -> bool:
+        """Note the sources that differ, and return whether one that stood went or was edited."""
         if sources == stood:
             return False
         section_id = section_uuid(page_id, subject[1]) if subject[0] == "section" else None
@@ -117,8 +127,11 @@ class _Difference:
         def rows(cited: Iterable[Source]) -> Iterable[SourceRow]:
             return (SourceRow(page_id, *subject, section_id, one.memory_id, one.text_hash) for one in cited)
 
-        known, kept = set(stood), {source.memory_id for source in sources}
+        known, wanted = set(stood), set(sources)
         self.sources.extend(rows(source for source in sources if source not in known))
+        if known <= wanted:
+            return False
+        kept = {source.memory_id for source in sources}
         self.sources_removed.extend(rows(source for source in stood if source.memory_id not in kept))
         return True
 
@@ -135,9 +148,9 @@ def _page_row(page: Page, page_id: UUID, ids: Mapping[PageKey, UUID]) -> PageRow
         ids[page.parent] if page.parent else None,
         page.hubness_score,
         tuple(tag.name for tag in page.tags),
-        "\n".join((_names(page), page.summary, *bodies)),
+        (*_names(page), page.summary, *bodies),
     )
 
 
-def _names(page: Page) -> str:
-    return "\n".join((page.title, *(alias.display for alias in page.aliases)))
+def _names(page: Page) -> tuple[str, ...]:
+    return (page.title, *(alias.display for alias in page.aliases))

@@ -5,7 +5,8 @@ CompileError
 ├── PlanSuperseded          the wiki was written since the plan was made
 ├── JobCancelled            an operator asked for the end
 ├── CostCeilingReached      `.is_for_today`
-└── ListingUnsafe           a sweep that would archive too much, or that saw nothing
+├── ListingUnsafe           a sweep that would archive too much, or that saw nothing
+└── MemoriesUnavailable     the memory service did not answer
 """
 
 from __future__ import annotations
@@ -44,3 +45,7 @@ class CostCeilingReached(CompileError):
 
 class ListingUnsafe(CompileError):
     """The memory service's listing was incomplete, or would archive most of the wiki; check the service, or confirm it."""
+
+
+class MemoriesUnavailable(CompileError):
+    """The memory service did not answer; the job waits and goes on by itself once it does."""

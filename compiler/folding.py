@@ -150,11 +150,10 @@ class _Folding:
         made = replace(
             page,
             sections=_in_template_order(page.key.type, page.sections),
-            aliases=tuple(aliases[key] for key in sorted(aliases)),
-            tags=tuple(sorted(page.tags, key=lambda tag: tag.name)),
+            aliases=tuple(aliases.values()),
             is_active=True,
         )
-        self.pages[page.key] = made
+        self.pages[page.key] = normal(made)
         self.counters["pages_created"] += 1
         self.counters["pages_resurrected"] += there is not None
         self.counters["sections_created"] += len(page.sections)
@@ -247,7 +246,7 @@ def hierarchy_links(parent: PageKey, child: PageKey) -> tuple[WriteLink, WriteLi
 
 
 def normal(page: Page) -> Page:
-    """Return the page with everything unordered in order, as it is compared and written."""
+    """Return the page with everything unordered in order, as it is compared and written; folding leaves pages so."""
     return replace(
         page,
         summary_sources=_sorted(page.summary_sources),
@@ -308,5 +307,4 @@ def _with(page: Page, section: Section) -> tuple[Section, ...]:
 
 def _in_template_order(page_type: PageType, sections: Iterable[Section]) -> tuple[Section, ...]:
     order = {slug: place for place, slug in enumerate(TEMPLATES[page_type])}
-    normalised = [_normal(section, frozenset()) for section in sections]
-    return tuple(sorted(normalised, key=lambda one: order.get(one.slug, len(order))))
+    return tuple(sorted(sections, key=lambda one: order.get(one.slug, len(order))))

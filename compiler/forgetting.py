@@ -1,11 +1,15 @@
-"""What a forgotten memory takes with it at once: plans and model answers that saw it. What it fed is rebuilt by the next job."""
+"""What a forgotten memory takes with it: at once whatever was kept of it, and again once the pages that it fed are made anew.
+
+In between a turn may still have read those pages, and a model that was asked before may have answered.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from store import answers, batches, feed, ledger, scopes
+from compiler.plan.contract import DeletePage, Item
+from store import answers, batches, feed, ledger, receipts, scopes, upkeep
 from store.queries import Connection
 from store.scope import Scope
 
@@ -20,9 +24,37 @@ async def forget(
     if not memory_ids:
         return
     await scopes.lock(connection, scope, now=now)
+    await _let_go(connection, scope, memory_ids)
     await ledger.mark_gone(connection, scope, memory_ids, now=now)
     await batches.forget(connection, scope, memory_ids)
-    await answers.forget(connection, scope, memory_ids)
     await scopes.bump_revision(connection, scope, now=now)
     through = await feed.announce_forgotten(connection, scope) if is_built_in else None
     await scopes.mark_dirty(connection, scope, through=through, now=now)
+
+
+async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str], items: Iterable[Item]) -> None:
+    """Delete what came to be kept of the memories since they were forgotten, and of the pages that the items delete.
+
+    It is called in the transaction that applies the items, before they are applied.
+    """
+    deleted = [item.page for item in items if isinstance(item, DeletePage)]
+    if memory_ids:
+        await _let_go(connection, scope, memory_ids)
+    if deleted:
+        await batches.forget_names(connection, scope, [(key.slug, key.path) for key in deleted])
+
+
+async def restate(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+    """Delete what edited memories said under names that are settled: a plan quotes anew under open names only."""
+    if memory_ids:
+        await upkeep.forget_settled_sightings(connection, scope, memory_ids)
+
+
+async def _let_go(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+    page_ids = await upkeep.pages_resting_on(connection, scope, memory_ids)
+    known = await ledger.read(connection, scope, memory_ids)
+    hashes = [entry.text_hash for entry in known.values() if entry.text_hash]
+    await receipts.forget_texts(connection, scope.tenant_id, hashes)
+    await receipts.forget_texts_resting_on(connection, scope, memory_ids, page_ids)
+    await answers.forget(connection, scope, memory_ids)
+    await upkeep.forget_sightings(connection, scope, memory_ids)

@@ -29,22 +29,32 @@ from compiler.plan.contract import (
     WriteLink,
     WriteSection,
 )
+from compiler.plan.finishing import Bodies
+from compiler.plan.merge import Matches, Names
 from compiler.plan.places import NO_PLACES, Gazetteer
 from compiler.planner import Planner, Proposed
 from compiler.settings import CompileSettings
+from compiler.shelf import Shelf
 from compiler.substrates import MemorySubstrate
+from compiler.views import Looking
+from store.queries import Connection
+from store.scope import Scope
 from store.texts import fold
 
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What planning needs beside a transaction: the planner, the memories, how tokens are counted, and the bounds."""
+    """What planning needs beside a transaction: the planner, the memories, how tokens are counted, and the bounds.
+
+    Who applies what was planned upon the same wiki, and nothing else, has a shelf too.
+    """
 
     planner: Planner
     substrate: MemorySubstrate
     settings: CompileSettings
     count_tokens: Callable[[str], int]
     gazetteer: Gazetteer = NO_PLACES
+    shelf: Shelf | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +79,31 @@ async def plan_leaf(
     *,
     mention_ids: Sequence[UUID] = (),
     is_linking: bool = True,
+    near: tuple[PageKey, ...] | None = None,
 ) -> Planned:
-    """Return what to do with the memories. Raises what the planner raises."""
-    batch = await _batch(access, workshop, memories, mention_ids)
+    """Return what to do with the memories. Raises what the planner raises.
+
+    `near` are the pages that vectors spoke for when the batch was planned before.
+    """
+    looking = Looking(workshop.settings.sight, workshop.count_tokens, workshop.shelf or Shelf(), near)
+    batch = await _batch(access, workshop, memories, looking, mention_ids)
     proposed = await workshop.planner.plan_leaf(batch)
     decision = await _decided(access, workshop, batch, proposed)
-    items = await finished(access, workshop, decision)
-    linked = await _linked(access, memories, items) if is_linking else Decision()
+    bodies = await write_drafts(workshop, decision.drafts)
+    async with access.reading() as connection:
+        items = await _finished(connection, access.scope, decision, bodies)
+        linked = await _linked(connection, access.scope, memories, items) if is_linking else Decision()
     return Planned(
         (*items, *linked.items),
         decision.counters,
         linked.counters,
         (*proposed.rejections, *decision.rejections),
         _seen(batch),
-        {"mention_ids": [str(one) for one in mention_ids], "is_linking": is_linking},
+        {
+            "mention_ids": [str(one) for one in mention_ids],
+            "is_linking": is_linking,
+            "near": [[key.type.value, key.slug] for key in batch.near],
+        },
     )
 
 
@@ -93,14 +114,17 @@ async def plan_stale(access: Access, workshop: Workshop, *, changed: frozenset[s
             connection, access.scope, changed=changed, gone=gone, substrate=workshop.substrate
         )
     decision = await asyncio.to_thread(stale.decide, view)
-    items = await finished(access, workshop, decision)
+    items = stale.emptied(view, await finished(access, workshop, decision))
     options = {"changed": sorted(changed), "gone": sorted(gone)}
-    return Planned(items, decision.counters, {}, decision.rejections, frozenset(view.memories), options)
+    return Planned(items, decision.counters, {}, decision.rejections, view.seen_memory_ids, options)
 
 
 async def plan_links(access: Access, memories: tuple[Memory, ...]) -> Planned | None:
     """Return the deterministic links of memories that were compiled before; None when there are none."""
-    linked = await _linked(access, memories, ())
+    if not links.parent_titles(memories):
+        return None
+    async with access.reading() as connection:
+        linked = await _linked(connection, access.scope, memories, ())
     items = tuple(
         item for item in linked.items if isinstance(item, WriteLink) and item.origin is LinkOrigin.DETERMINISTIC
     )
@@ -111,11 +135,8 @@ async def plan_links(access: Access, memories: tuple[Memory, ...]) -> Planned | 
 async def finished(access: Access, workshop: Workshop, decision: Decision) -> tuple[Item, ...]:
     """Return a decision's items with their written texts, names linked and bad links dropped."""
     bodies = await write_drafts(workshop, decision.drafts)
-    refs = await asyncio.to_thread(finishing.references, decision, bodies)
     async with access.reading() as connection:
-        known = await views.named_pages(connection, access.scope, refs.names)
-        existing = await views.existing(connection, access.scope, refs.pages)
-    return await asyncio.to_thread(finishing.finish, decision, bodies, known, existing)
+        return await _finished(connection, access.scope, decision, bodies)
 
 
 async def write_drafts(workshop: Workshop, drafts: Sequence[Draft]) -> dict[tuple[PageKey, str], str]:
@@ -145,17 +166,10 @@ async def write_drafts(workshop: Workshop, drafts: Sequence[Draft]) -> dict[tupl
 
 
 async def _batch(
-    access: Access, workshop: Workshop, memories: tuple[Memory, ...], mention_ids: Sequence[UUID]
+    access: Access, workshop: Workshop, memories: tuple[Memory, ...], looking: Looking, mention_ids: Sequence[UUID]
 ) -> LeafBatch:
     async with access.reading() as connection:
-        batch = await views.leaf_batch(
-            connection,
-            access.scope,
-            memories,
-            sight=workshop.settings.sight,
-            count=workshop.count_tokens,
-            mention_ids=mention_ids,
-        )
+        batch = await views.leaf_batch(connection, access.scope, memories, looking, mention_ids=mention_ids)
     own = {memory.memory_id for memory in memories}
     seen = {sighting.source.memory_id for mention in batch.mentions for sighting in mention.sightings}
     earlier = await workshop.substrate.fetch(access.scope, sorted(seen - own)) if seen - own else {}
@@ -164,16 +178,27 @@ async def _batch(
 
 async def _decided(access: Access, workshop: Workshop, batch: LeafBatch, proposed: Proposed) -> Decision:
     names = await asyncio.to_thread(lambda: merge.names(proposed.proposal, gazetteer=workshop.gazetteer))
-    async with access.reading() as connection:
-        found = await views.matches(connection, access.scope, names)
+    found = Matches()
+    if names != Names():
+        async with access.reading() as connection:
+            found = await views.matches(connection, access.scope, names, workshop.shelf)
     return await asyncio.to_thread(lambda: leaf.decide(batch, proposed.proposal, found, gazetteer=workshop.gazetteer))
 
 
-async def _linked(access: Access, memories: tuple[Memory, ...], items: Iterable[Item]) -> Decision:
+async def _finished(connection: Connection, scope: Scope, decision: Decision, bodies: Bodies) -> tuple[Item, ...]:
+    refs = await asyncio.to_thread(finishing.references, decision, bodies)
+    known = await views.named_pages(connection, scope, refs.names)
+    existing = await views.existing(connection, scope, refs.pages)
+    return await asyncio.to_thread(finishing.finish, decision, bodies, known, existing)
+
+
+async def _linked(
+    connection: Connection, scope: Scope, memories: tuple[Memory, ...], items: Iterable[Item]
+) -> Decision:
     """Return the deterministic links of the memories, as the wiki will stand after the items."""
-    async with access.reading() as connection:
-        fed = await views.feeding(connection, access.scope, memories)
-        titles = await views.topics_titled(connection, access.scope, memories)
+    fed = await views.feeding(connection, scope, memories)
+    titles = await views.topics_titled(connection, scope, memories)
+    own = {memory.memory_id for memory in memories}
     for item in items:
         if isinstance(item, CreatePage):
             if item.page.key.type is PageType.TOPIC:
@@ -184,8 +209,8 @@ async def _linked(access: Access, memories: tuple[Memory, ...], items: Iterable[
         else:
             continue
         if key.type is PageType.ENTITY:
-            for source in (source for section in sections for source in section.sources):
-                fed.setdefault(source.memory_id, set()).add(key)
+            for memory_id in {source.memory_id for section in sections for source in section.sources} & own:
+                fed.setdefault(memory_id, set()).add(key)
     return await asyncio.to_thread(links.emit, memories, fed, titles)
 
 

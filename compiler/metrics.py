@@ -23,6 +23,7 @@ _COUNTS = (
     "pages_updated",
     "pages_resurrected",
     "pages_archived",
+    "pages_deleted",
     "sections_created",
     "sections_rewritten",
     "sections_removed",

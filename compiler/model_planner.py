@@ -21,14 +21,27 @@ from compiler.planner import Proposed
 from compiler.settings import Costs
 from compiler.views import cited_on
 from models.answers import answer_bytes, answer_from
-from models.errors import AnswerUnusable
+from models.errors import AnswerUnusable, ProviderError
 from models.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel, answer_key
-from store import answers, ledger
+from store import answers, costs, ledger
+from store.costs import CompileCall
 from store.queries import Connection
 from store.scope import Scope
 
 _LEAF, _SECTION, _AGGREGATION = "leaf", "section", "aggregation"
 _CALLS = {_LEAF: "planner_calls", _SECTION: "section_writer_calls", _AGGREGATION: "aggregation_planner_calls"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question to a model: when it was begun, and the answer or the name of the error. A kept answer was only found."""
+
+    request: ConverseRequest
+    of_pass: str
+    began_at: datetime
+    answer: ConverseAnswer | None = None
+    error: str = ""
+    is_kept: bool = False
 
 
 @dataclass(slots=True)
@@ -82,7 +95,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class ModelPlanner:
-    """Asks `model` under `model_id` for one scope. Kept answers are the scope's own."""
+    """Asks `model` under `model_id` for one scope. Kept answers are the scope's own. `told` hears of each question."""
 
     model: LanguageModel
     model_id: str
@@ -91,6 +104,7 @@ class ModelPlanner:
     meter: Meter
     now: Callable[[], datetime]
     max_memory_chars: int = 120_000
+    told: Callable[[Asked], None] = lambda asked: None
 
     @property
     def name(self) -> str:
@@ -138,17 +152,28 @@ class ModelPlanner:
         kept = await self._kept(key, seen)
         if kept is not None:
             self.meter.count(kept, of_pass, is_kept=True)
+            self.told(Asked(request, of_pass, self.now(), kept, is_kept=True))
             return kept
         self.meter.check()
+        answer = await self._bought(request, of_pass)
+        await self._keep(key, answer, seen, of_pass)
+        return answer
+
+    async def _bought(self, request: ConverseRequest, of_pass: str) -> ConverseAnswer:
+        began_at = self.now()
         try:
             answer = await self.model.converse(request)
         except AnswerUnusable as error:
+            self.told(Asked(request, of_pass, began_at, error.answer, type(error).__name__))
             self.meter.count(error.answer, of_pass, is_of_use=False)
             async with self.access.writing() as connection:
-                await self._spend(connection, error.answer)
+                await self._spend(connection, error.answer, of_pass)
             raise
+        except ProviderError as error:
+            self.told(Asked(request, of_pass, began_at, error=type(error).__name__))
+            raise
+        self.told(Asked(request, of_pass, began_at, answer))
         self.meter.count(answer, of_pass)
-        await self._keep(key, answer, seen)
         return answer
 
     async def _kept(self, key: bytes, seen: set[str]) -> ConverseAnswer | None:
@@ -164,18 +189,21 @@ class ModelPlanner:
                 await answers.forget(connection, scope, gone)
         return answer_from(kept)
 
-    async def _keep(self, key: bytes, answer: ConverseAnswer, seen: set[str]) -> None:
+    async def _keep(self, key: bytes, answer: ConverseAnswer, seen: set[str], of_pass: str) -> None:
         scope = self.access.scope
         async with self.access.writing() as connection:
-            await self._spend(connection, answer)
+            await self._spend(connection, answer, of_pass)
             if not await _gone(connection, scope, seen):  # else forgotten while the model was thinking
                 content = answer_bytes(answer)
                 await answers.put(connection, scope, key, answer=content, memory_ids=seen, now=self.now())
 
-    async def _spend(self, connection: Connection, answer: ConverseAnswer) -> None:
+    async def _spend(self, connection: Connection, answer: ConverseAnswer, of_pass: str) -> None:
+        scope, now, model_id = self.access.scope, self.now(), answer.model_id
         if answer.cost_usd:
-            model_id, cost_usd = answer.model_id, answer.cost_usd
-            await answers.spend(connection, self.access.scope, model_id=model_id, cost_usd=cost_usd, now=self.now())
+            await answers.spend(connection, scope, model_id=model_id, cost_usd=answer.cost_usd, now=now)
+        tokens = (answer.input_tokens, answer.output_tokens, answer.cached_tokens)
+        call = CompileCall(of_pass, model_id, *tokens, answer.cost_usd)
+        await costs.add_compile_call(connection, scope, call, now=now)
 
 
 async def _gone(connection: Connection, scope: Scope, memory_ids: set[str]) -> list[str]:

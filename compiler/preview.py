@@ -36,7 +36,7 @@ async def preview(engine: Engine, access: Access, *, model_id: str = "") -> Prev
     if planned is not None and planned.items is not None:
         rest = codec.load(planned.items[planned.items_applied :])
         return Preview(len(planned.memory_ids), rest, {})
-    cursor = engine.substrate.resume(row.cursor if row else "")
+    cursor = engine.substrate.resume(access.scope, row.cursor if row else "")
     reading = await engine.substrate.changed_after(access.scope, cursor, limit=engine.settings.caps.record_page_size)
     fresh = await _fresh(access, reading.memories)
     kept, dropped = intake.sift(fresh)

@@ -17,11 +17,11 @@ from compiler.access import Access, AsideAccess, PooledAccess
 from compiler.compilation import Engine
 from compiler.leaf import Planned, Workshop
 from compiler.plan import codec
-from compiler.plan.contract import Memory
+from compiler.plan.contract import Memory, PageKey, PageType
 from compiler.run import Frozen, Run
 from compiler.settings import Caps
 from compiler.snapshot import differences, snapshot
-from compiler.substrates import Listing, MemorySubstrate, Reading, content_hash
+from compiler.substrates import Feed, Listing, MemorySubstrate, Reading, content_hash
 from compiler.upkeep import ResetMode
 from store import batches, scopes
 from store.batches import Batch, BatchKind
@@ -104,8 +104,11 @@ class _OfOrigin:
         self._substrate = substrate
         self._origin = origin
 
-    def resume(self, cursor: str) -> str:
-        return self._substrate.resume(cursor)
+    def feed(self, scope: Scope) -> Feed:
+        return self._substrate.feed(self._origin)
+
+    def resume(self, scope: Scope, cursor: str) -> str:
+        return self._substrate.resume(self._origin, cursor)
 
     async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
         return await self._substrate.changed_after(self._origin, cursor, limit=limit)
@@ -160,6 +163,7 @@ class _Replay:
         spent = run.spending.take()
         self.model_calls += sum(int(count) for name, count in spent.items() if name.endswith("_calls"))
         if planned is not None:
+            planned = replace(planned, items=planned.items[: batch.options.get("taken")])
             entries = tuple(entry for entry in batch.entries if entry.outcome is not Outcome.GONE)
             await run.commit(planned, Frozen(batch.kind, batch.cursor_to, batch.read_through, entries))
 
@@ -181,7 +185,8 @@ class _Replay:
         if not shown and not asked:
             return Planned()
         is_linking = bool(options.get("is_linking", True))
-        return await leaf.plan_leaf(access, run.workshop, shown, mention_ids=asked, is_linking=is_linking)
+        near = tuple(PageKey(PageType(kind), slug) for kind, slug in options.get("near", ()))
+        return await leaf.plan_leaf(access, run.workshop, shown, mention_ids=asked, is_linking=is_linking, near=near)
 
     async def _memories(self, batch: Batch) -> list[Memory]:
         """Return the batch's memories as they are now; the batch counts when one is not as it was."""

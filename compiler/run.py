@@ -12,14 +12,16 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
-from compiler import apply, metrics
+from compiler import apply, forgetting, metrics
 from compiler.access import Access
+from compiler.apply import Applied, Terms
 from compiler.errors import JobCancelled, LeaseLost, PlanSuperseded
 from compiler.folding import Limits
 from compiler.leaf import Planned, Workshop
 from compiler.plan import codec
 from compiler.plan.contract import Item, Rejection
 from compiler.settings import CompileSettings
+from compiler.shelf import Shelf
 from store import batches, jobs, ledger, scopes
 from store.batches import Batch, BatchKind
 from store.jobs import Job, Trigger
@@ -96,7 +98,7 @@ class Run:
         await self.apply(batch, planned.items)
 
     async def _store(self, planned: Planned, frozen: Frozen) -> Batch:
-        stand = self.stand
+        stand, plan = self.stand, codec.dump_json(planned.items)
         self._take_spending()
         async with self.access.writing() as connection:
             row = await scopes.hold(connection, self.access.scope, stand.fence)
@@ -107,7 +109,7 @@ class Run:
                 raise PlanSuperseded
             sequence = await scopes.next_batch_seq(connection, self.access.scope, now=self.now())
             batch = self._batch(sequence, planned, frozen)
-            await batches.store(connection, self.access.scope, batch, now=self.now())
+            await batches.store(connection, self.access.scope, batch, plan, now=self.now())
             await self._record(connection, self.figures)
         return batch
 
@@ -123,10 +125,9 @@ class Run:
             tuple(entry.memory_id for entry in frozen.entries),
             tuple(entry.content_hash.hex() for entry in frozen.entries),
             tuple(sorted(planned.seen_memory_ids)),
-            codec.dump(planned.items),
             entries=frozen.entries,
-            counters=figures_of(planned, frozen.entries),
-            options={"model_id": self.job.options.model_id, **planned.options},
+            counters=figures_of(planned, frozen.entries if frozen.kind is not BatchKind.STALE else ()),
+            options={"model_id": self.job.options.model_id, "revision": self.row.wiki_revision, **planned.options},
         )
 
     async def apply(self, batch: Batch, planned: Sequence[Item] | None = None) -> None:
@@ -144,9 +145,12 @@ class Run:
                 await self._refused(connection)
             assert row is not None
             self.checkpoint("opened")
-            stamp = (row.wiki_revision, now)
+            gone = [entry.memory_id for entry in batch.entries if entry.outcome is Outcome.GONE]
+            await forgetting.settle(connection, scope, gone, items)
+            if batch.kind is BatchKind.STALE:
+                await forgetting.restate(connection, scope, [one.memory_id for one in batch.entries])
             await ledger.write(connection, scope, batch.entries, now=now)
-            applied = await apply.write(connection, scope, items, limits=self._limits(), stamp=stamp)
+            applied = await apply.write(connection, scope, items, self._terms(batch))
             self.checkpoint("written")
             is_whole = applied.taken == len(items)
             row = await self._finish(connection, batch, row, items_taken=applied.taken, is_whole=is_whole)
@@ -154,6 +158,7 @@ class Run:
             asked_to_stop = await self._record(connection, figures)
             self.checkpoint("before_commit")
         self.row, self.figures = row, figures
+        self._shelve(batch.kind, applied)
         self.checkpoint("applied")
         if applied.cap:
             self.cap(applied.cap)
@@ -167,8 +172,7 @@ class Run:
         if not is_whole:
             taken = batch.items_applied + items_taken
             await batches.keep_rest(connection, scope, batch.batch_seq, items_applied=taken, revision=row.wiki_revision)
-            unread = [one.memory_id for one in batch.entries if one.outcome is not Outcome.GONE]
-            await ledger.drop(connection, scope, unread)
+            await ledger.write(connection, scope, _unread(batch), now=self.now())
             return row
         await batches.finish(connection, scope, batch.batch_seq, now=self.now())
         gone = [entry.memory_id for entry in batch.entries if entry.outcome is Outcome.GONE]
@@ -184,12 +188,25 @@ class Run:
         self.row = row
         raise PlanSuperseded
 
-    def _limits(self) -> Limits:
+    def _terms(self, batch: Batch) -> Terms:
+        """Return how a batch is applied: its pages change as of one revision, however many parts caps cut it into."""
         caps = self.settings.caps
-        return Limits(
+        limits = Limits(
             caps.max_new_pages_per_job - int(self.figures["pages_created"]),
             caps.max_sections_rewritten_per_job - int(self.figures["sections_rewritten"]),
         )
+        revision = int(batch.options.get("revision", batch.revision)) + 1
+        return Terms(limits, revision, self.now(), self.workshop.shelf or Shelf())
+
+    def _shelve(self, kind: BatchKind | None = None, applied: Applied | None = None) -> None:
+        """Keep what a batch of new memories left at hand; after anything else the wiki is read again."""
+        shelf = self.workshop.shelf
+        if shelf is None:
+            return
+        if kind is BatchKind.LEAF and applied is not None:
+            shelf.take(applied.stood, applied.pages, applied.ids)
+        else:
+            shelf.clear()
 
     def _with(self, batch: Batch, counters: Mapping[str, int]) -> dict[str, Any]:
         """Return the metrics with a batch's figures: what its plan counted once, what was written each time."""
@@ -210,6 +227,7 @@ class Run:
     async def superseded(self) -> None:
         """Throw the stored plan away; the next is made upon what stands now."""
         self.figures["plans_superseded"] += 1
+        self._shelve()
         async with self.access.writing() as connection:
             row = await scopes.hold(connection, self.access.scope, self.row.fence)
             if row is None:
@@ -236,6 +254,13 @@ def figures_of(planned: Planned, entries: Sequence[Entry]) -> dict[str, Any]:
 def _count_reasons(figures: dict[str, Any], rejections: Sequence[Rejection]) -> None:
     if rejections:
         metrics.add_rejections(figures, rejections)
+
+
+def _unread(batch: Batch) -> list[Entry]:
+    """Return the rows of memories whose plan was cut: still to be read, and an edit meanwhile, or one cut itself, is told."""
+    is_edit = batch.kind is BatchKind.STALE
+    left = [one for one in batch.entries if one.outcome is not Outcome.GONE]
+    return [replace(one, content_hash=b"", text_hash=b"" if is_edit else one.text_hash) for one in left]
 
 
 def entry_of(entry: Entry, *, outcome: Outcome, reason: str = "") -> Entry:

@@ -21,10 +21,14 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What the environment says; a tenant's own flags go before it."""
+    """What the environment says; a tenant's own flags go before it.
+
+    A wiki that no turn has read for `unread_pause_s` is compiled after a write once in as long; 0 lets none rest.
+    """
 
     aggregation_pass_enabled: bool = True
     deterministic_linking_enabled: bool = True
+    unread_pause_s: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class Sight:
     max_mentions: int = 60
     top_hubs: int = 10
     likeness: float = 0.4
+    nearness: float = 0.5
     max_memory_chars: int = 120_000
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from compiler import apply
+from compiler import shelf
 from compiler.stored import mentions
 from store import candidates
 from store.queries import Connection
@@ -17,7 +17,7 @@ from store.scope import Scope
 
 async def snapshot(connection: Connection, scope: Scope) -> dict[str, bytes]:
     """Return every page, link and held name of the scope as JSON, under a name of its own."""
-    standing = await apply.load(connection, scope, await candidates.all_ids(connection, scope))
+    standing = await shelf.load(connection, scope, await candidates.all_ids(connection, scope))
     found = {f"page {key.path}": _json(asdict(page)) for key, page in sorted(standing.pages.items())}
     for row in await candidates.all_causes(connection, scope):
         name = f"/wiki/{row['from_type']}/{row['from_slug']} {row['kind']} /wiki/{row['to_type']}/{row['to_slug']}"

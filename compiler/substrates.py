@@ -21,6 +21,8 @@ from store.scope import Scope
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DIGITS = 20
+_FIRST = datetime.min.replace(tzinfo=UTC) + timedelta(microseconds=1)
+_LAST = datetime.max.replace(tzinfo=UTC) - timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,22 @@ class TimedMemory:
     updated_at: datetime
 
 
-class MemorySubstrate(Protocol):
-    """A memory service as a compile reads it. What it raises makes the job wait; nothing is lost by it."""
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """How a service's feed goes on. One that `is_timed` counts in microseconds since 1970 and tells no number of its own;
+    what is written is read `lag_s` later at the earliest."""
 
-    def resume(self, cursor: str) -> str:
+    is_timed: bool = False
+    lag_s: float = 0.0
+
+
+class MemorySubstrate(Protocol):
+    """A memory service as a compile reads it. A MemoriesUnavailable makes the job wait; nothing is lost by it."""
+
+    def feed(self, scope: Scope) -> Feed:
+        """Return how the owner's feed goes on."""
+
+    def resume(self, scope: Scope, cursor: str) -> str:
         """Return where a job begins to read: at the cursor, or before it where late writes may have come in between."""
 
     async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
@@ -98,9 +112,13 @@ class PostgresSubstrate:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    def resume(self, cursor: str) -> str:
-        """Return the cursor itself: nothing comes in before it."""
-        return cursor
+    def feed(self, scope: Scope) -> Feed:
+        """Return that the feed has numbers and no lag."""
+        return Feed()
+
+    def resume(self, scope: Scope, cursor: str) -> str:
+        """Return the cursor itself: nothing comes in before it. Another service's is none of this feed."""
+        return cursor if cursor.isdecimal() else ""
 
     async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
         """Return the memories after the cursor, which is a number of the feed."""
@@ -140,7 +158,11 @@ class TimedSubstrate:
         self._lag = timedelta(seconds=lag_s)
         self._overlap = timedelta(seconds=overlap_s)
 
-    def resume(self, cursor: str) -> str:
+    def feed(self, scope: Scope) -> Feed:
+        """Return that the feed goes by time, with its lag."""
+        return Feed(is_timed=True, lag_s=self._lag.total_seconds())
+
+    def resume(self, scope: Scope, cursor: str) -> str:
         """Return the cursor moved back by the overlap."""
         if not cursor:
             return cursor
@@ -164,6 +186,15 @@ class TimedSubstrate:
         return await self._memories.listing(scope)
 
 
+def kept_instant(moment: datetime) -> datetime:
+    """Return a service's instant in UTC as a database keeps it: of the years 1 to 9999, without their first and last
+    microsecond, which are taken for no time at all."""
+    try:
+        return min(max(moment.astimezone(UTC), _FIRST), _LAST)
+    except OverflowError:
+        return _FIRST if moment.year < _EPOCH.year else _LAST
+
+
 def content_hash(memory: Memory) -> bytes:
     """Return the SHA-256 of everything that a compile reads of a memory: equal hashes need no second look."""
     parts = [
@@ -176,7 +207,7 @@ def content_hash(memory: Memory) -> bytes:
 
 
 def dirty_now(now: datetime) -> int:
-    """Return what a trigger of a timed substrate sets `dirty_through` to: microseconds since 1970."""
+    """Return how far a wish for a compile of a timed feed reaches: microseconds since 1970."""
     return _microseconds(now)
 
 

@@ -58,7 +58,8 @@ async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: b
             for memory_id, one in listing.memories.items()
             if memory_id not in new_ids and (memory_id not in there or there[memory_id].text_hash != one.text_hash)
         )
-        await forgetting.forget(connection, scope, lost, now=now)
+        is_built_in = not engine.substrate.feed(scope).is_timed
+        await forgetting.forget(connection, scope, lost, now=now, is_built_in=is_built_in)
         if pairs:
             await scopes.bump_revision(connection, scope, now=now)
         if missed:

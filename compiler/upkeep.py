@@ -26,7 +26,7 @@ from compiler.plan.contract import (
     WriteAlias,
     WriteLink,
 )
-from compiler.plan.upkeep import ActRefused
+from compiler.plan.upkeep import ActRefused, is_name
 from store import background, batches, candidates, feed, jobs, ledger, scopes, upkeep
 from store.batches import Batch, BatchKind
 from store.postgres import Pool, Role, scoped
@@ -203,7 +203,7 @@ def _names(place: PlaceRow) -> Sequence[Alias]:
     return [
         Alias(key, display, "import", (source,))
         for key, display in sorted(names.items())
-        if key and key != fold(place.name)
+        if is_name(display) and key != fold(place.name)
     ]
 
 

@@ -10,12 +10,13 @@ import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager
 
+from compiler.plan import text
 from store import browse
 from store.browse import PageRow, PageWhole
 from store.queries import Connection
 from store.scope import Scope
 
-_LINK = re.compile(r"\]\(/wiki/([a-z]+)/([^)\s]+)\)")
+_LINK = re.compile(r"(?<!\\)\]\(/wiki/([a-z]+)/([^)\s]+)\)")
 _PAGES_AT_ONCE = 50
 
 Reading = Callable[[], AbstractAsyncContextManager[Connection]]
@@ -34,7 +35,7 @@ def markdown(found: PageWhole, parent: PageRow | None) -> str:
         "title": found.page.title,
         "type": found.page.type,
         "slug": found.page.slug,
-        "summary": found.page.summary,
+        "summary": text.unescape(found.page.summary),
         "aliases": [one.display for one in found.aliases],
         "tags": list(found.page.tags),
         "parent": f"{parent.type}/{parent.slug}" if parent else None,
@@ -44,10 +45,10 @@ def markdown(found: PageWhole, parent: PageRow | None) -> str:
         "sections": {one.slug: [source.memory_id for source in one.sources] for one in found.sections},
     }
     front = "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items())
-    bodies = [f"## {one.heading}\n\n{_LINK.sub(_to_file, one.body_md)}" for one in found.sections]
-    parts = [f"# {found.page.title}", found.page.summary, *bodies]
-    text = "\n\n".join(part for part in parts if part)
-    return f"---\n{front}\n---\n\n{text}\n"
+    bodies = [f"## {text.escape(one.heading)}\n\n{_LINK.sub(_to_file, one.body_md)}" for one in found.sections]
+    parts = [f"# {text.escape(found.page.title)}", found.page.summary, *bodies]
+    whole = "\n\n".join(part for part in parts if part)
+    return f"---\n{front}\n---\n\n{whole}\n"
 
 
 async def files(reading: Reading, scope: Scope) -> AsyncGenerator[tuple[PageRow, str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from compiler import metrics
-from compiler.errors import CostCeilingReached, JobCancelled, LeaseLost, PlanSuperseded
+from compiler.errors import CostCeilingReached, JobCancelled, LeaseLost, MemoriesUnavailable, PlanSuperseded
 from compiler.run import Run
 from models.errors import (
     AccessDenied,
@@ -24,7 +24,7 @@ from store.jobs import Ending, JobStatus
 
 log = logging.getLogger(__name__)
 
-_WAITS = (Throttled, ModelUnavailable, ModelTimeout)
+_WAITS = (Throttled, ModelUnavailable, ModelTimeout, MemoriesUnavailable)
 _HOPELESS = (CredentialsMissing, AccessDenied, ModelNotFound)
 
 

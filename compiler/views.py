@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from compiler.apply import load
-from compiler.plan import links, lookup, parents
+from compiler import surroundings
+from compiler.plan import departing, links, lookup, parents
 from compiler.plan.batch import AggregationView, Evidence, LeafBatch, StaleView
 from compiler.plan.contract import (
     LinkKind,
@@ -28,64 +29,125 @@ from compiler.plan.lookup import Sought
 from compiler.plan.merge import SIMILARITY, Match, Matches, Names, Way
 from compiler.plan.text import alias_keys
 from compiler.settings import Sight
+from compiler.shelf import Shelf, load
 from compiler.stored import key_of, mentions
 from compiler.substrates import MemorySubstrate
 from store import candidates, ledger
+from store.candidates import Like
 from store.queries import Connection
 from store.scope import Scope
 
 _MOST_LOADED = 150
 _MOST_LIKENED = 300
 _LIKE_EACH = 3
+_LESS_LIKE = 0.1
+_LONGER_EACH = 50
+_AKIN_EACH = 2
+_MOST_NEARED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How a batch looks at the wiki: how much of it is shown, how tokens are counted, and the pages at hand.
+
+    `near` are the pages that vectors spoke for, of a batch that is done again; None asks the vectors.
+    """
+
+    sight: Sight
+    count: Callable[[str], int]
+    shelf: Shelf = field(default_factory=Shelf)
+    near: tuple[PageKey, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The pages that a batch may be about, best first: named ones and hubs, those found by words, those by vectors."""
+
+    named: list[UUID]
+    about: list[UUID]
+    near: list[UUID]
 
 
 async def leaf_batch(
     connection: Connection,
     scope: Scope,
     memories: tuple[Memory, ...],
+    looking: Looking,
     *,
-    sight: Sight,
-    count: Callable[[str], int],
     mention_ids: Sequence[UUID] = (),
 ) -> LeafBatch:
     """Return the batch with the pages and held names that it may be about; `earlier` is still to be fetched."""
+    sight = looking.sight
     sought = await asyncio.to_thread(lookup.names_in, memories)
-    page_ids = await _candidates(connection, scope, sought, sight)
-    standing = await load(connection, scope, page_ids)
+    found = await _candidates(connection, scope, memories, sought, looking)
+    standing = await looking.shelf.load(connection, scope, [*found.named, *found.about, *found.near])
     active = [page for page in standing.pages.values() if page.is_active]
+    by_id = {page_id: key for key, page_id in standing.ids.items()}
+    akin = frozenset(by_id[page_id] for page_id in (*found.about, *found.near) if page_id in by_id)
+    budget_tokens = sight.candidate_budget_tokens
     shown = await asyncio.to_thread(
-        lambda: lookup.choose(active, memories, budget_tokens=sight.candidate_budget_tokens, count=count)
+        lambda: lookup.choose(active, sought, budget_tokens=budget_tokens, count=looking.count, akin=akin)
     )
     asked = await candidates.mention_keys(connection, scope, mention_ids) if mention_ids else []
     held = mentions(await candidates.mentions(connection, scope, sorted({*sought.keys, *asked})))
     chosen = lookup.choose_mentions(held, most=max(sight.max_mentions, len(asked)))
-    return LeafBatch(memories, shown[: sight.max_candidates], chosen)
+    near = tuple(sorted(by_id[page_id] for page_id in found.near if page_id in by_id))
+    return LeafBatch(memories, shown[: sight.max_candidates], chosen, near=near)
 
 
-async def _candidates(connection: Connection, scope: Scope, sought: Sought, sight: Sight) -> list[UUID]:
-    """Return the pages that are named, those named alike, and the top hubs; the most often found first."""
-    exact = await candidates.by_aliases(connection, scope, sought.keys)
-    found = Counter(page_id for _, page_id in exact)
-    unknown = sorted(set(sought.names) - {alias for alias, _ in exact})[:_MOST_LIKENED]
-    alike = await candidates.by_likeness(connection, scope, unknown, least=sight.likeness, each=_LIKE_EACH)
+async def _candidates(
+    connection: Connection, scope: Scope, memories: tuple[Memory, ...], sought: Sought, looking: Looking
+) -> _Found:
+    """Return the pages that are named, those named alike and the top hubs, and for memories that name none those that have
+    most to do with them."""
+    sight = looking.sight
+    exact = await candidates.bearing(connection, scope, sought.keys)
+    found = Counter(one.page_id for _, one in exact)
+    labels = {one.page_id: alias for alias, one in exact}
+    known = {alias for alias, _ in exact}
+    unknown = sorted(set(sought.names) - known)[:_MOST_LIKENED]
+    alike = _likest(await candidates.by_likeness(connection, scope, unknown, least=sight.likeness, each=_LIKE_EACH))
     found.update(one.page_id for one in alike)
-    ranked = sorted(found, key=lambda page_id: (-found[page_id], page_id))[:_MOST_LOADED]
+    labels = {one.page_id: one.alias for one in alike} | labels
+    ranked = sorted(found, key=lambda page_id: (-found[page_id], labels[page_id], page_id))[:_MOST_LOADED]
     hubs = await candidates.top_hubs(connection, scope, limit=sight.top_hubs)
-    return list(dict.fromkeys((*ranked, *hubs)))
+    silent = lookup.unnamed(memories, sought, (*known, *(one.name for one in alike)))
+    about = await candidates.about(connection, scope, lookup.telling_words(silent), each=_AKIN_EACH)
+    near = await _near(connection, scope, silent, looking)
+    return _Found(list(dict.fromkeys((*ranked, *hubs))), about, near)
 
 
-async def matches(connection: Connection, scope: Scope, names: Names) -> Matches:
+def _likest(found: Sequence[Like]) -> list[Like]:
+    """Return those that are hardly less like their name than its likest: the page that is meant is rarely another."""
+    best: dict[str, float] = {}
+    for one in found:
+        best[one.name] = max(one.likeness, best.get(one.name, 0.0))
+    return [one for one in found if one.likeness >= best[one.name] - _LESS_LIKE]
+
+
+async def _near(connection: Connection, scope: Scope, memories: Sequence[Memory], looking: Looking) -> list[UUID]:
+    if looking.near is not None:
+        known = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in looking.near])
+        return [one.page_id for one in known]
+    memory_ids = [memory.memory_id for memory in memories[:_MOST_NEARED]]
+    return await candidates.near(connection, scope, memory_ids, least=looking.sight.nearness, each=_AKIN_EACH)
+
+
+async def matches(connection: Connection, scope: Scope, names: Names, shelf: Shelf | None = None) -> Matches:
     """Return which pages bear the names or ones like them, and whole every page found so."""
     exact = await candidates.by_aliases(connection, scope, names.keys)
     known = {alias for alias, _ in exact}
     asked = sorted({name for _, name in names.similar if name not in known})
     alike = await candidates.by_likeness(connection, scope, asked, least=SIMILARITY, each=_LIKE_EACH)
+    longer = await candidates.by_beginnings(connection, scope, names.prefixes, each=_LONGER_EACH)
     there = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in names.pages])
     page_ids = {page_id for _, page_id in exact} | {one.page_id for one in alike} | {one.page_id for one in there}
-    standing = await load(connection, scope, page_ids)
+    page_ids |= {page_id for _, _, page_id in longer}
+    standing = await (shelf or Shelf()).load(connection, scope, page_ids)
     keys = {page_id: key for key, page_id in standing.ids.items()}
     types = {(kind, name) for kind, name in names.similar}
     found = [Match(alias, Way.EXACT, alias, keys[page_id]) for alias, page_id in exact]
+    found += [Match(beginning, Way.PREFIX, alias, keys[page_id]) for beginning, alias, page_id in longer]
     found += [
         Match(one.name, Way.SIMILAR, one.alias, keys[one.page_id], one.likeness)
         for one in alike
@@ -96,14 +158,10 @@ async def matches(connection: Connection, scope: Scope, names: Names) -> Matches
 
 async def named_pages(connection: Connection, scope: Scope, names: Sequence[str]) -> dict[str, PageKey]:
     """Return the one active page of each folded name; a name of two pages is left out."""
-    hits = await candidates.by_aliases(connection, scope, names)
-    by_name: dict[str, set[UUID]] = {}
-    for alias, page_id in hits:
-        by_name.setdefault(alias, set()).add(page_id)
-    single = {alias: next(iter(found)) for alias, found in by_name.items() if len(found) == 1}
-    known = await candidates.identities_of(connection, scope, sorted(set(single.values())))
-    keys = {one.page_id: key_of(one) for one in known}
-    return {alias: keys[page_id] for alias, page_id in sorted(single.items())}
+    by_name: dict[str, set[PageKey]] = {}
+    for alias, one in await candidates.bearing(connection, scope, names):
+        by_name.setdefault(alias, set()).add(key_of(one))
+    return {alias: next(iter(found)) for alias, found in sorted(by_name.items()) if len(found) == 1}
 
 
 async def existing(connection: Connection, scope: Scope, pages: Iterable[PageKey]) -> frozenset[PageKey]:
@@ -124,10 +182,8 @@ async def feeding(connection: Connection, scope: Scope, memories: Iterable[Memor
 async def topics_titled(connection: Connection, scope: Scope, memories: Iterable[Memory]) -> dict[str, PageKey]:
     """Return the topic pages that the memories' hubs name, by folded title."""
     titles = links.parent_titles(memories)
-    hits = await candidates.by_aliases(connection, scope, titles)
-    known = await candidates.identities_of(connection, scope, sorted({page_id for _, page_id in hits}))
-    keys = {one.page_id: key_of(one) for one in known if one.type == PageType.TOPIC}
-    found = {alias: keys[page_id] for alias, page_id in sorted(hits, reverse=True) if page_id in keys}
+    hits = [hit for hit in await candidates.bearing(connection, scope, titles) if hit[1].type == PageType.TOPIC]
+    found = {alias: key_of(one) for alias, one in sorted(hits, key=lambda hit: hit[1].page_id, reverse=True)}
     return dict(sorted(found.items()))
 
 
@@ -149,7 +205,12 @@ async def stale_view(
     cited = {source.memory_id for page in pages for source in cited_on(page)}
     cited |= {sighting.source.memory_id for mention in held for sighting in mention.sightings}
     texts = await substrate.fetch(scope, sorted(cited - gone))
-    return StaleView(pages, changed, gone, dict(texts), held, tuple(causes))
+    view = StaleView(pages, changed, gone, dict(texts), held, tuple(causes))
+    if not gone or not pages:
+        return view
+    ended = [page.key.path for page in pages if page.key in departing.ending(view)]
+    around = await surroundings.around(connection, scope, sorted(standing.ids[page.key] for page in pages), ended)
+    return replace(view, around=tuple(around.values()))
 
 
 async def aggregation_view(
@@ -226,10 +287,7 @@ async def _hierarchy(connection: Connection, scope: Scope) -> dict[PageKey, Page
 
 def cited_on(page: Page) -> Iterable[Source]:
     """Yield everything that the page cites anywhere."""
-    yield from page.summary_sources
-    yield from (source for section in page.sections for source in section.sources)
-    yield from (source for alias in page.aliases for source in alias.sources)
-    yield from (source for tag in page.tags for source in tag.sources)
+    return page.cited()
 
 
 def _cause(row: Mapping[str, str]) -> WriteLink:

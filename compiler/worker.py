@@ -15,7 +15,9 @@ from datetime import datetime, timedelta
 
 from compiler.access import PooledAccess
 from compiler.compilation import Claim, Engine, compile_job
-from compiler.errors import LeaseLost
+from compiler.errors import CompileError, LeaseLost, ListingUnsafe
+from compiler.substrates import dirty_now
+from compiler.sweep import sweep
 from compiler.verdicts import Result
 from models.errors import ModelsError
 from store import background, jobs, ready, scopes
@@ -135,6 +137,7 @@ class Worker:
         now = self.engine.now()
         lease = Lease(self.settings.holder, self.settings.lease_s)
         async with scoped(self.pool, scope, role=Role.WORKER) as connection:
+            await jobs.rest(connection, scope, pause_s=self.engine.settings.flags.unread_pause_s, now=now)
             if await jobs.next_startable(connection, scope, now=now) is None:
                 return None
             row = await scopes.claim(connection, scope, lease, now=now)
@@ -145,6 +148,9 @@ class Worker:
             if job is None:
                 await scopes.release(connection, scope, row.fence, now=now)
                 return None
+            if self.engine.substrate.feed(scope).is_timed and job.parent_job_id is None:
+                # Nobody who wishes for a compile can tell how far such a feed goes: this covers every wish until now.
+                await scopes.mark_dirty(connection, scope, through=dirty_now(now), now=now)
             if is_taken_over:
                 await scopes.count_crash(connection, scope, now=now)
                 row = await scopes.read(connection, scope) or row
@@ -152,7 +158,7 @@ class Worker:
 
     async def _compile(self, scope: Scope, claim: Claim) -> None:
         access = PooledAccess(self.pool, scope)
-        work = asyncio.create_task(compile_job(self.engine, access, claim))
+        work = asyncio.create_task(self._work(access, claim))
         beat = asyncio.create_task(self._beat(scope, claim.row.fence, work))
         stop = asyncio.create_task(self._break_off(work))
         try:
@@ -174,6 +180,19 @@ class Worker:
             if not work.done():
                 work.cancel()
         await self._settle(scope, claim, result)
+
+    async def _work(self, access: PooledAccess, claim: Claim) -> Result:
+        """Do the job; one that bears an operator's word has the ledger held against the memory service's listing first."""
+        if claim.job.options.may_archive_many and claim.job.parent_job_id is None:
+            try:
+                await sweep(self.engine, self.pool, access.scope, may_archive_many=True)
+            except (CompileError, StoreError) as error:
+                ends = isinstance(error, ListingUnsafe)
+                ending = Ending(JobStatus.FAILED if ends else JobStatus.PENDING, f"{type(error).__name__}: {error}")
+                return Result(ending, resume_at=self.engine.now() + timedelta(seconds=_RETRY_S))
+            async with access.reading() as connection:
+                claim = Claim(claim.job, await scopes.read(connection, access.scope) or claim.row)
+        return await compile_job(self.engine, access, claim)
 
     async def _beat(self, scope: Scope, fence: int, work: asyncio.Task[Result]) -> None:
         """Renew the lease; cancel the work once it is lost."""
@@ -211,7 +230,8 @@ class Worker:
             else:
                 await jobs.settle(connection, scope, job.job_id, ending, now=now)
                 if ending.status is JobStatus.SUCCEEDED and (result.continues or not row.is_caught_up):
-                    wait_s = 0.0 if result.continues else self.settings.poll_s
+                    lag_s = self.engine.substrate.feed(scope).lag_s
+                    wait_s = 0.0 if result.continues else max(self.settings.poll_s, lag_s)
                     not_before = now + timedelta(seconds=wait_s)
                     await jobs.continue_job(connection, scope, job, not_before=not_before, now=now)
             await scopes.release(connection, scope, claim.row.fence, now=now)
@@ -244,7 +264,7 @@ class Worker:
         else:
             try:
                 await handler(scope, job.subject)
-            except (StoreError, ModelsError, OSError, ValueError) as failure:
+            except (CompileError, StoreError, ModelsError, OSError, ValueError) as failure:
                 error = f"{type(failure).__name__}: {failure}"
                 log.warning("background_job_failed", extra={"kind": job.kind, "error": type(failure).__name__})
         now = self.engine.now()

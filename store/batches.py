@@ -12,6 +12,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+import orjson
+
 from store import queries
 from store.ledger import Entry, Outcome
 from store.queries import Connection, Json
@@ -56,10 +58,11 @@ class Batch:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-async def store(connection: Connection, scope: Scope, batch: Batch, *, now: datetime) -> None:
-    """Write a planned batch into the log, in place of another that is still only planned."""
+async def store(connection: Connection, scope: Scope, batch: Batch, plan: bytes, *, now: datetime) -> None:
+    """Write a planned batch into the log, in place of another that is still only planned. `plan` are its items as JSON text."""
     await _sql.discard_planned(connection, **_key(scope))
-    await _sql.insert_batch(connection, **_key(scope), **_columns(batch), status="planned", applied_at=None, now=now)
+    columns = _columns(batch) | {"items": Json(orjson.Fragment(plan))}
+    await _sql.insert_batch(connection, **_key(scope), **columns, status="planned", applied_at=None, now=now)
 
 
 async def log_applied(connection: Connection, scope: Scope, batch: Batch, *, now: datetime) -> None:
@@ -84,8 +87,12 @@ async def keep_rest(connection: Connection, scope: Scope, batch_seq: int, *, ite
 
 
 async def discard(connection: Connection, scope: Scope) -> int:
-    """Remove the planned batch: it was superseded."""
-    return int(await _sql.discard_planned(connection, **_key(scope)))
+    """Remove the planned batch, which was superseded, and return how many that were.
+
+    One of which items were applied stays in the log: its option `taken` says how many.
+    """
+    closed = await _sql.close_planned(connection, **_key(scope))
+    return int(closed) + int(await _sql.discard_planned(connection, **_key(scope)))
 
 
 async def memories_of_job(connection: Connection, scope: Scope, job_id: UUID) -> list[str]:
@@ -102,9 +109,16 @@ async def log(connection: Connection, scope: Scope, *, after: int = 0, limit: in
 
 async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
     """Delete plans that saw one of the memories, and the items of operators' acts that did; return how many."""
+    closed = await _sql.close_plans_that_saw(connection, **_key(scope), memory_ids=list(memory_ids))
     removed = await _sql.discard_plans_that_saw(connection, **_key(scope), memory_ids=list(memory_ids))
     emptied = await _sql.empty_acts_that_saw(connection, **_key(scope), memory_ids=list(memory_ids))
-    return int(removed) + int(emptied)
+    return int(closed) + int(removed) + int(emptied)
+
+
+async def forget_names(connection: Connection, scope: Scope, pages: Sequence[tuple[str, str]]) -> int:
+    """Delete the items of operators' acts that name one of the pages, given by slug and path; return of how many acts."""
+    slugs, paths = [slug for slug, _ in pages], [path for _, path in pages]
+    return int(await _sql.empty_acts_that_name(connection, **_key(scope), slugs=slugs, paths=paths))
 
 
 async def clear(connection: Connection, scope: Scope) -> None:

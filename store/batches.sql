@@ -20,6 +20,12 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND batch_seq = :batch_seq
 UPDATE compile_batches SET items_applied = :items_applied, revision = :revision
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND batch_seq = :batch_seq;
 
+-- name: close_planned!
+-- Ends the planned batch where it stands, when some of its items were applied: a replay takes as many.
+UPDATE compile_batches SET status = 'applied', applied_at = planned_at, items = NULL, seen_memory_ids = '{}',
+    options = options || jsonb_build_object('taken', items_applied)
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned' AND items_applied > 0;
+
 -- name: discard_planned!
 -- Removes the planned batch.
 DELETE FROM compile_batches WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned';
@@ -31,6 +37,13 @@ SELECT batch_seq, kind, job_id, revision, cursor_from, cursor_to, read_through, 
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'applied' AND batch_seq > :after
 ORDER BY batch_seq LIMIT :limit;
 
+-- name: close_plans_that_saw!
+-- Ends plans in which words of a memory may stand, where some of their items were applied.
+UPDATE compile_batches SET status = 'applied', applied_at = planned_at, items = NULL, seen_memory_ids = '{}',
+    options = options || jsonb_build_object('taken', items_applied)
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned' AND items_applied > 0
+    AND seen_memory_ids && :memory_ids::text[];
+
 -- name: discard_plans_that_saw!
 -- Removes plans in which words of a memory may stand.
 DELETE FROM compile_batches
@@ -40,6 +53,13 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned' AND
 -- Removes the items of applied batches in which words of a memory may stand.
 UPDATE compile_batches SET items = NULL
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND items IS NOT NULL AND seen_memory_ids && :memory_ids::text[];
+
+-- name: empty_acts_that_name!
+-- Removes the items of applied batches in which a page's slug stands by itself, or its path in a text.
+UPDATE compile_batches SET items = NULL
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'applied' AND items IS NOT NULL AND EXISTS (
+    SELECT 1 FROM unnest(:slugs::text[], :paths::text[]) AS r (slug, path)
+    WHERE jsonb_path_exists(items, '$.** ? (@ == $slug)', jsonb_build_object('slug', r.slug)) OR strpos(items::text, r.path) > 0);
 
 -- name: clear_log!
 -- Removes a scope's log.

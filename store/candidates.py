@@ -88,10 +88,15 @@ async def identities_of(connection: Connection, scope: Scope, page_ids: Sequence
 
 async def by_aliases(connection: Connection, scope: Scope, aliases: Sequence[str]) -> list[tuple[str, UUID]]:
     """Return which of the folded names are names of which active pages."""
+    return [(alias, one.page_id) for alias, one in await bearing(connection, scope, aliases)]
+
+
+async def bearing(connection: Connection, scope: Scope, aliases: Sequence[str]) -> list[tuple[str, Identity]]:
+    """Return which of the folded names active pages bear, each with its page, by name."""
     if not aliases:
         return []
-    rows = await _sql.pages_by_alias(connection, **_key(scope), aliases=list(aliases))
-    return [(row["alias"], row["page_id"]) for row in rows]
+    rows = await _sql.pages_by_alias(connection, **_key(scope), aliases=_lines(aliases))
+    return [(row["alias"], _identity(row)) for row in rows]
 
 
 async def by_likeness(
@@ -102,6 +107,40 @@ async def by_likeness(
         return []
     rows = await _sql.pages_by_likeness(connection, **_key(scope), names=list(names), least=least, each=each)
     return [Like(row["name"], row["alias"], row["found_id"], row["likeness"]) for row in rows]
+
+
+async def by_beginnings(
+    connection: Connection, scope: Scope, beginnings: Sequence[str], *, each: int
+) -> list[tuple[str, str, UUID]]:
+    """Return the active pages with a folded name that goes on after one of these and a space: beginning, name and page.
+
+    At most `each` names a beginning.
+    """
+    if not beginnings:
+        return []
+    rows = await _sql.pages_by_beginning(connection, **_key(scope), beginnings=list(beginnings), each=each)
+    return [(row["beginning"], row["alias"], row["page_id"]) for row in rows]
+
+
+async def about(connection: Connection, scope: Scope, texts: Sequence[Sequence[str]], *, each: int) -> list[UUID]:
+    """Return the active pages that share the rarest words with texts, given as their words: at most `each` a text."""
+    pairs = [(number, word) for number, words in enumerate(texts) for word in dict.fromkeys(words)]
+    if not pairs:
+        return []
+    numbers, words = (list(column) for column in zip(*pairs, strict=True))
+    rows = await _sql.pages_about(connection, **_key(scope), texts=numbers, words=words, each=each)
+    return list(dict.fromkeys(row["found_id"] for row in rows))
+
+
+async def near(
+    connection: Connection, scope: Scope, memory_ids: Sequence[str], *, least: float, each: int
+) -> list[UUID]:
+    """Return the pages whose vectors are nearest to those of the memories, of a cosine of `least` or more: at most `each`
+    a memory. None where there are no vectors."""
+    if not memory_ids:
+        return []
+    rows = await _sql.pages_near(connection, **_key(scope), memory_ids=list(memory_ids), least=least, each=each)
+    return list(dict.fromkeys(row["found_id"] for row in rows))
 
 
 async def top_hubs(connection: Connection, scope: Scope, *, limit: int) -> list[UUID]:
@@ -159,7 +198,7 @@ async def feeding(connection: Connection, scope: Scope, memory_ids: Sequence[str
 
 async def mentions(connection: Connection, scope: Scope, keys: Sequence[str]) -> list[Any]:
     """Return the open mentions of these folded names, a row for each sighting."""
-    found: list[Any] = await _sql.open_mentions(connection, **_key(scope), keys=list(keys))
+    found: list[Any] = await _sql.open_mentions(connection, **_key(scope), keys=_lines(keys))
     return found
 
 
@@ -209,6 +248,11 @@ async def open_keys(connection: Connection, scope: Scope) -> list[str]:
 
 def _identity(row: Any) -> Identity:
     return Identity(row["page_id"], row["type"], row["slug"], row["title"], row["status"] == "active")
+
+
+def _lines(names: Sequence[str]) -> str:
+    """Return folded names, which hold no line break, one a line: the driver looks at each element of an array."""
+    return "\n".join(names)
 
 
 def _key(scope: Scope) -> dict[str, object]:

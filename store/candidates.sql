@@ -53,18 +53,41 @@ CROSS JOIN LATERAL (
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND page_id = r.page_id LIMIT 1) p;
 
 -- name: pages_by_alias
--- Which folded names are names of which active pages.
-SELECT a.alias, a.page_id
+-- Which folded names, one a line, are names of which active pages.
+WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:aliases::text, chr(10))) AS alias)
+SELECT a.alias, p.page_id, p.type, p.slug, p.title, p.status
 FROM (SELECT alias, page_id FROM wiki_page_aliases
-    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias = ANY(:aliases::text[])) a
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias IN (SELECT alias FROM asked)) a
 CROSS JOIN LATERAL (
-    SELECT 1 FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = a.page_id AND status = 'active' LIMIT 1) p
-ORDER BY a.alias, a.page_id;
+    SELECT page_id, type, slug, title, status FROM wiki_pages
+    WHERE tenant_id = :tenant_id AND page_id = a.page_id AND status = 'active' LIMIT 1) p
+ORDER BY a.alias, p.page_id;
 
 -- name: pages_by_likeness
 -- Pages whose names are like the given ones.
 SELECT name, alias, found_id, likeness FROM similar_names(:tenant_id, :owner_id, :names::text[], :least::real, :each::int)
 ORDER BY name, likeness DESC, found_id;
+
+-- name: pages_by_beginning
+-- Active pages with a name that begins with a given one and goes on after a space. Names are compared by their bytes.
+SELECT r.beginning, a.alias, p.page_id, p.type, p.slug, p.title, p.status
+FROM unnest(:beginnings::text[]) AS r (beginning)
+CROSS JOIN LATERAL (
+    SELECT alias, page_id FROM wiki_page_aliases
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias ~>=~ (r.beginning || ' ') AND alias ~<~ (r.beginning || '!')
+    ORDER BY alias USING ~<~ LIMIT :each) a
+CROSS JOIN LATERAL (
+    SELECT page_id, type, slug, title, status FROM wiki_pages
+    WHERE tenant_id = :tenant_id AND page_id = a.page_id AND status = 'active' LIMIT 1) p
+ORDER BY r.beginning, a.alias, p.type, p.slug;
+
+-- name: pages_about
+-- The pages that have most to do with texts, given word by word.
+SELECT text_no, found_id FROM pages_about(:tenant_id, :owner_id, :texts::int[], :words::text[], :each::int);
+
+-- name: pages_near
+-- The pages nearest to memories by their vectors.
+SELECT found_id FROM pages_near(:tenant_id, :owner_id, :memory_ids::text[], :least::real, :each::int);
 
 -- name: top_hubs
 -- The active pages with the highest hubness.
@@ -129,10 +152,12 @@ CROSS JOIN LATERAL (
 ORDER BY w.source_ref, p.type, p.slug;
 
 -- name: open_mentions
--- Open mentions with their sightings, oldest first. The text hash is the ledger's.
+-- Open mentions of folded names, one a line, with their sightings, oldest first. The text hash is the ledger's.
+WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:keys::text, chr(10))) AS alias)
 SELECT m.mention_id, m.alias, m.alias_normalized, m.suggested_type, s.memory_id, s.quote, s.seen_at, l.text_hash
 FROM (SELECT mention_id, alias, alias_normalized, suggested_type FROM wiki_unresolved_mentions
-    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND alias_normalized = ANY(:keys::text[])) m
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open'
+        AND alias_normalized IN (SELECT alias FROM asked)) m
 LEFT JOIN LATERAL (
     SELECT memory_id, quote, seen_at FROM wiki_mention_sightings
     WHERE tenant_id = :tenant_id AND mention_id = m.mention_id) s ON true
@@ -168,9 +193,9 @@ SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :own
 -- Every cause of every link of a scope.
 SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref
 FROM wiki_link_evidence e
-JOIN wiki_page_links l ON l.tenant_id = e.tenant_id AND l.link_id = e.link_id
-JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id
-JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id
+CROSS JOIN LATERAL (SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND link_id = e.link_id LIMIT 1) l
+CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id LIMIT 1) f
+CROSS JOIN LATERAL (SELECT type, slug FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id LIMIT 1) t
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id ORDER BY 1, 2, 3, 4, 5, 6, 7, 8;
 
 -- name: all_mentions

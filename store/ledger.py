@@ -102,6 +102,8 @@ async def rename(connection: Connection, scope: Scope, pairs: Sequence[tuple[str
     await _sql.rename_sources(connection, **key)
     await _sql.rename_sightings(connection, **key)
     await _sql.rename_evidence(connection, **key)
+    await _sql.rename_in_log(connection, **key)
+    await _sql.rename_in_answers(connection, **key)
 
 
 def _key(scope: Scope) -> dict[str, object]:

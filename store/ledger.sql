@@ -69,3 +69,16 @@ UPDATE wiki_link_evidence e SET ref = r.new_id,
     context = CASE WHEN e.context = 'co_mention:' || r.old_id THEN 'co_mention:' || r.new_id ELSE e.context END
 FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id)
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.ref = r.old_id;
+
+-- name: rename_in_log!
+-- Gives the memories that batches saw their new ids.
+UPDATE compile_batches b SET seen_memory_ids = ARRAY(
+    SELECT coalesce((SELECT r.new_id FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id) WHERE r.old_id = seen), seen)
+    FROM unnest(b.seen_memory_ids) AS seen)
+WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.seen_memory_ids && :old_ids::text[];
+
+-- name: rename_in_answers!
+-- Gives the memories that answers saw their new ids.
+UPDATE model_answer_memories a SET memory_id = r.new_id
+FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id)
+WHERE a.tenant_id = :tenant_id AND a.owner_id = :owner_id AND a.memory_id = r.old_id;

@@ -6,7 +6,7 @@ Every function takes a connection inside a scoped transaction; who writes holds 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -182,10 +182,45 @@ async def delete_mentions(connection: Connection, scope: Scope) -> int:
     return int(await _sql.delete_all_mentions(connection, **_key(scope)))
 
 
-async def pages_leading_to(connection: Connection, scope: Scope, page_id: UUID, path: str) -> list[UUID]:
-    """Return the ids of the pages that lead to a page in any way."""
-    rows = await _sql.pages_leading_to(connection, **_key(scope), page_id=page_id, path=f"]({path})")
+async def pages_leading_to(
+    connection: Connection, scope: Scope, page_ids: Sequence[UUID], paths: Sequence[str]
+) -> list[UUID]:
+    """Return the ids of the pages that stand over or under some pages, list them, or link to one of the paths."""
+    links = [f"]({path})" for path in paths]
+    rows = await _sql.pages_leading_to(connection, **_key(scope), page_ids=list(page_ids), paths=links)
     return [row["page_id"] for row in rows]
+
+
+async def memories_behind(connection: Connection, scope: Scope, pages: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the memories that pages, by type and slug, cite anywhere."""
+    types, slugs = [one[0] for one in pages], [one[1] for one in pages]
+    rows = await _sql.memories_behind_pages(connection, **_key(scope), types=types, slugs=slugs)
+    return [row["source_ref"] for row in rows]
+
+
+async def memories_seen(connection: Connection, scope: Scope, keys: Sequence[str]) -> list[str]:
+    """Return the memories in which names, held or set aside, were seen."""
+    rows = await _sql.memories_behind_mentions(connection, **_key(scope), keys=list(keys))
+    return [row["memory_id"] for row in rows]
+
+
+async def pages_resting_on(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[UUID]:
+    """Return the pages that cite one of the memories, and those that list such a page or promoted it."""
+    rows = await _sql.pages_resting_on(connection, **_key(scope), memory_ids=list(memory_ids))
+    return [row["page_id"] for row in rows]
+
+
+async def forget_sightings(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
+    """Delete where names stood in the memories, and the names that stood nowhere else, whatever became of them."""
+    key = {**_key(scope), "memory_ids": list(memory_ids)}
+    keys = [row["alias_normalized"] for row in await _sql.mentions_only_in(connection, **key)]
+    await _sql.forget_sightings(connection, **key)
+    return int(await _sql.forget_mentions(connection, **_key(scope), keys=keys)) if keys else 0
+
+
+async def forget_settled_sightings(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+    """Delete where names that have their page, or are set aside, stood in the memories; open names keep theirs."""
+    await _sql.forget_settled_sightings(connection, **_key(scope), memory_ids=list(memory_ids))
 
 
 async def delete_page(connection: Connection, scope: Scope, page_id: UUID, *, now: datetime) -> None:

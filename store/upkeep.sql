@@ -39,7 +39,7 @@ WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id ORDER BY f.type, f.slu
 SELECT p.type AS from_type, p.slug AS from_slug, s.section_slug, m.found[1] AS type, m.found[2] AS slug, count(*) OVER () AS found
 FROM wiki_page_sections s
 JOIN wiki_pages p ON p.tenant_id = s.tenant_id AND p.page_id = s.page_id AND p.status = 'active'
-CROSS JOIN LATERAL regexp_matches(s.body_md, '\]\(/wiki/([a-z]+)/([^)\s]+)\)', 'g') AS m (found)
+CROSS JOIN LATERAL regexp_matches(s.body_md, '(?<!\\)(?:\\\\)*\]\(/wiki/([a-z]+)/([^)\s]+)\)', 'g') AS m (found)
 WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND NOT EXISTS (
     SELECT 1 FROM wiki_pages t WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.type = m.found[1]
         AND t.slug = m.found[2] AND t.status = 'active')
@@ -95,16 +95,6 @@ JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id
 JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.origin = :origin AND starts_with(e.context, :prefix)
 ORDER BY f.type, f.slug, t.type, t.slug, l.kind, e.context, e.ref;
-
--- name: delete_evidence!
--- Removes the evidence of a class.
-DELETE FROM wiki_link_evidence
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND origin = :origin AND starts_with(context, :prefix);
-
--- name: delete_bare_links!
--- Removes the links of an owner that nothing speaks for.
-DELETE FROM wiki_page_links l WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND NOT EXISTS (
-    SELECT 1 FROM wiki_link_evidence e WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id);
 
 -- name: count_scope^
 -- What a reset would touch: active or all pages, held names, waiting jobs, and memories that were dealt with.
@@ -166,16 +156,74 @@ SELECT count(*) AS jobs, coalesce(sum((metrics->>'cost_usd')::double precision),
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since AND status <> 'pending';
 
 -- name: pages_leading_to
--- The pages that lead to a page: by a link in a section's text, by listing it, by having promoted it or been promoted from it.
+-- The pages that lead to some: by a link in a section's text, by listing one, by having promoted it or been promoted from it.
 SELECT s.page_id FROM wiki_page_sections s
-WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND strpos(s.body_md, :path) > 0
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
+    AND EXISTS (SELECT 1 FROM unnest(:paths::text[]) AS r (path) WHERE strpos(s.body_md, r.path) > 0)
 UNION
-SELECT c.parent_page_id FROM wiki_section_children c WHERE c.tenant_id = :tenant_id AND c.child_page_id = :page_id
+SELECT c.parent_page_id FROM wiki_section_children c WHERE c.tenant_id = :tenant_id AND c.child_page_id = ANY(:page_ids::uuid[])
 UNION
-SELECT p.page_id FROM wiki_pages p WHERE p.tenant_id = :tenant_id AND p.parent_page_id = :page_id
+SELECT p.page_id FROM wiki_pages p WHERE p.tenant_id = :tenant_id AND p.parent_page_id = ANY(:page_ids::uuid[])
 UNION
-SELECT p.parent_page_id FROM wiki_pages p WHERE p.tenant_id = :tenant_id AND p.page_id = :page_id AND p.parent_page_id IS NOT NULL
+SELECT p.parent_page_id FROM wiki_pages p
+WHERE p.tenant_id = :tenant_id AND p.page_id = ANY(:page_ids::uuid[]) AND p.parent_page_id IS NOT NULL
 ORDER BY 1;
+
+-- name: memories_behind_pages
+-- The memories that some pages cite.
+SELECT DISTINCT w.source_ref FROM unnest(:types::text[], :slugs::text[]) AS r (type, slug)
+CROSS JOIN LATERAL (
+    SELECT page_id FROM wiki_pages
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND type = r.type AND slug = r.slug LIMIT 1) p
+CROSS JOIN LATERAL (
+    SELECT source_ref FROM wiki_section_sources WHERE tenant_id = :tenant_id AND page_id = p.page_id AND source_kind = 'memory') w;
+
+-- name: memories_behind_mentions
+-- The memories in which some names were seen.
+SELECT DISTINCT s.memory_id FROM wiki_unresolved_mentions m
+JOIN wiki_mention_sightings s ON s.tenant_id = m.tenant_id AND s.mention_id = m.mention_id
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized = ANY(:keys::text[]);
+
+-- name: pages_resting_on
+-- The pages that cite some memories, and the pages that list one of them or stand over it.
+WITH resting AS (
+    SELECT DISTINCT page_id FROM wiki_section_sources
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_kind = 'memory' AND source_ref = ANY(:memory_ids::text[])
+)
+SELECT page_id FROM resting
+UNION
+SELECT c.parent_page_id FROM resting r
+JOIN wiki_section_children c ON c.tenant_id = :tenant_id AND c.owner_id = :owner_id AND c.child_page_id = r.page_id
+UNION
+SELECT p.parent_page_id FROM resting r JOIN wiki_pages p ON p.tenant_id = :tenant_id AND p.page_id = r.page_id
+WHERE p.parent_page_id IS NOT NULL
+ORDER BY 1;
+
+-- name: mentions_only_in
+-- The names that stood in some memories and in no other.
+SELECT DISTINCT m.alias_normalized FROM wiki_mention_sightings s
+JOIN wiki_unresolved_mentions m ON m.tenant_id = s.tenant_id AND m.mention_id = s.mention_id
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.memory_id = ANY(:memory_ids::text[]) AND NOT EXISTS (
+    SELECT 1 FROM wiki_mention_sightings o WHERE o.tenant_id = :tenant_id AND o.mention_id = m.mention_id
+        AND o.memory_id <> ALL(:memory_ids::text[]))
+ORDER BY m.alias_normalized;
+
+-- name: forget_sightings!
+-- Deletes where names stood in some memories.
+DELETE FROM wiki_mention_sightings
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
+
+-- name: forget_settled_sightings!
+-- Deletes where names that have their page, or are set aside, stood in some memories.
+DELETE FROM wiki_mention_sightings s USING wiki_unresolved_mentions m
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.memory_id = ANY(:memory_ids::text[])
+    AND m.tenant_id = s.tenant_id AND m.mention_id = s.mention_id AND m.status <> 'open';
+
+-- name: forget_mentions!
+-- Deletes names that stand nowhere any more.
+DELETE FROM wiki_unresolved_mentions m
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized = ANY(:keys::text[]) AND NOT EXISTS (
+    SELECT 1 FROM wiki_mention_sightings s WHERE s.tenant_id = :tenant_id AND s.mention_id = m.mention_id);
 
 -- name: delete_page!
 -- Deletes a page with everything on it.

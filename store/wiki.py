@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from store import embeddings, queries
-from store.derived import Derived, derive
+from store.derived import Derived, derive_pieces
 from store.queries import Connection
 from store.scope import Scope
 
@@ -22,7 +22,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """A page as it is to stand; `searched` is the text that it is found by."""
+    """A page as it is to stand; `searched` are the texts that it is found by."""
 
     page_id: UUID
     type: str
@@ -33,12 +33,12 @@ class PageRow:
     parent_page_id: UUID | None
     hubness_score: int
     tags: tuple[str, ...]
-    searched: str
+    searched: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SectionRow:
-    """A section as it is to stand; `searched` is the text that it is found by."""
+    """A section as it is to stand; `searched` are the texts that it is found by."""
 
     page_id: UUID
     section_id: UUID
@@ -47,7 +47,7 @@ class SectionRow:
     body_md: str
     position: int
     aggregation: dict[str, Any] | None
-    searched: str
+    searched: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class ChildRow:
 class PageChanges:
     """What is written and removed of pages. `sections_removed`, `cited_anew` and `claimed_anew` are section ids.
 
-    `sources` are those that are new or have another hash; the children of every section in `claimed_anew` are replaced by
-    those in `children`.
+    `sources` are those that are new or have another hash. A section in `cited_anew` lost a source, or one that stays was
+    edited; the children of every section in `claimed_anew` are replaced by those in `children`.
     """
 
     pages: tuple[PageRow, ...] = ()
@@ -118,46 +118,10 @@ class CauseRow:
     context: str
     ref: str
 
-
-@dataclass(frozen=True, slots=True)
-class SightingRow:
-    """A memory in which a held name stands."""
-
-    key: str
-    memory_id: str
-    quote: str
-    seen_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class HeldRow:
-    """A name to hold."""
-
-    key: str
-    alias: str
-    suggested_type: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class MentionChanges:
-    """Names held, their sightings, sightings that hold no longer, names that got their page (key and page), names set aside."""
-
-    held: tuple[HeldRow, ...] = ()
-    sightings: tuple[SightingRow, ...] = ()
-    dropped: tuple[tuple[str, str], ...] = ()
-    settled: tuple[tuple[str, UUID], ...] = ()
-    ignored: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class MentionCounts:
-    """How many rows were written and removed."""
-
-    held: int = 0
-    sightings: int = 0
-    settled: int = 0
-    removed: int = 0
-    ignored: int = 0
+    @property
+    def link_id(self) -> UUID:
+        """The id that the link has in every run."""
+        return link_uuid(self.from_page_id, self.to_page_id, self.kind)
 
 
 async def write_pages(
@@ -167,7 +131,7 @@ async def write_pages(
     if changes.is_empty:
         return
     key = _key(scope)
-    derived = await derive(
+    derived = await derive_pieces(
         [*(page.summary for page in changes.pages), *(section.body_md for section in changes.sections)],
         [*(page.searched for page in changes.pages), *(section.searched for section in changes.sections)],
     )
@@ -177,7 +141,10 @@ async def write_pages(
     if changes.sections_removed:
         await _sql.remove_sections(connection, tenant_id=scope.tenant_id, section_ids=list(changes.sections_removed))
     if changes.sections:
-        await _sql.write_sections(connection, **key, **_section_columns(changes.sections, of_sections))
+        cited_at = await _newest_cited(connection, scope, changes.sources)
+        columns = _section_columns(changes.sections, of_sections)
+        dates = [cited_at.get(one.section_id) for one in changes.sections]
+        await _sql.write_sections(connection, **key, **columns, cited_at=dates)
     await _write_aliases(connection, scope, changes, now)
     await _write_sources(connection, scope, changes, now)
     await _write_children(connection, scope, changes)
@@ -187,20 +154,33 @@ async def write_pages(
 async def add_causes(
     connection: Connection, scope: Scope, causes: Sequence[CauseRow], *, now: datetime
 ) -> tuple[set[tuple[UUID, UUID, str]], int]:
-    """Write causes of links, and return the links that were new (from, to, kind) and how many causes were."""
-    if not causes:
+    """Write causes of links, and return the links that were new (from, to, kind) and how many causes were.
+
+    No page has a link to itself.
+    """
+    added = [one for one in causes if one.from_page_id != one.to_page_id]
+    if not added:
         return set(), 0
-    links = sorted({(one.from_page_id, one.to_page_id, one.kind) for one in causes})
+    link_ids = [one.link_id for one in added]
+    ends = {(one.from_page_id, one.to_page_id, one.kind): link_id for one, link_id in zip(added, link_ids, strict=True)}
+    links = sorted(ends)
     made = await _sql.write_links(
         connection,
         **_key(scope),
-        link_ids=[link_uuid(*link) for link in links],
+        link_ids=[ends[link] for link in links],
         from_page_ids=[link[0] for link in links],
         to_page_ids=[link[1] for link in links],
         kinds=[link[2] for link in links],
         now=now,
     )
-    written = await _sql.write_causes(connection, **_key(scope), **_cause_columns(causes))
+    written = await _sql.write_causes(
+        connection,
+        **_key(scope),
+        link_ids=link_ids,
+        origins=[one.origin for one in added],
+        contexts=[one.context for one in added],
+        refs=[one.ref for one in added],
+    )
     return {(row["from_page_id"], row["to_page_id"], row["kind"]) for row in made}, int(written)
 
 
@@ -217,43 +197,6 @@ async def drop_links_without_cause(connection: Connection, scope: Scope) -> int:
     return int(await _sql.drop_links_without_cause(connection, **_key(scope)))
 
 
-async def write_mentions(
-    connection: Connection, scope: Scope, changes: MentionChanges, *, now: datetime
-) -> MentionCounts:
-    """Hold names, note and remove sightings, settle names. An ignored name is not held again."""
-    key = _key(scope)
-    held = sightings = settled = removed = ignored = 0
-    if changes.held:
-        held = await _sql.hold_mentions(
-            connection,
-            **key,
-            mention_ids=[mention_uuid(scope, one.key) for one in changes.held],
-            keys=[one.key for one in changes.held],
-            aliases=[one.alias for one in changes.held],
-            types=[one.suggested_type for one in changes.held],
-            now=now,
-        )
-        sightings = await _sql.write_sightings(
-            connection,
-            **key,
-            keys=[one.key for one in changes.sightings],
-            memory_ids=[one.memory_id for one in changes.sightings],
-            quotes=[one.quote for one in changes.sightings],
-            seen_at=[one.seen_at for one in changes.sightings],
-        )
-    if changes.dropped:
-        keys, memory_ids = (list(column) for column in zip(*changes.dropped, strict=True))
-        await _sql.drop_sightings(connection, **key, keys=keys, memory_ids=memory_ids)
-        removed = await _sql.drop_unseen_mentions(connection, **key)
-    if changes.settled:
-        keys, page_ids = (list(column) for column in zip(*changes.settled, strict=True))
-        await _sql.forget_settled(connection, **key, keys=keys)
-        settled = await _sql.settle_mentions(connection, **key, keys=keys, page_ids=page_ids, now=now)
-    if changes.ignored:
-        ignored = await _sql.ignore_mentions(connection, **key, keys=list(changes.ignored), now=now)
-    return MentionCounts(held, sightings, settled, removed, ignored)
-
-
 def section_uuid(page_id: UUID, slug: str) -> UUID:
     """Return the id of a page's section."""
     return uuid5(page_id, slug)
@@ -262,11 +205,6 @@ def section_uuid(page_id: UUID, slug: str) -> UUID:
 def link_uuid(from_page_id: UUID, to_page_id: UUID, kind: str) -> UUID:
     """Return the id of a link."""
     return uuid5(from_page_id, f"{kind}:{to_page_id}")
-
-
-def mention_uuid(scope: Scope, key: str) -> UUID:
-    """Return the id of a held name."""
-    return uuid5(scope.owner_id, f"{scope.tenant_id}:mention:{key}")
 
 
 async def _write_aliases(connection: Connection, scope: Scope, changes: PageChanges, now: datetime) -> None:
@@ -299,6 +237,22 @@ async def _write_sources(connection: Connection, scope: Scope, changes: PageChan
         )
     if changes.cited_anew:
         await _sql.date_sections(connection, **_key(scope), section_ids=list(changes.cited_anew))
+
+
+async def _newest_cited(connection: Connection, scope: Scope, sources: Sequence[SourceRow]) -> dict[UUID, datetime]:
+    """Return when the newest of the memories that each section cites by these rows happened."""
+    cited = [(one.section_id, one.memory_id) for one in sources if one.section_id is not None]
+    if not cited:
+        return {}
+    memory_ids = sorted({memory_id for _, memory_id in cited})
+    rows = await _sql.instants_of(connection, **_key(scope), memory_ids=memory_ids)
+    instants = {row["memory_id"]: row["occurred_at"] for row in rows}
+    found: dict[UUID, datetime] = {}
+    for section_id, memory_id in cited:
+        instant = instants.get(memory_id)
+        if instant is not None:
+            found[section_id] = max(instant, found.get(section_id, instant))
+    return found
 
 
 def _cited(rows: Sequence[SourceRow]) -> dict[str, list[Any]]:

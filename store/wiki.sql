@@ -20,15 +20,21 @@ DELETE FROM wiki_page_sections WHERE tenant_id = :tenant_id AND section_id = ANY
 -- name: write_sections!
 -- Writes sections, given column by column.
 INSERT INTO wiki_page_sections AS s (tenant_id, owner_id, page_id, section_id, section_slug, heading, body_md, position,
-    aggregation, signature, word_count, search_tsv)
-SELECT :tenant_id, :owner_id, r.page_id, r.section_id, r.slug, r.heading, r.body_md, r.position, r.aggregation, r.signature,
-    r.word_count, search_vector(r.words)
+    aggregation, last_source_at, signature, word_count, search_tsv)
+SELECT :tenant_id, :owner_id, r.page_id, r.section_id, r.slug, r.heading, r.body_md, r.position, r.aggregation, r.cited_at,
+    r.signature, r.word_count, search_vector(r.words)
 FROM unnest(:page_ids::uuid[], :section_ids::uuid[], :slugs::text[], :headings::text[], :bodies::text[], :positions::int[],
-    :aggregations::jsonb[], :signatures::bytea[], :word_counts::int[], :words::text[])
-    AS r (page_id, section_id, slug, heading, body_md, position, aggregation, signature, word_count, words)
+    :aggregations::jsonb[], :cited_at::timestamptz[], :signatures::bytea[], :word_counts::int[], :words::text[])
+    AS r (page_id, section_id, slug, heading, body_md, position, aggregation, cited_at, signature, word_count, words)
 ON CONFLICT (tenant_id, page_id, section_slug) DO UPDATE SET heading = excluded.heading, body_md = excluded.body_md,
     position = excluded.position, aggregation = excluded.aggregation, signature = excluded.signature,
-    word_count = excluded.word_count, search_tsv = excluded.search_tsv;
+    last_source_at = greatest(s.last_source_at, excluded.last_source_at), word_count = excluded.word_count,
+    search_tsv = excluded.search_tsv;
+
+-- name: instants_of
+-- When some memories happened.
+SELECT memory_id, occurred_at FROM memory_ledger
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
 
 -- name: remove_aliases!
 -- Removes names of pages.
@@ -85,17 +91,13 @@ ON CONFLICT (tenant_id, parent_page_id, child_page_id) DO NOTHING;
 INSERT INTO wiki_page_links (tenant_id, owner_id, link_id, from_page_id, to_page_id, kind, created_at)
 SELECT :tenant_id, :owner_id, r.link_id, r.from_page_id, r.to_page_id, r.kind, :now
 FROM unnest(:link_ids::uuid[], :from_page_ids::uuid[], :to_page_ids::uuid[], :kinds::text[]) AS r (link_id, from_page_id, to_page_id, kind)
-WHERE r.from_page_id <> r.to_page_id
 ON CONFLICT (tenant_id, from_page_id, to_page_id, kind) DO NOTHING RETURNING from_page_id, to_page_id, kind;
 
 -- name: write_causes!
 -- Writes causes of links that are there.
 INSERT INTO wiki_link_evidence (tenant_id, owner_id, link_id, origin, context, ref)
-SELECT DISTINCT l.tenant_id, l.owner_id, l.link_id, r.origin, r.context, r.ref
-FROM unnest(:from_page_ids::uuid[], :to_page_ids::uuid[], :kinds::text[], :origins::text[], :contexts::text[], :refs::text[])
-    AS r (from_page_id, to_page_id, kind, origin, context, ref)
-JOIN wiki_page_links l ON l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.from_page_id = r.from_page_id
-    AND l.to_page_id = r.to_page_id AND l.kind = r.kind
+SELECT :tenant_id, :owner_id, r.link_id, r.origin, r.context, r.ref
+FROM unnest(:link_ids::uuid[], :origins::text[], :contexts::text[], :refs::text[]) AS r (link_id, origin, context, ref)
 ON CONFLICT (tenant_id, link_id, origin, context, ref) DO NOTHING;
 
 -- name: drop_causes!
@@ -111,55 +113,3 @@ WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.from_page_id = r
 -- Removes links that nothing causes.
 DELETE FROM wiki_page_links l WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND NOT EXISTS (
     SELECT 1 FROM wiki_link_evidence e WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id);
-
--- name: hold_mentions!
--- Holds names that are neither held nor ignored.
-INSERT INTO wiki_unresolved_mentions (tenant_id, owner_id, mention_id, alias, alias_normalized, suggested_type, status, updated_at)
-SELECT :tenant_id, :owner_id, r.mention_id, r.alias, r.key, r.suggested_type, 'open', :now
-FROM unnest(:mention_ids::uuid[], :keys::text[], :aliases::text[], :types::text[]) AS r (mention_id, key, alias, suggested_type)
-WHERE NOT EXISTS (SELECT 1 FROM wiki_unresolved_mentions m WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id
-    AND m.alias_normalized = r.key AND m.status = 'ignored')
-ON CONFLICT DO NOTHING;
-
--- name: write_sightings!
--- Notes where held names stand.
-INSERT INTO wiki_mention_sightings AS s (tenant_id, owner_id, mention_id, memory_id, quote, seen_at)
-SELECT DISTINCT ON (m.mention_id, r.memory_id) :tenant_id::uuid, :owner_id::uuid, m.mention_id, r.memory_id, r.quote, r.seen_at
-FROM unnest(:keys::text[], :memory_ids::text[], :quotes::text[], :seen_at::timestamptz[]) WITH ORDINALITY
-    AS r (key, memory_id, quote, seen_at, place)
-JOIN wiki_unresolved_mentions m ON m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized = r.key
-    AND m.status = 'open'
-ORDER BY m.mention_id, r.memory_id, r.place DESC
-ON CONFLICT (tenant_id, mention_id, memory_id) DO UPDATE SET quote = excluded.quote, seen_at = excluded.seen_at
-WHERE (s.quote, s.seen_at) <> (excluded.quote, excluded.seen_at);
-
--- name: drop_sightings!
--- Removes sightings.
-DELETE FROM wiki_mention_sightings s
-USING unnest(:keys::text[], :memory_ids::text[]) AS r (key, memory_id), wiki_unresolved_mentions m
-WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized = r.key AND s.tenant_id = m.tenant_id
-    AND s.mention_id = m.mention_id AND s.memory_id = r.memory_id;
-
--- name: drop_unseen_mentions!
--- Removes open mentions without any sighting.
-DELETE FROM wiki_unresolved_mentions m
-WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'open' AND NOT EXISTS (
-    SELECT 1 FROM wiki_mention_sightings s WHERE s.tenant_id = :tenant_id AND s.mention_id = m.mention_id);
-
--- name: forget_settled!
--- Makes room for names that are settled again.
-DELETE FROM wiki_unresolved_mentions m
-WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'promoted' AND m.alias_normalized = ANY(:keys::text[])
-    AND EXISTS (SELECT 1 FROM wiki_unresolved_mentions o WHERE o.tenant_id = :tenant_id AND o.owner_id = :owner_id
-        AND o.alias_normalized = m.alias_normalized AND o.status = 'open');
-
--- name: settle_mentions!
--- Settles held names.
-UPDATE wiki_unresolved_mentions m SET status = 'promoted', promoted_page_id = r.page_id, updated_at = :now
-FROM unnest(:keys::text[], :page_ids::uuid[]) AS r (key, page_id)
-WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized = r.key AND m.status = 'open';
-
--- name: ignore_mentions!
--- Sets held names aside.
-UPDATE wiki_unresolved_mentions SET status = 'ignored', updated_at = :now
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias_normalized = ANY(:keys::text[]) AND status = 'open';

@@ -16,13 +16,15 @@ from compiler.plan.contract import Memory, Mention, Page, PageKey, Source, Write
 class LeafBatch:
     """Memories to read, in the order of the feed, with candidate pages and open mentions.
 
-    `earlier` holds memories that were read before and are quoted by a shown mention: they can be cited too.
+    `earlier` holds memories that were read before and are quoted by a shown mention: they can be cited too. `near` are the
+    pages that only vectors spoke for, which are made when they are made: a replay has to be told of them.
     """
 
     memories: tuple[Memory, ...]
     pages: tuple[Page, ...] = ()
     mentions: tuple[Mention, ...] = ()
     earlier: tuple[Memory, ...] = ()
+    near: tuple[PageKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,8 @@ class StaleView:
     """Pages and mentions that cite memories which were edited (`changed`) or are gone.
 
     `memories` has the present text of every memory that the pages and mentions cite and that is still there. `links` are the
-    causes of links whose `ref` is an edited or a gone memory.
+    causes of links whose `ref` is an edited or a gone memory. `around` are the pages that lead to those that cite a gone memory,
+    and all that these list: what has to be rendered again when one of them loses its summary or goes.
     """
 
     pages: tuple[Page, ...]
@@ -83,3 +86,9 @@ class StaleView:
     memories: Mapping[str, Memory]
     mentions: tuple[Mention, ...] = ()
     links: tuple[WriteLink, ...] = ()
+    around: tuple[Page, ...] = ()
+
+    @property
+    def seen_memory_ids(self) -> frozenset[str]:
+        """The memories whose words may stand in what comes of the view."""
+        return frozenset({*self.memories, *(one.memory_id for page in self.around for one in page.cited())} - self.gone)

@@ -50,10 +50,11 @@ def content_words(text: str) -> frozenset[str]:
 _folded = lru_cache(maxsize=16384)(fold)
 
 
-def _words(markdown: str) -> list[str]:
-    return _WORD.findall(unescape(markdown))
+@lru_cache(maxsize=2048)
+def _words(markdown: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(unescape(markdown)))
 
 
-def _facts(words: list[str]) -> Counter[str]:
+def _facts(words: tuple[str, ...]) -> Counter[str]:
     """Return the words that carry facts: those with a digit and those with a capital, but at a sentence's start."""
     return Counter(word for word in words if not word.islower() and word.casefold() not in STOP_WORDS)

@@ -1,4 +1,4 @@
-"""Plans as JSON and back: items, decisions and proposals, with hashes in hex and times in ISO 8601.
+"""The items of a plan as JSON and back, with hashes in hex and times in ISO 8601.
 
 What is read must have been written here: anything else raises InvalidPlan, which names the place.
 """
@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from compiler.plan import contract
-from compiler.plan.contract import Decision, Item
-from compiler.plan.proposal import Proposal
+import orjson
 
-FORMAT = 1
+from compiler.plan import contract
+from compiler.plan.contract import Item
 
 
 class InvalidPlan(ValueError):
@@ -29,38 +28,14 @@ def dump(items: Iterable[Item]) -> list[dict[str, Any]]:
     return [_item(item) for item in items]
 
 
+def dump_json(items: Iterable[Item]) -> bytes:
+    """Return what `dump` gives as JSON text, in a fraction of its time: plans are stored batch by batch."""
+    return orjson.dumps([_tagged(item) for item in items], default=_plain)
+
+
 def load(values: Iterable[Mapping[str, Any]]) -> tuple[Item, ...]:
     """Return the items that `dump` gave. Raises InvalidPlan."""
     return tuple(_read_item(value) for value in values)
-
-
-def dump_decision(decision: Decision) -> dict[str, Any]:
-    """Return the decision as JSON values, with its format."""
-    rest = {one.name: _written(getattr(decision, one.name)) for one in fields(decision) if one.name != "items"}
-    return {"format": FORMAT, "items": dump(decision.items), **rest}
-
-
-def load_decision(value: Mapping[str, Any]) -> Decision:
-    """Return the decision that `dump_decision` gave. Raises InvalidPlan."""
-    if not isinstance(value, Mapping) or value.get("format") != FORMAT:
-        raise InvalidPlan(f"format is not {FORMAT}")
-    rest = {name: one for name, one in value.items() if name not in {"format", "items"}}
-    read: Decision = _read(Decision, {**rest, "items": []}, "decision")
-    return Decision(load(value.get("items", ())), read.drafts, read.rejections, read.counters)
-
-
-def dump_proposal(proposal: Proposal) -> dict[str, Any]:
-    """Return the proposal as JSON values, with its format."""
-    written = _written(proposal)
-    return {"format": FORMAT, **written}
-
-
-def load_proposal(value: Mapping[str, Any]) -> Proposal:
-    """Return the proposal that `dump_proposal` gave. Raises InvalidPlan."""
-    if not isinstance(value, Mapping) or value.get("format") != FORMAT:
-        raise InvalidPlan(f"format is not {FORMAT}")
-    read: Proposal = _read(Proposal, {name: one for name, one in value.items() if name != "format"}, "proposal")
-    return read
 
 
 def _snake(name: str) -> str:
@@ -74,6 +49,19 @@ _NAMES = {kind: name for name, kind in _KINDS.items()}
 def _item(item: Item) -> dict[str, Any]:
     written: dict[str, Any] = _written(item)
     return {"item": _NAMES[type(item)], **written}
+
+
+def _tagged(item: Item) -> dict[str, Any]:
+    return {"item": _NAMES[type(item)], **{name: getattr(item, name) for name in item.__slots__}}
+
+
+def _plain(value: object) -> object:
+    """Return what orjson doesn't write by itself: hashes, and mappings that are no dict."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a plan holds no {type(value).__name__}")
 
 
 def _read_item(value: Mapping[str, Any]) -> Item:

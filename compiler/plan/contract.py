@@ -6,7 +6,7 @@ same memories give the same items; who applies them turns names into ids. Nothin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -140,6 +140,13 @@ class Page:
     parent: PageKey | None = None
     hubness_score: int = 0
     is_active: bool = True
+
+    def cited(self) -> Iterator[Source]:
+        """Yield everything that the page cites anywhere."""
+        yield from self.summary_sources
+        yield from (source for section in self.sections for source in section.sources)
+        yield from (source for alias in self.aliases for source in alias.sources)
+        yield from (source for tag in self.tags for source in tag.sources)
 
 
 @dataclass(frozen=True, slots=True)

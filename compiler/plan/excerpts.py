@@ -12,7 +12,7 @@ from compiler.plan.naming import holds
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.sentences import sentences
 from compiler.plan.spotting import SPEAKER, Kind, told
-from compiler.plan.text import escape, plain_key, unescape
+from compiler.plan.text import escape, plain_key
 from compiler.plan.words import FIRST_PERSON, INTERJECTIONS, SECOND_PERSON
 
 OVERVIEW = "overview"
@@ -46,11 +46,6 @@ def excerpt(memory: Memory, keys: Collection[str]) -> tuple[str, ...]:
 def line(sentence: str) -> str:
     """Return a sentence as a line of a section."""
     return f"- {escape(sentence)}"
-
-
-def sentences_of(body_md: str) -> tuple[str, ...]:
-    """Return the sentences of a section's lines as they stand in the memories: bullets, links and escapes undone."""
-    return tuple(unescape(one.removeprefix("- ")) for one in body_md.split("\n") if one.strip())
 
 
 def arrange(excerpts: Iterable[tuple[Memory, tuple[str, ...]]], page: Page | None) -> tuple[ProposedSection, ...]:

@@ -9,6 +9,7 @@ from compiler.plan import text
 from compiler.plan.contract import (
     CreatePage,
     Decision,
+    DeletePage,
     Item,
     PageKey,
     RemoveSection,
@@ -44,8 +45,9 @@ def finish(
         for alias in item.page.aliases
     }
     touched = {item.page for item in decision.items if isinstance(item, WriteSection | WriteSummary)}
-    names = {**own, **known}
-    pages = {*made, *touched, *known.values(), *existing}
+    deleted = {item.page for item in decision.items if isinstance(item, DeletePage)}
+    names = {name: page for name, page in {**own, **known}.items() if page not in deleted}
+    pages = {*made, *touched, *known.values(), *existing} - deleted
     return tuple(_finished(item, bodies, names, pages) for item in decision.items)
 
 

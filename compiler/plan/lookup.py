@@ -5,43 +5,86 @@ The budget is fixed, so that a prompt costs the same over a hundred pages and ov
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from compiler.plan.contract import Memory, Mention, Page
+from compiler.plan.contract import Memory, Mention, Page, PageKey
 from compiler.plan.spotting import runs, told
 from compiler.plan.text import alias_keys, first_sentence, plain_key
+from store.texts import query_words
 from store.words import STOP_WORDS
 
-CANDIDATE_TOKENS = 12_000
 MAX_KEYS = 6_000
+MAX_WORDS = 150
 
 _MAX_GRAM_WORDS = 4
+_WORDS_EACH = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Sought:
     """What to look for: `keys` are alias keys to find exactly (mentions too), `names` folded names whose trigram neighbours
-    may be meant. Sorted, each once."""
+    may be meant. Sorted, each once.
+
+    `texts` are the memories' words, a space around each, and `where` says in which of them a key stands: one bit a memory.
+    """
 
     keys: tuple[str, ...]
     names: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    where: Mapping[str, int] = field(default_factory=dict)
+
+    def naming(self, keys: Iterable[str]) -> int:
+        """Return the memories in which one of the keys stands, one bit each."""
+        found = 0
+        for key in keys:
+            found |= self.where.get(key, 0) or self._spelled_out(key)
+        return found
+
+    def _spelled_out(self, key: str) -> int:
+        """Return the memories that hold a key which is no run of words: one that is long, or begins or ends as none does."""
+        words = key.split()
+        if not words or (len(words) <= _MAX_GRAM_WORDS and STOP_WORDS.isdisjoint((words[0], words[-1]))):
+            return 0
+        return sum(1 << at for at, text in enumerate(self.texts) if f" {key} " in text)
 
 
 def names_in(memories: Iterable[Memory]) -> Sought:
     """Return what may be named in the memories: names told and spotted, and runs of up to four words of the texts."""
     keys: dict[str, None] = {}
     names: dict[str, None] = {}
-    grams: dict[str, None] = {}
-    for memory in memories:
+    where: dict[str, int] = {}
+    texts = []
+    for at, memory in enumerate(memories):
+        bit, plain = 1 << at, plain_key(memory.text)
+        texts.append(f" {plain} ")
         for one in (*told(memory), *runs(memory.text)):
             found = alias_keys(one.name)
             keys.update(dict.fromkeys(found))
             names.update(dict.fromkeys(found[:1]))
-        grams.update(dict.fromkeys(_grams(plain_key(memory.text).split())))
+            for key in found:
+                where[key] = where.get(key, 0) | bit
+        for gram in _grams(plain.split()):
+            where[gram] = where.get(gram, 0) | bit
     room = max(0, MAX_KEYS - len(keys))
-    keys.update(dict.fromkeys([gram for gram in grams if gram not in keys][:room]))
-    return Sought(tuple(sorted(keys)), tuple(sorted(names)))
+    keys.update(dict.fromkeys([gram for gram in where if gram not in keys][:room]))
+    return Sought(tuple(sorted(keys)), tuple(sorted(names)), tuple(texts), where)
+
+
+def unnamed(memories: Sequence[Memory], sought: Sought, found: Iterable[str]) -> tuple[Memory, ...]:
+    """Return the memories in which none of the found keys stands: what they are about has to be told by their words."""
+    named = sought.naming(found)
+    return tuple(memory for at, memory in enumerate(memories) if not named >> at & 1)
+
+
+def telling_words(memories: Iterable[Memory], *, most: int = MAX_WORDS) -> list[list[str]]:
+    """Return the words that each memory may be found by, the longest first, up to `most` in all."""
+    texts, left = [], most
+    for memory in memories:
+        words = sorted(query_words(memory.text), key=lambda word: (-len(word), word))[: min(_WORDS_EACH, left)]
+        left -= len(words)
+        texts.append(words)
+    return texts
 
 
 def _grams(words: list[str]) -> Iterator[str]:
@@ -54,15 +97,21 @@ def _grams(words: list[str]) -> Iterator[str]:
 
 
 def choose(
-    pages: Iterable[Page], memories: Iterable[Memory], *, budget_tokens: int, count: Callable[[str], int]
+    pages: Iterable[Page],
+    sought: Sought,
+    *,
+    budget_tokens: int,
+    count: Callable[[str], int],
+    akin: Collection[PageKey] = (),
 ) -> tuple[Page, ...]:
-    """Return the pages to show, best first, within the budget: those named in most memories, then the greatest hubs.
+    """Return the pages to show, best first, within the budget: those named in most memories, then those `akin` to memories
+    that name none, then the greatest hubs.
 
     The order of `pages` changes nothing. `count` counts the tokens of a text.
     """
-    texts = [f" {plain_key(memory.text)} " for memory in memories]
-    told_keys = [{key for one in told(memory) for key in alias_keys(one.name)} for memory in memories]
-    ranked = sorted(pages, key=lambda page: (-_named_in(page, texts, told_keys), -page.hubness_score, page.key))
+    ranked = sorted(
+        pages, key=lambda page: (-_named_in(page, sought), page.key not in akin, -page.hubness_score, page.key)
+    )
     shown: list[Page] = []
     left = budget_tokens
     for page in ranked:
@@ -87,11 +136,6 @@ def outline(page: Page) -> str:
     return f"{page.key.type} {page.title} | {summary} | also: {aliases} | sections: {sections}"
 
 
-def _named_in(page: Page, texts: list[str], told_keys: list[set[str]]) -> int:
-    names = {plain_key(page.title), *(plain_key(alias.display) for alias in page.aliases)} - {""}
-    keys = {alias.key for alias in page.aliases}
-    return sum(
-        1
-        for text, told_here in zip(texts, told_keys, strict=True)
-        if not keys.isdisjoint(told_here) or any(f" {one} " in text for one in names)
-    )
+def _named_in(page: Page, sought: Sought) -> int:
+    plain = {plain_key(page.title), *(plain_key(alias.display) for alias in page.aliases)}
+    return sought.naming({*plain, *(alias.key for alias in page.aliases)}).bit_count()

@@ -163,15 +163,16 @@ def names(proposal: Proposal, *, gazetteer: Gazetteer = NO_PLACES) -> Names:
 def merger(matches: Matches, pages: Iterable[Page] = (), *, gazetteer: Gazetteer = NO_PLACES) -> Merger:
     """Return what resolves proposals against the matches and the candidate pages."""
     known = {page.key: page for page in (*pages, *matches.pages)}
-    by_asked: dict[tuple[Way, str], set[Match]] = {}
+    by_asked: dict[tuple[Way, str], list[Match]] = {}
     for match in matches.found:
         if match.page in known:
-            by_asked.setdefault((match.way, match.asked), set()).add(match)
+            _add(by_asked.setdefault((match.way, match.asked), []), match)
     for page in known.values():
         for alias in page.aliases if page.is_active else ():
-            by_asked.setdefault((Way.EXACT, alias.key), set()).add(Match(alias.key, Way.EXACT, alias.key, page.key))
+            _add(by_asked.setdefault((Way.EXACT, alias.key), []), Match(alias.key, Way.EXACT, alias.key, page.key))
     ordered = {
-        asked: tuple(sorted(found, key=lambda match: (match.page, match.alias))) for asked, found in by_asked.items()
+        asked: tuple(sorted(found, key=lambda match: (match.page, match.alias)) if len(found) > 1 else found)
+        for asked, found in by_asked.items()
     }
     return Merger(known, ordered, gazetteer)
 
@@ -180,3 +181,8 @@ def proposed_key(page: NewPage) -> PageKey | None:
     """Return the key that a page of this title gets, or None when it has no letter to make a slug of."""
     made = slug(page.title) or slug(page.slug)
     return PageKey(page.type, made) if made else None
+
+
+def _add(found: list[Match], match: Match) -> None:
+    if match not in found:
+        found.append(match)

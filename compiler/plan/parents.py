@@ -29,7 +29,7 @@ def from_memories(memories: Iterable[Memory], *, least: int = MIN_MEMORIES) -> t
     """Return the cities, journals and tags that at least so many of the memories share, by kind, slug and section."""
     found: dict[tuple[str, str, str], list[ParentCandidate]] = {}
     for memory in memories:
-        for one in _of_memory(memory):
+        for one in _of_memory(memory) if memory.metadata else ():
             found.setdefault((one.kind, one.slug, one.section), []).append(one)
     merged = merge_candidates(*found.values())
     return tuple(one for one in merged if len(one.memory_ids) >= least)

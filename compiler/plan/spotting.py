@@ -63,6 +63,8 @@ def told(memory: Memory) -> Iterator[Spotted]:
     speaker = SPEAKER.match(memory.text)
     if speaker and speaker[1][0].isupper() and not any(plain_key(word) in NO_NAMES for word in speaker[1].split()):
         yield Spotted(speaker[1], Kind.PERSON, is_told=True)
+    if not memory.metadata:
+        return
     for keys, kind in ((_PEOPLE, Kind.PERSON), (_PLACES, Kind.PLACE), (_THINGS, Kind.THING)):
         for key in keys:
             yield from _listed(memory.metadata.get(key), kind)
@@ -110,6 +112,8 @@ def runs(text: str) -> list[Spotted]:
 
 
 def _listed(value: object, kind: Kind) -> Iterator[Spotted]:
+    if value is None:
+        return
     if isinstance(value, str):
         name = one_line(value)
         if 1 < len(name) <= MAX_NAME_CHARS and plain_key(name):

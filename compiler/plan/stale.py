@@ -1,6 +1,7 @@
 """What an edited or forgotten memory fed: exactly that is made again from what is left, or emptied.
 
-A rebuilt section's writer sees the remaining memories and never the old text.
+A rebuilt section's writer sees the remaining memories and never the old text. A page that rested on forgotten memories alone
+goes, name and all; one whose memories were edited away is archived.
 """
 
 from __future__ import annotations
@@ -8,19 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from compiler.plan import naming
+from compiler.plan import departing, naming
 from compiler.plan.batch import StaleView
 from compiler.plan.citing import source_of
 from compiler.plan.contract import (
+    Aggregation,
     ArchivePage,
+    CreatePage,
     Decision,
+    DeletePage,
     Draft,
     DropLink,
     DropSighting,
     HoldMention,
+    Item,
     Memory,
     Mention,
     Page,
+    PageKey,
     RemoveSection,
     Section,
     Sighting,
@@ -38,22 +44,49 @@ from compiler.plan.writing import page_names
 
 def decide(view: StaleView) -> Decision:
     """Return what of the view's pages and mentions has to change, with drafts of the texts to write again."""
-    stale = _Stale(view)
+    stale = _Stale(view, {page.key: page for page in (*view.around, *view.pages)})
+    ended = departing.ending(view)
     for page in sorted(view.pages, key=lambda page: page.key):
-        stale.take_page(page)
+        kept = page if page.key not in ended else departing.renamed(view, page)
+        if kept is not None:
+            stale.take_page(kept, is_new=page.key in ended)
     for mention in sorted(view.mentions, key=lambda mention: mention.key):
         stale.take_mention(mention)
     stale.gathering.add(DropLink(link) for link in view.links)
+    stale.gathering.items[:] = departing.leave(stale.gathering.items, stale.standing, ended, faded=stale.faded)
     return stale.gathering.decision()
+
+
+def emptied(view: StaleView, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Return finished items with the end of the pages of which the written texts left nothing."""
+    removed = {(item.page, item.slug) for item in items if isinstance(item, RemoveSection)}
+    summaries = {page.key: page.summary for page in view.pages}
+    summaries |= {item.page: item.summary for item in items if isinstance(item, WriteSummary)}
+    ended = {item.page for item in items if isinstance(item, ArchivePage | DeletePage)}
+    bare = [
+        page.key
+        for page in view.pages
+        if page.is_active
+        and page.key not in ended
+        and not summaries[page.key]
+        and all((page.key, section.slug) in removed for section in page.sections)
+    ]
+    return (*items, *map(ArchivePage, sorted(bare)))
 
 
 @dataclass(slots=True)
 class _Stale:
+    """The changes so far. `standing` are the pages as these leave them, `faded` those whose summary is to be written again."""
+
     view: StaleView
+    standing: dict[PageKey, Page]
+    faded: set[PageKey] = field(default_factory=set)
     gathering: Gathering = field(default_factory=Gathering)
 
-    def take_page(self, page: Page) -> None:
+    def take_page(self, page: Page, *, is_new: bool) -> None:
         """Gather what of the page cites a stale memory, and its end when nothing is left on it."""
+        if is_new:
+            self.gathering.items.append(CreatePage(page))
         left = [self._section(page, section) for section in page.sections]
         has_summary = self._summary(page)
         for alias in page.aliases:
@@ -64,28 +97,44 @@ class _Stale:
             if self._is_stale(tag.sources):
                 tagged = tuple(one for one in self._present(tag.sources) if tag.name in tag_names(one))
                 self.gathering.items.append(WriteTag(page.key, replace(tag, sources=tuple(map(source_of, tagged)))))
+        summary = "" if page.key in self.faded else page.summary
+        self.standing[page.key] = replace(page, summary=summary, sections=tuple(one for one in left if one is not None))
         if not any(left) and not has_summary and page.is_active:
             self.gathering.items.append(ArchivePage(page.key))
             self.gathering.count("pages_emptied")
 
-    def _section(self, page: Page, section: Section) -> bool:
-        """Gather the section's change; returns whether something is left of it."""
+    def _section(self, page: Page, section: Section) -> Section | None:
+        """Gather the section's change; returns what is left of it, its text aside."""
         if not self._is_stale(section.sources):
-            return True
+            return section
         memories = self._present(section.sources)
         sources = tuple(sorted(map(source_of, memories)))
         if section.aggregation is not None:
-            self.gathering.items.append(WriteSection(page.key, replace(section, sources=sources)))
-            return True
+            listing = self._listing(section, section.aggregation, memories, sources)
+            self.gathering.items.append(WriteSection(page.key, listing))
+            return listing
         if not memories:
             self.gathering.items.append(RemoveSection(page.key, section.slug))
             self.gathering.count("sections_emptied")
-            return False
+            return None
         rebuilt = replace(section, body_md="", sources=sources)
         self.gathering.items.append(WriteSection(page.key, rebuilt))
         self.gathering.drafts.append(Draft(page.key, page.title, rebuilt, "", memories, page_names(page)))
         self.gathering.count("sections_rebuilt")
-        return True
+        return rebuilt
+
+    def _listing(
+        self, section: Section, known: Aggregation, memories: tuple[Memory, ...], sources: tuple[Source, ...]
+    ) -> Section:
+        """Return a rollup that rests on the memories that are left: their tags, and of a promoted one no prose."""
+        tagged = {tag for memory in memories for tag in tag_names(memory)}
+        tags = known.observed_tags
+        if any(one.memory_id in self.view.gone for one in section.sources):
+            tags = tuple(tag for tag in tags if tag in tagged)
+        body = section.body_md
+        if known.promoted_page in self.standing:
+            body = departing.stub(known, self.standing)
+        return replace(section, body_md=body, sources=sources, aggregation=replace(known, observed_tags=tags))
 
     def _summary(self, page: Page) -> bool:
         """Gather the summary's change; returns whether something is left of it."""
@@ -93,6 +142,7 @@ class _Stale:
             return bool(page.summary)
         memories = self._present(page.summary_sources)
         sources = tuple(sorted(map(source_of, memories)))
+        self.faded.add(page.key)
         self.gathering.items.append(WriteSummary(page.key, "", sources))
         if memories:
             rebuilt = Section(SUMMARY, "", "", sources)
@@ -118,9 +168,7 @@ class _Stale:
         return any(one.memory_id in self.view.changed or one.memory_id in self.view.gone for one in sources)
 
     def _present(self, sources: Iterable[Source]) -> tuple[Memory, ...]:
-        ids = {one.memory_id for one in sources} - self.view.gone
-        found = [self.view.memories[one] for one in ids if one in self.view.memories]
-        return tuple(sorted(found, key=lambda memory: (memory.occurred_at, memory.memory_id)))
+        return departing.present(self.view, sources)
 
     def _names(self, name: str, memory: Memory) -> bool:
         return memory.memory_id not in self.view.changed or naming.stands_in(name, memory)

@@ -52,9 +52,7 @@ def slug(text: str) -> str:
 
     Latin, Cyrillic and Greek letters are transliterated, those of other scripts stand as their code points.
     """
-    plain = _APOSTROPHES.sub("", fold(text))
-    spelled = plain if plain.isascii() else "".join(map(_spelled, plain))
-    return _NOT_SLUG.sub("-", spelled).strip("-")[:MAX_SLUG_CHARS].rstrip("-")
+    return _slug_of_name(text) if len(text) <= MAX_NAME_CHARS else _slug(text)
 
 
 def alias_key(name: str) -> str:
@@ -64,8 +62,7 @@ def alias_key(name: str) -> str:
 
 def plain_key(name: str) -> str:
     """Return the name's words alone, folded, one space apart: `St. Regis` and `st regis` are one."""
-    folded = name.lower() if name.isascii() else fold(name)
-    return _NOT_WORD.sub(" ", _APOSTROPHES.sub("", folded)).strip()
+    return _plain_name(name) if len(name) <= MAX_NAME_CHARS else _plain(name)
 
 
 def alias_keys(name: str) -> tuple[str, ...]:
@@ -149,6 +146,22 @@ def unescape(markdown: str) -> str:
     """Return the plain text that a line of markdown shows: links, bold and escapes undone."""
     unlinked = re.sub(r"\[((?:[^\[\]\\]|\\.)*)\]\([^)\s]*\)", r"\1", markdown)
     return _UNESCAPED.sub(r"\1", re.sub(r"(?<!\\)\*\*", "", unlinked))
+
+
+def _slug(text: str) -> str:
+    plain = _APOSTROPHES.sub("", fold(text))
+    spelled = plain if plain.isascii() else "".join(map(_spelled, plain))
+    return _NOT_SLUG.sub("-", spelled).strip("-")[:MAX_SLUG_CHARS].rstrip("-")
+
+
+def _plain(text: str) -> str:
+    folded = text.lower() if text.isascii() else fold(text)
+    return _NOT_WORD.sub(" ", _APOSTROPHES.sub("", folded)).strip()
+
+
+# The same names come batch after batch.
+_plain_name = lru_cache(maxsize=8192)(_plain)
+_slug_of_name = lru_cache(maxsize=8192)(_slug)
 
 
 @lru_cache(maxsize=4096)

@@ -12,7 +12,12 @@ from compiler.plan import rollup, text
 from compiler.plan.contract import (
     Alias,
     ArchivePage,
+    CreatePage,
     DeletePage,
+    DropLink,
+    DropSighting,
+    HoldMention,
+    IgnoreMention,
     Item,
     Page,
     PageKey,
@@ -20,9 +25,14 @@ from compiler.plan.contract import (
     Section,
     SetParent,
     WriteAlias,
+    WriteLink,
     WriteSection,
+    WriteTag,
 )
 from store.texts import fold
+
+# Letters by their class that show nothing: what fills a syllable's place in Hangul.
+_BLANK = frozenset("\u115f\u1160\u3164\uffa0")
 
 
 class ActRefused(ValueError):
@@ -37,9 +47,14 @@ class ActRefused(ValueError):
 def name(page: Page, display: str, *, origin: str = "manual") -> tuple[Item, ...]:
     """Return what gives a page a name. Raises ActRefused for a name of which nothing is left to compare by."""
     key = fold(display)
-    if not key:
+    if not is_name(display):
         raise ActRefused("alias", "holds no letter or digit; send a name")
     return (WriteAlias(page.key, Alias(key, " ".join(display.split()), origin)),)
+
+
+def is_name(display: str) -> bool:
+    """Return whether something of the name can be seen and compared: a letter or a digit."""
+    return any(sign.isalnum() and sign not in _BLANK for sign in fold(display))
 
 
 def archive(gone: Page, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:
@@ -90,6 +105,7 @@ def undo(page: Page, slug: str, around: Mapping[PageKey, Page]) -> tuple[Item, .
     listed = [around[key] for key in (section.children or section.aggregation.linked_pages) if key in around]
     again = replace(
         section,
+        children=tuple(child.key for child in listed if child.is_active),
         body_md=rollup.render(child for child in listed if child.is_active) or section.body_md,
         aggregation=replace(section.aggregation, promotion_status=PromotionStatus.SUPPRESSED, promoted_page=None),
     )
@@ -97,6 +113,46 @@ def undo(page: Page, slug: str, around: Mapping[PageKey, Page]) -> tuple[Item, .
     there = promoted in around
     gone: tuple[Item, ...] = (SetParent(promoted, None), ArchivePage(promoted)) if there else ()
     return (*gone, WriteSection(page.key, _without(again, promoted, around)), *others)
+
+
+def named(items: Iterable[Item]) -> tuple[PageKey, ...]:
+    """Return every page that the items name anywhere, sorted."""
+    found: set[PageKey] = set()
+    for item in items:
+        match item:
+            case CreatePage(page=page):
+                found |= {page.key, *(key for section in page.sections for key in _pages_of(section))}
+            case WriteSection(page=key, section=section):
+                found |= {key, *_pages_of(section)}
+            case WriteLink() | DropLink():
+                link = item.link if isinstance(item, DropLink) else item
+                found |= {link.source, link.target}
+            case SetParent(page=key, parent=parent):
+                found |= {key} if parent is None else {key, parent}
+            case HoldMention() | DropSighting() | IgnoreMention():
+                pass
+            case _:
+                found.add(item.page)
+    return tuple(sorted(found))
+
+
+def cited(items: Iterable[Item]) -> frozenset[str]:
+    """Return every memory that the items cite, or that a link of theirs came from."""
+    found: set[str] = set()
+    for item in items:
+        match item:
+            case WriteSection(section=part) | WriteAlias(alias=part) | WriteTag(tag=part):
+                found |= {source.memory_id for source in part.sources}
+            case WriteLink() | DropLink():
+                found.add(item.link.ref if isinstance(item, DropLink) else item.ref)
+            case _:
+                pass
+    return frozenset(found - {""})
+
+
+def _pages_of(section: Section) -> set[PageKey]:
+    linked = section.aggregation.linked_pages if section.aggregation is not None else ()
+    return {*section.children, *linked, *text.references([section.body_md]).pages}
 
 
 def _is_of(item: Item, key: PageKey, slug: str) -> bool:

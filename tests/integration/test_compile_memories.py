@@ -12,15 +12,17 @@ from compiler import forgetting, upkeep
 from compiler.errors import ListingUnsafe
 from compiler.plan.batch import LeafBatch
 from compiler.planner import ExtractivePlanner, Proposed
+from compiler.settings import CompileSettings, Patience
 from compiler.substrates import Listed, Listing, PostgresSubstrate
 from compiler.sweep import sweep
 from compiler.upkeep import ResetMode
 from models.errors import Throttled
 from store import answers, ledger, memories
-from store.jobs import JobStatus
+from store.jobs import JobOptions, JobStatus, Trigger
 from store.memories import NewMemory
 from store.postgres import Pools, scoped
 from store.scope import Scope
+from store.texts import text_hash
 from tests.integration.compiling import (
     NOW,
     SCOPE,
@@ -130,14 +132,32 @@ async def test_a_forgotten_memory_leaves_no_word_behind(pools: Pools, database: 
     assert "secret" not in await outcomes(pools)
 
 
-async def test_a_page_with_nothing_left_is_archived(pools: Pools) -> None:
+async def test_a_page_of_forgotten_memories_alone_is_gone_and_one_that_was_edited_away_archived(pools: Pools) -> None:
     await write(pools, [NewMemory(f"Old Otto Kramer mended the roof of shed {n}.", f"o{n}", NOW) for n in range(3)])
     await wish(pools)
     await compiled(pools, engine_on(pools))
     name = next(one for one in await wiki_of(pools) if "kramer" in one)
-    await forget(pools, "o0", "o1", "o2")
+    await write(pools, [NewMemory(f"Nothing of note was seen on day {n}.", f"o{n}", NOW) for n in range(3)])
     await again(pools)
     assert b'"is_active":false' in (await wiki_of(pools))[name]
+    await write(pools, [NewMemory(f"Old Otto Kramer mended the roof of shed {n}.", f"o{n}", NOW) for n in range(3)])
+    await again(pools, minutes=12)
+    assert b'"is_active":true' in (await wiki_of(pools))[name]
+    await forget(pools, "o0", "o1", "o2")
+    await again(pools, minutes=18)
+    assert not any("kramer" in one for one in await wiki_of(pools))
+
+
+async def test_more_forgotten_memories_than_one_batch_takes_leave_no_page(pools: Pools) -> None:
+    await write(
+        pools, [NewMemory(f"Old Otto Kramer mended the roof of shed {n}.", f"o{n:03}", NOW) for n in range(230)]
+    )
+    await wish(pools)
+    await compiled(pools, engine_on(pools))
+    assert any("kramer" in one for one in await wiki_of(pools))
+    await forget(pools, *(f"o{n:03}" for n in range(230)))
+    await again(pools)
+    assert await wiki_of(pools) == {}
 
 
 async def test_forgetting_deletes_the_answers_that_saw_the_memory(pools: Pools) -> None:
@@ -202,6 +222,56 @@ async def test_throttling_is_no_verdict(pools: Pools) -> None:
     await compiled(pools, engine)
     (job,) = await all_jobs(pools)
     assert (job.status, job.metrics["records_read"]) == (JobStatus.SUCCEEDED, 10)
+
+
+class Fatal(ExtractivePlanner):
+    """A planner over which the worker breaks off when it sees one memory, and keeps its lease as a dead one would."""
+
+    def __init__(self, bad: str) -> None:
+        self.bad = bad
+
+    async def plan_leaf(self, batch: LeafBatch) -> Proposed:
+        if any(memory.memory_id == self.bad for memory in batch.memories):
+            raise asyncio.CancelledError
+        return await super().plan_leaf(batch)
+
+
+async def test_a_memory_over_which_workers_die_is_set_aside_in_the_end(pools: Pools) -> None:
+    await write(pools, journal(6))
+    await wish(pools)
+    clock = Clock()
+    engine = engine_on(pools, planner=Fatal("m00004"), clock=clock, settings=capped(record_page_size=3))
+    deaths = 0
+    while not await worker_on(pools, engine).drain_scope(SCOPE):
+        deaths += 1
+        clock.move(minutes=2)  # its lease runs out
+    (job,) = await all_jobs(pools)
+    assert (job.status, deaths) == (JobStatus.SUCCEEDED, 5)
+    found = await outcomes(pools)
+    assert found.pop("m00004") == ("quarantined", "crashed_the_worker")
+    assert set(found.values()) == {("applied", "")}
+
+
+class Failing(ExtractivePlanner):
+    """A planner whose disk is full."""
+
+    async def plan_leaf(self, batch: LeafBatch) -> Proposed:
+        raise OSError("no space left on device")
+
+
+async def test_a_job_that_fails_again_and_again_waits_longer_each_time_and_is_given_up(pools: Pools) -> None:
+    await write(pools, journal(6))
+    await wish(pools)
+    clock, waits = Clock(), list[float]()
+    worker = worker_on(pools, engine_on(pools, planner=Failing(), clock=clock))
+    for _ in range(5):
+        assert await worker.work_once()
+        (job,) = await all_jobs(pools)
+        waits.append((job.not_before - clock()).total_seconds())
+        clock.now = max(clock(), job.not_before)
+    assert (job.status, job.attempt, job.error) == (JobStatus.FAILED, 5, "OSError: no space left on device")
+    assert waits[:4] == [30.0, 60.0, 120.0, 240.0]
+    assert not await wiki_of(pools)
 
 
 async def test_noise_is_kept_out_and_counted(pools: Pools) -> None:
@@ -281,6 +351,8 @@ async def test_a_sweep_follows_a_memory_to_its_new_id(pools: Pools, database: st
     await wish(pools)
     await compiled(pools, engine_on(pools))
     before = await wiki_of(pools)
+    async with scoped(pools.background, SCOPE) as connection:
+        await answers.put(connection, SCOPE, b"asked", answer=b"{}", memory_ids=["m00003"], now=NOW)
     await fetch(database, "UPDATE memories SET memory_id = 'issued-again' WHERE memory_id = 'm00003'")
     swept = await sweep(engine_on(pools), pools.background, SCOPE)
     assert (swept.gone, swept.renamed) == (0, 1)
@@ -288,6 +360,9 @@ async def test_a_sweep_follows_a_memory_to_its_new_id(pools: Pools, database: st
     after = await wiki_of(pools)
     assert {name.replace("issued-again", "m00003") for name in after} == before.keys()
     assert all(after[name].replace(b"issued-again", b"m00003") == before[name] for name in before if name in after)
+    await forget(pools, "issued-again")
+    async with scoped(pools.background, SCOPE) as connection:
+        assert await answers.get(connection, SCOPE, b"asked") is None, "the answer saw it under its old id"
 
 
 async def test_a_word_of_the_operator_lets_a_sweep_archive_most(pools: Pools) -> None:
@@ -295,6 +370,25 @@ async def test_a_word_of_the_operator_lets_a_sweep_archive_most(pools: Pools) ->
     await wish(pools)
     await compiled(pools, engine_on(pools))
     substrate = Listless(pools.background)
-    substrate.listed = Listing({"m00000": Listed("", b"")}, is_complete=True)
-    swept = await sweep(engine_on(pools, substrate=substrate), pools.background, SCOPE, may_archive_many=True)
-    assert swept.gone == 29
+    substrate.listed = Listing({"m00000": Listed("", text_hash(journal(1)[0].text))}, is_complete=True)
+    careful = replace(CompileSettings(), patience=Patience(archive_pages_needing_word=2))
+    engine = engine_on(pools, substrate=substrate, clock=Clock(NOW + timedelta(minutes=6)), settings=careful)
+    with pytest.raises(ListingUnsafe):
+        await sweep(engine, pools.background, SCOPE)
+    await wish(pools, trigger=Trigger.ADMIN, options=JobOptions(may_archive_many=True), now=engine.now())
+    await compiled(pools, engine)
+    assert {job.status for job in await all_jobs(pools)} == {JobStatus.SUCCEEDED}
+    assert (await outcomes(pools)).keys() == {"m00000"}
+
+
+async def test_no_word_makes_an_incomplete_listing_whole(pools: Pools) -> None:
+    await write(pools, journal(30))
+    await wish(pools)
+    await compiled(pools, engine_on(pools))
+    before = await wiki_of(pools)
+    engine = engine_on(pools, substrate=Listless(pools.background), clock=Clock(NOW + timedelta(minutes=6)))
+    await wish(pools, trigger=Trigger.ADMIN, options=JobOptions(may_archive_many=True), now=engine.now())
+    await compiled(pools, engine)
+    job = (await all_jobs(pools))[-1]
+    assert (job.status, await wiki_of(pools)) == (JobStatus.FAILED, before)
+    assert "incomplete" in job.error

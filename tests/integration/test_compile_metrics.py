@@ -27,6 +27,7 @@ async def test_every_job_has_every_figure(pools: Pools, count: int) -> None:
         "wiki_compile_enabled",
         "wiki_aggregation_pass_enabled",
         "wiki_deterministic_linking_enabled",
+        "wiki_unread_pause_s",
     }
 
 
