@@ -1,14 +1,16 @@
 """How turns fare when what they ask is slow: backends with a realistic tail, with and without hedging, and asked twice the same.
 
-The backends are stand-ins that wait; what cares for them (lanes, retries, hedges, breaker, deadline) is the real thing.
+The adapters are the real ones, with their SDKs, lanes, retries, hedges and breakers; the services wait in another process.
+What the SDK's transport costs is measured in `transports`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
+import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -16,46 +18,32 @@ from uuid import UUID
 
 import uvloop
 
-from bench.figures import Figure, at_most, plain
-from sidecar.backends.asking import Asking, Bounds
-from sidecar.backends.errors import BackendThrottled
+from bench import slow_services
+from bench.figures import Figure, at_least, at_most, plain, quantile
+from bench.slow_services import Pace
+from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
+from sidecar.backends.asking import Bounds
+from sidecar.backends.aws import Clients, Where
+from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase
+from sidecar.backends.hindsight import Banks, Hindsight
 from sidecar.inquiry import Asking as Question
 from sidecar.inquiry import Findings, Inquiry
-from sidecar.sources import Answer, Limits, Query
+from sidecar.sources import Query
+from sidecar.sources.agentcore_memory import AgentCoreMemorySource
+from sidecar.sources.bedrock_knowledge import BedrockKnowledgeSource
 from sidecar.sources.beside import Place, SideBySide
-from sidecar.turn.items import Item, Ref, Source, Status
+from sidecar.sources.hindsight import HindsightSource
+from sidecar.turn.items import Source, Status
 from sidecar.turn.profile import merge, parse_layer
 from store.scope import Scope
 
 SCOPE = Scope(UUID(int=1), UUID(int=2))
-SOURCES = (Source.KNOWLEDGE, Source.MEMORY, Source.TOOLS)
+SOURCES = (Source.KNOWLEDGE, Source.MEMORY)
 DEADLINE_MS = 1500
 WARM_TURNS = 40
 AT_ONCE = 20
-_MEDIAN_S, _SPREAD, _LONGEST_S = 0.45, 0.55, 3.0
-_THROTTLED = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Slow:
-    """A backend that takes its time: half of its answers come within 450 ms, one in fifty is refused."""
-
-    source: Source
-    asking: Asking
-    chance: random.Random
-
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
-        """Return one item, some time."""
-        return await self.asking.ask(self._attempt)
-
-    async def _attempt(self) -> Answer:
-        wait_s = min(_LONGEST_S, self.chance.lognormvariate(0.0, _SPREAD) * _MEDIAN_S)
-        if self.chance.random() < _THROTTLED:
-            await asyncio.sleep(0.02)
-            raise BackendThrottled(self.asking.name, "ThrottlingException")
-        await asyncio.sleep(wait_s)
-        item = Item("x", self.source, "A text.", 0, 0.5, provenance=(Ref("backend", "bench"),))
-        return Answer((item,))
+PACE = Pace(median_s=0.45, throttled=0.02)
+NAMESPACE = f"/actors/{SCOPE.owner_id}"
 
 
 class AllOn:
@@ -68,16 +56,18 @@ class AllOn:
 
 @dataclass(frozen=True, slots=True)
 class Fared:
-    """How turns fared: seconds each took, and how many of their sources answered, freshly or at all."""
+    """How turns fared: seconds each took, the share of sources that answered whole, and of those that had any answer.
+
+    An answer of the last minute that was kept, and stands in for one that did not come, is any answer.
+    """
 
     seconds: Sequence[float]
-    fresh: float
+    whole: float
     any_answer: float
 
-    def percentile_ms(self, share: float) -> float:
+    def ms(self, share: float) -> float:
         """Return a percentile of the turns' times, nearest rank."""
-        ordered = sorted(self.seconds)
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))] * 1000
+        return quantile(list(self.seconds), share) * 1000
 
 
 def run(*, scale: float) -> list[Figure]:
@@ -86,43 +76,49 @@ def run(*, scale: float) -> list[Figure]:
     plainly = uvloop.run(_fared(turns, may_hedge=False))
     hedged = uvloop.run(_fared(turns, may_hedge=True))
     repeated = uvloop.run(_fared(turns, may_hedge=False, questions=20))
-    note = f"three backends, p50 450 ms, tail 3 s, 2 % throttled, {AT_ONCE} turns at once"
+    note = f"three backends over HTTP, p50 450 ms, tail 3 s, 2 % throttled, {AT_ONCE} turns at once"
     return [
-        at_most("turn p99 ÷ its deadline", plainly.percentile_ms(0.99) / DEADLINE_MS, 1.02, note=note),
-        at_most("turn p99 ÷ its deadline, hedged", hedged.percentile_ms(0.99) / DEADLINE_MS, 1.02),
-        plain("turn p50", plainly.percentile_ms(0.5), unit=" ms"),
-        plain("turn p50, hedged", hedged.percentile_ms(0.5), unit=" ms"),
-        plain("turn p95", plainly.percentile_ms(0.95), unit=" ms"),
-        plain("turn p95, hedged", hedged.percentile_ms(0.95), unit=" ms"),
-        plain("sources that answered in time", plainly.fresh * 100, unit=" %"),
-        plain("sources that answered in time, hedged", hedged.fresh * 100, unit=" %"),
+        at_most("turn p99 ÷ its deadline", plainly.ms(0.99) / DEADLINE_MS, 1.02, note=note),
+        at_most("turn p99 ÷ its deadline, hedged", hedged.ms(0.99) / DEADLINE_MS, 1.02),
+        plain("turn p50", plainly.ms(0.5), unit=" ms"),
+        plain("turn p50, hedged", hedged.ms(0.5), unit=" ms"),
+        plain("turn p95", plainly.ms(0.95), unit=" ms"),
+        plain("turn p95, hedged", hedged.ms(0.95), unit=" ms"),
+        plain("sources whole in time", plainly.whole * 100, unit=" %"),
+        at_least("sources whole in time, hedged ÷ not", hedged.whole / plainly.whole, 1.0),
         plain("sources with an answer, 20 questions again and again", repeated.any_answer * 100, unit=" %"),
-        plain(
-            "the same, fresh ones alone",
-            repeated.fresh * 100,
-            unit=" %",
-            note="what the answers of the last minute add",
-        ),
+        plain("the same without kept answers", repeated.whole * 100, unit=" %", note="kept ones are marked stale"),
     ]
 
 
 async def _fared(turns: int, *, may_hedge: bool, questions: int = 0) -> Fared:
-    chance = random.Random(7)
-    bounds = Bounds(deadline_s=10.0, concurrency=256, may_hedge=may_hedge)
-    slow = [Slow(source, Asking(source.value, bounds), chance) for source in SOURCES]
-    places: Mapping[Source, SideBySide] = {
-        one.source: SideBySide(None, {SCOPE.tenant_id: [Place(one.asking.name, one)]}, AllOn()) for one in slow
-    }
-    inquiry = Inquiry(places, clock=time.monotonic)
-    gate = asyncio.Semaphore(AT_ONCE)
-    one_turn = partial(_turn, inquiry, gate)
-    await asyncio.gather(*(one_turn(f"warm {number}") for number in range(WARM_TURNS)))
-    asked = [f"question {number % questions if questions else number}" for number in range(turns)]
-    took = await asyncio.gather(*(one_turn(text) for text in asked))
-    statuses = [report.status for _, found in took for report in found.reports if report.source in SOURCES]
-    fresh = sum(status is Status.OK for status in statuses) / len(statuses)
-    any_answer = sum(status in {Status.OK, Status.STALE} for status in statuses) / len(statuses)
-    return Fared([seconds for seconds, _ in took], fresh, any_answer)
+    async with slow_services.answering(PACE, NAMESPACE) as url, _placed(url, may_hedge=may_hedge) as sources:
+        inquiry = Inquiry(sources, clock=time.monotonic)
+        one_turn = partial(_turn, inquiry, asyncio.Semaphore(AT_ONCE))
+        await asyncio.gather(*(one_turn(f"warm {number}") for number in range(WARM_TURNS)))
+        asked = [f"question {number % questions if questions else number}" for number in range(turns)]
+        took = await asyncio.gather(*(one_turn(text) for text in asked))
+    reports = [report for _, found in took for report in found.reports if report.source in SOURCES]
+    whole = sum(report.status is Status.OK and not report.is_partial for report in reports)
+    any_answer = sum(report.status in {Status.OK, Status.STALE} for report in reports)
+    return Fared([seconds for seconds, _ in took], whole / len(reports), any_answer / len(reports))
+
+
+@asynccontextmanager
+async def _placed(url: str, *, may_hedge: bool) -> AsyncIterator[Mapping[Source, SideBySide]]:
+    """Yield a knowledge base, and two memories side by side, at the address."""
+    os.environ |= {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"}
+    where, clients = Where("eu-central-1", url), Clients()
+    bounds = Bounds(deadline_s=2.0, concurrency=3 * AT_ONCE, may_hedge=may_hedge)
+    base = BedrockKnowledge("base", KnowledgeBase("ABCDEFGHIJ", where, kind="classic"), clients, bounds)
+    records = AgentCoreMemory("records", MemoryPlace("bench_memory-ABCDEFGHIJ", NAMESPACE, where), clients, bounds)
+    bank = Hindsight("bank", Banks(url), bounds)
+    knowledge = [Place("base", BedrockKnowledgeSource(base, frozenset({"template:default"})))]
+    memories = [Place("records", AgentCoreMemorySource(records)), Place("bank", HindsightSource(bank))]
+    placed = {Source.KNOWLEDGE: knowledge, Source.MEMORY: memories}
+    yield {source: SideBySide(None, {SCOPE.tenant_id: places}, AllOn()) for source, places in placed.items()}
+    await bank.close()
+    clients.close()
 
 
 async def _turn(inquiry: Inquiry, gate: asyncio.Semaphore, text: str) -> tuple[float, Findings]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -43,6 +44,7 @@ _VERSION = re.compile(r"(-v\d+(:\d+)?|-\d+:\d+)(:\d+k)?$")
 _DATE = re.compile(r"([-@]20\d{6}|-20\d\d-\d\d-\d\d|-\d{4}|-latest)$")
 
 
+@lru_cache(maxsize=1024)
 def model_id_of(text: str) -> ModelId:
     """Return an id without what does not change the model: ARN, path, region, version and date, and at last the vendor.
 
@@ -60,13 +62,9 @@ def model_id_of(text: str) -> ModelId:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The models known, by every id they go by. `CATALOG` is the table's; settings may add to it."""
+    """The models known, by every id they go by. `CATALOG` is the table's."""
 
     by_id: Mapping[str, Model]
-
-    def having(self, models: Iterable[Model]) -> Catalog:
-        """Return a catalog with these models too; one of a name that is known replaces it."""
-        return Catalog(MappingProxyType({**self.by_id, **_by_id(models)}))
 
     def find(self, model_id: str) -> Model | None:
         """Return the model, with its price as in the id's region, or None."""

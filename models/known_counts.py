@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import islice
+from typing import cast
 
 from models.encodings import EncodingName, count
 from models.errors import UncountableText
@@ -30,7 +31,7 @@ class KnownCounts:
         known = self._known.setdefault(encoding, _Generations(self._max_chars))
         found = known.look_up(texts)
         if None not in found:
-            return [tokens or 0 for tokens in found]
+            return cast("list[int]", found)
         new = [text for text, tokens in zip(texts, found, strict=True) if tokens is None]
         counted = iter(self._counted(new, encoding, known))
         return [next(counted) if tokens is None else tokens for tokens in found]
@@ -52,7 +53,7 @@ class KnownCounts:
     def _of_pieces(self, pieces: Sequence[str], encoding: EncodingName, known: _Generations) -> list[int]:
         found = known.look_up(pieces)
         if None not in found:
-            return [tokens or 0 for tokens in found]
+            return cast("list[int]", found)
         new = list({piece for piece, tokens in zip(pieces, found, strict=True) if tokens is None})
         counted = dict(zip(new, count(new, encoding), strict=True))
         for piece, tokens in counted.items():

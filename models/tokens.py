@@ -7,8 +7,10 @@ the whole's. Nothing here reads a clock or a setting; loading an encoding is the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, chain
+from operator import sub
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -72,6 +74,9 @@ class Meter(Protocol):
     def count_one(self, text: str) -> int:
         """Return the tokens of one text; the same as `count` of it alone."""
 
+    def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
+        """Return what `count` says of each text, which comes in pieces cut where `models.known_counts` cuts."""
+
     def from_stored(self, counts: TextCounts) -> int:
         """Return the same number as `count_one` of the text that these counts were taken of, without counting again."""
 
@@ -110,6 +115,10 @@ class ExactMeter:
     def count_one(self, text: str) -> int:
         """Return the tokens of one text."""
         return self.counter([text], self.encoding)[0]
+
+    def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
+        """Return the tokens of each text as the sum of its pieces'."""
+        return _sums(self.counter(list(chain.from_iterable(texts)), self.encoding), texts)
 
     def from_stored(self, counts: TextCounts) -> int:
         """Return the stored count of this encoding."""
@@ -150,6 +159,13 @@ class EstimateMeter:
         """Return the tokens of one text."""
         return self.count([text])[0]
 
+    def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
+        """Return the tokens of each text, rounded once for the whole of it."""
+        pieces = list(chain.from_iterable(texts))
+        of_text = WEIGHTS[self.family].of_text
+        weighed = list(map(of_text, pieces, self.counter(pieces, "o200k_base")))
+        return [self._tokens(millitokens) for millitokens in _sums(weighed, texts)]
+
     def from_stored(self, counts: TextCounts) -> int:
         """Return the estimate from the stored counts."""
         return self._tokens(WEIGHTS[self.family].of_counts(counts.o200k_base, counts.classes))
@@ -157,6 +173,13 @@ class EstimateMeter:
     def _tokens(self, millitokens: int) -> int:
         # Whole numbers throughout: a rounding error here could make the parts cost less than the whole.
         return -(-millitokens * self.ratio_milli // 1_000_000)
+
+
+def _sums(counts: Iterable[int], texts: Sequence[Sequence[str]]) -> list[int]:
+    """Return for each text the sum of as many counts as it has pieces, without a call for each."""
+    so_far = [0, *accumulate(counts)]
+    at = [so_far[end] for end in accumulate(map(len, texts), initial=0)]
+    return list(map(sub, at[1:], at))
 
 
 def meter_for(

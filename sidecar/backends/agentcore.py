@@ -120,7 +120,7 @@ class AgentCoreMemory:
         }
 
         async def attempt() -> tuple[Record, ...]:
-            response = await self._threads.run(lambda: self._client.retrieve_memory_records(**parameters))
+            response = await self._threads.run(lambda: self._client.call("retrieve_memory_records", **parameters))
             return self._records(response, namespace)
 
         return await self.asking.ask(attempt)
@@ -133,7 +133,7 @@ class AgentCoreMemory:
             parameters["nextToken"] = next_token
 
         async def attempt() -> RecordPage:
-            response = await self._threads.run(lambda: self._client.list_memory_records(**parameters))
+            response = await self._threads.run(lambda: self._client.call("list_memory_records", **parameters))
             return RecordPage(self._records(response, namespace), str(response.get("nextToken", "")))
 
         return await self.asking.ask(attempt)
@@ -168,17 +168,18 @@ class AgentCoreMemory:
 
     def _event_page(self, parameters: Mapping[str, Any]) -> Callable[[], Awaitable[tuple[list[Event], str]]]:
         async def attempt() -> tuple[list[Event], str]:
-            response = await self._threads.run(lambda: self._client.list_events(**parameters))
-            return self._readable(_events, response), str(response.get("nextToken", ""))
+            response = await self._threads.run(lambda: self._client.call("list_events", **parameters))
+            session = (str(parameters["actorId"]), str(parameters["sessionId"]))
+            return self._readable(lambda: _events(response, session)), str(response.get("nextToken", ""))
 
         return attempt
 
     def _records(self, response: Mapping[str, Any], namespace: str) -> tuple[Record, ...]:
         return self._readable(lambda: _records(response, namespace))
 
-    def _readable(self, read: Callable[..., T], *response: Mapping[str, Any]) -> T:
+    def _readable(self, read: Callable[[], T]) -> T:
         try:
-            return read(*response)
+            return read()
         except (KeyError, TypeError, AttributeError) as error:
             raise AnswerUnreadable(self.name, type(error).__name__) from error
 
@@ -203,7 +204,8 @@ def _record(one: Mapping[str, Any]) -> Record:
     )
 
 
-def _events(response: Mapping[str, Any]) -> list[Event]:
+def _events(response: Mapping[str, Any], session: tuple[str, str]) -> list[Event]:
+    """Return the main branch's events of one actor's session, whatever else the service sends."""
     return [
         Event(
             event_id=one["eventId"],
@@ -212,7 +214,8 @@ def _events(response: Mapping[str, Any]) -> list[Event]:
             metadata={name: str(value.get("stringValue", "")) for name, value in one.get("metadata", {}).items()},
         )
         for one in response["events"]
-        if one.get("branch", {}).get("name", _MAIN_BRANCH) == _MAIN_BRANCH
+        if (one["actorId"], one["sessionId"]) == session
+        and one.get("branch", {}).get("name", _MAIN_BRANCH) == _MAIN_BRANCH
     ]
 
 

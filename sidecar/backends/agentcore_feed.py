@@ -6,12 +6,13 @@ What a job has seen before it knows by its content; a record that was edited dif
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from uuid import UUID
 
 from compiler.plan.contract import Memory
-from compiler.substrates import Listed, Listing, Reading
+from compiler.substrates import Feed, Listed, Listing, Reading, dirty_now, kept_instant
 from sidecar.backends.agentcore import AgentCoreMemory, Record
 from sidecar.backends.errors import BackendUnavailable
 from store.scope import Scope
@@ -20,14 +21,23 @@ _MOST_PAGES = 1_000
 _REMEMBERED_OWNERS = 4
 
 
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
 class AgentCoreSubstrate:
     """An AgentCore memory as a compile reads it. Records stand in the order in which they were made."""
 
-    def __init__(self, memory: AgentCoreMemory) -> None:
+    def __init__(self, memory: AgentCoreMemory, *, now: Callable[[], datetime] = _now) -> None:
         self._memory = memory
+        self._now = now
         self._scans: OrderedDict[UUID, tuple[Record, ...]] = OrderedDict()
 
-    def resume(self, cursor: str) -> str:
+    def feed(self, scope: Scope) -> Feed:
+        """Return that the feed goes by time; read in full, it has no lag of its own."""
+        return Feed(is_timed=True)
+
+    def resume(self, scope: Scope, cursor: str) -> str:
         """Return the beginning: what was edited stands anywhere."""
         return ""
 
@@ -36,12 +46,13 @@ class AgentCoreSubstrate:
 
         Raises a BackendError.
         """
+        began = self._now()
         records = await self._scan(scope.owner_id, is_fresh=not cursor)
         left = [record for record in records if _cursor(record) > cursor]
         read = left[:limit]
         is_drained = len(left) <= limit
         end = _cursor(read[-1]) if read else cursor
-        through = int(read[-1].at.timestamp() * 1_000_000) if read else 0
+        through = dirty_now(began) if is_drained else 0
         return Reading(tuple(_memory(record) for record in read), end, through, is_drained)
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
@@ -78,9 +89,9 @@ class AgentCoreSubstrate:
 
 
 def _cursor(record: Record) -> str:
-    return f"{int(record.at.timestamp() * 1_000_000):020d}|{record.record_id}"
+    return f"{max(0, dirty_now(kept_instant(record.at))):020d}|{record.record_id}"
 
 
 def _memory(record: Record) -> Memory:
     text_hash = sha256(record.text.encode(errors="replace")).digest()
-    return Memory(record.record_id, record.text, text_hash, record.at, "", dict(record.metadata))
+    return Memory(record.record_id, record.text, text_hash, kept_instant(record.at), "", dict(record.metadata))

@@ -6,16 +6,23 @@ place until then. So each backend has its own few threads, and one that hangs ho
 
 from __future__ import annotations
 
+import re
+import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from http.client import HTTPException
 from typing import Any, TypeVar
 
 import boto3
+import botocore.session
 from botocore import exceptions as aws
 from botocore.config import Config
+from botocore.loaders import Loader, create_loader
 
 from models import threads as room
+from models.refusals import retry_after_s
 from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendDenied,
@@ -33,11 +40,27 @@ THROTTLES = frozenset(
     {"ThrottlingException", "ThrottledException", "TooManyRequestsException", "Throttling", "SlowDown", "RequestLimitExceeded"}
 )  # fmt: skip
 _QUOTAS = frozenset({"ServiceQuotaExceededException"})
-_DENIALS = frozenset(
-    {"AccessDeniedException", "AccessDenied", "ExpiredTokenException", "ExpiredToken", "UnrecognizedClientException"}
-    | {"InvalidSignatureException", "SignatureDoesNotMatch", "InvalidClientTokenId", "MissingAuthenticationToken"}
-    | {"IncompleteSignature", "InvalidAccessKeyId", "RequestTimeTooSkewed"}
+_DENIED_KEYS = frozenset(
+    {
+        "ExpiredTokenException",
+        "ExpiredToken",
+        "UnrecognizedClientException",
+        "InvalidClientTokenId",
+        "InvalidAccessKeyId",
+    }
+    | {"InvalidSignatureException", "SignatureDoesNotMatch", "MissingAuthenticationToken", "IncompleteSignature"}
 )
+_DENIALS = _DENIED_KEYS | {"AccessDeniedException", "AccessDenied", "RequestTimeTooSkewed"}
+_NO_CREDENTIALS = (
+    aws.NoCredentialsError,
+    aws.PartialCredentialsError,
+    aws.CredentialRetrievalError,
+    aws.TokenRetrievalError,
+    aws.SSOError,
+    aws.UnauthorizedSSOTokenError,
+)
+_RENEWED_S = 30.0
+_CODE = re.compile(r"[A-Za-z][A-Za-z0-9._]{0,63}")
 _CONNECT_S = 3.0
 _UNREADABLE = (
     TypeError,
@@ -75,35 +98,98 @@ class Where:
 
 
 class Clients:
-    """boto3's clients, one for each service and place, with credentials from the default chain."""
+    """boto3's clients on one session, with credentials from the default chain; `clock` tells seconds.
 
-    def __init__(self) -> None:
+    A session keeps the keys that it found. When a service refuses them the next calls look for others, every half minute at
+    most, so that exchanged ones are found without a restart.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._session: Any = None
-        self._made: dict[object, Any] = {}
+        self._began_s = 0.0
+        self._lock = threading.Lock()
+        self._lent: list[Client] = []
 
-    def client(self, service: str, where: Where, *, read_timeout_s: float, connections: int) -> Any:
-        """Return the client; its retries are off, since whoever asks has a deadline. Takes 0.1 s the first time."""
-        key = (service, where, read_timeout_s, connections)
-        if key not in self._made:
-            self._session = self._session or boto3.Session()
-            self._made[key] = self._session.client(
-                service,
-                region_name=where.region or None,
-                endpoint_url=where.endpoint_url or None,
-                config=Config(
-                    retries={"total_max_attempts": 1, "mode": "standard"},
-                    connect_timeout=_CONNECT_S,
-                    read_timeout=read_timeout_s,
-                    max_pool_connections=connections,
-                    user_agent_extra="context-sidecar",
-                ),
-            )
-        return self._made[key]
+    def client(self, service: str, where: Where, *, read_timeout_s: float, connections: int) -> Client:
+        """Return the client of a service; its retries are off, since whoever asks has a deadline. Nothing is asked yet."""
+        config = Config(
+            retries={"total_max_attempts": 1, "mode": "standard"},
+            connect_timeout=_CONNECT_S,
+            read_timeout=read_timeout_s,
+            max_pool_connections=connections,
+            user_agent_extra="context-sidecar",
+        )
+        place = {"region_name": where.region or None, "endpoint_url": where.endpoint_url or None}
+        client = Client(self, partial(_made, service, **place, config=config))
+        self._lent.append(client)
+        return client
+
+    def region(self) -> str:
+        """Return the default chain's region, empty where it names none."""
+        return boto3.Session(botocore_session=_inner_session()).region_name or ""
 
     def close(self) -> None:
         """Close every client's connections."""
-        for client in self._made.values():
+        for client in self._lent:
             client.close()
+
+    def on(self, last: Any, make: Callable[[Any], Any]) -> tuple[Any, Any]:
+        """Return the session, and what is made on it, None where that is the last one. For a thread: it may take 0.1 s."""
+        with self._lock:
+            if self._session is None:
+                self._session, self._began_s = boto3.Session(botocore_session=_inner_session()), self._clock()
+            return self._session, None if self._session is last else make(self._session)
+
+    def refused(self, session: Any) -> None:
+        """Take note that a session's credentials are of no use."""
+        with self._lock:
+            if session is self._session and self._clock() - self._began_s >= _RENEWED_S:
+                self._session = None
+
+
+class Client:
+    """One service's client. It is made at its first call, in that call's thread: looking for credentials may ask the network."""
+
+    def __init__(self, clients: Clients, make: Callable[[Any], Any]) -> None:
+        self._clients = clients
+        self._make = make
+        self._made: tuple[Any, Any] = (None, None)
+
+    def call(self, operation: str, **parameters: Any) -> dict[str, Any]:
+        """Return what the service answers, called once (`retrieve`). Blocks; raises whatever botocore raises."""
+        session, made = self._made
+        current, anew = self._clients.on(session, self._make)
+        if anew is not None:
+            session, made = self._made = current, anew
+        try:
+            answer: dict[str, Any] = getattr(made, operation)(**parameters)
+        except (*_NO_CREDENTIALS, aws.ClientError) as error:
+            if not isinstance(error, aws.ClientError) or error.response.get("Error", {}).get("Code") in _DENIED_KEYS:
+                self._clients.refused(session)
+            raise
+        return answer
+
+    def close(self) -> None:
+        """Close its connections."""
+        if self._made[1] is not None:
+            self._made[1].close()
+
+
+def _made(service: str, session: Any, **options: Any) -> Any:
+    return session.client(service, **options)
+
+
+def _inner_session() -> Any:
+    inner = botocore.session.Session()
+    inner.register_component("data_loader", _service_models())
+    return inner
+
+
+@cache
+def _service_models() -> Loader:
+    """Return the SDK's descriptions of its services, which take 50 ms to read and 3 ms to use again."""
+    return create_loader()
 
 
 class Threads:
@@ -135,13 +221,11 @@ def translated(backend: str, error: Exception) -> BackendError:
     if isinstance(error, aws.ClientError):
         return _answered(backend, error)
     name = type(error).__name__
+    if isinstance(error, _NO_CREDENTIALS):
+        return BackendDenied(backend, name)
     match error:
         case aws.ReadTimeoutError() | aws.ConnectTimeoutError():
             return BackendTimedOut(backend, name)
-        case aws.NoCredentialsError() | aws.PartialCredentialsError() | aws.CredentialRetrievalError():
-            return BackendDenied(backend, name)
-        case aws.TokenRetrievalError() | aws.SSOError() | aws.UnauthorizedSSOTokenError():
-            return BackendDenied(backend, name)
         case aws.ParamValidationError() | aws.NoRegionError() | aws.InvalidRegionError():
             return BackendMisused(backend, name)
         case aws.HTTPClientError() | aws.ConnectionError():
@@ -155,8 +239,9 @@ def _answered(backend: str, error: Any) -> BackendError:
     metadata = error.response.get("ResponseMetadata", {})
     status = metadata.get("HTTPStatusCode", 500)
     code = str(told.get("Code") or status)
-    after_s = _seconds(metadata.get("HTTPHeaders", {}).get("retry-after", ""))
-    return _kind(status, code, str(told.get("Message", "")))(backend, code[:100], retry_after_s=after_s)
+    shown = code if _CODE.fullmatch(code) else str(status)
+    after_s = retry_after_s(metadata.get("HTTPHeaders", {}))
+    return _kind(status, code, str(told.get("Message", "")))(backend, shown, retry_after_s=after_s)
 
 
 def _kind(status: int, code: str, message: str) -> type[BackendError]:
@@ -167,7 +252,3 @@ def _kind(status: int, code: str, message: str) -> type[BackendError]:
     if code in _DENIALS:
         return BackendDenied
     return _BY_STATUS.get(status, BackendUnavailable if status >= 500 else BackendMisused)
-
-
-def _seconds(header: str) -> float | None:
-    return float(header) if header.isdecimal() else None

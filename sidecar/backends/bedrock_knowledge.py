@@ -110,7 +110,7 @@ class BedrockKnowledge:
             "retrievalQuery": {"text": text},
             "retrievalConfiguration": _configuration(self._base, limit, is_managed=is_managed),
         }
-        response: Mapping[str, Any] = await self._threads.run(lambda: self._client.retrieve(**parameters))
+        response: Mapping[str, Any] = await self._threads.run(lambda: self._client.call("retrieve", **parameters))
         return response
 
     def _read(self, response: Mapping[str, Any]) -> Retrieved:

@@ -12,6 +12,7 @@ from dataclasses import MISSING, fields
 from math import isfinite
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from sidecar.backends.entries import (
     ACTOR,
@@ -20,6 +21,7 @@ from sidecar.backends.entries import (
     Configuration,
     Entry,
     HindsightEntry,
+    RerankEntry,
     ToolsEntry,
     WorkspaceS3Entry,
 )
@@ -35,6 +37,7 @@ E = TypeVar("E", bound=Entry)
 
 _KINDS: Mapping[str, type[Entry]] = {
     "bedrock_knowledge": BedrockKnowledgeEntry,
+    "rerank": RerankEntry,
     "agentcore": AgentCoreEntry,
     "hindsight": HindsightEntry,
     "tools": ToolsEntry,
@@ -52,6 +55,8 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "results": (1, 100),
     "query_chars": (1, 20_000),
     "result_chars": (1, 1_000_000),
+    "text_chars": (1, 32_000),
+    "compile_lag_s": (0, 3_600),
 }
 
 
@@ -83,6 +88,12 @@ def parse(tables: Mapping[str, Any], environ: Mapping[str, str]) -> Configuratio
     names = [entry.name for entry in configuration.entries()]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise _refused(twice[0], "names two backends", "give each a name of its own")
+    rerankers = [entry.tenant_id for entry in configuration.rerank]
+    if len(set(rerankers)) < len(rerankers):
+        raise _refused("rerank", "is there twice for one tenant", "leave one of them")
+    compiled = [entry.tenant_id for entry in configuration.compiled()]
+    if len(set(compiled)) < len(compiled):
+        raise _refused("compile", "is there twice for one tenant", "compile from one of them")
     return configuration
 
 
@@ -125,6 +136,15 @@ def _check(entry: Entry, path: str) -> None:
     except InvalidExternalId as error:
         raise _refused(path, f"names an id that cannot be one: {error}", "mend it") from None
     _check_owners(entry, path)
+    _check_places(entry, path)
+
+
+def _check_places(entry: Entry, path: str) -> None:
+    """Raise SettingInvalid for an address that is none, and for a tool server or a prefix that is not exactly one place."""
+    for key in ("url", "endpoint_url"):
+        if not _is_address(getattr(entry, key, "")):
+            # Not shown: a password may stand in it.
+            raise _refused(f"{path}.{key}", "is no address", "use http:// or https:// with a host and no user")
     if isinstance(entry, ToolsEntry) and bool(entry.command) == bool(entry.url):
         raise _refused(path, "has not exactly one of command and url", "give one of them")
     if isinstance(entry, WorkspaceS3Entry) and not entry.prefix.strip("/"):
@@ -139,6 +159,14 @@ def _check_owners(entry: Entry, path: str) -> None:
     for actor in getattr(entry, "actors", {}).values():
         if not ACTOR.fullmatch(actor):
             raise _refused(f"{path}.actors", "has a value that is no actor", "use letters, digits, - and _")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return not url or (parts.scheme in {"http", "https"} and bool(parts.hostname) and "@" not in parts.netloc)
+    except ValueError:
+        return False
 
 
 def _refused(what: str, problem: str, fix: str) -> SettingInvalid:

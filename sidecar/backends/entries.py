@@ -59,10 +59,21 @@ class BedrockKnowledgeEntry(Entry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RerankEntry(Entry):
+    """A model that puts what a tenant's knowledge bases bring in one order; without one their ranks are merged."""
+
+    model_arn: str
+    region: str = ""
+    endpoint_url: str = ""
+    text_chars: int = 4000
+    deadline_s: float = 0.6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCoreEntry(Entry):
     """An AgentCore memory. `{owner}` in the namespace is the actor; `actors` says which actor an owner is, else its UUID.
 
-    `events` has threads read from its events instead of from our own record.
+    `events` has threads read from its events instead of from our own record, `compile` has the wiki compiled from its records.
     """
 
     memory_id: str
@@ -70,6 +81,7 @@ class AgentCoreEntry(Entry):
     actors: Mapping[str, str] = field(default_factory=dict)
     events: bool = False
     recall: bool = True
+    compile: bool = False
     region: str = ""
     endpoint_url: str = ""
     results: int = 40
@@ -77,7 +89,10 @@ class AgentCoreEntry(Entry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HindsightEntry(Entry):
-    """Hindsight's memory banks. `{owner}` in the bank is the owner's UUID, or what `owners` says of it."""
+    """Hindsight's memory banks. `{owner}` in the bank is the owner's UUID, or what `owners` says of it.
+
+    `compile` has the wiki compiled from them, each unit `compile_lag_s` after its last write at the earliest.
+    """
 
     url: str
     bank: str = "{owner}"
@@ -87,6 +102,8 @@ class HindsightEntry(Entry):
     types: tuple[str, ...] = ("observation", "world", "experience")
     query_chars: int = 1500
     results: int = 40
+    compile: bool = False
+    compile_lag_s: float = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +140,7 @@ class Configuration:
     """Every backend of the file."""
 
     bedrock_knowledge: tuple[BedrockKnowledgeEntry, ...] = ()
+    rerank: tuple[RerankEntry, ...] = ()
     agentcore: tuple[AgentCoreEntry, ...] = ()
     hindsight: tuple[HindsightEntry, ...] = ()
     tools: tuple[ToolsEntry, ...] = ()
@@ -132,3 +150,8 @@ class Configuration:
         """Return all entries."""
         for kind in fields(self):
             yield from getattr(self, kind.name)
+
+    def compiled(self) -> Iterator[AgentCoreEntry | HindsightEntry]:
+        """Return the entries from whose memories their tenants' wikis are compiled."""
+        yield from (entry for entry in self.agentcore if entry.compile)
+        yield from (entry for entry in self.hindsight if entry.compile)

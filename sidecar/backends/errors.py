@@ -16,8 +16,9 @@ Texts name the backend and the service's own error code and nothing else: what a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from inspect import cleandoc
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from sidecar.turn.items import Status
 
@@ -35,6 +36,11 @@ class BackendError(Exception):
         self.backend = backend
         self.code = code
         self.retry_after_s = retry_after_s
+
+    def beside(self, others: Iterable[str]) -> Self:
+        """Return this error, which now tells what else failed beside it."""
+        self.args = ("; ".join((str(self), *others)),)
+        return self
 
 
 class BackendDenied(BackendError):

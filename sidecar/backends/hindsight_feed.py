@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from compiler.plan.contract import Memory
-from compiler.substrates import Listed, TimedMemory
+from compiler.substrates import Listed, TimedMemory, kept_instant
 from compiler.substrates import Listing as Everything
 from sidecar.backends.errors import BackendMisused, BackendUnavailable
 from sidecar.backends.hindsight import Hindsight, Listing, NoBank, Unit, UnitPage
@@ -117,7 +117,7 @@ def _timed(unit: Unit) -> TimedMemory:
         unit.memory_id,
         unit.text,
         bytes.fromhex(unit.text_hash),
-        unit.at or _instant(unit),
+        kept_instant(unit.at or _instant(unit)),
         unit.document_id,
         dict(unit.metadata),
     )

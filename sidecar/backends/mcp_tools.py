@@ -32,6 +32,7 @@ from sidecar.turn.remote import readable
 _INVALID_PARAMETERS = -32602
 _LISTED_FOR_S = 30.0
 _MOST_PAGES = 20
+_LEAST_SECRET_CHARS = 8  # a shorter one, such as the word Bearer, would tear texts apart
 _BROKEN = (MCPError, OSError, anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, httpx2.HTTPError)
 
 
@@ -79,7 +80,7 @@ class McpTools:
                 result = await client.call_tool(tool, dict(arguments))
             if result.is_error:
                 raise ToolFailed(self.name, tool)
-            return _texts(result)
+            return tuple(map(self._unsecret, _texts(result)))
 
         return await self.asking.ask(attempt, may_hedge=False)
 
@@ -88,6 +89,14 @@ class McpTools:
         session, self._session = self._session, None
         if session is not None:
             await session.end()
+
+    def _unsecret(self, text: str) -> str:
+        """Return the text without what we gave the server in confidence: some tools tell their variables."""
+        for secret in (*self._server.env.values(), *self._server.headers.values()):
+            whole = secret.reveal(self.name)
+            for part in (whole, *whole.split()):
+                text = text.replace(part, "…") if len(part) >= _LEAST_SECRET_CHARS else text
+        return text
 
     async def _list(self) -> tuple[Declared, ...]:
         found: list[Tool] = []

@@ -85,7 +85,7 @@ class S3Files:
         parameters = {"Bucket": self._bucket.name, "Prefix": folder, **({"ContinuationToken": token} if token else {})}
 
         async def attempt() -> tuple[list[Listed], str]:
-            response = await self._threads.run(lambda: self._client.list_objects_v2(**parameters))
+            response = await self._threads.run(lambda: self._client.call("list_objects_v2", **parameters))
             try:
                 return _files(folder, response.get("Contents", ())), str(response.get("NextContinuationToken", ""))
             except (KeyError, TypeError, AttributeError) as error:
@@ -107,7 +107,7 @@ class S3Files:
         self._texts.keep(file, None if data is None else as_text(data))
 
     def _fetched(self, file: Listed) -> bytes:
-        response = self._client.get_object(Bucket=self._bucket.name, Key=file.key, IfMatch=file.etag)
+        response = self._client.call("get_object", Bucket=self._bucket.name, Key=file.key, IfMatch=file.etag)
         with response["Body"] as body:
             data: bytes = body.read(MAX_FILE_BYTES + 1)
         return data[:MAX_FILE_BYTES]

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import orjson
 
+from models.refusals import retry_after_s
 from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendDenied,
@@ -106,8 +107,7 @@ async def _body(backend: str, response: httpx.Response) -> bytes:
 
 def _refused(backend: str, response: httpx.Response, told: type[BackendError] | None) -> BackendError:
     status = response.status_code
-    after = response.headers.get("retry-after", "")
-    after_s = float(after) if after.isdecimal() else None
+    after_s = retry_after_s(response.headers)
     usual = BackendThrottled if status == 503 and after_s is not None else _BY_STATUS.get(status)
     kind = told or usual or (BackendUnavailable if status >= 499 else BackendMisused)
     return kind(backend, str(status), retry_after_s=after_s)

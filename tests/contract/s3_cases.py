@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from sidecar.backends.asking import Bounds
-from sidecar.backends.aws import Clients, Where
+from sidecar.backends.aws import Client, Clients, Where
 from sidecar.backends.s3 import Bucket, S3Files
 from sidecar.turn.files import MAX_FILE_BYTES
 from tests.contract.aws_site import use_credentials
@@ -20,12 +19,12 @@ from tests.contract.aws_site import use_credentials
 class Store:
     """A bucket of the test's own, and our client of one prefix in it."""
 
-    client: Any
+    client: Client
     bucket: str
     files: S3Files
 
     def put(self, key: str, body: bytes) -> None:
-        self.client.put_object(Bucket=self.bucket, Key=key, Body=body)
+        self.client.call("put_object", Bucket=self.bucket, Key=key, Body=body)
 
     async def read(self, location: str) -> dict[str, str]:
         """Return the texts below a location by their paths."""
@@ -40,7 +39,7 @@ def store(server_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     use_credentials(monkeypatch)
     clients, where, name = Clients(), Where("us-east-1", server_url), f"bucket-{uuid4().hex}"
     client = clients.client("s3", where, read_timeout_s=30.0, connections=4)
-    client.create_bucket(Bucket=name)
+    client.call("create_bucket", Bucket=name)
     files = S3Files("files", Bucket(name, "/tenants/acme/", where), clients, Bounds(60.0))
     yield Store(client, name, files)
     files.close()

@@ -260,7 +260,7 @@ async def test_a_compile_reads_every_record_and_each_edit_of_one(aws: Aws) -> No
         second = await substrate.changed_after(SCOPE, first.cursor, limit=1)
         assert len(aws.seen) == 2
         aws.script("ListMemoryRecords", Reply({"memoryRecordSummaries": [record(1, "First, edited.")]}))
-        again = await substrate.changed_after(SCOPE, substrate.resume(second.cursor), limit=9)
+        again = await substrate.changed_after(SCOPE, substrate.resume(SCOPE, second.cursor), limit=9)
         listing = await substrate.listing(SCOPE)
         fetched = await substrate.fetch(SCOPE, ["gone", again.memories[0].memory_id])
     assert [one.text for one in (*first.memories, *second.memories)] == ["First.", "Second."]

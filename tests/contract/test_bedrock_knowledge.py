@@ -186,11 +186,14 @@ async def test_a_throttle_that_passes_is_not_noticed(aws: Aws) -> None:
         assert (await base.retrieve("boats", limit=5)).passages
 
 
-async def test_a_wait_that_cannot_end_in_time_is_not_begun(aws: Aws) -> None:
-    aws.script("Retrieve", Fault("ThrottlingException", 429, retry_after="600"))
+@pytest.mark.parametrize(
+    ("told", "seconds"), [("600", 600), ("600.5", 600.5), ("Wed, 21 Oct 2065 07:28:00 GMT", 86_400)]
+)
+async def test_a_wait_that_cannot_end_in_time_is_not_begun(aws: Aws, told: str, seconds: float) -> None:
+    aws.script("Retrieve", Fault("ThrottlingException", 429, retry_after=told))
     with asked(aws) as base, pytest.raises(BackendThrottled) as caught:
         await base.retrieve("boats", limit=5)
-    assert caught.value.retry_after_s == 600
+    assert caught.value.retry_after_s == seconds
     assert len(aws.calls("Retrieve")) == 1
 
 

@@ -19,6 +19,7 @@ from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
 from sidecar.turn.profile import merge, parse_layer
 from store.errors import DatabaseUnavailable
 from store.scope import Scope
+from tests.contract.remote_calls import run
 
 FAIR_MS = 250  # a shorter time would say nothing about the source
 MINE, THEIRS = Scope(UUID(int=1), UUID(int=11)), Scope(UUID(int=2), UUID(int=21))
@@ -48,7 +49,8 @@ class Decided:
 
 def bringing(*names: str) -> Scripted:
     items = [
-        Item(name, Source.KNOWLEDGE, name, rank, 0.9, provenance=(Ref("b", "b"),)) for rank, name in enumerate(names)
+        Item(name, Source.KNOWLEDGE, name, rank, 0.9 - rank / 10, provenance=(Ref("b", "b"),))
+        for rank, name in enumerate(names)
     ]
 
     async def do() -> Answer:
@@ -91,7 +93,7 @@ async def test_what_all_bring_is_merged_by_rank_and_bounded() -> None:
 async def test_one_that_fails_is_noted_and_hides_no_other(error: Exception) -> None:
     answer = await SideBySide(bringing("a"), placed(one=failing(error)), Decided()).find(QUERY, MINE, LIMITS)
     assert [item.id for item in answer.items] == ["a"]
-    assert len(answer.notes) == 1
+    assert len(answer.failures) == 1
 
 
 async def test_one_that_hangs_is_left_when_the_time_is_over() -> None:
@@ -99,12 +101,116 @@ async def test_one_that_hangs_is_left_when_the_time_is_over() -> None:
         QUERY, MINE, Limits(9, 3, deadline_s=0.1)
     )
     assert [item.id for item in answer.items] == ["a"]
-    assert answer.notes[0].startswith("one:")
+    assert answer.failures[0].startswith("one:")
 
 
 async def test_a_failure_is_not_taken_for_nothing_found() -> None:
     with pytest.raises(BackendUnavailable):
         await found(SideBySide(bringing(), placed(one=failing(KeyError("bug"))), Decided()))
+
+
+async def test_when_all_fail_each_of_them_is_named() -> None:
+    places = placed(one=failing(BackendDenied("one")), two=failing(BackendUnavailable("two")))
+    with pytest.raises(BackendDenied, match=r"one: .*; two: "):
+        await found(SideBySide(None, places, Decided()))
+
+
+async def test_what_is_switched_off_or_not_assigned_is_no_failure() -> None:
+    places = placed(off=failing(BackendDenied("off")), nobodys=failing(Skipped("not assigned")))
+    answer = await SideBySide(bringing("a"), places, Decided("off")).find(QUERY, MINE, LIMITS)
+    assert answer.failures == ()
+    assert answer.notes == ("off: switched off",)
+
+
+async def test_a_source_of_which_a_part_failed_says_so_and_its_answer_never_stands_in_for_a_later_one() -> None:
+    failing_now = [True]
+
+    async def do() -> Answer:
+        if failing_now:
+            raise BackendDenied("one")
+        return Answer((Item("x", Source.KNOWLEDGE, "x", 0, 0.9, provenance=(Ref("b", "b"),)),))
+
+    source = SideBySide(bringing("a"), placed(one=Scripted(do)), Decided())
+    inquiry = Inquiry({Source.KNOWLEDGE: source}, clock=asyncio.get_running_loop().time)
+    partly = await asked(inquiry, MINE, deadline_ms=60_000)
+    failing_now.clear()
+    wholly = await asked(inquiry, MINE, deadline_ms=60_000)
+    assert (partly.status, partly.is_partial, wholly.is_partial) == (Status.OK, True, False)
+    assert partly.reason.startswith("one:")
+    places = placed(one=failing(BackendDenied("one")))
+    broken = Inquiry({Source.KNOWLEDGE: SideBySide(once(bringing("a")), places, Decided())}, clock=lambda: 0.0)
+    assert (await asked(broken, MINE, deadline_ms=60_000)).is_partial
+    assert (await asked(broken, MINE, deadline_ms=60_000)).status is Status.ERROR
+
+
+def once(source: Scripted) -> Scripted:
+    """Return a source that answers once and fails from then on."""
+    answers = [source]
+
+    async def do() -> Answer:
+        if not answers:
+            raise BackendUnavailable("built-in")
+        return await answers.pop().do()
+
+    return Scripted(do)
+
+
+@dataclass(frozen=True, slots=True)
+class Backwards:
+    """A reranker that turns the order around, or does what it is told."""
+
+    do: Callable[[], Awaitable[None]] | None = None
+    name: str = "order"
+    deadline_s: float = 0.05
+
+    async def order(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
+        if self.do:
+            await self.do()
+        return tuple(reversed(range(len(texts))))
+
+
+def reranked(reranker: Backwards, *off: str, built_in: Scripted | None = None) -> SideBySide:
+    places = placed(one=bringing("a", "b"), two=bringing("x"))
+    return SideBySide(built_in, places, Decided(*off), {MINE.tenant_id: reranker})
+
+
+async def test_a_reranker_orders_what_the_backends_bring_and_nothing_undoes_it() -> None:
+    answer = await reranked(Backwards()).find(QUERY, MINE, LIMITS)
+    assert [(item.id, item.rank) for item in answer.items] == [("b", 0), ("x", 1), ("a", 2)]
+    told = [item.relevance for item in answer.items]
+    assert told == sorted(told, reverse=True)
+    assert await found(reranked(Backwards(), built_in=bringing("ours"))) == ["ours", "b", "x", "a"]
+    assert await found(reranked(Backwards(), "order")) == ["a", "x", "b"]
+
+
+async def hangs() -> None:
+    await asyncio.get_running_loop().create_future()
+
+
+async def breaks() -> None:
+    raise BackendUnavailable("order", "500")
+
+
+@pytest.mark.parametrize("do", [hangs, breaks])
+async def test_without_the_reranker_ranks_are_merged_and_nothing_is_missing(do: Callable[[], Awaitable[None]]) -> None:
+    answer = await reranked(Backwards(do)).find(QUERY, MINE, Limits(9, 3, deadline_s=0.5))
+    assert [item.id for item in answer.items] == ["a", "x", "b"]
+    assert answer.failures == ()
+    assert answer.notes[0].endswith("merged by rank instead")
+
+
+def test_a_reranker_has_its_time_though_a_place_hangs() -> None:
+    async def thinks() -> None:
+        await asyncio.sleep(0.4)
+
+    async def story() -> None:
+        places = {MINE.tenant_id: [Place("one", bringing("a", "b")), Place("hung", hanging())]}
+        source = SideBySide(None, places, Decided(), {MINE.tenant_id: Backwards(thinks, deadline_s=0.5)})
+        answer = await source.find(QUERY, MINE, Limits(9, 3, deadline_s=2.0))
+        assert [item.id for item in answer.items] == ["b", "a"]
+        assert answer.failures[0].startswith("hung:")
+
+    run(story())
 
 
 async def test_nobody_with_anything_to_ask_is_skipped() -> None:

@@ -53,6 +53,7 @@ CODES: list[tuple[int, dict[str, str], type[BackendError], Status, int]] = [
     (404, {}, BackendMissing, Status.ERROR, 1),
     (422, {}, BackendMisused, Status.ERROR, 1),
     (429, {"Retry-After": "600"}, BackendThrottled, Status.SHED, 1),
+    (429, {"Retry-After": "Wed, 21 Oct 2065 07:28:00 GMT"}, BackendThrottled, Status.SHED, 1),
     (429, {}, BackendThrottled, Status.SHED, 3),
     (499, {}, BackendUnavailable, Status.ERROR, 3),
     (500, {}, BackendUnavailable, Status.ERROR, 3),

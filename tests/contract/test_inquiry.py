@@ -15,7 +15,7 @@ import pytest
 from sidecar.inquiry import Asking, Findings, Inquiry
 from sidecar.sources import Answer, Limits, Query, Skipped
 from sidecar.turn.items import Item, Ref, Source, Status
-from sidecar.turn.profile import merge, parse_layer
+from sidecar.turn.profile import LOCAL_DEADLINE_MS, merge, parse_layer
 from store.errors import DatabaseBusy
 from store.scope import Scope
 
@@ -140,9 +140,35 @@ async def test_a_hung_source_is_reported_at_its_deadline_and_cancelled() -> None
 
 async def test_a_source_that_ignores_cancellation_does_not_hold_the_turn() -> None:
     release = asyncio.Event()
-    assert (await status_of(hanging(release), asking(due_in_s=0.3, deadline_ms=30)))[0] is Status.TIMEOUT
+    async with asyncio.timeout(20):  # far less than the other source was given
+        assert (await status_of(hanging(release), asking(deadline_ms=30)))[0] is Status.TIMEOUT
     assert not release.is_set(), "the report is there while the source still hangs"
     release.set()
+
+
+async def test_a_source_that_takes_its_time_to_leave_does_not_hold_the_turn() -> None:
+    release = asyncio.Event()
+
+    async def lingering() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await release.wait()
+
+    async with asyncio.timeout(20):
+        assert (await status_of(Behaving(lingering), asking(deadline_ms=30)))[0] is Status.TIMEOUT
+    release.set()
+
+
+async def test_a_source_that_ignores_cancellation_is_left_alone_after_a_while() -> None:
+    release = asyncio.Event()
+    source = hanging(release)
+    inquiry = inquiry_of(memory=source)
+    fair = asking(deadline_ms=LOCAL_DEADLINE_MS)
+    statuses = [_memory_status(await inquiry.ask(fair)) for _ in range(6)]
+    release.set()
+    assert (statuses[0], statuses[-1]) == (Status.TIMEOUT, Status.BREAKER_OPEN)
+    assert source.asked == 5
 
 
 async def test_no_more_than_top_k_items_are_taken() -> None:

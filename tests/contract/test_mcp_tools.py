@@ -142,11 +142,11 @@ async def test_a_tool_that_fails_hides_no_other_and_says_nothing_of_its_secrets(
     server = Server(STDIO, env={"HARBOUR_KEY": Secret("env:KEY", {"KEY": CANARY})})
     with caplog.at_level(logging.DEBUG):
         async with asked(server) as tools:
-            answer = await find(tools, await hashes(tools, "broken", "key"))
+            answer = await find(tools, await hashes(tools, "broken", "key", "tells"))
             with pytest.raises(ToolFailed):
                 await find(tools, await hashes(tools, "broken"))
-    assert [item.text for item in answer.items] == ["a key is there"]
-    assert "harbour" in answer.notes[0]
+    assert [item.text for item in answer.items] == ["a key is there", "HARBOUR_KEY=…"]
+    assert "harbour" in answer.failures[0]
     assert CANARY not in f"{answer} {caplog.text} {server}"
 
 

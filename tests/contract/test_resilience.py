@@ -1,111 +1,14 @@
-"""A remote call under care, on a clock that jumps to the next timer instead of waiting for it."""
+"""A remote call under care: its attempts, its deadline, its breaker."""
 
 from __future__ import annotations
 
 import asyncio
-import selectors
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
 from models.errors import AttemptsFailed, BreakerOpen, CallTimedOut
-from models.resilience import Answer, BreakerState, CallPolicy, Endpoint, Verdict, call
-
-
-class Refused(Exception):
-    """An endpoint's failure that the policy names."""
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__("refused")
-        self.verdict = verdict
-
-
-BUSY = Refused(Verdict(is_retryable=True))
-BROKEN = Refused(Verdict(is_retryable=False))
-BAD_REQUEST = Refused(Verdict(is_retryable=False, is_outage=False))
-POLICY = CallPolicy(failures=(Refused,), judge=lambda error: getattr(error, "verdict"))  # noqa: B009 - judge takes any
-READ = CallPolicy(failures=(Refused,), judge=POLICY.judge, may_hedge=True)
-
-
-class JumpingSelector(selectors.DefaultSelector):
-    """Says at once that nothing happened, and lets the clock jump by the time it was asked to wait."""
-
-    now_s = 1000.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Return what is ready now, or pass the time."""
-        ready = super().select(0)
-        if not ready:
-            assert timeout is not None, "nothing is scheduled: this would wait for ever"
-            self.now_s += timeout
-        return ready
-
-
-class JumpingLoop(asyncio.SelectorEventLoop):
-    """An event loop on the selector's clock."""
-
-    def __init__(self) -> None:
-        self.jumping = JumpingSelector()
-        super().__init__(self.jumping)
-
-    def time(self) -> float:
-        """Return the selector's time."""
-        return self.jumping.now_s
-
-
-def run(story: Coroutine[Any, Any, None]) -> None:
-    with asyncio.Runner(loop_factory=JumpingLoop) as runner:
-        runner.run(story)
-
-
-def now_s() -> float:
-    return asyncio.get_running_loop().time()
-
-
-@dataclass
-class Remote:
-    """An endpoint whose attempts take and bring what the script says, in order; the last line repeats."""
-
-    script: list[tuple[float, object]]
-    begun_at: list[float] = field(default_factory=list)
-    cancelled: int = 0
-    running: int = 0
-
-    async def __call__(self, remaining_s: float) -> object:
-        """Answer as the script says."""
-        assert remaining_s > 0
-        takes_s, brings = self.script[min(len(self.begun_at), len(self.script) - 1)]
-        self.begun_at.append(now_s())
-        self.running += 1
-        try:
-            await asyncio.sleep(takes_s)
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
-        finally:
-            self.running -= 1
-        if isinstance(brings, BaseException):
-            raise brings
-        return brings
-
-
-async def ask(
-    endpoint: Endpoint,
-    remote: Callable[[float], Awaitable[object]],
-    policy: CallPolicy = POLICY,
-    deadline_s: float = 2.0,
-) -> Answer[object]:
-    return await call(endpoint, remote, policy, deadline_s=deadline_s, jitter=lambda: 1.0)
-
-
-async def known(latency_s: float = 0.1) -> Endpoint:
-    """An endpoint that has answered twenty times in this time."""
-    endpoint = Endpoint("known")
-    for _ in range(20):
-        await ask(endpoint, Remote([(latency_s, "ok")]))
-    return endpoint
+from models.resilience import Answer, BreakerState, Endpoint, Verdict
+from tests.contract.remote_calls import BAD_REQUEST, BROKEN, BUSY, POLICY, READ, Refused, Remote, ask, known, now_s, run
 
 
 def test_an_answer_comes_with_how_the_call_went() -> None:
@@ -279,63 +182,6 @@ def test_retries_stop_when_the_budget_is_spent() -> None:
     run(story())
 
 
-def test_a_slow_read_is_asked_twice_and_the_loser_is_cancelled() -> None:
-    async def story() -> None:
-        endpoint, remote = await known(0.1), Remote([(1.9, "slow"), (0.1, "fast")])
-        answer = await ask(endpoint, remote, READ)
-        assert (answer.value, answer.report.attempts, answer.report.hedges) == ("fast", 2, 1)
-        assert answer.report.elapsed_s == pytest.approx(0.2)
-        assert (remote.cancelled, remote.running) == (1, 0)
-
-    run(story())
-
-
-def test_the_first_attempt_may_still_win() -> None:
-    async def story() -> None:
-        endpoint, remote = await known(0.1), Remote([(0.15, "first"), (0.1, "second")])
-        answer = await ask(endpoint, remote, READ)
-        assert (answer.value, remote.cancelled) == ("first", 1)
-
-    run(story())
-
-
-def test_a_hedge_that_fails_does_not_end_the_attempt_beside_it() -> None:
-    async def story() -> None:
-        endpoint, remote = await known(0.1), Remote([(0.5, "slow"), (0.1, BROKEN)])
-        assert (await ask(endpoint, remote, READ)).value == "slow"
-
-    run(story())
-
-
-def test_only_reads_that_may_be_repeated_are_hedged() -> None:
-    async def story() -> None:
-        endpoint, remote = await known(0.1), Remote([(1.0, "slow")])
-        assert (await ask(endpoint, remote, POLICY)).report.attempts == 1
-
-    run(story())
-
-
-def test_an_endpoint_too_new_to_have_habits_is_not_hedged() -> None:
-    async def story() -> None:
-        assert (await ask(Endpoint("new"), Remote([(1.0, "slow")]), READ)).report.attempts == 1
-
-    run(story())
-
-
-def test_hedges_stop_at_half_the_budget_and_leave_the_rest_to_retries() -> None:
-    async def story() -> None:
-        endpoint = await known(0.1)
-        hedges = 0
-        for _ in range(20):
-            with pytest.raises(CallTimedOut) as timed_out:
-                await ask(endpoint, Remote([(60.0, "never")]), READ, deadline_s=0.19)
-            hedges += timed_out.value.report.hedges
-        assert hedges == 5
-        assert endpoint.budget.tokens == 5.0
-
-    run(story())
-
-
 def test_a_cancelled_call_cancels_all_its_attempts() -> None:
     async def story() -> None:
         endpoint, remote = await known(0.1), Remote([(60.0, "never")])
@@ -382,21 +228,6 @@ def test_a_call_that_opens_the_breaker_ends_with_its_own_failure_and_waits_for_n
         assert failed.value.__cause__ is BUSY
         assert failed.value.report.breaker is BreakerState.OPEN
         assert failed.value.report.elapsed_s == pytest.approx(0.1)
-        assert endpoint.budget.tokens == 10.0
-
-    run(story())
-
-
-def test_a_probe_is_not_hedged() -> None:
-    async def story() -> None:
-        endpoint = await known(0.1)
-        for _ in range(20):
-            with pytest.raises(AttemptsFailed):
-                await ask(endpoint, Remote([(0.01, BROKEN)]))
-            if endpoint.breaker.state(now_s()) is BreakerState.OPEN:
-                break
-        await asyncio.sleep(2.0)
-        assert (await ask(endpoint, Remote([(1.0, "slow")]), READ)).report.attempts == 1
         assert endpoint.budget.tokens == 10.0
 
     run(story())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from uuid import UUID
 
 import pytest
@@ -18,8 +18,9 @@ from compiler.substrates import (
     TimedMemory,
     TimedSubstrate,
     content_hash,
+    kept_instant,
 )
-from store import memories, tenants
+from store import ledger, memories, tenants
 from store.memories import NewMemory
 from store.postgres import Pools, scoped
 from store.scope import Scope
@@ -151,7 +152,7 @@ async def test_a_timed_feed_waits_for_late_commits_and_looks_back_for_later_ones
     assert [memory.memory_id for memory in first.memories] == ["early"]
     shelf.put("late", "Committed late.", at=NOW - timedelta(seconds=100))
     shelf.now += timedelta(seconds=60)
-    again = await substrate.changed_after(SCOPE, substrate.resume(first.cursor), limit=9)
+    again = await substrate.changed_after(SCOPE, substrate.resume(SCOPE, first.cursor), limit=9)
     assert [memory.memory_id for memory in again.memories] == ["late", "early", "young"]
 
 
@@ -164,6 +165,27 @@ async def test_instants_are_kept_to_the_microsecond() -> None:
     shelf.put("b", "B.", at=NOW + timedelta(microseconds=689_020))
     (memory,) = (await substrate.changed_after(SCOPE, cursor, limit=9)).memories
     assert memory.memory_id == "b"
+
+
+@pytest.mark.parametrize(
+    ("moment", "year"),
+    [
+        (datetime.min.replace(tzinfo=UTC), 1),
+        (datetime.min.replace(tzinfo=timezone(timedelta(hours=5))), 1),
+        (datetime.max.replace(tzinfo=UTC), 9999),
+        (datetime.max.replace(tzinfo=timezone(-timedelta(hours=5))), 9999),
+        (NOW, 2026),
+    ],
+)
+async def test_a_services_instant_is_one_that_the_database_gives_back(
+    pools: Pools, moment: datetime, year: int
+) -> None:
+    kept = kept_instant(moment)
+    assert (kept.year, kept.tzinfo) == (year, UTC)
+    async with scoped(pools.background, SCOPE) as connection:
+        await tenants.ensure_tenant(connection, SCOPE.tenant_id, now=NOW)
+        await ledger.write(connection, SCOPE, [ledger.Entry("m", "", b"", b"", kept)], now=NOW)
+        assert (await ledger.read(connection, SCOPE, ["m"]))["m"].occurred_at == kept
 
 
 def test_a_content_hash_covers_all_that_is_read() -> None:

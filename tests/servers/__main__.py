@@ -1,7 +1,7 @@
-"""Runs the cases that hold of a real server against one: `python -m tests.servers hindsight|moto`.
+"""Runs the cases that hold of a real server against one: `python -m tests.servers hindsight|mcp|moto|phoenix`.
 
 The server is installed into a virtual environment of its own, since it wants other versions than ours, and kept there for the
-next time (Hindsight takes 1.4 GB and three minutes). Everything it starts ends with it.
+next time (Hindsight takes 1.4 GB and three minutes, Phoenix 820 MB and two). Everything it starts ends with it.
 """
 
 from __future__ import annotations
@@ -24,28 +24,60 @@ ROOT = Path(__file__).parents[2]
 PATIENCE_S = 180
 HINDSIGHT = ("hindsight-api-slim[embedded-db]==1.1.0",)
 MOTO = ("moto[server]==5.2.5",)
+PHOENIX = ("arize-phoenix==20.26.1",)
+MCP = ("@modelcontextprotocol/server-everything@2026.8.31",)
 
 
 def main() -> int:
     """Start what the command line names, run its cases, and return their exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.servers", description=__doc__)
-    parser.add_argument("name", choices=("hindsight", "moto"))
+    parser.add_argument("name", choices=("hindsight", "mcp", "moto", "phoenix"))
     name = parser.parse_args().name
     with ExitStack() as stack:
-        starts: dict[str, Callable[[ExitStack], tuple[str, str]]] = {"hindsight": hindsight, "moto": moto}
-        variable, url = starts[name](stack)
+        starts: dict[str, Callable[[ExitStack], dict[str, str]]] = {
+            "hindsight": hindsight,
+            "mcp": mcp,
+            "moto": moto,
+            "phoenix": phoenix,
+        }
+        places = starts[name](stack)
         cases = [sys.executable, "-m", "pytest", "-q", f"tests/servers/real_{name}.py"]
-        return subprocess.run(cases, cwd=ROOT, env={**os.environ, variable: url}, check=False).returncode
+        return subprocess.run(cases, cwd=ROOT, env={**os.environ, **places}, check=False).returncode
 
 
-def moto(stack: ExitStack) -> tuple[str, str]:
+def mcp(stack: ExitStack) -> dict[str, str]:
+    """Start the reference MCP server over HTTP, and say where its program is for those who want it over standard input."""
+    home, port = ROOT / ".venv-mcp", free_port()
+    install = ["npm", "install", "--silent", "--ignore-scripts", "--no-audit", "--no-fund"]
+    subprocess.run([*install, "--prefix", str(home), *MCP], check=True)
+    program = home / "node_modules" / ".bin" / "mcp-server-everything"
+    stack.enter_context(running([program, "streamableHttp"], {"PORT": str(port)}))
+    return {"MCP_URL": answering(f"http://127.0.0.1:{port}", "/mcp") + "/mcp", "MCP_PROGRAM": str(program)}
+
+
+def moto(stack: ExitStack) -> dict[str, str]:
     """Start moto's server."""
     programs, port = installed("moto", MOTO), free_port()
     stack.enter_context(running([programs / "moto_server", "-p", str(port)]))
-    return "MOTO_URL", answering(f"http://127.0.0.1:{port}", "/")
+    return {"MOTO_URL": answering(f"http://127.0.0.1:{port}", "/")}
 
 
-def hindsight(stack: ExitStack) -> tuple[str, str]:
+def phoenix(stack: ExitStack) -> dict[str, str]:
+    """Start Phoenix on a folder of its own: it takes spans by OTLP over gRPC, and its API shows them."""
+    programs, port, grpc_port = installed("phoenix", PHOENIX), free_port(), free_port()
+    own = {
+        "PHOENIX_WORKING_DIR": stack.enter_context(tempfile.TemporaryDirectory(prefix="context-sidecar-phoenix-")),
+        "PHOENIX_HOST": "127.0.0.1",
+        "PHOENIX_PORT": str(port),
+        "PHOENIX_GRPC_PORT": str(grpc_port),
+        "PHOENIX_TELEMETRY_ENABLED": "false",
+    }
+    stack.enter_context(running([programs / "phoenix", "serve"], own))
+    url = answering(f"http://127.0.0.1:{port}", "/v1/projects")
+    return {"PHOENIX_URL": url, "PHOENIX_OTLP_URL": f"http://127.0.0.1:{grpc_port}"}
+
+
+def hindsight(stack: ExitStack) -> dict[str, str]:
     """Start Hindsight with its own Postgres, word-hash embeddings and no language model: what is retained stays verbatim."""
     programs, port, embeddings = installed("hindsight", HINDSIGHT), free_port(), free_port()
     stack.enter_context(running([sys.executable, "-m", "tests.servers.embeddings", str(embeddings)]))
@@ -60,7 +92,7 @@ def hindsight(stack: ExitStack) -> tuple[str, str]:
         "HINDSIGHT_API_LLM_PROVIDER": "none",
     }
     stack.enter_context(running([programs / "hindsight-api"], own))
-    return "HINDSIGHT_URL", answering(f"http://127.0.0.1:{port}", "/health")
+    return {"HINDSIGHT_URL": answering(f"http://127.0.0.1:{port}", "/health")}
 
 
 @contextmanager

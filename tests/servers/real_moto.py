@@ -29,11 +29,12 @@ async def test_a_sessions_events_come_in_the_order_in_which_they_were_made(
     use_credentials(monkeypatch)
     clients, where = Clients(), Where("us-east-1", server_url)
     control = clients.client("bedrock-agentcore-control", where, read_timeout_s=30.0, connections=1)
-    memory_id = control.create_memory(name="acme_memory", eventExpiryDuration=30)["memory"]["id"]
+    memory_id = control.call("create_memory", name="acme_memory", eventExpiryDuration=30)["memory"]["id"]
     client = clients.client("bedrock-agentcore", where, read_timeout_s=30.0, connections=1)
     said = [f"turn {number}" for number in range(25)]
     for number, text in enumerate(said):
-        client.create_event(
+        client.call(
+            "create_event",
             memoryId=memory_id,
             actorId=str(OWNER),
             sessionId="harbour",

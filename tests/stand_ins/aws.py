@@ -57,7 +57,14 @@ class Held:
     then: Reply
 
 
-Behaviour = Reply | Fault | Raw | Held
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """An answer whose body comes one byte after the other and is not whole when the event comes."""
+
+    until: threading.Event
+
+
+Behaviour = Reply | Fault | Raw | Held | Slow
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +81,21 @@ class Aws:
     """The stand-in: script it by operation, look at what it has seen, mend what does not fit the model."""
 
     url: str = ""
-    scripts: dict[str, list[Behaviour]] = field(default_factory=lambda: defaultdict(list))
+    scripts: dict[tuple[str, str], list[Behaviour]] = field(default_factory=lambda: defaultdict(list))
     seen: list[Seen] = field(default_factory=list)
     misfits: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def script(self, operation: str, *behaviours: Behaviour) -> None:
-        """Answer the operation's next calls so, the last of them from then on."""
+    def script(self, operation: str, *behaviours: Behaviour, to: str = "") -> None:
+        """Answer the operation's next calls so, the last of them from then on; with `to` the calls to that base or memory."""
         with self.lock:
-            self.scripts[operation] = list(behaviours)
+            self.scripts[(operation, to)] = list(behaviours)
 
-    def next(self, operation: str) -> Behaviour:
+    def next(self, operation: str, parameters: Mapping[str, Any]) -> Behaviour:
         """Return how this call is answered."""
+        to = str(parameters.get("knowledgeBaseId") or parameters.get("memoryId") or "")
         with self.lock:
-            script = self.scripts[operation]
+            script = self.scripts[(operation, to)] or self.scripts[(operation, "")]
             if not script:
                 return Fault("InternalServerException", 500, f"nothing is scripted for {operation}")
             return script.pop(0) if len(script) > 1 else script[0]
@@ -141,7 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.stand_in.misfits.append(f"{model.name} is not signed")
         with self.stand_in.lock:
             self.stand_in.seen.append(Seen(model.name, parameters, dict(self.headers)))
-        behaviour = self.stand_in.next(model.name)
+        behaviour = self.stand_in.next(model.name, parameters)
         if isinstance(behaviour, Held):
             behaviour.until.wait()
             behaviour = behaviour.then
@@ -149,7 +157,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._check_fault(model, behaviour)
         if isinstance(behaviour, Reply):
             self._check(f"response of {model.name}", behaviour.value, model.output_shape)
-        self._send(behaviour)
+        if isinstance(behaviour, Slow):
+            self._drip(behaviour)
+        else:
+            self._send(behaviour)
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - the base class names it so
         """Say nothing."""
@@ -187,6 +198,17 @@ class _Handler(BaseHTTPRequestHandler):
         except OSError:
             pass  # whoever asked has gone
         self.close_connection = claimed != len(body)
+
+    def _drip(self, slow: Slow) -> None:
+        self.close_connection = True
+        try:
+            self.send_response(200)
+            self.send_header("Content-Length", "1000000")
+            self.end_headers()
+            while not slow.until.wait(0.01):
+                self.wfile.write(b" ")
+        except OSError:
+            return  # whoever asked has gone
 
 
 def _as_json(value: object) -> float:

@@ -16,12 +16,18 @@ PAGE = 3
 
 @dataclass(slots=True)
 class FakeS3:
-    """The stand-in: its objects by bucket and key, what was fetched, and a refusal for whatever comes next."""
+    """The stand-in: its objects by bucket and key, what was asked for and fetched, and refusals for whatever comes next.
+
+    With `ignores_prefix` a listing has the whole bucket. `says` is the message of every refusal.
+    """
 
     url: str = ""
     objects: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)
     refusals: list[tuple[int, str]] = field(default_factory=list)
+    ignores_prefix: bool = False
+    says: str = "no"
 
 
 @contextmanager
@@ -62,6 +68,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         bucket, key, query = self._asked()
+        self.stand_in.asked.append(self.path)
         if self.stand_in.refusals:
             status, code = self.stand_in.refusals.pop(0)
             self._refuse(status, code)
@@ -90,7 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _list(self, bucket: str, query: Mapping[str, str]) -> None:
         keys = sorted(key for name, key in self.stand_in.objects if name == bucket)
-        keys = [key for key in keys if key.startswith(query.get("prefix", ""))]
+        if not self.stand_in.ignores_prefix:
+            keys = [key for key in keys if key.startswith(query.get("prefix", ""))]
         begin = int(query.get("continuation-token", "0"))
         rows = "".join(
             f"<Contents><Key>{escape(key)}</Key><LastModified>2026-05-01T00:00:00.000Z</LastModified>"
@@ -104,7 +112,8 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(200, f"<ListBucketResult>{told}</ListBucketResult>".encode(), {"Content-Type": "application/xml"})
 
     def _refuse(self, status: int, code: str) -> None:
-        self._send(status, f"<Error><Code>{code}</Code><Message>no</Message></Error>".encode(), {})
+        told = f"<Code>{code}</Code><Message>{escape(self.stand_in.says)}</Message>"
+        self._send(status, f"<Error>{told}</Error>".encode(), {})
 
     def _send(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)

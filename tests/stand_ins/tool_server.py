@@ -32,6 +32,10 @@ def made(*, is_changed: bool) -> MCPServer[Any]:
         return "a key is there" if os.environ.get("HARBOUR_KEY") else "no key is there"
 
     @server.tool(annotations=READS, meta=SAFE)
+    def tells(query: str) -> str:
+        return f"HARBOUR_KEY={os.environ.get('HARBOUR_KEY')}"
+
+    @server.tool(annotations=READS, meta=SAFE)
     def broken(query: str) -> str:
         raise ValueError(os.environ.get("HARBOUR_KEY", "broken"))
 

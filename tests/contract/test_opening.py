@@ -1,0 +1,41 @@
+"""Files as a command line names them: plain ones, pipes, and ones that can't be read."""
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from sidecar.ingest.conversations import conversations_at
+from sidecar.ingest.errors import UnreadablePath
+from sidecar.ingest.opening import opened_at
+
+LINES = b'{"role": "user", "content": "Ol\xc3\xa1"}\n' * 3
+
+
+def test_a_pipe_is_read_like_a_file_more_than_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "turns.jsonl"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(LINES,))
+    writer.start()
+    with opened_at(pipe) as stream:
+        assert stream.read(5) == LINES[:5]
+        stream.seek(0)
+        assert stream.read() == LINES
+    writer.join()
+
+
+def test_a_conversation_comes_out_of_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "turns.jsonl"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(LINES,))
+    writer.start()
+    (found,) = conversations_at(pipe)
+    writer.join()
+    assert [turn.text for turn in found.turns] == ["Olá"] * 3  # type: ignore[union-attr]  # it is no Skipped
+
+
+@pytest.mark.parametrize("name", ["nowhere.jsonl", "."])
+def test_what_can_not_be_read_is_told_with_its_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UnreadablePath, match=str(tmp_path)), opened_at(tmp_path / name):
+        pass
