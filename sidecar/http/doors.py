@@ -25,12 +25,16 @@ _PATIENCE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What is asked about the process: whether it drains, how often tasks restarted, which sources' breakers are open."""
+    """What is asked about the process: whether it drains, how often tasks restarted, which breakers are open.
+
+    `backends` says of each configured backend's name whether its own is: one of several behind a source.
+    """
 
     pool: Pool
     is_draining: Callable[[], bool]
     restarts: Callable[[], Mapping[str, int]]
     resting_sources: Callable[[], Sequence[str]]
+    backends: Callable[[], Mapping[str, bool]] = dict
 
     async def database(self) -> str:
         """Return `ok`, or why the database does not answer within 2 s."""
@@ -56,7 +60,8 @@ def doors(health: Health, figures: Figures, *, extra: Sequence[BaseRoute] = ()) 
     async def backends(_: Request) -> Response:
         found: dict[str, Any] = {"database": await health.database()}
         found["resting_sources"] = sorted(health.resting_sources())
-        is_well = found["database"] == "ok" and not found["resting_sources"]
+        found["resting_backends"] = sorted(name for name, is_resting in health.backends().items() if is_resting)
+        is_well = found["database"] == "ok" and not found["resting_sources"] and not found["resting_backends"]
         return JSONResponse({"status": "well" if is_well else "impaired", **found}, 200 if is_well else 503)
 
     async def metrics(_: Request) -> Response:

@@ -21,7 +21,9 @@ from starlette.routing import BaseRoute, Route
 
 from store import jobs, webhooks
 from store.errors import StoreError
+from store.jobs import Enqueued
 from store.postgres import Pool, installation, scoped
+from store.webhooks import Subscription
 
 log = logging.getLogger(__name__)
 
@@ -56,15 +58,20 @@ class Delivery:
         return any(hmac.compare_digest(expected, mac.encode(errors="replace")) for mac in self.macs)
 
 
-def webhook_routes(pool: Pool, *, now: Callable[[], datetime]) -> list[BaseRoute]:
-    """Return the routes that take notices, to be served among others."""
+def webhook_routes(
+    pool: Pool, *, now: Callable[[], datetime], is_compiled: Callable[[Subscription], bool]
+) -> list[BaseRoute]:
+    """Return the routes that take notices, to be served among others.
+
+    `is_compiled` says of a subscription whether the owner's wiki is made from that backend's memories: else nothing is queued.
+    """
 
     async def hindsight(request: Request) -> Response:
         delivery = await _delivery(request)
         if delivery is None:
             return JSONResponse({"error": f"send at most {MAX_BODY_BYTES} bytes"}, 413)
         try:
-            return await _taken(pool, request.path_params["webhook_id"], delivery, now())
+            return await _taken(pool, request.path_params["webhook_id"], delivery, now(), is_compiled)
         except StoreError as error:
             log.warning("webhook_failed", extra={"error": type(error).__name__})
             return JSONResponse({"error": "try again later"}, 503, {"Retry-After": "30"})
@@ -72,7 +79,9 @@ def webhook_routes(pool: Pool, *, now: Callable[[], datetime]) -> list[BaseRoute
     return [Route(f"{PATH}/{{webhook_id:uuid}}", hindsight, methods=["POST"])]
 
 
-async def _taken(pool: Pool, webhook_id: UUID, delivery: Delivery, now: datetime) -> Response:
+async def _taken(
+    pool: Pool, webhook_id: UUID, delivery: Delivery, now: datetime, is_compiled: Callable[[Subscription], bool]
+) -> Response:
     async with installation(pool, read_only=True) as connection:
         scope = await webhooks.scope_of(connection, webhook_id)
     if scope is None:
@@ -85,6 +94,8 @@ async def _taken(pool: Pool, webhook_id: UUID, delivery: Delivery, now: datetime
             return _refused()
         if not await webhooks.is_first(connection, subscription, delivery.delivery_id, now=now):
             return JSONResponse({"outcome": "SEEN"})
+        if not is_compiled(subscription):
+            return JSONResponse({"outcome": Enqueued.SKIPPED_ADAPTER.value}, 202)
         ticket = await jobs.enqueue(connection, scope, trigger="webhook", now=now)
     return JSONResponse({"outcome": ticket.outcome.value}, 202)
 

@@ -17,12 +17,12 @@ from uuid import uuid4
 
 from sidecar.app import running
 from sidecar.cli.voice import Voice
-from sidecar.client import AsyncSidecar, Stance
 from sidecar.demo import corpus, story
 from sidecar.rpc.devkey import mint
 from sidecar.rpc.identity import Grant, Role
 from sidecar.rpc.server import identity_settings
 from sidecar.settings import Settings
+from tests.browser import world
 
 _DEADLINE_S = 600
 
@@ -35,15 +35,15 @@ async def visited(home: Path, driver: str, shots: str) -> int:
         token = mint(
             Grant(corpus.TENANT, role=Role.ADMIN), identity_settings(settings), now_s=time.time(), token_id=uuid4().hex
         )
-        async with AsyncSidecar(app.addresses[0], token, stance=Stance(owner_id=corpus.OWNER, deadline_s=60)) as client:
-            for message in ("Which tasks are still open?", "When does wave 5 run now, and who decides?"):
-                await client.assemble_context(message=message, model_id=corpus.MODEL, thread_id=corpus.THREAD)
+        await world.fill(app, token)
         visit = [
             driver,
             str(Path(__file__).with_name("visit.py")),
             f"http://{app.console_address}",
-            corpus.OWNER,
             shots,
+            corpus.OWNER,
+            world.HOSTILE,
+            world.NOBODY,
         ]
         process = await asyncio.create_subprocess_exec(*visit, stdin=subprocess.PIPE)
         async with asyncio.timeout(_DEADLINE_S):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
@@ -16,8 +16,9 @@ from starlette.routing import Route
 
 from sidecar.assembler import Assembler, Clocks
 from sidecar.errors import InvalidArgument, NotFound, PermissionDenied, Unauthenticated
-from sidecar.http.console.sessions import COOKIE, Session, Sessions
+from sidecar.http.console.sessions import COOKIE, Note, Session, Sessions
 from sidecar.http.console.writing import render
+from sidecar.profiles import Base, no_base
 from sidecar.recorder import Recorder
 from sidecar.replayer import Replayer
 from sidecar.rpc.identity import Identity, Role, resolve_scope
@@ -29,6 +30,34 @@ from store.scope import Scope
 log = logging.getLogger(__name__)
 
 Authenticate = Callable[[str], Awaitable[Identity]]
+
+
+PLACES = (
+    ("Turns", (("Turns", "/turns"), ("Threads", "/threads"), ("Sources", "/sources"))),
+    ("Wiki", (("Pages", "/wiki"), ("Graph", "/wiki/graph"), ("Waiting names", "/wiki/mentions"))),
+    ("Compile", (("Compiles", "/compiles"), ("Quarantine", "/quarantine"))),
+    ("Cost", (("Spending", "/spending"), ("Reads", "/reads"))),
+)
+_BY_LENGTH = sorted((place for _, rows in PLACES for _, place in rows), key=len, reverse=True)
+
+
+def _unchanged(_: UUID) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """What kill switches act on: each tenant's backends by name, the knobs below a tenant's own, and who hears of a change.
+
+    `sources` are those that this process has set up, empty where that is not known; `resting` says of each backend's name
+    whether its breaker is open.
+    """
+
+    backends: Mapping[UUID, Collection[str]] = field(default_factory=dict)
+    base: Base = no_base
+    changed: Callable[[UUID], None] = _unchanged
+    sources: frozenset[str] = frozenset()
+    resting: Callable[[], Mapping[str, bool]] = dict
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +72,7 @@ class Desk:
     authenticate: Authenticate
     figures: Figures
     resting: Callable[[], Sequence[str]]
+    switches: Switches = field(default_factory=Switches)
     sessions: Sessions = field(default_factory=Sessions)
 
 
@@ -62,6 +92,18 @@ class Visit:
         return self.identity.role is Role.ADMIN
 
     @property
+    def places(self) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+        """The views, by group."""
+        return PLACES
+
+    @property
+    def here(self) -> str:
+        """The view that this page belongs to; empty for none."""
+        path = self.request.url.path
+        path = "/threads" if path == "/thread" else path
+        return next((place for place in _BY_LENGTH if path == place or path.startswith(f"{place}/")), "")
+
+    @property
     def query(self) -> QueryParams:
         """The request's query."""
         return self.request.query_params
@@ -73,7 +115,11 @@ class Visit:
 
     def page(self, template: str, **values: Any) -> Response:
         """Return a page."""
-        return HTMLResponse(render(template, visit=self, path=self.request.url.path, **values))
+        return HTMLResponse(render(template, visit=self, **values))
+
+    def tell(self, text: str, *, undo: str = "", undo_text: str = "Undo", **fields: str) -> None:
+        """Have the next page say what was done, and how it is taken back."""
+        self.session.notes.append(Note(text, undo, undo_text, fields))
 
     def require_admin(self) -> None:
         """Raise PermissionDenied for everybody else."""
@@ -128,7 +174,7 @@ def told(error: Exception, status: int) -> Response:
     if row.is_hidden:
         log.error("page_failed", exc_info=error)
     text = "Something failed inside; the log says more." if row.is_hidden else row.message or message_of(error)
-    return HTMLResponse(render("failure.html", visit=None, path="", text=text), status)
+    return HTMLResponse(render("failure.html", visit=None, text=text), status)
 
 
 def read_id(visit: Visit, name: str) -> UUID:

@@ -9,12 +9,13 @@ from starlette.routing import BaseRoute
 
 from sidecar.errors import InvalidArgument
 from sidecar.http.console.desk import Desk, Visit, route
+from sidecar.http.console.turn_pages import bar_of
 from sidecar.rpc.fields import read_id as read_text_id
 from sidecar.rpc.fields import read_name
 from sidecar.spending import by_key, by_source
 from store import budgets, costs
 from store.budgets import Budget
-from store.costs import Spent
+from store.costs import PassSpent, Spent
 from store.postgres import scoped, tenant_scoped
 
 _DAYS = (1, 7, 30, 90)
@@ -41,24 +42,34 @@ async def show_spending(visit: Visit) -> Response:
     is_whole = visit.is_admin and visit.query.get("of") == "tenant"
     rows = await _spent(visit, "" if by == "source" else by, (now - timedelta(days=days), now), is_whole=is_whole)
     sums = by_source(rows) if by == "source" else by_key(rows)
-    tenant_id = visit.identity.tenant_id
+    tenant_id, since = visit.identity.tenant_id, now - timedelta(days=days)
     async with tenant_scoped(visit.desk.pools.background, tenant_id, read_only=True) as connection:
         known = await budgets.every(connection, tenant_id)
         alerts = await budgets.alerts(connection, tenant_id, limit=20)
-        compiles = await costs.of_compiles(connection, tenant_id, since=now - timedelta(days=days), until=now)
+    most_usd = max((one.cost_usd for one in sums[:_ROWS]), default=0.0)
     return visit.page(
         "spending.html",
         sums=sums[:_ROWS],
+        shares=[bar_of(one.key if by == "source" else "pool", one.cost_usd, most_usd) for one in sums[:_ROWS]],
         by=by,
         days=days,
         is_whole=is_whole,
         keys=["source", *costs.KEYS],
         choices=_DAYS,
-        budgets=known if visit.is_admin else [],
+        budgets=known,
         alerts=alerts if visit.is_admin else [],
-        compiles=compiles if visit.is_admin else [],
+        passes=await _passes(visit, since, now, is_whole=is_whole),
         total_usd=sum(one.cost_usd for one in sums),
     )
+
+
+async def _passes(visit: Visit, since: datetime, until: datetime, *, is_whole: bool) -> list[PassSpent]:
+    pool, tenant_id = visit.desk.pools.background, visit.identity.tenant_id
+    if is_whole:
+        async with tenant_scoped(pool, tenant_id, read_only=True) as connection:
+            return await costs.passes_of_tenant(connection, tenant_id, since=since, until=until)
+    async with scoped(pool, visit.scope, read_only=True) as connection:
+        return await costs.passes_of_owner(connection, visit.scope, since=since, until=until)
 
 
 async def _spent(visit: Visit, by: str, span: tuple[datetime, datetime], *, is_whole: bool) -> list[Spent]:

@@ -8,19 +8,36 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 COOKIE = "sidecar_session"
 _MOST = 1_000
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What was just done, told on the next page; `undo` is where a form with `fields` takes it back, empty where none does."""
+
+    text: str
+    undo: str = ""
+    undo_text: str = "Undo"
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
 @dataclass(slots=True)
 class Session:
-    """One sign-in: its token, the word that its forms must bear, and the owner whose data are looked at."""
+    """One sign-in: its token, the word that its forms must bear, the owner whose data are looked at, and what is to be told."""
 
     token: str = field(repr=False)
     form_word: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     owner: str = ""
+    notes: list[Note] = field(default_factory=list)
+
+    def take_notes(self) -> list[Note]:
+        """Return what is to be told, once."""
+        taken, self.notes = self.notes, []
+        return taken
 
     def is_word(self, word: str) -> bool:
         """Return whether a form bears this session's word."""

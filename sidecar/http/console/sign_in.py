@@ -75,12 +75,12 @@ async def choose_owner(visit: Visit) -> Response:
     owner = read_id("owner", visit.form.get("owner", ""))
     resolve_scope(visit.identity, "", owner)
     visit.session.owner = owner
-    return RedirectResponse("/turns", 303)
+    return RedirectResponse(_place(visit.form.get("next", "/turns")), 303)
 
 
 def _form(request: Request, trouble: str, status: int = 200) -> Response:
     wanted = _place(request.query_params.get("next", ""))
-    return HTMLResponse(render("login.html", visit=None, path="/login", wanted=wanted, trouble=trouble), status)
+    return HTMLResponse(render("login.html", visit=None, wanted=wanted, trouble=trouble), status)
 
 
 def _place(wanted: str) -> str:

@@ -12,7 +12,20 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from sidecar.http.console import backends, compiles, money, sign_in, turns, wiki
+from sidecar.http.console import (
+    backends,
+    compiles,
+    graph,
+    money,
+    provenance,
+    quarantine,
+    reads,
+    sign_in,
+    threads,
+    turns,
+    wiki,
+    wiki_acts,
+)
 from sidecar.http.console.desk import Desk
 from sidecar.http.console.guard import Guard
 from sidecar.http.console.writing import render
@@ -25,14 +38,25 @@ def console(desk: Desk, *, hosts: Collection[str] = ()) -> ASGIApp:
     pages = [
         *sign_in.routes(desk),
         *turns.routes(desk),
+        *threads.routes(desk),
+        *graph.routes(desk),
+        *wiki_acts.routes(desk),
         *wiki.routes(desk),
+        *provenance.routes(desk),
         *compiles.routes(desk),
+        *quarantine.routes(desk),
         *backends.routes(desk),
         *money.routes(desk),
+        *reads.routes(desk),
         Mount("/static", StaticFiles(directory=_FILES)),
     ]
-    return Guard(Starlette(routes=pages, exception_handlers={404: _missing}), hosts=hosts)
+    return Guard(Starlette(routes=pages, exception_handlers={404: _missing, 500: _broken}), hosts=hosts)
 
 
 async def _missing(_: Request, __: Exception) -> Response:
-    return HTMLResponse(render("failure.html", visit=None, path="", text="There is no such page."), 404)
+    return HTMLResponse(render("failure.html", visit=None, text="There is no such page."), 404)
+
+
+async def _broken(_: Request, __: Exception) -> Response:
+    text = "Something failed inside; the log says more."
+    return HTMLResponse(render("failure.html", visit=None, text=text), 500)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from models.catalog import CATALOG, Spending, cost_usd
 from sidecar.turn.fitting import Fitted
 from sidecar.turn.items import Source
+from store.costs import TurnAccount
 from store.receipts import StoredReceipt
 
 _WINDOW = (
@@ -30,11 +32,12 @@ class Stripe:
     at: float
     width: float
     text: str
+    is_faint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """One source of a turn: how it answered, and what became of its offer as stripes of a bar."""
+    """One source of a turn: how it answered, and what became of the tokens that it offered as stripes of a bar."""
 
     name: str
     status: str
@@ -42,10 +45,21 @@ class SourceLine:
     latency_ms: float
     attempts: int
     counts: Mapping[str, int]
+    offered_tokens: int
     tokens: int
     cost_usd: float | None
     waited: Stripe
     stripes: tuple[Stripe, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What the answer was reported to have used: items of those that it was shown, and the tokens of both."""
+
+    used: int
+    shown: int
+    used_tokens: int
+    shown_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +85,21 @@ def source_lines(receipt: StoredReceipt) -> list[SourceLine]:
     before_ms = details.get("timings", {}).get("before_ms", 0.0)
     whole_ms = max(receipt.duration_ms, 0.001)
     model = CATALOG.find(receipt.model_id)
+    most_tokens = max((row.get("offered_tokens", 0) for row in details["sources"]), default=0)
+    turns = details["history"]["turns"]
     return [
         SourceLine(
             name=row["source"],
             status=row["status"],
             reason=row["reason"],
-            latency_ms=row["latency_ms"],
+            latency_ms=_waited_ms(row, receipt),
             attempts=row["attempts"],
             counts={name: row.get(f"{name}_count", 0) for name in ("offered", "included", "shortened", "dropped")},
+            offered_tokens=row.get("offered_tokens", 0),
             tokens=row.get("included_tokens", 0),
             cost_usd=cost_usd(model, Spending(row.get("included_tokens", 0))) if model else None,
-            waited=_within(row["source"], before_ms / whole_ms, row["latency_ms"] / whole_ms),
-            stripes=_stripes(row),
+            waited=_within(row["source"], before_ms / whole_ms, _waited_ms(row, receipt) / whole_ms),
+            stripes=_offer_stripes(row, turns if row["source"] == Source.THREAD else (), most_tokens),
         )
         for row in details["sources"]
         if row["status"] != "SKIPPED"
@@ -120,10 +137,26 @@ def fitted_stripes(fitted: Fitted) -> list[Stripe]:
     return pool_bar(of_sources, fitted.rendering.tokens, fitted.pool.pool_tokens)
 
 
+def account_stripes(account: TurnAccount) -> list[Stripe]:
+    """Return what a turn put before its model as stripes of one bar: each source, the frame, and the prompt."""
+    parts = [*account.source_tokens.items(), ("frame", account.frame_tokens), ("message", account.prompt_tokens)]
+    return _stacked(parts, max(1, sum(many for _, many in parts)))
+
+
+def bar_of(name: str, part: float, whole: float) -> Stripe:
+    """Return a part of a whole as the one stripe of a bar; too thin to be seen where it is nothing."""
+    return Stripe(name, 0.0, round(_PERCENT * part / whole, 3) if whole > 0 else 0.0, name)
+
+
 def pool_bar(of_sources: list[tuple[str, int]], used_tokens: int, pool_tokens: int) -> list[Stripe]:
     """Return a pool as stripes."""
     frame = used_tokens - sum(tokens for _, tokens in of_sources)
     return _stacked([*of_sources, ("frame", frame), ("free", pool_tokens - used_tokens)], pool_tokens)
+
+
+def count(receipt: StoredReceipt) -> int:
+    """Return how many candidates there were, the thread's turns not counted."""
+    return sum(len(row["items"]) for row in receipt.details["sources"])
 
 
 def candidates(receipt: StoredReceipt) -> Iterator[Candidate]:
@@ -138,6 +171,13 @@ def candidates(receipt: StoredReceipt) -> Iterator[Candidate]:
                 Source.THREAD.value, turn["id"], turn["decision"], turn["reason"], "", turn["included_tokens"], None,
                 "", "", (), turn["id"] in used,
             )  # fmt: skip
+
+
+def holds(one: Candidate, words: str) -> bool:
+    """Return whether a candidate's row holds all of the words."""
+    row = f"{one.source} {one.item_id} {one.decision.replace('_', ' ')} {one.reason} {one.mark}".lower()
+    row += " used by the answer" if one.was_used else ""
+    return all(word in row for word in words.lower().split())
 
 
 def _candidate(source: str, item: Mapping[str, Any], used: set[str]) -> Candidate:
@@ -156,12 +196,38 @@ def _candidate(source: str, item: Mapping[str, Any], used: set[str]) -> Candidat
     )
 
 
-def _stripes(row: Mapping[str, Any]) -> tuple[Stripe, ...]:
-    parts = [(name, row.get(f"{key}_count", 0)) for name, key in _KINDS]
-    return tuple(_stacked(parts, row.get("offered_count", 0), unit="items"))
+def _waited_ms(row: Mapping[str, Any], receipt: StoredReceipt) -> float:
+    """Return how long a source was waited for: one that was given up on tells no time of its own, and all of it went by."""
+    told: float = row["latency_ms"]
+    return told or (receipt.details.get("timings", {}).get("asking_ms", 0.0) if row["status"] == "TIMEOUT" else 0.0)
 
 
-_KINDS = (("kept", "included"), ("shortened", "shortened"), ("dropped", "dropped"))
+def use(receipt: StoredReceipt) -> Use | None:
+    """Return what the answer used; None while nobody has reported it."""
+    if receipt.usage is None:
+        return None
+    shown = [one for one in candidates(receipt) if one.decision in {"kept", "shortened"}]
+    used = [one for one in shown if one.was_used]
+    return Use(len(used), len(shown), sum(one.tokens for one in used), sum(one.tokens for one in shown))
+
+
+def _offer_stripes(row: Mapping[str, Any], turns: Iterable[Mapping[str, Any]], most_tokens: int) -> tuple[Stripe, ...]:
+    """Return what became of the offered tokens, on a scale that all sources share: whole, shortened, dropped."""
+    got: Counter[str] = Counter()
+    for item in row["items"]:
+        got[item["decision"]] += item["tokens"]
+    for turn in turns:
+        got[turn["decision"] or ""] += turn["included_tokens"]
+    kept, shortened, offered = got["kept"], got["shortened"], row.get("offered_tokens", 0)
+    parts = ((row["source"], "kept", kept), (row["source"], "shortened", shortened))
+    stripes, at, whole = [], 0, max(1, most_tokens, kept + shortened)
+    for name, what, many in (*parts, ("dropped", "dropped", offered - kept - shortened)):
+        if many > 0:
+            stripe = _within(name, at / whole, many / whole)
+            text = f"{what}: {many:,} tokens"
+            stripes.append(Stripe(name, stripe.at, stripe.width, text, is_faint=what == "shortened"))
+            at += many
+    return tuple(stripes)
 
 
 def _stacked(parts: list[tuple[str, int]], whole: int, *, unit: str = "tokens") -> list[Stripe]:

@@ -1,4 +1,4 @@
-"""Turns and threads: the list, one turn opened, the same turn under other knobs, two turns compared, a thread as it was said."""
+"""Turns: the list, one turn opened, the same turn under other knobs, two turns compared."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from starlette.routing import BaseRoute
 from sidecar.errors import InvalidArgument, NotFound, TextsDropped
 from sidecar.http.console import turn_pages
 from sidecar.http.console.desk import Desk, Visit, read_id, route
-from sidecar.rpc.fields import read_id as read_text_id
 from sidecar.spending import account_cost
 from sidecar.turn.difference import compare
 from sidecar.turn.items import Source
 from sidecar.turn.profile import InvalidKnob
-from store import costs, receipts, threads
-from store.costs import Filters
+from store import costs, receipts
+from store.costs import Filters, TurnAccount
 from store.postgres import scoped
 from store.receipts import StoredReceipt
 from store.scope import Scope
 
 _ROWS = 50
-_SAID_ROWS = 500
+_CANDIDATES = 500
+_MESSAGES = 100
+_MOST_FITTED = 2_000
+_MOST_CHARS = 30_000
 _MOST_DIGITS = 9
 
 
@@ -36,8 +38,6 @@ def routes(desk: Desk) -> list[BaseRoute]:
         route(desk, "/turns", list_turns),
         route(desk, "/turns/{receipt_id}", show_turn),
         route(desk, "/turns/{receipt_id}/diff", show_difference),
-        route(desk, "/threads", list_threads),
-        route(desk, "/thread", show_thread),
     ]
 
 
@@ -53,7 +53,8 @@ async def list_turns(visit: Visit) -> Response:
     rows = [(row, account_cost(row)) for row in found[:_ROWS]]
     last = rows[-1][0] if len(found) > _ROWS else None
     asked = {name: value for name, value in visit.query.items() if name != "after"}
-    return visit.page("turns.html", rows=rows, last=last, filters=filters, asked=asked, sources=[*Source])
+    values = {"filters": filters, "asked": asked, "sources": [*Source], "is_older": "after" in visit.query}
+    return visit.page("turns.html", rows=rows, last=last, **values)
 
 
 def read_filters(visit: Visit) -> Filters:
@@ -86,8 +87,9 @@ async def show_turn(visit: Visit) -> Response:
     receipt, earlier = await _receipt(visit, scope, read_id(visit, "receipt_id"))
     overrides = read_overrides(visit.query)
     trouble, replayed, original = "", None, None
+    is_fitted = visit.query.get("whole") == "1" or turn_pages.count(receipt) <= _MOST_FITTED
     try:
-        original = await visit.desk.replayer.replay(scope, receipt, {})
+        original = await visit.desk.replayer.replay(scope, receipt, {}) if is_fitted else None
         replayed = await visit.desk.replayer.replay(scope, receipt, overrides) if overrides else None
     except TextsDropped as error:
         trouble = str(error)
@@ -96,6 +98,7 @@ async def show_turn(visit: Visit) -> Response:
     return visit.page(
         "turn.html",
         receipt=receipt,
+        account=await _account(visit, scope, receipt.receipt_id),
         earlier=earlier,
         message=await visit.desk.replayer.message_of(scope, receipt),
         lines=turn_pages.source_lines(receipt),
@@ -103,13 +106,34 @@ async def show_turn(visit: Visit) -> Response:
         fitting=turn_pages.fitting_stripe(receipt),
         window=turn_pages.window_stripes(receipt.details["pool"]),
         pool=turn_pages.pool_stripes(receipt),
-        candidates=list(turn_pages.candidates(receipt)),
+        use=turn_pages.use(receipt),
         shown=original.assembly.fitted.rendering if original else None,
+        is_fitted=is_fitted,
         replayed=replayed,
         replayed_pool=turn_pages.fitted_stripes(replayed.assembly.fitted) if replayed else [],
         overrides=overrides,
         trouble=trouble,
+        most_chars=None if visit.query.get("whole") == "1" else _MOST_CHARS,
+        most_messages=_MESSAGES,
+        **_candidates(visit, receipt),
     )
+
+
+def _candidates(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
+    """Return a page of the candidates that hold the words asked for: those in the context first, then the likeliest."""
+    find, skip = visit.query.get("find", "")[:200], visit.query.get("skip", "")
+    found = [one for one in turn_pages.candidates(receipt) if turn_pages.holds(one, find)]
+    found.sort(key=lambda one: (one.decision not in {"kept", "shortened"}, -(one.relevance or 0.0)))
+    begin = int(skip) if skip.isdecimal() and len(skip) < _MOST_DIGITS else 0
+    more = begin + _CANDIDATES if len(found) > begin + _CANDIDATES else None
+    return {"candidates": found[begin : begin + _CANDIDATES], "found": len(found), "find": find, "more": more}
+
+
+async def _account(visit: Visit, scope: Scope, receipt_id: UUID) -> tuple[TurnAccount, float | None] | None:
+    """Return the turn's tokens and what they cost; None for a turn without an account."""
+    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
+        found = (await costs.of_receipts(connection, scope, [receipt_id])).get(receipt_id)
+    return None if found is None else (found, account_cost(found))
 
 
 def read_overrides(query: Mapping[str, str]) -> dict[str, Any]:
@@ -134,31 +158,8 @@ async def show_difference(visit: Visit) -> Response:
         raise NotFound("earlier turn")
     before, _ = await _receipt(visit, scope, earlier.receipt_id)
     difference = compare(before.details, receipt.details)
-    return visit.page("difference.html", receipt=receipt, before=before, difference=difference)
-
-
-async def list_threads(visit: Visit) -> Response:
-    """Show the owner's threads."""
-    scope = visit.scope
-    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        rows = await threads.list_threads(connection, scope, limit=200)
-    return visit.page("threads.html", rows=rows)
-
-
-async def show_thread(visit: Visit) -> Response:
-    """Show a thread as it was said, with its assemblies beside it."""
-    scope, thread_id = visit.scope, read_text_id("id", visit.query.get("id", ""))
-    after = visit.query.get("after", "")
-    start = {"after": int(after)} if after.isdecimal() and len(after) < 9 else {}
-    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        said = await threads.list_turns(connection, scope, thread_id, limit=_SAID_ROWS + 1, **start)
-        made = await costs.page(connection, scope, Filters(thread_id=thread_id), limit=_SAID_ROWS)
-    told = sorted(
-        [("turn", turn.said_at, turn) for turn in said[:_SAID_ROWS]] + [("made", one.created_at, one) for one in made],
-        key=lambda row: row[1],
-    )
-    more = said[_SAID_ROWS - 1].position if len(said) > _SAID_ROWS else None
-    return visit.page("thread.html", thread_id=thread_id, told=told, more=more)
+    pools = {"earlier_pool": turn_pages.pool_stripes(before), "later_pool": turn_pages.pool_stripes(receipt)}
+    return visit.page("difference.html", receipt=receipt, before=before, difference=difference, **pools)
 
 
 async def _receipt(visit: Visit, scope: Scope, receipt_id: UUID) -> tuple[StoredReceipt, StoredReceipt | None]:

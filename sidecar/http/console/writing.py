@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+SHOWN_KINDS = frozenset({"memory", "page", "turn", "chunk"})
 HERE = Path(__file__).parent
-_MARKDOWN = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table")
+_MARKDOWN = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
 
 
 def render(template: str, **values: Any) -> str:
@@ -26,7 +28,10 @@ def _environment() -> Environment:
         loader=FileSystemLoader(HERE / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    made.filters |= {"number": number, "moment": moment, "money": money, "ms": milliseconds, "markdown": markdown}
+    made.filters |= {
+        "number": number, "moment": moment, "day": day, "money": money, "ms": milliseconds, "share": share, "markdown": markdown,
+    }  # fmt: skip
+    made.globals["visit_ref"] = place_of
     return made
 
 
@@ -35,15 +40,35 @@ def number(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def moment(value: datetime | None) -> str:
-    """Return an instant as people write it, in UTC; a dash for none."""
-    return f"{value:%Y-%m-%d %H:%M:%S}" if value else "–"
+def moment(value: datetime | None) -> Markup:
+    """Return an instant in UTC, its day less prominent than its time; a dash for none."""
+    if value is None:
+        return Markup("–")
+    at = value.astimezone(UTC)
+    return Markup('<time datetime="{}Z" title="UTC"><span class="quiet">{}</span> {}</time>').format(
+        f"{at:%Y-%m-%dT%H:%M:%S}", f"{at:%Y-%m-%d}", f"{at:%H:%M:%S}"
+    )
+
+
+def day(value: date | None) -> str:
+    """Return a day; a dash for none."""
+    return f"{value:%Y-%m-%d}" if value else "–"
+
+
+def share(value: float) -> str:
+    """Return a share of 0 to 1 in percent."""
+    return f"{100 * value:.1f} %"
+
+
+def place_of(kind: str, ref: str) -> str:
+    """Return where a piece of provenance is shown; empty for what is kept elsewhere."""
+    return f"/from/{kind}?{urlencode({'id': ref})}" if kind in SHOWN_KINDS else ""
 
 
 def money(value: float | None) -> str:
     """Return an amount in USD; a dash where no price is known."""
-    if value is None:
-        return "–"
+    if not value:
+        return "–" if value is None else "$0"
     return f"${value:,.2f}" if value >= 1 else f"${value:.4f}"
 
 
@@ -53,5 +78,5 @@ def milliseconds(value: float) -> str:
 
 
 def markdown(text: str) -> Markup:
-    """Return Markdown as HTML: no HTML of the text's own, and links only to paths and to the web."""
+    """Return Markdown as HTML: no HTML of the text's own, no pictures, and links only to paths and to the web."""
     return Markup(_MARKDOWN.render(text))  # noqa: S704  # the renderer escapes what the text brings

@@ -1,0 +1,61 @@
+"""The graph of the wiki's pages: the page that draws it, and its pages and links as data."""
+
+from __future__ import annotations
+
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute
+
+from sidecar.http.console.desk import Desk, Visit, route
+from store import browse, neighbourhood
+from store.neighbourhood import Graph
+from store.postgres import scoped
+
+_PAGES = 3_000
+_DEPTH = 2
+
+
+def routes(desk: Desk) -> list[BaseRoute]:
+    """Return the pages of the graph."""
+    return [
+        route(desk, "/wiki/graph", show_graph),
+        route(desk, "/wiki/graph.json", graph_data),
+    ]
+
+
+async def show_graph(visit: Visit) -> Response:
+    """Show the graph, around a page where one is named."""
+    return visit.page("graph.html", focus=visit.query.get("focus", "")[:500], scope=visit.scope)
+
+
+async def graph_data(visit: Visit) -> Response:
+    """Return the graph that the page draws: what stands around a page, or the greatest hubs."""
+    scope, focus = visit.scope, visit.query.get("focus", "")[:500].replace("\0", "")
+    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
+        page_type, _, slug = focus.partition("/")
+        row = await browse.page_by_key(connection, scope, page_type, slug) if focus else None
+        if row is None:
+            graph = await neighbourhood.graph(connection, scope, most_pages=_PAGES)
+        else:
+            graph = await neighbourhood.graph(connection, scope, focus=row.page_id, depth=_DEPTH)
+    return JSONResponse(_written(graph) | {"focus": str(row.page_id) if row else ""})
+
+
+def _written(graph: Graph) -> dict[str, object]:
+    """Return the graph with links as places among its pages, which is a third as long as with their ids."""
+    places = {page.page_id: place for place, page in enumerate(graph.pages)}
+    return {
+        "nodes": [
+            {
+                "id": str(page.page_id),
+                "name": page.title,
+                "type": page.type,
+                "key": f"{page.type}/{page.slug}",
+                "hubness": page.hubness_score,
+            }
+            for page in graph.pages
+        ],
+        "links": [
+            [places[edge.from_page_id], places[edge.to_page_id], edge.kind, list(edge.origins)] for edge in graph.edges
+        ],
+        "is_truncated": graph.is_truncated,
+    }

@@ -1,0 +1,55 @@
+"""Memories that no batch could be made of: which, why, and another try."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute
+
+from sidecar.errors import FailedPrecondition
+from sidecar.http.console.desk import Desk, Visit, route
+from sidecar.rpc.fields import read_id
+from store import jobs, overview
+from store.jobs import Trigger
+from store.postgres import scoped
+
+_ROWS = 100
+_MOST_AT_ONCE = 1_000
+
+
+def routes(desk: Desk) -> list[BaseRoute]:
+    """Return the pages about memories that are held back."""
+    return [
+        route(desk, "/quarantine", list_held),
+        route(desk, "/quarantine/retry", retry, methods=["POST"]),
+    ]
+
+
+async def list_held(visit: Visit) -> Response:
+    """Show the memories that are held back, with why and how they begin."""
+    scope, after = visit.scope, visit.query.get("after", "")[:400].replace("\0", "")
+    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
+        rows = await overview.held_back(connection, scope, after=after, limit=_ROWS + 1)
+        reasons = await overview.held_back_reasons(connection, scope)
+    more = urlencode({"after": rows[_ROWS - 1].memory_id}) if len(rows) > _ROWS else ""
+    return visit.page("quarantine.html", rows=rows[:_ROWS], reasons=reasons, more=more, most=_MOST_AT_ONCE)
+
+
+async def retry(visit: Visit) -> Response:
+    """Have one memory that is held back, or the first thousand, read as new ones by a compile that is queued with it."""
+    visit.require_admin()
+    scope, named, now = visit.scope, visit.form.get("memory", ""), visit.desk.clocks.now()
+    async with scoped(visit.desk.pools.background, scope) as connection:
+        if named:
+            wanted = [read_id("memory", named)]
+        else:
+            wanted = [one.memory_id for one in await overview.held_back(connection, scope, limit=_MOST_AT_ONCE)]
+        count = await overview.retry(connection, scope, wanted, now=now)
+        if not count:
+            raise FailedPrecondition("memory", "is not held back here, or its text is kept by another service")
+        ticket = await jobs.enqueue(connection, scope, trigger=Trigger.ADMIN.value, now=now)
+    what = "1 memory is" if count == 1 else f"{count:,} memories are"
+    later = "a compile is queued" if ticket.job_id else "the next compile reads them: compiling is off for this tenant"
+    visit.tell(f"{what} read anew; {later}.")
+    return RedirectResponse(f"/compiles/{ticket.job_id}" if ticket.job_id else "/quarantine", 303)

@@ -1,0 +1,69 @@
+"""Which of a section's memories each of its sentences comes from, as far as their words tell. Pure.
+
+The wiki keeps sources for a section as a whole. A sentence is given the memory that holds most of its words, if that is most
+of them; a sentence that shares its words with no memory is given none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from store.texts import search_words
+
+_END = re.compile(r"(?<=[.!?…])(?=\s)|(?<=[。！？])")
+_TAKEN_AS_IS = re.compile(r"\s*(#|```|~~~|\||<|\[[^\]]+\]:)")
+_LINK = re.compile(r"\]\([^)]*\)")
+_LEAST_SHARE = 0.6
+_LEAST_WORDS = 2
+_MOST_CHARS = 20_000
+_MOST_MEMORIES = 200
+
+
+def marked(body_md: str, memories: Sequence[str], *, anchor: str) -> str:
+    """Return Markdown with a link to `#{anchor}-{n}` behind each sentence that the nth memory (from 1) bears out.
+
+    A body past 20,000 characters comes back as it is.
+    """
+    if len(body_md) > _MOST_CHARS or not memories:
+        return body_md
+    words = [_words(text) for text in memories[:_MOST_MEMORIES]]
+    return "\n".join(
+        line if _TAKEN_AS_IS.match(line) else _marked_line(line, words, anchor) for line in body_md.split("\n")
+    )
+
+
+def _marked_line(line: str, memories: Sequence[frozenset[str]], anchor: str) -> str:
+    pieces = []
+    for piece in _sentences(line):
+        number = source_of(piece, memories)
+        bare = piece.rstrip()
+        pieces.append(f"{bare}[{number}](#{anchor}-{number}){piece[len(bare) :]}" if number else piece)
+    return "".join(pieces)
+
+
+def _sentences(line: str) -> list[str]:
+    """Return a line's sentences with the spaces around them; one that ends inside a link goes on."""
+    pieces: list[str] = []
+    for piece in _END.split(line):
+        if pieces and pieces[-1].count("[") > pieces[-1].count("]"):
+            pieces[-1] += piece
+        else:
+            pieces.append(piece)
+    return pieces
+
+
+def source_of(sentence: str, memories: Sequence[frozenset[str]]) -> int:
+    """Return the number, from 1, of the memory that holds most of a sentence's words; 0 when none holds 60 % of them."""
+    words = _words(_LINK.sub("]", sentence))
+    if len(words) < _LEAST_WORDS:
+        return 0
+    shares = [len(words & one) / len(words) for one in memories]
+    best = max(range(len(shares)), key=lambda place: (shares[place], -place), default=None)
+    return 0 if best is None or shares[best] < _LEAST_SHARE else best + 1
+
+
+@lru_cache(maxsize=2048)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(search_words(text, most_chars=_MOST_CHARS).split())

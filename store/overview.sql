@@ -1,0 +1,97 @@
+-- name: held_back
+-- Memories that no batch could be made of, by id, each with why and how it begins.
+SELECT l.memory_id, l.reason, l.updated_at, l.occurred_at, left(m.text, :most_chars::int) AS text
+FROM memory_ledger l LEFT JOIN LATERAL (
+    SELECT text FROM memories
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = l.memory_id LIMIT 1) m ON true
+WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.outcome = 'quarantined' AND l.memory_id > :after
+ORDER BY l.memory_id LIMIT :limit;
+
+-- name: held_back_reasons
+-- How many memories are held back, by reason.
+SELECT reason, count(*) AS memories FROM memory_ledger
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'quarantined' GROUP BY reason ORDER BY 2 DESC, 1;
+
+-- name: lock_feed$
+-- Holds the owner's feed and returns its last number; null without a memory.
+SELECT change_seq FROM memory_feeds WHERE tenant_id = :tenant_id AND owner_id = :owner_id FOR UPDATE;
+
+-- name: feed_again!
+-- Gives memories that are held back new numbers behind the feed's last; those whose texts are kept elsewhere have none.
+UPDATE memories m SET change_seq = :last::bigint + r.step
+FROM (SELECT l.memory_id, row_number() OVER (ORDER BY l.memory_id) AS step
+    FROM unnest(:memory_ids::text[]) AS w (memory_id) CROSS JOIN LATERAL (
+        SELECT memory_id FROM memory_ledger
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = w.memory_id AND outcome = 'quarantined' LIMIT 1) l) r
+WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = r.memory_id;
+
+-- name: advance_feed!
+-- Raises the feed's last number.
+UPDATE memory_feeds SET change_seq = change_seq + :count::bigint WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: make_new!
+-- Makes memories that are held back new to the compile.
+UPDATE memory_ledger SET content_hash = '', updated_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND outcome = 'quarantined';
+
+-- name: pages_by_day
+-- How many of the pages that are active now were there first on which day (UTC), and how many of them had a reference link by then.
+WITH linked AS (
+    SELECT e.page_id, min(e.created_at) AS at FROM (
+        SELECT from_page_id AS page_id, created_at FROM wiki_page_links
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kind = 'reference'
+        UNION ALL
+        SELECT to_page_id, created_at FROM wiki_page_links
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kind = 'reference') e
+    GROUP BY e.page_id
+), pages AS (
+    SELECT p.created_at, greatest(p.created_at, linked.at) AS linked_at FROM wiki_pages p LEFT JOIN linked USING (page_id)
+    WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'active'
+)
+SELECT day, sum(made)::bigint AS made, sum(linked)::bigint AS linked FROM (
+    SELECT (created_at AT TIME ZONE 'UTC')::date AS day, 1 AS made, 0 AS linked FROM pages
+    UNION ALL
+    SELECT (linked_at AT TIME ZONE 'UTC')::date, 0, 1 FROM pages WHERE linked_at IS NOT NULL) d
+GROUP BY day ORDER BY day;
+
+-- name: links_by_day
+-- How many links came on which day (UTC), by kind.
+SELECT (created_at AT TIME ZONE 'UTC')::date AS day, count(*) AS made FROM wiki_page_links
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id GROUP BY 1 ORDER BY 1;
+
+-- name: jobs_at
+-- The job that ran at each of some instants; one that has been cleared away is not found.
+SELECT r.at, j.job_id, j.trigger FROM unnest(:instants::timestamptz[]) AS r (at) CROSS JOIN LATERAL (
+    SELECT n.job_id, n.trigger FROM (
+        SELECT job_id, trigger, claimed_at, finished_at, created_at FROM wiki_compile_jobs
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at <= r.at
+        ORDER BY created_at DESC, job_id LIMIT 50) n
+    WHERE n.claimed_at <= r.at AND coalesce(n.finished_at, 'infinity') >= r.at ORDER BY n.created_at DESC, n.job_id LIMIT 1) j;
+
+-- name: instant_of_turn$
+-- When the owner's nth newest turn was; null with fewer.
+SELECT created_at FROM turn_accounts WHERE tenant_id = :tenant_id AND owner_id = :owner_id
+ORDER BY created_at DESC, receipt_id DESC OFFSET :nth::int LIMIT 1;
+
+-- name: cited_since
+-- How often pages began to cite a memory since an instant: those that did most and those asked about, and all together.
+WITH cited AS (
+    SELECT page_id, count(*) AS citations FROM wiki_section_sources
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND first_seen_at >= :since GROUP BY page_id
+)
+SELECT page_id, citations, (SELECT coalesce(sum(citations), 0)::bigint FROM cited) AS whole,
+    (SELECT count(*) FROM cited) AS pages FROM cited
+WHERE page_id = ANY(:page_ids::uuid[]) OR page_id IN (SELECT page_id FROM cited ORDER BY citations DESC, page_id LIMIT :limit::int)
+ORDER BY citations DESC, page_id;
+
+-- name: place_of_turn^
+-- In which thread of the owner a turn stands, and where.
+SELECT thread_id, position FROM turns WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = :turn_id;
+
+-- name: chunk_around
+-- A chunk of a document with those next to it.
+SELECT c.position, c.heading, c.page, c.text, c.chunk_id, d.title, d.path, d.chunk_count FROM chunks o
+JOIN chunks c ON c.tenant_id = o.tenant_id AND c.document_id = o.document_id
+    AND c.position BETWEEN o.position - :around::int AND o.position + :around::int
+JOIN documents d ON d.tenant_id = c.tenant_id AND d.document_id = c.document_id
+WHERE o.tenant_id = :tenant_id AND o.chunk_id = :chunk_id ORDER BY c.position;
