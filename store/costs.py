@@ -89,6 +89,32 @@ class CompileSpent:
     cost_usd: float
 
 
+@dataclass(frozen=True, slots=True)
+class CompileCall:
+    """A compile's model call that was paid for. `cost_usd` is None without a known price."""
+
+    in_pass: str
+    model_id: str
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PassSpent:
+    """What one pass of the compile (leaf, section or aggregation) spent with one model."""
+
+    in_pass: str
+    model_id: str
+    call_count: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    unpriced_tokens: int
+    cost_usd: float
+
+
 def account_of(receipt: NewReceipt) -> TurnAccount | None:
     """Return the account of a receipt that is about to be written; None for one that tells of no pool."""
     if "pool" not in receipt.details:
@@ -103,7 +129,7 @@ def account_of(receipt: NewReceipt) -> TurnAccount | None:
         model_id=receipt.model_id,
         is_degraded=receipt.is_degraded,
         duration_ms=receipt.duration_ms,
-        failed_sources=tuple(row["source"] for row in rows if row["status"] not in _ANSWERED),
+        failed_sources=tuple(row["source"] for row in rows if row["status"] not in _ANSWERED or row.get("is_partial")),
         prompt_tokens=pool["system_tokens"] + pool["tool_tokens"] + pool["message_tokens"],
         frame_tokens=max(0, pool["used_tokens"] - sum(of_sources.values())),
         source_tokens=of_sources,
@@ -198,9 +224,54 @@ async def of_compiles(
     connection: Connection, tenant_id: UUID, *, since: datetime, until: datetime
 ) -> list[CompileSpent]:
     """Return what a tenant's compiles cost by day and model; whole days (UTC) from `since`'s to before `until`'s next."""
-    days = {"since": f"{since.astimezone(UTC):%Y-%m-%d}", "until": f"{until.astimezone(UTC):%Y-%m-%d}~"}
-    rows = await _sql.compile_spending(connection, tenant_id=tenant_id, **days)
+    rows = await _sql.compile_spending(connection, tenant_id=tenant_id, **_days(since, until))
     return [CompileSpent(row["day"], row["model_id"], row["cost_usd"]) for row in rows]
+
+
+async def add_compile_call(connection: Connection, scope: Scope, call: CompileCall, *, now: datetime) -> None:
+    """Add a call to what compiling the owner's wiki spent on the instant's day (UTC)."""
+    await _sql.add_compile_account(
+        connection,
+        tenant_id=scope.tenant_id,
+        owner_id=scope.owner_id,
+        day=_day(now),
+        in_pass=call.in_pass,
+        model_id=call.model_id,
+        input_tokens=call.input_tokens,
+        output_tokens=call.output_tokens,
+        cached_tokens=call.cached_tokens,
+        unpriced_tokens=call.input_tokens + call.output_tokens if call.cost_usd is None else 0,
+        cost_usd=call.cost_usd or 0.0,
+    )
+
+
+async def passes_of_owner(connection: Connection, scope: Scope, *, since: datetime, until: datetime) -> list[PassSpent]:
+    """Return what compiling an owner's wiki spent by pass and model, the dearest first; whole days as for `of_compiles`."""
+    days = _days(since, until)
+    rows = await _sql.owner_compile_spending(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, **days)
+    return _passes(rows)
+
+
+async def passes_of_tenant(
+    connection: Connection, tenant_id: UUID, *, since: datetime, until: datetime
+) -> list[PassSpent]:
+    """Return what compiling all of a tenant's wikis spent, as `passes_of_owner`; for admins."""
+    rows = await _sql.tenant_compile_spending(connection, tenant_id=tenant_id, **_days(since, until))
+    return _passes(rows)
+
+
+def _passes(rows: Sequence[Any]) -> list[PassSpent]:
+    counts = ("call_count", "input_tokens", "output_tokens", "cached_tokens", "unpriced_tokens", "cost_usd")
+    found = [PassSpent(row["pass"], row["model_id"], **{name: row[name] for name in counts}) for row in rows]
+    return sorted(found, key=lambda one: (-one.cost_usd, -one.input_tokens, one.in_pass, one.model_id))
+
+
+def _days(since: datetime, until: datetime) -> dict[str, str]:
+    return {"since": _day(since), "until": f"{_day(until)}~"}
+
+
+def _day(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d}"
 
 
 def _spent(row: Any) -> Spent:

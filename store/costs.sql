@@ -58,6 +58,29 @@ GROUP BY 1, 2;
 -- What a tenant's turns spent in a stretch of time, by a key and by model.
 SELECT * FROM tenant_spending(:tenant_id::uuid, :since::timestamptz, :until::timestamptz, :by::text);
 
+-- name: add_compile_account!
+-- Adds a model call to what compiling spent on a day.
+INSERT INTO compile_accounts AS a (tenant_id, owner_id, day, pass, model_id, call_count, input_tokens, output_tokens, cached_tokens,
+    unpriced_tokens, cost_usd)
+VALUES (:tenant_id, :owner_id, :day, :in_pass, :model_id, 1, :input_tokens, :output_tokens, :cached_tokens, :unpriced_tokens, :cost_usd)
+ON CONFLICT (tenant_id, owner_id, day, pass, model_id) DO UPDATE SET call_count = a.call_count + 1,
+    input_tokens = a.input_tokens + excluded.input_tokens, output_tokens = a.output_tokens + excluded.output_tokens,
+    cached_tokens = a.cached_tokens + excluded.cached_tokens, unpriced_tokens = a.unpriced_tokens + excluded.unpriced_tokens,
+    cost_usd = a.cost_usd + excluded.cost_usd;
+
+-- name: owner_compile_spending
+-- What compiling an owner's wiki spent by pass and model, from one day on to before another.
+SELECT pass, model_id, sum(call_count)::bigint AS call_count, sum(input_tokens)::bigint AS input_tokens,
+    sum(output_tokens)::bigint AS output_tokens, sum(cached_tokens)::bigint AS cached_tokens,
+    sum(unpriced_tokens)::bigint AS unpriced_tokens, sum(cost_usd) AS cost_usd
+FROM compile_accounts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND day >= :since::text AND day < :until::text
+GROUP BY pass, model_id;
+
+-- name: tenant_compile_spending
+-- What compiling all of a tenant's wikis spent, as for an owner.
+SELECT pass, model_id, call_count, input_tokens, output_tokens, cached_tokens, unpriced_tokens, cost_usd
+FROM tenant_compile_spending(:tenant_id::uuid, :since::text, :until::text);
+
 -- name: compile_spending
 -- What a tenant's compiles cost by day and model, from one day on to before another.
 SELECT day, model_id, cost_usd FROM compile_spend WHERE tenant_id = :tenant_id AND day >= :since::text AND day < :until::text;

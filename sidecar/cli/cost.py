@@ -11,7 +11,7 @@ import click
 from sidecar.cli.session import Session, connected
 
 if TYPE_CHECKING:
-    from sidecar.client.cost_answers import BudgetsTold, SpendingTold
+    from sidecar.client.cost_answers import BudgetsTold, CompileSpendingRow, SpendingTold
 
 _KEYS = ("source", "day", "owner", "agent", "thread", "model")
 
@@ -37,6 +37,39 @@ def show(session: Session, by: str, days: int, whole_tenant: bool) -> None:
     since = datetime.now(UTC) - timedelta(days=days)
     told = session.client.list_spending(by=by, whole_tenant=whole_tenant, since_time=since)
     session.voice.show(told, lambda given: _draw(given, by))
+
+
+@cost.command(short_help="Show what compiling spent.")
+@click.option("--days", type=click.IntRange(1, 3660), default=7, show_default=True, help="How many days (UTC) back.")
+@click.option("--whole-tenant", is_flag=True, help="All owners; needs an admin's token.")
+@connected
+def compiles(session: Session, days: int, whole_tenant: bool) -> None:
+    """Show what compiling spent by pass (leaf, section, aggregation) and model. Answers that were kept cost nothing again.
+
+    \b
+    Example:
+      sidecar cost compiles
+      sidecar cost compiles --days 30 --whole-tenant --json
+    """
+    since = datetime.now(UTC) - timedelta(days=days)
+    rows = session.client.list_compile_spending(whole_tenant=whole_tenant, since_time=since)
+    session.voice.show(list(rows), _draw_compiles)
+
+
+def _draw_compiles(rows: Sequence[CompileSpendingRow]) -> Iterator[Any]:
+    from sidecar.cli import drawing
+
+    yield drawing.rows(
+        ("pass", "model", "calls", "input", "of it cached", "output", "cost", "without a price"),
+        (
+            (
+                row.in_pass, row.model_id, f"{row.call_count:,}", f"{row.input_tokens:,}", f"{row.cached_tokens:,}",
+                f"{row.output_tokens:,}", f"${row.cost_usd:.4f}", f"{row.unpriced_tokens:,}",
+            )
+            for row in rows
+        ),
+    )  # fmt: skip
+    yield f"compiles ${sum(row.cost_usd for row in rows):.4f}"
 
 
 def _draw(told: SpendingTold, by: str) -> Iterator[Any]:

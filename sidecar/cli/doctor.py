@@ -28,7 +28,7 @@ class Finding:
 @click.command(short_help="Check what serving needs, and say how to mend it.")
 @speaking
 def doctor(voice: Voice) -> int:
-    """Check settings, database, migrations, extensions, clock, tokenizer, identity and what traces are sent to.
+    """Check settings, tokenizer, identity, database, extensions, clock, migrations, backends, models, and where traces go.
 
     The exit code is 1 when something is in the way. Settings come from the same variables as for `sidecar serve`.
 
@@ -45,7 +45,8 @@ def doctor(voice: Voice) -> int:
 
 
 def _draw(findings: Sequence[Finding]) -> Iterator[Any]:
+    width = max(12, *(len(one.name) for one in findings))
     for one in findings:
-        yield f"{'ok   ' if one.is_well else 'WRONG'} {one.name:<12} {one.told}"
+        yield f"{'ok   ' if one.is_well else 'WRONG'} {one.name:<{width}} {one.told}"
         if one.mend:
-            yield f"      {'':<12} {one.mend}"
+            yield f"      {'':<{width}} {one.mend}"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
 from uuid import UUID
 
 from sidecar import database, embedders
-from sidecar.embedding import embed_some
-from sidecar.recall import Numbered
+from sidecar.embedding import Embedding, embedding_here
 from sidecar.settings import Settings
 from store import embeddings
+from store.embeddings import Place
 from store.postgres import Pool, open_pools
 from store.scope import tenant_uuid
+
+_LOOK_AGAIN_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +47,10 @@ async def embed(settings: Settings, *, tenant: str, advance: Callable[[int], Non
                 return Embedded(settings.embedder, 0, 0, chosen.why_not)
             try:
                 only = tenant_uuid(tenant) if tenant else None
-                return await _embed_all(pools.background, chosen.numbered, only, advance)
+                embedding = embedding_here(chosen.numbered, settings, pools.background, now=partial(datetime.now, UTC))
+                assert embedding is not None, "there is an embedder"
+                texts, places = await _embed_all(pools.background, embedding, only, advance)
+                return Embedded(chosen.numbered.embedder.name, texts, places)
             finally:
                 await chosen.close()
         finally:
@@ -50,17 +58,26 @@ async def embed(settings: Settings, *, tenant: str, advance: Callable[[int], Non
 
 
 async def _embed_all(
-    pool: Pool, embedder: Numbered, tenant_id: UUID | None, advance: Callable[[int], None]
-) -> Embedded:
+    pool: Pool, embedding: Embedding, tenant_id: UUID | None, advance: Callable[[int], None]
+) -> tuple[int, int]:
+    """Return how many texts got vectors, and how many places were looked at."""
     texts = places = 0
     async for place in embeddings.every_place(pool):
-        if tenant_id is not None and place.tenant_id != tenant_id:
+        if tenant_id is None or place.tenant_id == tenant_id:
+            places += 1
+            texts += await _embed_place(embedding, place, advance)
+    return texts, places
+
+
+async def _embed_place(embedding: Embedding, place: Place, advance: Callable[[int], None]) -> int:
+    """Return how many texts of a place got vectors here. Where another process is at it, that is waited for."""
+    count = 0
+    while True:
+        done = await embedding.go(place)
+        if done is None:
+            await asyncio.sleep(_LOOK_AGAIN_S)
             continue
-        places += 1
-        while True:
-            done = await embed_some(pool, embedder, place)
-            texts += done.count
-            advance(done.count)
-            if done.count == 0:
-                break
-    return Embedded(embedder.embedder.name, texts, places)
+        if done.count == 0:
+            return count
+        count += done.count
+        advance(done.count)

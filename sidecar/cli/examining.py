@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -14,7 +12,9 @@ from models.errors import ModelsError
 from models.tokens import meter_for
 from sidecar import settings as all_settings
 from sidecar.cli.doctor import Finding
+from sidecar.cli.examining_backends import backends, models, reach
 from sidecar.cli.migrating import reached
+from sidecar.compiling import compile_settings
 from sidecar.database import Database, migrations
 from sidecar.errors import SidecarError, StartRefused
 from sidecar.rpc.authentication import Authenticator
@@ -22,22 +22,40 @@ from sidecar.rpc.server import identity_settings
 from sidecar.settings import Settings
 from sidecar.telemetry.watch import config_of
 from store import migrate
-from store.errors import StoreError
+from store.errors import (
+    AccessRefused,
+    DatabaseRefused,
+    EmbeddedPostgresError,
+    MigrationEdited,
+    MigrationError,
+    MigrationFileInvalid,
+    MigrationMissing,
+    MigrationOutOfOrder,
+    ServerUnsuitable,
+    StoreError,
+)
 from store.postgres import check_server, direct, server_time
 from store.queries import Connection
 
 _MOST_SKEW_S = 5.0
-_PATIENCE_S = 2.0
+_MENDS = {
+    MigrationEdited: "put the released file back: install this release again; a change belongs into a new file",
+    MigrationMissing: "install the release that migrated this database, or a newer one",
+    MigrationOutOfOrder: "give the file the next free number",
+    MigrationFileInvalid: "install this release again",
+}
 
 
 async def examine(environ: Mapping[str, str]) -> list[Finding]:
     """Return a finding for everything that serving needs, in the order in which one rests on another."""
     try:
         settings = all_settings.read(environ)
+        compile_settings(settings)
     except SidecarError as error:
         return [Finding("settings", is_well=False, told=str(error), mend="correct the variable that is named")]
     found = [Finding("settings", is_well=True, told=f"data in {settings.data_dir}"), _tokenizer(), _identity(settings)]
     found += [one async for one in _database(settings)]
+    found += [*await backends(settings, environ), *await models(settings)]
     return [*found, _collector(environ)]
 
 
@@ -77,9 +95,18 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
             yield _clock(await server_time(connection))
             yield await _schema(database)
     except StoreError as error:
-        yield Finding(
-            "database", is_well=False, told=f"{where}: {error}", mend="start it, or correct SIDECAR_DATABASE_URL"
-        )
+        yield Finding("database", is_well=False, told=f"{where}: {error}", mend=_mend(error, settings))
+
+
+def _mend(error: StoreError, settings: Settings) -> str:
+    """Return what to do about a database that cannot be used as it is."""
+    if isinstance(error, ServerUnsuitable):
+        return "use PostgreSQL 15 or newer with pg_trgm, btree_gin and unaccent (Debian: postgresql-contrib)"
+    if isinstance(error, EmbeddedPostgresError):
+        return f"see “The embedded Postgres does not start” in docs/operations.md, and {settings.data_dir}/postgres.log"
+    if isinstance(error, DatabaseRefused | AccessRefused):
+        return "correct the user, password or database in SIDECAR_DATABASE_URL"
+    return "start it, or correct SIDECAR_DATABASE_URL"
 
 
 @asynccontextmanager
@@ -96,7 +123,12 @@ def _clock(theirs: datetime) -> Finding:
 
 
 async def _schema(database: Database) -> Finding:
-    states = await migrate.status(database.direct_dsn, migrations())
+    try:
+        states = await migrate.status(database.direct_dsn, migrations())
+    except MigrationError as error:
+        return Finding(
+            "migrations", is_well=False, told=str(error), mend=_MENDS.get(type(error), "see docs/operations.md")
+        )
     left = [state.name for state in states if state.applied_at is None and not state.waits_for]
     told = f"{len(left)} migrations are left: {', '.join(left[:5])}" if left else "the schema is this release's"
     return Finding("migrations", is_well=not left, told=told, mend="run `sidecar migrate`" if left else "")
@@ -107,11 +139,5 @@ def _collector(environ: Mapping[str, str]) -> Finding:
     if not config.sends_spans and not config.sends_metrics:
         return Finding("telemetry", is_well=True, told="nothing is sent; OTEL_EXPORTER_OTLP_ENDPOINT would")
     endpoint = environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "http://localhost:4317"
-    parts = urlsplit(endpoint if "://" in endpoint else f"//{endpoint}")
-    began_s = time.monotonic()
-    try:
-        socket.create_connection((parts.hostname or "", parts.port or 4317), timeout=_PATIENCE_S).close()
-    except OSError as error:
-        mend = "start the collector, or correct the variable; turns are served either way"
-        return Finding("telemetry", is_well=False, told=f"{endpoint}: {error.strerror or 'no answer'}", mend=mend)
-    return Finding("telemetry", is_well=True, told=f"{endpoint} in {(time.monotonic() - began_s) * 1000:.0f} ms")
+    mend = "start the collector, or correct the variable; turns are served either way"
+    return reach("telemetry", endpoint if urlsplit(endpoint).port else f"{endpoint}:4317", mend=mend)

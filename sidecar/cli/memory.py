@@ -52,14 +52,11 @@ def import_file(session: Session, file: Path) -> None:
 
 def read_file(file: Path) -> tuple[list[ImportedMemory], list[str]]:
     """Return the memories of a file, and a line for each piece that was left out. Raises an IngestError."""
-    from sidecar.ingest.errors import UnreadablePath
     from sidecar.ingest.memories import ImportedMemory, read_memories
+    from sidecar.ingest.opening import opened_at
 
-    try:
-        with file.open("rb") as stream:
-            found = list(read_memories(str(file), stream))
-    except OSError as error:
-        raise UnreadablePath(str(file), error.strerror or "it can't be read") from None
+    with opened_at(file) as stream:
+        found = list(read_memories(str(file), stream))
     memories = [one for one in found if isinstance(one, ImportedMemory)]
     return memories, [str(one) for one in found if not isinstance(one, ImportedMemory)]
 

@@ -15,6 +15,7 @@ from sidecar.cli import (
     health,
     knowledge,
     memory,
+    owner,
     profile,
     serving,
     thread,
@@ -55,7 +56,8 @@ def root() -> None:
 
 for command in (
     serving.serve, serving.demo, serving.migrate, serving.embed, turn.assemble, turn.explain, turn.replay, turn.diff,
-    thread.thread, memory.memory, knowledge.ingest, profile.profile, tokens.token, usage.usage, health.health, working.worker,
+    thread.thread, memory.memory, owner.owner, knowledge.ingest, profile.profile, tokens.token, usage.usage, health.health,
+    working.worker,
     tools.tools, tools.backends, wiki.wiki,
     turns.turns, top.top, cost.cost, cost.budget, doctor.doctor,
 ):  # fmt: skip

@@ -17,11 +17,13 @@ _WIDTH_OF_A_PIPE = 160  # nobody's window: room for a reason on one line
 V = TypeVar("V")
 Step = Callable[[int], None]
 
-_SHOWN = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+# Beside controls: what begins a new line or turns the reading direction of what follows around.
+_DRIVING = (*range(32), *range(127, 160), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_SHOWN = {code: "\N{REPLACEMENT CHARACTER}" for code in _DRIVING if chr(code) not in "\n\t"}
 
 
 def printable(text: str) -> str:
-    """Return the text with control characters replaced: a stored text must not drive the reader's terminal."""
+    """Return the text with control characters and what turns its direction replaced: no stored text may drive a terminal."""
     return text.translate(_SHOWN)
 
 

@@ -21,8 +21,11 @@ _GOOD = frozenset({"succeeded", "skipped"})
 @click.option("--model", "model_id", default="", help="The model to plan with. Default: the configured one.")
 @click.option("--dry-run", is_flag=True, help="Show what the next batch would change, and change nothing.")
 @click.option("--wait", is_flag=True, help="Follow the job, and those that go on with it, to the end.")
+@click.option(
+    "--may-archive-many", is_flag=True, help="Take the memory service's listing at its word, also if it empties most."
+)
 @connected
-def compile_now(session: Session, model_id: str, dry_run: bool, wait: bool) -> int:
+def compile_now(session: Session, model_id: str, dry_run: bool, wait: bool, may_archive_many: bool) -> int:
     """Queue a compile of the owner's memories.
 
     \b
@@ -30,7 +33,7 @@ def compile_now(session: Session, model_id: str, dry_run: bool, wait: bool) -> i
       sidecar wiki compile --wait
       sidecar wiki compile --dry-run
     """
-    ticket = session.client.compile_now(model_id=model_id, validate_only=dry_run)
+    ticket = session.client.compile_now(model_id=model_id, validate_only=dry_run, may_archive_many=may_archive_many)
     if dry_run or not wait or ticket.job is None:
         session.voice.show(ticket, _draw_ticket)
         return OK

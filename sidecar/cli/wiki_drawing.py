@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from compiler.plan.text import unescape
 from sidecar.cli.drawing import moment, rows, short_ids
 from sidecar.cli.voice import printable
 from sidecar.client.wiki_answers import (
@@ -42,7 +43,7 @@ def page(found: PageWhole) -> Iterator[str]:
     one = found.page
     yield printable(f"{one.title}  ({one.path}{', archived' if one.status == 'archived' else ''})")
     if one.summary:
-        yield printable(one.summary)
+        yield printable(unescape(one.summary))
     if found.summary_sources:
         yield f"  ← {_sources(found.summary_sources)}"
     for section in found.sections:
@@ -93,7 +94,7 @@ def pages(found: Sequence[WikiPage]) -> Iterator[Any]:
     yield rows(
         ("page", "title", "hubness", "compiled", "summary"),
         (
-            (one.path, one.title, one.hubness_score, moment(one.compile_time), one.summary[:_SUMMARY_CHARS])
+            (one.path, one.title, one.hubness_score, moment(one.compile_time), unescape(one.summary)[:_SUMMARY_CHARS])
             for one in found
         ),
     )

@@ -262,14 +262,11 @@ def import_journal(session: Session, file: Path, wait: bool) -> int:
 
 
 def _read(file: Path) -> tuple[list[ImportedRecord], list[str]]:
-    from sidecar.ingest.errors import UnreadablePath
     from sidecar.ingest.journal import ImportedRecord, read_journal
+    from sidecar.ingest.opening import opened_at
 
-    try:
-        with file.open("rb") as stream:
-            found = list(read_journal(str(file), stream))
-    except OSError as error:
-        raise UnreadablePath(str(file), error.strerror or "it can't be read") from None
+    with opened_at(file) as stream:
+        found = list(read_journal(str(file), stream))
     kept = [one for one in found if isinstance(one, ImportedRecord)]
     return kept, [str(one) for one in found if not isinstance(one, ImportedRecord)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import replace
 
 import click
 
@@ -30,5 +31,7 @@ def worker(voice: Voice, *, ends_with_parent: bool) -> None:
     read = settings.read(os.environ)
     telemetry.log_to_stderr(read.log_level)
     telling = watch.config_of(os.environ, slow_turn_s=read.slow_turn_s, keeps_content=read.capture_content)
+    if ends_with_parent:  # the parent sends what both count
+        telling = replace(telling, sends_metrics=False)
     with watch.watching(telling) as watched:
         asyncio.run(process.work(read, watched, ends_with_parent=ends_with_parent))

@@ -8,7 +8,7 @@ from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import grpc
 
-from sidecar.client import backend_requests, cost_requests, requests, wiki_requests
+from sidecar.client import admin_requests, backend_requests, cost_requests, profile_requests, requests, wiki_requests
 from sidecar.client.channel import Tls, opened
 from sidecar.client.contract import Exchange, Stance, described, exchange, health_check, health_of, repeatable
 from sidecar.client.errors import failure
@@ -123,15 +123,16 @@ class Sidecar:
     delete_document = _blocking(requests.DeleteDocument)
     assign_base = _blocking(requests.AssignBase)
     unassign_base = _blocking(requests.UnassignBase)
-    get_profile = _blocking(requests.GetProfile)
-    set_profile = _blocking(requests.SetProfile)
-    list_profile_versions = _blocking(requests.ListProfileVersions)
-    rollback_profile = _blocking(requests.RollbackProfile)
-    put_agent = _blocking(requests.PutAgent)
-    put_space = _blocking(requests.PutSpace)
-    put_workspace = _blocking(requests.PutWorkspace)
-    get_tenant = _blocking(requests.GetTenant)
-    revoke_tokens = _blocking(requests.RevokeTokens)
+    get_profile = _blocking(profile_requests.GetProfile)
+    set_profile = _blocking(profile_requests.SetProfile)
+    list_profile_versions = _blocking(profile_requests.ListProfileVersions)
+    rollback_profile = _blocking(profile_requests.RollbackProfile)
+    put_agent = _blocking(admin_requests.PutAgent)
+    put_space = _blocking(admin_requests.PutSpace)
+    put_workspace = _blocking(admin_requests.PutWorkspace)
+    get_tenant = _blocking(admin_requests.GetTenant)
+    revoke_tokens = _blocking(admin_requests.RevokeTokens)
+    forget_owner = _blocking(admin_requests.ForgetOwner)
     get_page = _blocking(wiki_requests.GetPage)
     list_pages = _blocking(wiki_requests.ListPages)
     search_pages = _blocking(wiki_requests.SearchPages)
@@ -170,6 +171,7 @@ class Sidecar:
     delete_webhook = _blocking(backend_requests.DeleteWebhook)
     list_turn_costs = _blocking(cost_requests.ListTurnCosts)
     list_spending = _blocking(cost_requests.ListSpending)
+    list_compile_spending = _blocking(cost_requests.ListCompileSpending)
     put_budget = _blocking(cost_requests.PutBudget)
     delete_budget = _blocking(cost_requests.DeleteBudget)
     list_budgets = _blocking(cost_requests.ListBudgets)

@@ -47,6 +47,20 @@ class SpendingTold:
 
 
 @dataclass(frozen=True, slots=True)
+class CompileSpendingRow:
+    """What one pass of the compile (leaf, section or aggregation) spent with one model; kept answers cost nothing."""
+
+    in_pass: str
+    model_id: str
+    call_count: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cost_usd: float
+    unpriced_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class CostAlert:
     """A share of a budget that was spent in one period."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from sidecar.client.answers import Page
-from sidecar.client.cost_answers import BudgetsTold, SpendingTold, TurnCost
+from sidecar.client.cost_answers import BudgetsTold, CompileSpendingRow, SpendingTold, TurnCost
 from sidecar.client.decoding import Inner, Listed, Nothing, Whole
 from sidecar.client.encoding import SPENDING_KEY, NewBudget
 from sidecar.client.request import Request
@@ -34,6 +34,17 @@ class ListSpending(Request[SpendingTold]):
     reads = Whole(SpendingTold)
     deadline_s = 30.0
     by: str = field(default="", metadata=SPENDING_KEY)
+    whole_tenant: bool = False
+    since_time: datetime | None = None
+    until_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListCompileSpending(Request[tuple[CompileSpendingRow, ...]]):
+    """Return what compiling spent by pass and model, the dearest first; whole days (UTC)."""
+
+    reads = Inner("rows")
+    deadline_s = 30.0
     whole_tenant: bool = False
     since_time: datetime | None = None
     until_time: datetime | None = None

@@ -16,7 +16,6 @@ Knobs = Mapping[str, Value]
 
 SOURCES = ("thread", "knowledge", "memory", "wiki", "workspace", "tools")
 ALLOCATIONS = ("priority", "seed_order", "pooled")
-LEVELS = ("tenant", "template", "agent", "space")
 
 OF_A_SOURCE: Mapping[str, type] = {
     "enabled": bool,

@@ -7,8 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
+from sidecar.client.admin_requests import (  # noqa: F401  # asked for by name, as the others here
+    ForgetOwner,
+    GetTenant,
+    PutAgent,
+    PutSpace,
+    PutWorkspace,
+    RevokeTokens,
+)
 from sidecar.client.answers import (
     Appended,
     Assembly,
@@ -18,12 +25,9 @@ from sidecar.client.answers import (
     KnowledgeBase,
     Memory,
     Page,
-    ProfileInForce,
-    ProfileVersion,
     Receipt,
     Replay,
     Retained,
-    Tenant,
     Thread,
     Turn,
     UsageEffect,
@@ -41,13 +45,20 @@ from sidecar.client.backend_requests import (  # noqa: F401  # asked for by name
 from sidecar.client.cost_requests import (  # noqa: F401  # asked for by name, as the others here
     DeleteBudget,
     ListBudgets,
+    ListCompileSpending,
     ListSpending,
     ListTurnCosts,
     PutBudget,
 )
 from sidecar.client.decoding import Inner, Listed, Nothing, Whole
-from sidecar.client.encoding import ASSIGNEE_LEVEL, KNOBS, PROFILE_LEVEL, SPENT, WORKSPACE_LEVEL, NewMemory, NewTurn
+from sidecar.client.encoding import ASSIGNEE_LEVEL, KNOBS, SPENT, NewMemory, NewTurn
 from sidecar.client.knobs import Knobs
+from sidecar.client.profile_requests import (  # noqa: F401  # asked for by name, as the others here
+    GetProfile,
+    ListProfileVersions,
+    RollbackProfile,
+    SetProfile,
+)
 from sidecar.client.request import Request
 from sidecar.client.wiki_requests import (  # noqa: F401  # asked for by name, as the others here
     AddAlias,
@@ -287,89 +298,3 @@ class UnassignBase(Request[None]):
     base: str
     level: str = field(metadata=ASSIGNEE_LEVEL)
     ref: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GetProfile(Request[ProfileInForce]):
-    """Return one level's newest knobs, or without a level the merged profile of an agent and a space."""
-
-    reads = Whole(ProfileInForce)
-    level: str = field(default="", metadata=PROFILE_LEVEL)
-    ref: str = ""
-    agent_id: str = ""
-    space_id: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SetProfile(Request[ProfileVersion]):
-    """Write one level's knobs, whole. With an expected version, refused when another is newer."""
-
-    reads = Inner("version")
-    level: str = field(metadata=PROFILE_LEVEL)
-    ref: str = ""
-    profile: Knobs = field(metadata=KNOBS)
-    expected_version: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListProfileVersions(Request[Page[ProfileVersion]]):
-    """List one level's versions, newest first."""
-
-    reads = Listed("versions")
-    level: str = field(metadata=PROFILE_LEVEL)
-    ref: str = ""
-    page_size: int = 0
-    page_token: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RollbackProfile(Request[ProfileVersion]):
-    """Write an earlier version of one level again, as its newest."""
-
-    reads = Inner("version")
-    level: str = field(metadata=PROFILE_LEVEL)
-    ref: str = ""
-    version: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutAgent(Request[None]):
-    """Make or change an agent."""
-
-    reads = Nothing()
-    agent_id: str
-    template_id: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutSpace(Request[None]):
-    """Make or change a space."""
-
-    reads = Nothing()
-    space_id: str
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PutWorkspace(Request[None]):
-    """Say where the files of the tenant, a template or an agent are; an empty location takes them away."""
-
-    reads = Nothing()
-    level: str = field(metadata=WORKSPACE_LEVEL)
-    ref: str = ""
-    location: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GetTenant(Request[Tenant]):
-    """Return the tenant's state."""
-
-    reads = Whole(Tenant)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RevokeTokens(Request[datetime]):
-    """Refuse the tenant's tokens issued before an instant, now when absent; the answer is the instant in force."""
-
-    reads = Inner("not_before_time")
-    not_before_time: datetime | None = None

@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import grpc
 
-from sidecar.client import backend_requests, cost_requests, requests, wiki_requests
+from sidecar.client import admin_requests, backend_requests, cost_requests, profile_requests, requests, wiki_requests
 from sidecar.client.channel import Tls, opened
 from sidecar.client.contract import Exchange, Stance, described, exchange, health_check, health_of, repeatable
 from sidecar.client.errors import failure
@@ -126,15 +126,16 @@ class AsyncSidecar:
     delete_document = _waiting(requests.DeleteDocument)
     assign_base = _waiting(requests.AssignBase)
     unassign_base = _waiting(requests.UnassignBase)
-    get_profile = _waiting(requests.GetProfile)
-    set_profile = _waiting(requests.SetProfile)
-    list_profile_versions = _waiting(requests.ListProfileVersions)
-    rollback_profile = _waiting(requests.RollbackProfile)
-    put_agent = _waiting(requests.PutAgent)
-    put_space = _waiting(requests.PutSpace)
-    put_workspace = _waiting(requests.PutWorkspace)
-    get_tenant = _waiting(requests.GetTenant)
-    revoke_tokens = _waiting(requests.RevokeTokens)
+    get_profile = _waiting(profile_requests.GetProfile)
+    set_profile = _waiting(profile_requests.SetProfile)
+    list_profile_versions = _waiting(profile_requests.ListProfileVersions)
+    rollback_profile = _waiting(profile_requests.RollbackProfile)
+    put_agent = _waiting(admin_requests.PutAgent)
+    put_space = _waiting(admin_requests.PutSpace)
+    put_workspace = _waiting(admin_requests.PutWorkspace)
+    get_tenant = _waiting(admin_requests.GetTenant)
+    revoke_tokens = _waiting(admin_requests.RevokeTokens)
+    forget_owner = _waiting(admin_requests.ForgetOwner)
     get_page = _waiting(wiki_requests.GetPage)
     list_pages = _waiting(wiki_requests.ListPages)
     search_pages = _waiting(wiki_requests.SearchPages)
@@ -173,6 +174,7 @@ class AsyncSidecar:
     delete_webhook = _waiting(backend_requests.DeleteWebhook)
     list_turn_costs = _waiting(cost_requests.ListTurnCosts)
     list_spending = _waiting(cost_requests.ListSpending)
+    list_compile_spending = _waiting(cost_requests.ListCompileSpending)
     put_budget = _waiting(cost_requests.PutBudget)
     delete_budget = _waiting(cost_requests.DeleteBudget)
     list_budgets = _waiting(cost_requests.ListBudgets)

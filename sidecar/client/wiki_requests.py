@@ -198,6 +198,7 @@ class CompileNow(Request[CompileTicket]):
     deadline_s = _WORK_DEADLINE_S
     model_id: str = ""
     validate_only: bool = False
+    may_archive_many: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The admin service: a tenant's agents, spaces and workspaces, its state, and the revocation of its tokens.
+"""The admin service: a tenant's agents, spaces and workspaces, its state, the revocation of its tokens, and forgetting owners.
 
 Every call needs the admin role. Only the way between messages and values stands here.
 """
@@ -16,10 +16,10 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from sidecar.errors import InvalidArgument, NotFound
 from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import read_id, read_text, read_time, write_time
-from sidecar.rpc.identity import require_admin, resolve_tenant
+from sidecar.rpc.identity import require_admin, resolve_scope, resolve_tenant
 from sidecar.v1 import admin_pb2 as pb
-from store import templates, tenants
-from store.postgres import Pools, tenant_scoped
+from store import owners, templates, tenants
+from store.postgres import Pools, scoped, tenant_scoped
 from store.queries import Connection
 from store.tenants import DEFAULT_TEMPLATE, Workspace
 
@@ -33,6 +33,7 @@ _LEVELS: Mapping[int, str] = {
     pb.WORKSPACE_LEVEL_TEMPLATE: "template",
     pb.WORKSPACE_LEVEL_AGENT: "agent",
 }
+LONG_CALLS = frozenset({"ForgetOwner"})
 _CLOCK_SKEW = timedelta(minutes=1)
 
 
@@ -55,6 +56,7 @@ class AdminService:
             "PutWorkspace": self.put_workspace,
             "GetTenant": self.get_tenant,
             "RevokeTokens": self.revoke_tokens,
+            "ForgetOwner": self.forget_owner,
         }
 
     async def put_agent(self, request: pb.PutAgentRequest, call: Call) -> pb.PutAgentResponse:
@@ -107,6 +109,15 @@ class AdminService:
         async with self._writing(tenant_id) as (connection, _):
             in_force = await tenants.revoke_tokens(connection, tenant_id, not_before=not_before)
         return pb.RevokeTokensResponse(not_before_time=_write_optional(in_force))
+
+    async def forget_owner(self, request: pb.ForgetOwnerRequest, call: Call) -> pb.ForgetOwnerResponse:
+        """Delete everything of an owner's, and return how many rows of each table."""
+        require_admin(call.identity)
+        scope, now = resolve_scope(call.identity, request.tenant_id, request.owner_id), self._now()
+        async with scoped(self._pools.background, scope) as connection:
+            await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
+            counts = await owners.forget(connection, scope, now=now)
+        return pb.ForgetOwnerResponse(row_counts=counts)
 
     @asynccontextmanager
     async def _writing(self, tenant_id: UUID) -> AsyncIterator[tuple[Connection, datetime]]:

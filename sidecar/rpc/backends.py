@@ -19,7 +19,6 @@ from sidecar.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import read_id, read_name, read_text, write_time
 from sidecar.rpc.identity import require_admin, resolve_scope, resolve_tenant
-from sidecar.sources import ContextSource
 from sidecar.v1 import backends_pb2 as pb
 from store import backends, templates, tenants, webhooks
 from store.postgres import Pools, scoped, tenant_scoped
@@ -37,7 +36,7 @@ class Parts:
     """What the service stands on: `places` are the configured backends by tenant and name."""
 
     pools: Pools
-    places: Mapping[UUID, Mapping[str, ContextSource]]
+    places: Mapping[UUID, Mapping[str, object]]
     rulings: Rulings
     now: Callable[[], datetime]
     changed: Callable[[UUID], None] = lambda _: None
@@ -154,7 +153,7 @@ class BackendService:
                 await webhooks.unsubscribe(connection, scope, known.subscription_id)
         return pb.DeleteWebhookResponse(was_there=known is not None)
 
-    def _place(self, tenant_id: UUID, name: str) -> ContextSource:
+    def _place(self, tenant_id: UUID, name: str) -> object:
         place = self._parts.places.get(tenant_id, {}).get(read_name("backend", name))
         if place is None:
             raise NotFound("backend")

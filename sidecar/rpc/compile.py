@@ -62,12 +62,12 @@ class CompileService(CompileUpkeep):
             await tenants.ensure_tenant(connection, scope.tenant_id, now=self._now())
             await is_compiled(connection, scope)
             if not request.validate_only:
-                return await self._queued(connection, scope, model_id)
+                options = JobOptions(model_id=model_id, may_archive_many=request.may_archive_many)
+                return await self._queued(connection, scope, options)
         found = await preview(self._engine, PooledAccess(self._pools.background, scope), model_id=model_id)
         return pb.CompileNowResponse(preview=write.preview(found))
 
-    async def _queued(self, connection: Connection, scope: Scope, model_id: str) -> pb.CompileNowResponse:
-        options = JobOptions(model_id=model_id)
+    async def _queued(self, connection: Connection, scope: Scope, options: JobOptions) -> pb.CompileNowResponse:
         ticket = await jobs.enqueue(connection, scope, trigger=Trigger.ADMIN.value, options=options, now=self._now())
         job = await jobs.get(connection, scope, ticket.job_id) if ticket.job_id is not None else None
         if ticket.outcome not in _OUTCOMES or job is None:

@@ -39,7 +39,11 @@ MAX_PREFIX_CHARS = 300
 MOST_DIFFERENCES = 50
 
 _READ_DAYS = 30
-_MODES: Mapping[int, ResetMode] = {pb.RESET_MODE_FULL: ResetMode.FULL}
+_MODES: Mapping[int, ResetMode] = {
+    pb.RESET_MODE_UNSPECIFIED: ResetMode.POLITE,
+    pb.RESET_MODE_POLITE: ResetMode.POLITE,
+    pb.RESET_MODE_FULL: ResetMode.FULL,
+}
 _ORIGINS: Mapping[int, LinkOrigin] = {
     wiki_pb2.LINK_ORIGIN_PLANNER: LinkOrigin.PLANNER,
     wiki_pb2.LINK_ORIGIN_DETERMINISTIC: LinkOrigin.DETERMINISTIC,
@@ -117,7 +121,11 @@ class CompileUpkeep:
     async def reset_cursor(self, request: pb.ResetCursorRequest, call: Call) -> pb.ResetCursorResponse:
         """Set the scope back. Raises FailedPrecondition while a job runs."""
         scope = self._admin(request, call)
-        mode = _MODES.get(request.mode, ResetMode.POLITE)
+        mode = _MODES.get(request.mode)
+        if mode is None:
+            raise InvalidArgument(
+                "mode", f"is {request.mode}, which is none", "send RESET_MODE_POLITE or RESET_MODE_FULL"
+            )
         done = await self._done(
             scope, lambda one: upkeep.reset(one, scope, mode=mode, now=self._now()), is_dry=request.dry_run
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,14 +23,18 @@ from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import check_count, read_id, read_int, read_item_ids, read_text, read_uuid, write_time
 from sidecar.rpc.identity import Identity, resolve_agent, resolve_scope
 from sidecar.rpc.knobs import read_knobs
-from sidecar.rpc.paging import Listing
+from sidecar.rpc.paging import Int4, Listing
 from sidecar.rpc.repeats import Repeats
 from sidecar.turn.difference import compare
 from sidecar.turn.fence import strip_fences
 from sidecar.v1 import context_pb2 as pb
 from store import costs, jobs, receipts, tenants, threads
+from store.errors import StoreError
+from store.jobs import Enqueued
 from store.postgres import Pools, scoped
 from store.scope import Scope
+
+log = logging.getLogger(__name__)
 
 SERVICE = pb.DESCRIPTOR.services_by_name["ContextService"]
 MAX_MESSAGE_CHARS = 1_000_000
@@ -202,7 +207,7 @@ class ContextService:
         """Return a page of the thread's turns as they were said, oldest first."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         thread_id = read_id("thread_id", request.thread_id)
-        listing = Listing("ListTurns", (str(scope.tenant_id), str(scope.owner_id), thread_id), (int,))
+        listing = Listing("ListTurns", (str(scope.tenant_id), str(scope.owner_id), thread_id), (Int4,))
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await threads.list_turns(connection, scope, thread_id, limit=page.limit, **page.starting("after"))
@@ -210,13 +215,17 @@ class ContextService:
         return pb.ListTurnsResponse(turns=[turns.write_turn(row) for row in kept], next_page_token=token)
 
     async def notify_retained(self, request: pb.NotifyRetainedRequest, call: Call) -> pb.NotifyRetainedResponse:
-        """Mark the owner's scope as due for a compile."""
+        """Mark the owner's scope as due for a compile; that a store fails is an outcome, never the caller's failure."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         now = self._parts.clocks.now()
-        async with scoped(self._pools.background, scope) as connection:
-            await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
-            ticket = await jobs.enqueue(connection, scope, trigger="memory_retain", now=now)
-        return pb.NotifyRetainedResponse(outcome=pb.NotifyOutcome.Value(f"NOTIFY_OUTCOME_{ticket.outcome}"))
+        try:
+            async with scoped(self._pools.background, scope) as connection:
+                await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
+                outcome = (await jobs.enqueue(connection, scope, trigger="memory_retain", now=now)).outcome
+        except StoreError as error:
+            outcome = Enqueued.FAILED
+            log.warning("compile_not_queued", extra={"error": type(error).__name__})
+        return pb.NotifyRetainedResponse(outcome=pb.NotifyOutcome.Value(f"NOTIFY_OUTCOME_{outcome}"))
 
     async def _receipt(self, scope: Scope, receipt_id: UUID) -> receipts.StoredReceipt:
         """Return a receipt of the scope; one still on its way to the database is waited for."""

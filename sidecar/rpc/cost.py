@@ -5,8 +5,8 @@ Only the way between messages and values stands here; what things cost is worked
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -24,7 +24,7 @@ from store.postgres import Pools, scoped, tenant_scoped
 
 SERVICE = pb.DESCRIPTOR.services_by_name["CostService"]
 MAX_ROWS, MAX_ALERTS, MAX_PERCENTS = 1_000, 100, 10
-MAX_USD = 1e9
+LEAST_USD, MAX_USD = 1e-9, 1e9
 MAX_MS = 1e9
 
 _KEYS = {number: name.removeprefix("SPENDING_KEY_").lower() for name, number in pb.SpendingKey.items() if number}
@@ -46,6 +46,7 @@ class CostService:
         return {
             "ListTurnCosts": self.list_turn_costs,
             "ListSpending": self.list_spending,
+            "ListCompileSpending": self.list_compile_spending,
             "PutBudget": self.put_budget,
             "DeleteBudget": self.delete_budget,
             "ListBudgets": self.list_budgets,
@@ -82,6 +83,22 @@ class CostService:
             rows=_rows(rows, key), compile_cost_usd=sum(compile_day.cost_usd for compile_day in compiles)
         )
 
+    async def list_compile_spending(
+        self, request: pb.ListCompileSpendingRequest, call: Call
+    ) -> pb.ListCompileSpendingResponse:
+        """Return what compiling spent, by pass and model: an owner's wiki, or an admin's whole tenant's."""
+        since, until = self._span(request)
+        if not request.whole_tenant:
+            scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+            async with scoped(self._pools.background, scope, read_only=True) as connection:
+                rows = await costs.passes_of_owner(connection, scope, since=since, until=until)
+        else:
+            require_admin(call.identity)
+            tenant_id = resolve_tenant(call.identity, request.tenant_id)
+            async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
+                rows = await costs.passes_of_tenant(connection, tenant_id, since=since, until=until)
+        return pb.ListCompileSpendingResponse(rows=[pb.CompileSpendingRow(**asdict(row)) for row in rows[:MAX_ROWS]])
+
     async def put_budget(self, request: pb.PutBudgetRequest, call: Call) -> pb.PutBudgetResponse:
         """Make a budget or change it."""
         require_admin(call.identity)
@@ -112,7 +129,7 @@ class CostService:
             budgets=[_write_budget(one) for one in known], alerts=[_alert(one) for one in alerts]
         )
 
-    def _span(self, request: pb.ListSpendingRequest) -> tuple[datetime, datetime]:
+    def _span(self, request: pb.ListSpendingRequest | pb.ListCompileSpendingRequest) -> tuple[datetime, datetime]:
         until = read_time("until_time", request.until_time) if request.HasField("until_time") else self._now()
         if not request.HasField("since_time"):
             return max(until, _FIRST + _WEEK) - _WEEK, until
@@ -174,8 +191,8 @@ def _read_budget(budget: pb.CostBudget) -> Budget:
         raise InvalidArgument("budget.covers", "is not said", "send TENANT, OWNER, AGENT or MODEL")
     if period is None:
         raise InvalidArgument("budget.period", "is not said", "send DAY or MONTH")
-    if not (math.isfinite(budget.limit_usd) and 0 < budget.limit_usd <= MAX_USD):
-        raise InvalidArgument("budget.limit_usd", f"is {budget.limit_usd:g}", "send an amount above zero")
+    if not LEAST_USD <= budget.limit_usd <= MAX_USD:
+        raise InvalidArgument("budget.limit_usd", f"is {budget.limit_usd:g}", f"send {LEAST_USD:g} to {MAX_USD:g}")
     check_count("budget.percents", budget.percents, most=MAX_PERCENTS)
     percents = sorted({read_int("budget.percents", one, least=1, most=1_000) for one in budget.percents})
     if covers == "tenant" and budget.ref:

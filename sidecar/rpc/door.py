@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError, Message
@@ -25,6 +25,7 @@ from sidecar.telemetry.watch import Watch
 HEALTH = "/grpc.health.v1.Health/"
 
 _END: Any = object()
+Answer = TypeVar("Answer")
 
 
 class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no types
@@ -68,13 +69,17 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
         return grpc.unary_unary_rpc_method_handler(behaviour)
 
     async def _answered(self, method: Method, path: str, request: bytes, context: Any) -> bytes:
+        return await self._watched_answer(path, context, lambda: self._serve(method, path, request, context))
+
+    async def _watched_answer(self, path: str, context: Any, work: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Return the work's answer, under watch; where it fails, end the call with the failure's status."""
         if self._watch is None:
-            return await answer(context, path, self._serve(method, path, request, context))
+            return await answer(context, path, work())
         watched = self._watch.call(path, public_metadata(context.invocation_metadata() or ()), code_name)
 
-        async def told() -> bytes:
+        async def told() -> Answer:
             with watched:
-                return await self._serve(method, path, request, context)
+                return await work()
 
         with calls.within(watched.call):
             return await answer(context, path, told())
@@ -106,29 +111,37 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
     def _streaming(self, method: Method, path: str) -> Callable[..., AsyncGenerator[bytes]]:
         async def behaviour(request: bytes, context: Any) -> AsyncGenerator[bytes]:
             with self._counted():
-                async with aclosing(self._told_stream(method, path, request, context)) as responses:
-                    while (response := await answer(context, path, anext(responses, _END))) is not _END:
+                responses = self._serve_stream(method, path, request, context)
+                async with aclosing(self._answered_stream(path, context, responses)) as answers:
+                    async for response in answers:
                         yield response
 
         return behaviour
 
-    async def _told_stream(self, method: Method, path: str, request: bytes, context: Any) -> AsyncGenerator[bytes]:
+    async def _answered_stream(
+        self, path: str, context: Any, responses: AsyncGenerator[Answer]
+    ) -> AsyncGenerator[Answer]:
+        """Yield the answers under watch; where one fails, end the call with the failure's status."""
+        async with aclosing(self._told_stream(path, context, responses)) as told:
+            while (response := await answer(context, path, anext(told, _END))) is not _END:
+                yield response
+
+    async def _told_stream(self, path: str, context: Any, responses: AsyncGenerator[Answer]) -> AsyncGenerator[Answer]:
         """Yield the answers under watch. The trace is in force while one is made, never while it is sent."""
-        responses = self._serve_stream(method, path, request, context)
-        if self._watch is None:
-            async with aclosing(responses):
+        async with aclosing(responses):
+            if self._watch is None:
                 async for response in responses:
                     yield response
-            return
-        watched = self._watch.call(path, public_metadata(context.invocation_metadata() or ()), code_name)
-        async with aclosing(responses):
-            with watched:
+                return
+            metadata = public_metadata(context.invocation_metadata() or ())
+            with (watched := self._watch.stream(path, metadata, code_name)):
                 while True:
                     with calls.within(watched.call):
                         response = await anext(responses, _END)
                     if response is _END:
                         return
                     yield response
+                    watched.message_count += 1
 
     async def _serve_stream(self, method: Method, path: str, request: bytes, context: Any) -> AsyncGenerator[bytes]:
         if self._is_closed:
@@ -166,16 +179,24 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
 
     def _guarded_unary(self, inner: Callable[..., Awaitable[Any]], path: str) -> Callable[..., Any]:
         async def behaviour(request: Any, context: Any) -> Any:
-            await answer(context, path, self._identify(context))
-            return await answer(context, path, inner(request, context))
+            async def work() -> Any:
+                await self._identify(context)
+                return await inner(request, context)
+
+            return await self._watched_answer(path, context, work)
 
         return behaviour
 
     def _guarded_stream(self, inner: Callable[..., AsyncGenerator[Any]], path: str) -> Callable[..., Any]:
-        async def behaviour(request: Any, context: Any) -> AsyncGenerator[Any]:
-            await answer(context, path, self._identify(context))
+        async def known(request: Any, context: Any) -> AsyncGenerator[Any]:
+            await self._identify(context)
             async with aclosing(inner(request, context)) as responses:
-                while (response := await answer(context, path, anext(responses, _END))) is not _END:
+                async for response in responses:
+                    yield response
+
+        async def behaviour(request: Any, context: Any) -> AsyncGenerator[Any]:
+            async with aclosing(self._answered_stream(path, context, known(request, context))) as answers:
+                async for response in answers:
                     yield response
 
         return behaviour

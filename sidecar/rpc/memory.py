@@ -45,11 +45,14 @@ SERVICE = pb.DESCRIPTOR.services_by_name["MemoryService"]
 
 
 class MemoryService:
-    """Keeps memories in the built-in store; `now` tells the time of a write."""
+    """Keeps memories in the built-in store; `now` tells the time of a write, `is_compiled` whose wikis are made from it."""
 
-    def __init__(self, pools: Pools, *, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, pools: Pools, *, now: Callable[[], datetime], is_compiled: Callable[[Scope], bool] = lambda scope: True
+    ) -> None:
         self._pools = pools
         self._now = now
+        self._is_compiled = is_compiled
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
@@ -107,7 +110,6 @@ class MemoryService:
             memory = await memories.get(connection, scope, memory_id)
             if memory is not None:
                 await receipts.forget_texts(connection, scope.tenant_id, _kept_forms(memory.text))
-                await receipts.forget_texts_resting_on(connection, scope, memory_id)
                 await memories.forget(connection, scope, memory_id)
                 await forgetting.forget(connection, scope, [memory_id], now=self._now())
         if memory is not None:
@@ -116,6 +118,8 @@ class MemoryService:
 
     async def _wish_compile(self, scope: Scope, now: datetime) -> NotifyOutcome.ValueType:
         """Queue a compile of what changed, and say what came of it; the write stands, whatever that is."""
+        if not self._is_compiled(scope):
+            return NotifyOutcome.Value(f"NOTIFY_OUTCOME_{Enqueued.SKIPPED_ADAPTER}")
         try:
             async with scoped(self._pools.background, scope) as connection:
                 ticket = await jobs.enqueue(connection, scope, trigger=Trigger.MEMORY_RETAIN, now=now)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -27,6 +27,13 @@ Keys = tuple[Any, ...]
 
 _DIGEST_BYTES = 9
 _MAX_TOKEN_CHARS = 4000
+
+
+class Int4(int):
+    """A whole number of four bytes, as many columns hold it."""
+
+
+_BOUNDS: Mapping[type, int] = {int: 2**63, Int4: 2**31}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ class Page:
 class Listing:
     """One list call: its name and arguments, to which its tokens are bound, and the kinds of its rows' keys.
 
-    Kinds are `str`, `int`, `datetime` and `UUID`.
+    Kinds are `str`, `int`, `Int4`, `datetime` and `UUID`.
     """
 
     name: str
@@ -116,11 +123,11 @@ def _read(kind: type, key: Any) -> Any:
     try:
         if kind is datetime:
             moment = datetime.fromisoformat(key)
-            return moment if moment.tzinfo else _refuse()
+            return moment.astimezone(UTC) if moment.tzinfo else _refuse()
         if kind is UUID:
             return UUID(key)
-        if kind is int:
-            return key if type(key) is int and abs(key) < 2**63 else _refuse()
+        if kind is int or kind is Int4:
+            return key if type(key) is int and abs(key) < _BOUNDS[kind] else _refuse()
         return key if type(key) is str and "\0" not in key else _refuse()
     except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise _foreign() from error

@@ -15,7 +15,7 @@ from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import read_id, read_int, write_time
 from sidecar.rpc.identity import require_admin, resolve_agent, resolve_tenant
 from sidecar.rpc.knobs import read_knobs, write_knobs
-from sidecar.rpc.paging import Listing
+from sidecar.rpc.paging import Int4, Listing
 from sidecar.v1 import profile_pb2 as pb
 from store import templates, tenants
 from store.postgres import Pools, tenant_scoped
@@ -97,7 +97,7 @@ class ProfileService:
         """Return a page of a level's versions, newest first."""
         tenant_id = resolve_tenant(call.identity, request.tenant_id)
         level = _read_level(request.level, request.ref)
-        listing = Listing("ListProfileVersions", (str(tenant_id), level.level, level.ref), (int,))
+        listing = Listing("ListProfileVersions", (str(tenant_id), level.level, level.ref), (Int4,))
         page = listing.read(request.page_size, request.page_token)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
             rows = await templates.history(connection, tenant_id, level, limit=page.limit, **page.starting("before"))

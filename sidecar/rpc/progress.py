@@ -39,11 +39,6 @@ class Progress:
             if not self._watchers[job_id]:
                 del self._watchers[job_id]
 
-    @property
-    def watcher_count(self) -> int:
-        """Return how many watch anything."""
-        return sum(len(watchers) for watchers in self._watchers.values())
-
 
 async def moved_or_stopping(moved: asyncio.Event, stopping: asyncio.Event, *, poll_s: float = POLL_S) -> bool:
     """Wait until the job may have moved, at most the poll; return whether the process begins to end instead."""

@@ -14,7 +14,7 @@ from sidecar.rpc import wiki_messages as write
 from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import read_id, read_int, read_text
 from sidecar.rpc.identity import resolve_scope
-from sidecar.rpc.paging import Listing
+from sidecar.rpc.paging import Int4, Listing
 from sidecar.rpc.wiki_acts import WikiActs
 from sidecar.rpc.wiki_names import find_page, read_page
 from sidecar.v1 import wiki_pb2 as pb
@@ -88,7 +88,7 @@ class WikiService(WikiActs):
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         question = read_text("query", request.query, min_chars=1, max_chars=MAX_QUERY_CHARS)
         page_type = _TYPES.get(request.type, "")
-        listing = Listing("SearchPages", (*_of(scope), page_type, question), (int,))
+        listing = Listing("SearchPages", (*_of(scope), page_type, question), (Int4,))
         page = listing.read(request.page_size, request.page_token)
         async with self._reading(scope) as connection:
             hits = await page_search.search(connection, scope, question, page_type=page_type)
@@ -167,7 +167,7 @@ class WikiService(WikiActs):
 _Reader = Callable[..., Any]
 _ORDERS: Mapping[int, tuple[_Reader, tuple[type, ...], Callable[[PageRow], tuple[Any, ...]]]] = {
     pb.PAGE_ORDER_NAME: (browse.pages_by_name, (str, str), lambda row: (row.type, row.slug)),
-    pb.PAGE_ORDER_HUBNESS: (browse.pages_by_hubness, (int, UUID), lambda row: (row.hubness_score, row.page_id)),
+    pb.PAGE_ORDER_HUBNESS: (browse.pages_by_hubness, (Int4, UUID), lambda row: (row.hubness_score, row.page_id)),
     pb.PAGE_ORDER_TIME: (browse.pages_by_time, (datetime, UUID), lambda row: (row.last_compiled_at, row.page_id)),
 }
 

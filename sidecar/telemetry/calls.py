@@ -59,15 +59,32 @@ def begin(metadata: Mapping[str, str | bytes], sampler: Sampler, name: str) -> C
     return CallTrace(span, parent, time.time_ns())
 
 
+def begin_job() -> CallTrace:
+    """Return a piece of background work with a trace of its own, which is kept: jobs are few."""
+    flags = TraceFlags(TraceFlags.SAMPLED)
+    span = SpanContext(_IDS.generate_trace_id(), _IDS.generate_span_id(), is_remote=False, trace_flags=flags)
+    return CallTrace(span, None, time.time_ns())
+
+
+def enter(call: CallTrace) -> None:
+    """Have everything that this task does from now on belong to the call, until the task ends."""
+    contexts.attach(_around(call))
+
+
 @contextmanager
 def within(call: CallTrace) -> Iterator[None]:
     """Have everything that is done inside belong to the call."""
-    around = trace.set_span_in_context(NonRecordingSpan(call.span), contexts.get_current())
-    token = contexts.attach(contexts.set_value(_KEY, call, around))
+    token = contexts.attach(_around(call))
     try:
         yield
     finally:
         contexts.detach(token)
+
+
+def _around(call: CallTrace) -> contexts.Context:
+    return contexts.set_value(
+        _KEY, call, trace.set_span_in_context(NonRecordingSpan(call.span), contexts.get_current())
+    )
 
 
 def current() -> CallTrace | None:

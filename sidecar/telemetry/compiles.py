@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
-from opentelemetry.trace import Link, SpanContext, SpanKind, TraceFlags
+from opentelemetry.trace import Link, SpanContext, SpanKind
 
 from sidecar.telemetry import names
-from sidecar.telemetry.calls import new_span_of, read_parent
+from sidecar.telemetry.calls import begin_job, new_span_of, read_parent
 from sidecar.telemetry.figures import Figures
 from sidecar.telemetry.spans import Attributes, Made, SpanMaker, Stretch, ns_of
-
-_IDS = RandomIdGenerator()
-_MOST_MARKS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """What a model was asked and counted in one step. `in_pass` is leaf or aggregation."""
+    """What a model was asked and counted in one step. `in_pass` is leaf, section or aggregation.
+
+    `answered_by` is the model as the answer names it. A kept answer was found, not asked for: it costs nothing.
+    """
 
     model_id: str
     provider: str
@@ -31,7 +30,13 @@ class ModelCall:
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
     finish_reason: str = ""
+    answered_by: str = ""
+    prompt_name: str = ""
+    max_output_tokens: int = 0
+    temperature: float = 0.0
+    is_kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,10 @@ class JobStep:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A finished job. `traceparent` is that of the call which asked for it, if one did; `metrics` are the job's own."""
+    """A finished job. `traceparent` is that of the call which asked for it, if one did; `metrics` are the job's own.
+
+    `root` is its own span, where that was made when it began.
+    """
 
     job_id: UUID
     status: str
@@ -64,55 +72,17 @@ class JobRecord:
     steps: tuple[JobStep, ...] = ()
     error: str = ""
     traceparent: str = ""
-
-    @property
-    def has_calls(self) -> bool:
-        """Whether its steps tell of each model call."""
-        return any(step.model for step in self.steps)
-
-
-class JobClock:
-    """Notes when a job passed its checkpoints, and makes steps of it: a batch, with its planning and its apply inside."""
-
-    def __init__(self, now: Callable[[], datetime]) -> None:
-        self._now = now
-        self._marks: list[tuple[str, datetime]] = []
-
-    def mark(self, place: str) -> None:
-        """Note a checkpoint; past ten thousand, none."""
-        if len(self._marks) < _MOST_MARKS:
-            self._marks.append((place, self._now()))
-
-    def taken(self) -> tuple[JobStep, ...]:
-        """Return the steps since the last time this was asked."""
-        marks, self._marks = self._marks, []
-        steps: list[JobStep] = []
-        frozen = planned = None
-        for place, at in marks:
-            if place == "frozen":
-                frozen, planned = at, None
-            elif place in {"planned", "aggregation_planned"}:
-                planned = at
-            elif place == "applied":
-                began = frozen or planned or at
-                steps.append(JobStep(names.BATCH, began, at))
-                batch = len(steps) - 1
-                if planned is not None:
-                    steps.append(JobStep(names.PLAN, began, planned, inside=batch))
-                steps.append(JobStep(names.APPLY, planned or began, at, inside=batch))
-                frozen = planned = None
-        return tuple(steps)
+    root: SpanContext | None = None
 
 
 def spans_of(record: JobRecord, maker: SpanMaker) -> Iterator[ReadableSpan]:
     """Yield the job's span and one for each step."""
-    flags = TraceFlags(TraceFlags.SAMPLED)
-    root = SpanContext(_IDS.generate_trace_id(), _IDS.generate_span_id(), is_remote=False, trace_flags=flags)
+    root = record.root or begin_job().span
     caller = read_parent({"traceparent": record.traceparent})
     made = Made(
         names.COMPILE,
         _job_attributes(record),
-        failure=record.error if record.status == "failed" else "",
+        failure=record.error.partition(":")[0] if record.status == "failed" else "",
         links=(Link(caller),) if caller else (),
     )
     yield maker.span((root, None), made, _stretch(record.began_at, record.ended_at))
@@ -123,22 +93,40 @@ def spans_of(record: JobRecord, maker: SpanMaker) -> Iterator[ReadableSpan]:
         yield maker.span((places[-1], inside), _step(step), _stretch(step.began_at, step.ended_at))
 
 
-def count(record: JobRecord, figures: Figures) -> None:
-    """Count the job, the tokens of its model calls, and what was refused of its plans."""
-    figures.job(record.status, (record.ended_at - record.began_at).total_seconds())
-    for step in record.steps:
-        if step.model is not None:
-            call = step.model
-            figures.job_tokens(call.model_id, call.in_pass, kind="input", tokens=call.input_tokens)
-            figures.job_tokens(call.model_id, call.in_pass, kind="output", tokens=call.output_tokens)
-    for in_pass, prefix in (("leaf", ""), ("aggregation", "aggregation_")):
-        for kind in ("input", "output"):
-            tokens = record.metrics.get(f"{prefix}{kind}_tokens", 0)
-            if not record.has_calls and tokens:
-                figures.job_tokens(str(record.metrics.get("model_id", "")), in_pass, kind=kind, tokens=int(tokens))
+def tally(record: JobRecord) -> dict[str, Any]:
+    """Return what is counted of a job, as JSON can carry it: its end, its model calls, and what was refused of its plans.
+
+    A job that goes back tells of its refusals when it ends: until then its metrics are not whole.
+    """
     rejections = record.metrics.get("rejections")
-    for reason, many in rejections.items() if isinstance(rejections, Mapping) else ():
+    is_over = record.status != "pending" and isinstance(rejections, Mapping)
+    return {
+        "status": record.status,
+        "duration_s": (record.ended_at - record.began_at).total_seconds(),
+        "calls": [_counted(step, step.model) for step in record.steps if step.model is not None],
+        "rejections": dict(rejections) if is_over and rejections else {},
+    }
+
+
+def count(told: Mapping[str, Any], figures: Figures) -> None:
+    """Count what `tally` tells of a job."""
+    figures.job(told["status"], told["duration_s"])
+    for call in told["calls"]:
+        figures.model_call(call)
+    for reason, many in told["rejections"].items():
         figures.rejected(str(reason), int(many))
+
+
+def _counted(step: JobStep, call: ModelCall) -> dict[str, Any]:
+    return {
+        "provider": call.provider,
+        "model": call.model_id,
+        "pass": call.in_pass,
+        "error": step.error,
+        "duration_s": (step.ended_at - step.began_at).total_seconds(),
+        "input_tokens": call.input_tokens,
+        "output_tokens": call.output_tokens,
+    }
 
 
 def _job_attributes(record: JobRecord) -> Attributes:
@@ -167,8 +155,13 @@ def _step(step: JobStep) -> Made:
         names.INPUT_TOKENS: call.input_tokens,
         names.OUTPUT_TOKENS: call.output_tokens,
         names.CACHE_READ_TOKENS: call.cache_read_tokens,
+        names.CACHE_WRITE_TOKENS: call.cache_write_tokens,
+        names.MAX_TOKENS: call.max_output_tokens,
+        names.TEMPERATURE: call.temperature,
         names.PLANNER_PART: call.in_pass,
     }
+    optional = {names.RESPONSE_MODEL: call.answered_by, names.PROMPT: call.prompt_name}
+    attributes |= {name: value for name, value in optional.items() if value}
     if call.finish_reason:
         attributes[names.FINISH_REASONS] = [call.finish_reason]
     return Made(f"chat {call.model_id}", attributes, SpanKind.CLIENT, failure=step.error)
@@ -178,4 +171,4 @@ def _stretch(began_at: datetime, ended_at: datetime) -> Stretch:
     return Stretch(ns_of(began_at), ns_of(max(began_at, ended_at)))
 
 
-__all__ = ["JobRecord", "JobStep", "ModelCall", "count", "spans_of"]
+__all__ = ["JobRecord", "JobStep", "ModelCall", "count", "spans_of", "tally"]

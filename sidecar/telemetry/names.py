@@ -23,18 +23,24 @@ RPC_SYSTEM: Final = "rpc.system.name"
 RPC_METHOD: Final = "rpc.method"
 RPC_STATUS: Final = "rpc.status_code"
 ERROR_TYPE: Final = "error.type"
+MESSAGES: Final = "sidecar.stream.messages"
 
 OPERATION: Final = "gen_ai.operation.name"
 PROVIDER: Final = "gen_ai.provider.name"
 CONVERSATION: Final = "gen_ai.conversation.id"
 AGENT: Final = "gen_ai.agent.id"
 DATA_SOURCE: Final = "gen_ai.data_source.id"
-TOP_K: Final = "gen_ai.request.top_k"
 REQUEST_MODEL: Final = "gen_ai.request.model"
 INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
 CACHE_READ_TOKENS: Final = "gen_ai.usage.cache_read.input_tokens"
+CACHE_WRITE_TOKENS: Final = "gen_ai.usage.cache_creation.input_tokens"
+MAX_TOKENS: Final = "gen_ai.request.max_tokens"
+TEMPERATURE: Final = "gen_ai.request.temperature"
+RESPONSE_MODEL: Final = "gen_ai.response.model"
+PROMPT: Final = "gen_ai.prompt.name"
 FINISH_REASONS: Final = "gen_ai.response.finish_reasons"
+USAGE_KIND: Final = "gen_ai.token.type"
 QUERY_TEXT: Final = "gen_ai.retrieval.query.text"
 DOCUMENTS: Final = "gen_ai.retrieval.documents"
 
@@ -66,13 +72,18 @@ PLANNER_PART: Final = "sidecar.compile.pass"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric: its dotted name, unit and meaning, and the labels that its values bear. No label names a tenant."""
+    """A metric: its dotted name, unit and meaning, and the labels that its values bear, dotted too. No label names a tenant."""
 
     name: str
     unit: str
     text: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
+
+    @property
+    def prometheus_labels(self) -> tuple[str, ...]:
+        """Return the labels as Prometheus writes them."""
+        return tuple(label.replace(".", "_") for label in self.labels)
 
     @property
     def prometheus_name(self) -> str:
@@ -87,7 +98,10 @@ _RATIOS = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 _TOKENS = (64.0, 256.0, 1_024.0, 4_096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0)
 
 CALL_DURATION: Final = Metric(
-    "rpc.server.call.duration", "s", "How long calls took.", ("rpc_method", "rpc_status_code"), _SECONDS
+    "rpc.server.call.duration", "s", "How long calls took.", (RPC_METHOD, RPC_STATUS), _SECONDS
+)
+STREAM_MESSAGES: Final = Metric(
+    "sidecar.stream.messages", "", "Messages sent by streams that have ended.", (RPC_METHOD,)
 )
 TURN_DURATION: Final = Metric("sidecar.assembly.duration", "s", "How long assembling took.", ("degraded",), _SECONDS)
 SOURCE_DURATION: Final = Metric(
@@ -106,13 +120,27 @@ STABLE_PREFIX: Final = Metric(
 RECEIPTS_DROPPED: Final = Metric("sidecar.receipts.dropped", "", "Receipts dropped since the start.")
 TASK_RESTARTS: Final = Metric("sidecar.task.restarts", "", "Starts of a long-lived task after it failed.", ("task",))
 BREAKER: Final = Metric("sidecar.source.breaker_open", "", "1 while a source's breaker is open.", ("source",))
+BACKEND_BREAKER: Final = Metric(
+    "sidecar.backend.breaker_open", "", "1 while a configured backend's breaker is open.", ("backend",)
+)
 COMPILE_JOBS: Final = Metric("sidecar.compile.jobs", "", "Compile jobs by status, now in the database.", ("status",))
 COMPILE_LAG: Final = Metric("sidecar.compile.lag", "s", "Age of the oldest compile job that waits.")
 JOB_DURATION: Final = Metric(
     "sidecar.compile.duration", "s", "How long compile jobs took.", ("status",), (*_SECONDS, 30.0, 60.0, 300.0, 1800.0)
 )
-JOB_TOKENS: Final = Metric(
-    "gen_ai.client.token.usage", "{token}", "Tokens of compile model calls.", ("model", "pass", "kind")
+MODEL_TOKENS: Final = Metric(
+    "gen_ai.client.token.usage",
+    "{token}",
+    "Tokens of a compile's model call, by the pass that it was for.",
+    (OPERATION, PROVIDER, REQUEST_MODEL, USAGE_KIND, PLANNER_PART),
+    (1.0, 4.0, 16.0, *_TOKENS[:7]),
+)
+MODEL_DURATION: Final = Metric(
+    "gen_ai.client.operation.duration",
+    "s",
+    "How long a compile's model calls took.",
+    (OPERATION, PROVIDER, REQUEST_MODEL, ERROR_TYPE),
+    tuple(0.01 * 2**power for power in range(14)),
 )
 PLAN_REJECTIONS: Final = Metric("sidecar.compile.plan_rejections", "", "Parts of plans that were refused.", ("reason",))
 BUDGET_ALERTS: Final = Metric("sidecar.cost.alerts", "", "Spending thresholds crossed.", ("percent",))

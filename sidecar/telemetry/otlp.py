@@ -92,22 +92,31 @@ def _metric(family: Family, known: Mapping[str, names.Metric], read: Read) -> Me
     if metric is None or not family.samples:
         return None
     data: Any
+    dotted = dict(zip(metric.prometheus_labels, metric.labels, strict=True))
     if family.type == "histogram":
-        data = Histogram(_histogram_points(family.samples, read), AggregationTemporality.CUMULATIVE)
+        data = Histogram(_histogram_points(family.samples, dotted, read), AggregationTemporality.CUMULATIVE)
     else:
-        points = [NumberDataPoint(sample.labels, read.began_ns, read.now_ns, sample.value) for sample in family.samples]
+        points = [
+            NumberDataPoint(_named(sample.labels, dotted), read.began_ns, read.now_ns, sample.value)
+            for sample in family.samples
+        ]
         is_counter = family.type == "counter"
         data = Sum(points, AggregationTemporality.CUMULATIVE, is_monotonic=True) if is_counter else Gauge(points)
     return Metric(metric.name, metric.text, metric.unit or "1", data)
 
 
-def _histogram_points(samples: Iterable[Sample], read: Read) -> list[HistogramDataPoint]:
+def _named(labels: Mapping[str, str], dotted: Mapping[str, str]) -> dict[str, str]:
+    """Return a sample's labels under the names of the conventions; one that says nothing is left out."""
+    return {dotted[name]: value for name, value in labels.items() if name in dotted and value}
+
+
+def _histogram_points(samples: Iterable[Sample], dotted: Mapping[str, str], read: Read) -> list[HistogramDataPoint]:
     """Return a point for each set of labels; Prometheus' buckets count up, OTLP's each count their own."""
     groups: dict[tuple[tuple[str, str], ...], list[Sample]] = {}
     for sample in samples:
         labels = tuple((name, value) for name, value in sample.labels.items() if name != "le")
         groups.setdefault(labels, []).append(sample)
-    return [_histogram_point(dict(labels), group, read) for labels, group in groups.items()]
+    return [_histogram_point(_named(dict(labels), dotted), group, read) for labels, group in groups.items()]
 
 
 def _histogram_point(labels: dict[str, str], group: list[Sample], read: Read) -> HistogramDataPoint:

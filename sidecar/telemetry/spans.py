@@ -74,12 +74,19 @@ class SpanMaker:
             instrumentation_scope=_SCOPE,
         )
 
-    def of_call(self, call: CallTrace, method: str, *, code: str, ended_ns: int) -> ReadableSpan:
-        """Return the span of a call that left no receipt. Only a code that is the server's fault makes it an error."""
+    def of_call(
+        self, call: CallTrace, method: str, *, code: str, ended_ns: int, messages: int | None = None
+    ) -> ReadableSpan:
+        """Return the span of a call that left no receipt. Only a code that is the server's fault makes it an error.
+
+        `messages` is how many a stream sent; None for a call with one answer.
+        """
         is_fault = code in SERVER_ERRORS
         attributes: Attributes = {names.RPC_SYSTEM: "grpc", names.RPC_METHOD: method, names.RPC_STATUS: code}
         if is_fault:
             attributes[names.ERROR_TYPE] = code
+        if messages is not None:
+            attributes[names.MESSAGES] = messages
         is_turn = method.endswith("/AssembleContext")
         name = names.ASSEMBLE if is_turn else method
         made = Made(name, attributes, SpanKind.SERVER, failure=code if is_fault else "")

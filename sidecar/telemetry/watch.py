@@ -86,15 +86,24 @@ class Watch:
         """Return what is held around one call: its end is told, with the error that it ended in."""
         return Watched(self, method, calls.begin(metadata, self._sampler, method), code_of)
 
-    def call_ended(self, call: CallTrace, method: str, code: str) -> None:
-        """Count the call; make its span unless a receipt will."""
+    def stream(
+        self, method: str, metadata: Mapping[str, str | bytes], code_of: Callable[[BaseException], str]
+    ) -> WatchedStream:
+        """Return what is held around a call whose answer is a stream, as `call` does for others."""
+        return WatchedStream(self, method, calls.begin(metadata, self._sampler, method), code_of)
+
+    def call_ended(self, call: CallTrace, method: str, code: str, *, messages: int | None = None) -> None:
+        """Count the call; make its span unless a receipt will. `messages` is how many a stream sent."""
         ended_ns = time.time_ns()
         duration_s = max(0, ended_ns - call.began_ns) / 1e9
         self.figures.call(method, code, duration_s)
+        if messages is not None:
+            self.figures.streamed(method, messages)
         if self._processor is None or call.is_told:
             return
-        if call.span.trace_flags.sampled or code in SERVER_ERRORS or duration_s >= self._config.slow_turn_s:
-            self.emit([self._maker.of_call(call, method, code=code, ended_ns=ended_ns)])
+        is_slow = messages is None and duration_s >= self._config.slow_turn_s  # a stream may last as long as it is read
+        if call.span.trace_flags.sampled or code in SERVER_ERRORS or is_slow:
+            self.emit([self._maker.of_call(call, method, code=code, ended_ns=ended_ns, messages=messages)])
 
     def turn_told(self, receipt: NewReceipt, call: CallTrace | None) -> None:
         """Count a turn and make its spans from its receipt. Slow and degraded turns are kept whatever the sampler said."""
@@ -108,7 +117,7 @@ class Watch:
 
     def job_told(self, record: JobRecord) -> None:
         """Count a finished compile job and make its trace: jobs are few, so all are kept."""
-        compiles.count(record, self.figures)
+        compiles.count(compiles.tally(record), self.figures)
         if self._processor is not None:
             self.emit(compiles.spans_of(record, self._maker))
 
@@ -148,8 +157,23 @@ class Watched:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        code = "OK" if error is None else self._code_of(error)
+        self._ended("OK" if error is None else self._code_of(error))
+
+    def _ended(self, code: str) -> None:
         self._watch.call_ended(self.call, self._method, code)
+
+
+class WatchedStream(Watched):
+    """A call whose answer is a stream: `message_count` is how many messages were sent so far."""
+
+    __slots__ = ("message_count",)
+
+    def __init__(self, watch: Watch, method: str, call: CallTrace, code_of: Callable[[BaseException], str]) -> None:
+        super().__init__(watch, method, call, code_of)
+        self.message_count = 0
+
+    def _ended(self, code: str) -> None:
+        self._watch.call_ended(self.call, self._method, code, messages=self.message_count)
 
 
 @contextmanager

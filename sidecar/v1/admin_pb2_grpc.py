@@ -60,6 +60,11 @@ class AdminServiceStub:
                 request_serializer=sidecar_dot_v1_dot_admin__pb2.RevokeTokensRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_admin__pb2.RevokeTokensResponse.FromString,
                 _registered_method=True)
+        self.ForgetOwner = channel.unary_unary(
+                '/sidecar.v1.AdminService/ForgetOwner',
+                request_serializer=sidecar_dot_v1_dot_admin__pb2.ForgetOwnerRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_admin__pb2.ForgetOwnerResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer:
@@ -101,6 +106,14 @@ class AdminServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ForgetOwner(self, request, context):
+        """Deletes everything that is an owner's: threads, memories, wiki, receipts, accounts, jobs. It cannot be taken back. A call of the
+        owner's that is under way may still write: revoke its tokens first. Memories that another service keeps stay there.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -128,6 +141,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.RevokeTokens,
                     request_deserializer=sidecar_dot_v1_dot_admin__pb2.RevokeTokensRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_admin__pb2.RevokeTokensResponse.SerializeToString,
+            ),
+            'ForgetOwner': grpc.unary_unary_rpc_method_handler(
+                    servicer.ForgetOwner,
+                    request_deserializer=sidecar_dot_v1_dot_admin__pb2.ForgetOwnerRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_admin__pb2.ForgetOwnerResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -266,6 +284,33 @@ class AdminService:
             '/sidecar.v1.AdminService/RevokeTokens',
             sidecar_dot_v1_dot_admin__pb2.RevokeTokensRequest.SerializeToString,
             sidecar_dot_v1_dot_admin__pb2.RevokeTokensResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ForgetOwner(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.AdminService/ForgetOwner',
+            sidecar_dot_v1_dot_admin__pb2.ForgetOwnerRequest.SerializeToString,
+            sidecar_dot_v1_dot_admin__pb2.ForgetOwnerResponse.FromString,
             options,
             channel_credentials,
             insecure,

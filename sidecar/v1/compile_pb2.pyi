@@ -290,6 +290,7 @@ class CompileNowRequest(_message.Message):
     OWNER_ID_FIELD_NUMBER: _builtins.int
     MODEL_ID_FIELD_NUMBER: _builtins.int
     VALIDATE_ONLY_FIELD_NUMBER: _builtins.int
+    MAY_ARCHIVE_MANY_FIELD_NUMBER: _builtins.int
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     owner_id: _builtins.str
@@ -298,6 +299,10 @@ class CompileNowRequest(_message.Message):
     """The model to plan with; empty means the configured one."""
     validate_only: _builtins.bool
     """Whether only to show what the next batch would change. Nothing is queued or written."""
+    may_archive_many: _builtins.bool
+    """Whether what is kept is first held against everything that the memory service lists, and may go even where that archives most
+    of the wiki: an operator's word for what the nightly sweep refuses by itself.
+    """
     def __init__(
         self,
         *,
@@ -305,10 +310,11 @@ class CompileNowRequest(_message.Message):
         owner_id: _builtins.str = ...,
         model_id: _builtins.str = ...,
         validate_only: _builtins.bool = ...,
+        may_archive_many: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["model_id", b"model_id", "owner_id", b"owner_id", "tenant_id", b"tenant_id", "validate_only", b"validate_only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["may_archive_many", b"may_archive_many", "model_id", b"model_id", "owner_id", b"owner_id", "tenant_id", b"tenant_id", "validate_only", b"validate_only"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

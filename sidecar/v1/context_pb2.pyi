@@ -39,6 +39,8 @@ class _NotifyOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_NotifyO
     """The tenant has compiling switched off."""
     NOTIFY_OUTCOME_FAILED: _NotifyOutcome.ValueType  # 4
     """No compile could be queued now; the memories stand, and the next notice or the nightly look finds them."""
+    NOTIFY_OUTCOME_SKIPPED_ADAPTER: _NotifyOutcome.ValueType  # 5
+    """The tenant's wikis are compiled from a backend's memories, of which this write changed nothing."""
 
 class NotifyOutcome(_NotifyOutcome, metaclass=_NotifyOutcomeEnumTypeWrapper):
     """What became of a notice that memories were written."""
@@ -53,6 +55,8 @@ NOTIFY_OUTCOME_SKIPPED_FLAG_OFF: NotifyOutcome.ValueType  # 3
 """The tenant has compiling switched off."""
 NOTIFY_OUTCOME_FAILED: NotifyOutcome.ValueType  # 4
 """No compile could be queued now; the memories stand, and the next notice or the nightly look finds them."""
+NOTIFY_OUTCOME_SKIPPED_ADAPTER: NotifyOutcome.ValueType  # 5
+"""The tenant's wikis are compiled from a backend's memories, of which this write changed nothing."""
 Global___NotifyOutcome: _TypeAlias = NotifyOutcome  # noqa: Y015
 
 @_typing.final
@@ -216,7 +220,7 @@ class Assembly(_message.Message):
     receipt_id: _builtins.str
     """The receipt that this assembly leaves."""
     degraded: _builtins.bool
-    """Whether a source that should have answered did not."""
+    """Whether a source, or a part of one, that should have answered did not."""
     profile_version: _builtins.str
     """The profile versions in force, such as "template:default@3"."""
     content_sha256: _builtins.str
@@ -554,7 +558,7 @@ class Receipt(_message.Message):
     profile_version: _builtins.str
     """The profile versions in force."""
     degraded: _builtins.bool
-    """Whether a source that should have answered did not."""
+    """Whether a source, or a part of one, that should have answered did not."""
     content_sha256: _builtins.str
     """SHA-256 of the rendered blocks and messages, in hexadecimal."""
     duration_ms: _builtins.float

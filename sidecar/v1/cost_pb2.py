@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15sidecar/v1/cost.proto\x12\nsidecar.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9f\x03\n\x08TurnCost\x12\x12\n\nreceipt_id\x18\x01 \x01(\t\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x61gent_id\x18\x03 \x01(\t\x12\x11\n\tthread_id\x18\x04 \x01(\t\x12\x10\n\x08model_id\x18\x05 \x01(\t\x12\x10\n\x08\x64\x65graded\x18\x06 \x01(\x08\x12\x13\n\x0b\x64uration_ms\x18\x07 \x01(\x01\x12\x16\n\x0e\x66\x61iled_sources\x18\x08 \x03(\t\x12\x14\n\x0cinput_tokens\x18\t \x01(\x03\x12\x15\n\routput_tokens\x18\n \x01(\x03\x12=\n\rsource_tokens\x18\x0b \x03(\x0b\x32&.sidecar.v1.TurnCost.SourceTokensEntry\x12\x13\n\x0bis_reported\x18\x0c \x01(\x08\x12\x15\n\x08\x63ost_usd\x18\r \x01(\x01H\x00\x88\x01\x01\x1a\x33\n\x11SourceTokensEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42\x0b\n\t_cost_usd\"\xd9\x01\n\x14ListTurnCostsRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tthread_id\x18\x03 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x04 \x01(\t\x12\x10\n\x08model_id\x18\x05 \x01(\t\x12\x15\n\rfailed_source\x18\x06 \x01(\t\x12\x15\n\rdegraded_only\x18\x07 \x01(\x08\x12\x10\n\x08least_ms\x18\x08 \x01(\x01\x12\x11\n\tpage_size\x18\t \x01(\x05\x12\x12\n\npage_token\x18\n \x01(\t\"U\n\x15ListTurnCostsResponse\x12#\n\x05turns\x18\x01 \x03(\x0b\x32\x14.sidecar.v1.TurnCost\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x86\x01\n\x0bSpendingRow\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x12\n\nturn_count\x18\x02 \x01(\x03\x12\x14\n\x0cinput_tokens\x18\x03 \x01(\x03\x12\x15\n\routput_tokens\x18\x04 \x01(\x03\x12\x10\n\x08\x63ost_usd\x18\x05 \x01(\x01\x12\x17\n\x0funpriced_tokens\x18\x06 \x01(\x03\"\xd5\x01\n\x13ListSpendingRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12#\n\x02\x62y\x18\x03 \x01(\x0e\x32\x17.sidecar.v1.SpendingKey\x12\x14\n\x0cwhole_tenant\x18\x04 \x01(\x08\x12.\n\nsince_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nuntil_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"W\n\x14ListSpendingResponse\x12%\n\x04rows\x18\x01 \x03(\x0b\x32\x17.sidecar.v1.SpendingRow\x12\x18\n\x10\x63ompile_cost_usd\x18\x02 \x01(\x01\"\x9f\x01\n\nCostBudget\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\'\n\x06\x63overs\x18\x02 \x01(\x0e\x32\x17.sidecar.v1.BudgetCover\x12\x0b\n\x03ref\x18\x03 \x01(\t\x12(\n\x06period\x18\x04 \x01(\x0e\x32\x18.sidecar.v1.BudgetPeriod\x12\x11\n\tlimit_usd\x18\x05 \x01(\x01\x12\x10\n\x08percents\x18\x06 \x03(\x05\"\xb7\x01\n\tCostAlert\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x35\n\x11period_start_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07percent\x18\x03 \x01(\x05\x12\x11\n\tspent_usd\x18\x04 \x01(\x01\x12\x11\n\tlimit_usd\x18\x05 \x01(\x01\x12.\n\nraise_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"M\n\x10PutBudgetRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12&\n\x06\x62udget\x18\x02 \x01(\x0b\x32\x16.sidecar.v1.CostBudget\"\x13\n\x11PutBudgetResponse\"6\n\x13\x44\x65leteBudgetRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\")\n\x14\x44\x65leteBudgetResponse\x12\x11\n\twas_there\x18\x01 \x01(\x08\"\'\n\x12ListBudgetsRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\"e\n\x13ListBudgetsResponse\x12\'\n\x07\x62udgets\x18\x01 \x03(\x0b\x32\x16.sidecar.v1.CostBudget\x12%\n\x06\x61lerts\x18\x02 \x03(\x0b\x32\x15.sidecar.v1.CostAlert*\xbb\x01\n\x0bSpendingKey\x12\x1c\n\x18SPENDING_KEY_UNSPECIFIED\x10\x00\x12\x17\n\x13SPENDING_KEY_SOURCE\x10\x01\x12\x14\n\x10SPENDING_KEY_DAY\x10\x02\x12\x16\n\x12SPENDING_KEY_OWNER\x10\x03\x12\x16\n\x12SPENDING_KEY_AGENT\x10\x04\x12\x17\n\x13SPENDING_KEY_THREAD\x10\x05\x12\x16\n\x12SPENDING_KEY_MODEL\x10\x06*\x8c\x01\n\x0b\x42udgetCover\x12\x1c\n\x18\x42UDGET_COVER_UNSPECIFIED\x10\x00\x12\x17\n\x13\x42UDGET_COVER_TENANT\x10\x01\x12\x16\n\x12\x42UDGET_COVER_OWNER\x10\x02\x12\x16\n\x12\x42UDGET_COVER_AGENT\x10\x03\x12\x16\n\x12\x42UDGET_COVER_MODEL\x10\x04*]\n\x0c\x42udgetPeriod\x12\x1d\n\x19\x42UDGET_PERIOD_UNSPECIFIED\x10\x00\x12\x15\n\x11\x42UDGET_PERIOD_DAY\x10\x01\x12\x17\n\x13\x42UDGET_PERIOD_MONTH\x10\x02\x32\xbc\x03\n\x0b\x43ostService\x12Y\n\rListTurnCosts\x12 .sidecar.v1.ListTurnCostsRequest\x1a!.sidecar.v1.ListTurnCostsResponse\"\x03\x90\x02\x01\x12V\n\x0cListSpending\x12\x1f.sidecar.v1.ListSpendingRequest\x1a .sidecar.v1.ListSpendingResponse\"\x03\x90\x02\x01\x12M\n\tPutBudget\x12\x1c.sidecar.v1.PutBudgetRequest\x1a\x1d.sidecar.v1.PutBudgetResponse\"\x03\x90\x02\x02\x12V\n\x0c\x44\x65leteBudget\x12\x1f.sidecar.v1.DeleteBudgetRequest\x1a .sidecar.v1.DeleteBudgetResponse\"\x03\x90\x02\x02\x12S\n\x0bListBudgets\x12\x1e.sidecar.v1.ListBudgetsRequest\x1a\x1f.sidecar.v1.ListBudgetsResponse\"\x03\x90\x02\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15sidecar/v1/cost.proto\x12\nsidecar.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9f\x03\n\x08TurnCost\x12\x12\n\nreceipt_id\x18\x01 \x01(\t\x12/\n\x0b\x63reate_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x61gent_id\x18\x03 \x01(\t\x12\x11\n\tthread_id\x18\x04 \x01(\t\x12\x10\n\x08model_id\x18\x05 \x01(\t\x12\x10\n\x08\x64\x65graded\x18\x06 \x01(\x08\x12\x13\n\x0b\x64uration_ms\x18\x07 \x01(\x01\x12\x16\n\x0e\x66\x61iled_sources\x18\x08 \x03(\t\x12\x14\n\x0cinput_tokens\x18\t \x01(\x03\x12\x15\n\routput_tokens\x18\n \x01(\x03\x12=\n\rsource_tokens\x18\x0b \x03(\x0b\x32&.sidecar.v1.TurnCost.SourceTokensEntry\x12\x13\n\x0bis_reported\x18\x0c \x01(\x08\x12\x15\n\x08\x63ost_usd\x18\r \x01(\x01H\x00\x88\x01\x01\x1a\x33\n\x11SourceTokensEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\x42\x0b\n\t_cost_usd\"\xd9\x01\n\x14ListTurnCostsRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x11\n\tthread_id\x18\x03 \x01(\t\x12\x10\n\x08\x61gent_id\x18\x04 \x01(\t\x12\x10\n\x08model_id\x18\x05 \x01(\t\x12\x15\n\rfailed_source\x18\x06 \x01(\t\x12\x15\n\rdegraded_only\x18\x07 \x01(\x08\x12\x10\n\x08least_ms\x18\x08 \x01(\x01\x12\x11\n\tpage_size\x18\t \x01(\x05\x12\x12\n\npage_token\x18\n \x01(\t\"U\n\x15ListTurnCostsResponse\x12#\n\x05turns\x18\x01 \x03(\x0b\x32\x14.sidecar.v1.TurnCost\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x86\x01\n\x0bSpendingRow\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x12\n\nturn_count\x18\x02 \x01(\x03\x12\x14\n\x0cinput_tokens\x18\x03 \x01(\x03\x12\x15\n\routput_tokens\x18\x04 \x01(\x03\x12\x10\n\x08\x63ost_usd\x18\x05 \x01(\x01\x12\x17\n\x0funpriced_tokens\x18\x06 \x01(\x03\"\xd5\x01\n\x13ListSpendingRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12#\n\x02\x62y\x18\x03 \x01(\x0e\x32\x17.sidecar.v1.SpendingKey\x12\x14\n\x0cwhole_tenant\x18\x04 \x01(\x08\x12.\n\nsince_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nuntil_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"W\n\x14ListSpendingResponse\x12%\n\x04rows\x18\x01 \x03(\x0b\x32\x17.sidecar.v1.SpendingRow\x12\x18\n\x10\x63ompile_cost_usd\x18\x02 \x01(\x01\"\xba\x01\n\x12\x43ompileSpendingRow\x12\x0f\n\x07in_pass\x18\x01 \x01(\t\x12\x10\n\x08model_id\x18\x02 \x01(\t\x12\x12\n\ncall_count\x18\x03 \x01(\x03\x12\x14\n\x0cinput_tokens\x18\x04 \x01(\x03\x12\x15\n\routput_tokens\x18\x05 \x01(\x03\x12\x15\n\rcached_tokens\x18\x06 \x01(\x03\x12\x10\n\x08\x63ost_usd\x18\x07 \x01(\x01\x12\x17\n\x0funpriced_tokens\x18\x08 \x01(\x03\"\xb7\x01\n\x1aListCompileSpendingRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x10\n\x08owner_id\x18\x02 \x01(\t\x12\x14\n\x0cwhole_tenant\x18\x03 \x01(\x08\x12.\n\nsince_time\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nuntil_time\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"K\n\x1bListCompileSpendingResponse\x12,\n\x04rows\x18\x01 \x03(\x0b\x32\x1e.sidecar.v1.CompileSpendingRow\"\x9f\x01\n\nCostBudget\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\'\n\x06\x63overs\x18\x02 \x01(\x0e\x32\x17.sidecar.v1.BudgetCover\x12\x0b\n\x03ref\x18\x03 \x01(\t\x12(\n\x06period\x18\x04 \x01(\x0e\x32\x18.sidecar.v1.BudgetPeriod\x12\x11\n\tlimit_usd\x18\x05 \x01(\x01\x12\x10\n\x08percents\x18\x06 \x03(\x05\"\xb7\x01\n\tCostAlert\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x35\n\x11period_start_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07percent\x18\x03 \x01(\x05\x12\x11\n\tspent_usd\x18\x04 \x01(\x01\x12\x11\n\tlimit_usd\x18\x05 \x01(\x01\x12.\n\nraise_time\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"M\n\x10PutBudgetRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12&\n\x06\x62udget\x18\x02 \x01(\x0b\x32\x16.sidecar.v1.CostBudget\"\x13\n\x11PutBudgetResponse\"6\n\x13\x44\x65leteBudgetRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\")\n\x14\x44\x65leteBudgetResponse\x12\x11\n\twas_there\x18\x01 \x01(\x08\"\'\n\x12ListBudgetsRequest\x12\x11\n\ttenant_id\x18\x01 \x01(\t\"e\n\x13ListBudgetsResponse\x12\'\n\x07\x62udgets\x18\x01 \x03(\x0b\x32\x16.sidecar.v1.CostBudget\x12%\n\x06\x61lerts\x18\x02 \x03(\x0b\x32\x15.sidecar.v1.CostAlert*\xbb\x01\n\x0bSpendingKey\x12\x1c\n\x18SPENDING_KEY_UNSPECIFIED\x10\x00\x12\x17\n\x13SPENDING_KEY_SOURCE\x10\x01\x12\x14\n\x10SPENDING_KEY_DAY\x10\x02\x12\x16\n\x12SPENDING_KEY_OWNER\x10\x03\x12\x16\n\x12SPENDING_KEY_AGENT\x10\x04\x12\x17\n\x13SPENDING_KEY_THREAD\x10\x05\x12\x16\n\x12SPENDING_KEY_MODEL\x10\x06*\x8c\x01\n\x0b\x42udgetCover\x12\x1c\n\x18\x42UDGET_COVER_UNSPECIFIED\x10\x00\x12\x17\n\x13\x42UDGET_COVER_TENANT\x10\x01\x12\x16\n\x12\x42UDGET_COVER_OWNER\x10\x02\x12\x16\n\x12\x42UDGET_COVER_AGENT\x10\x03\x12\x16\n\x12\x42UDGET_COVER_MODEL\x10\x04*]\n\x0c\x42udgetPeriod\x12\x1d\n\x19\x42UDGET_PERIOD_UNSPECIFIED\x10\x00\x12\x15\n\x11\x42UDGET_PERIOD_DAY\x10\x01\x12\x17\n\x13\x42UDGET_PERIOD_MONTH\x10\x02\x32\xa9\x04\n\x0b\x43ostService\x12Y\n\rListTurnCosts\x12 .sidecar.v1.ListTurnCostsRequest\x1a!.sidecar.v1.ListTurnCostsResponse\"\x03\x90\x02\x01\x12V\n\x0cListSpending\x12\x1f.sidecar.v1.ListSpendingRequest\x1a .sidecar.v1.ListSpendingResponse\"\x03\x90\x02\x01\x12k\n\x13ListCompileSpending\x12&.sidecar.v1.ListCompileSpendingRequest\x1a\'.sidecar.v1.ListCompileSpendingResponse\"\x03\x90\x02\x01\x12M\n\tPutBudget\x12\x1c.sidecar.v1.PutBudgetRequest\x1a\x1d.sidecar.v1.PutBudgetResponse\"\x03\x90\x02\x02\x12V\n\x0c\x44\x65leteBudget\x12\x1f.sidecar.v1.DeleteBudgetRequest\x1a .sidecar.v1.DeleteBudgetResponse\"\x03\x90\x02\x02\x12S\n\x0bListBudgets\x12\x1e.sidecar.v1.ListBudgetsRequest\x1a\x1f.sidecar.v1.ListBudgetsResponse\"\x03\x90\x02\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,18 +38,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_COSTSERVICE'].methods_by_name['ListTurnCosts']._serialized_options = b'\220\002\001'
   _globals['_COSTSERVICE'].methods_by_name['ListSpending']._loaded_options = None
   _globals['_COSTSERVICE'].methods_by_name['ListSpending']._serialized_options = b'\220\002\001'
+  _globals['_COSTSERVICE'].methods_by_name['ListCompileSpending']._loaded_options = None
+  _globals['_COSTSERVICE'].methods_by_name['ListCompileSpending']._serialized_options = b'\220\002\001'
   _globals['_COSTSERVICE'].methods_by_name['PutBudget']._loaded_options = None
   _globals['_COSTSERVICE'].methods_by_name['PutBudget']._serialized_options = b'\220\002\002'
   _globals['_COSTSERVICE'].methods_by_name['DeleteBudget']._loaded_options = None
   _globals['_COSTSERVICE'].methods_by_name['DeleteBudget']._serialized_options = b'\220\002\002'
   _globals['_COSTSERVICE'].methods_by_name['ListBudgets']._loaded_options = None
   _globals['_COSTSERVICE'].methods_by_name['ListBudgets']._serialized_options = b'\220\002\001'
-  _globals['_SPENDINGKEY']._serialized_start=1929
-  _globals['_SPENDINGKEY']._serialized_end=2116
-  _globals['_BUDGETCOVER']._serialized_start=2119
-  _globals['_BUDGETCOVER']._serialized_end=2259
-  _globals['_BUDGETPERIOD']._serialized_start=2261
-  _globals['_BUDGETPERIOD']._serialized_end=2354
+  _globals['_SPENDINGKEY']._serialized_start=2381
+  _globals['_SPENDINGKEY']._serialized_end=2568
+  _globals['_BUDGETCOVER']._serialized_start=2571
+  _globals['_BUDGETCOVER']._serialized_end=2711
+  _globals['_BUDGETPERIOD']._serialized_start=2713
+  _globals['_BUDGETPERIOD']._serialized_end=2806
   _globals['_TURNCOST']._serialized_start=71
   _globals['_TURNCOST']._serialized_end=486
   _globals['_TURNCOST_SOURCETOKENSENTRY']._serialized_start=422
@@ -64,22 +66,28 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LISTSPENDINGREQUEST']._serialized_end=1146
   _globals['_LISTSPENDINGRESPONSE']._serialized_start=1148
   _globals['_LISTSPENDINGRESPONSE']._serialized_end=1235
-  _globals['_COSTBUDGET']._serialized_start=1238
-  _globals['_COSTBUDGET']._serialized_end=1397
-  _globals['_COSTALERT']._serialized_start=1400
-  _globals['_COSTALERT']._serialized_end=1583
-  _globals['_PUTBUDGETREQUEST']._serialized_start=1585
-  _globals['_PUTBUDGETREQUEST']._serialized_end=1662
-  _globals['_PUTBUDGETRESPONSE']._serialized_start=1664
-  _globals['_PUTBUDGETRESPONSE']._serialized_end=1683
-  _globals['_DELETEBUDGETREQUEST']._serialized_start=1685
-  _globals['_DELETEBUDGETREQUEST']._serialized_end=1739
-  _globals['_DELETEBUDGETRESPONSE']._serialized_start=1741
-  _globals['_DELETEBUDGETRESPONSE']._serialized_end=1782
-  _globals['_LISTBUDGETSREQUEST']._serialized_start=1784
-  _globals['_LISTBUDGETSREQUEST']._serialized_end=1823
-  _globals['_LISTBUDGETSRESPONSE']._serialized_start=1825
-  _globals['_LISTBUDGETSRESPONSE']._serialized_end=1926
-  _globals['_COSTSERVICE']._serialized_start=2357
-  _globals['_COSTSERVICE']._serialized_end=2801
+  _globals['_COMPILESPENDINGROW']._serialized_start=1238
+  _globals['_COMPILESPENDINGROW']._serialized_end=1424
+  _globals['_LISTCOMPILESPENDINGREQUEST']._serialized_start=1427
+  _globals['_LISTCOMPILESPENDINGREQUEST']._serialized_end=1610
+  _globals['_LISTCOMPILESPENDINGRESPONSE']._serialized_start=1612
+  _globals['_LISTCOMPILESPENDINGRESPONSE']._serialized_end=1687
+  _globals['_COSTBUDGET']._serialized_start=1690
+  _globals['_COSTBUDGET']._serialized_end=1849
+  _globals['_COSTALERT']._serialized_start=1852
+  _globals['_COSTALERT']._serialized_end=2035
+  _globals['_PUTBUDGETREQUEST']._serialized_start=2037
+  _globals['_PUTBUDGETREQUEST']._serialized_end=2114
+  _globals['_PUTBUDGETRESPONSE']._serialized_start=2116
+  _globals['_PUTBUDGETRESPONSE']._serialized_end=2135
+  _globals['_DELETEBUDGETREQUEST']._serialized_start=2137
+  _globals['_DELETEBUDGETREQUEST']._serialized_end=2191
+  _globals['_DELETEBUDGETRESPONSE']._serialized_start=2193
+  _globals['_DELETEBUDGETRESPONSE']._serialized_end=2234
+  _globals['_LISTBUDGETSREQUEST']._serialized_start=2236
+  _globals['_LISTBUDGETSREQUEST']._serialized_end=2275
+  _globals['_LISTBUDGETSRESPONSE']._serialized_start=2277
+  _globals['_LISTBUDGETSRESPONSE']._serialized_end=2378
+  _globals['_COSTSERVICE']._serialized_start=2809
+  _globals['_COSTSERVICE']._serialized_end=3362
 # @@protoc_insertion_point(module_scope)

@@ -164,7 +164,7 @@ class TurnCost(_message.Message):
     model_id: _builtins.str
     """The model."""
     degraded: _builtins.bool
-    """Whether a source that should have answered did not."""
+    """Whether a source, or a part of one, that should have answered did not."""
     duration_ms: _builtins.float
     """How long assembling took."""
     input_tokens: _builtins.int
@@ -181,7 +181,7 @@ class TurnCost(_message.Message):
 
     @_builtins.property
     def failed_sources(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """The sources that did not answer."""
+        """The sources that did not answer, or not in full."""
 
     @_builtins.property
     def source_tokens(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
@@ -415,6 +415,122 @@ class ListSpendingResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListSpendingResponse: _TypeAlias = ListSpendingResponse  # noqa: Y015
+
+@_typing.final
+class CompileSpendingRow(_message.Message):
+    """What one pass of the compile spent with one model."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IN_PASS_FIELD_NUMBER: _builtins.int
+    MODEL_ID_FIELD_NUMBER: _builtins.int
+    CALL_COUNT_FIELD_NUMBER: _builtins.int
+    INPUT_TOKENS_FIELD_NUMBER: _builtins.int
+    OUTPUT_TOKENS_FIELD_NUMBER: _builtins.int
+    CACHED_TOKENS_FIELD_NUMBER: _builtins.int
+    COST_USD_FIELD_NUMBER: _builtins.int
+    UNPRICED_TOKENS_FIELD_NUMBER: _builtins.int
+    in_pass: _builtins.str
+    """The pass: leaf, section or aggregation."""
+    model_id: _builtins.str
+    """The model."""
+    call_count: _builtins.int
+    """Calls that were paid for; answers that had been kept are not among them."""
+    input_tokens: _builtins.int
+    """Their input tokens, cached ones included."""
+    output_tokens: _builtins.int
+    """Their output tokens."""
+    cached_tokens: _builtins.int
+    """Input tokens that the provider read from its cache."""
+    cost_usd: _builtins.float
+    """The cost in US dollars, as far as prices are known."""
+    unpriced_tokens: _builtins.int
+    """Tokens of models without a known price."""
+    def __init__(
+        self,
+        *,
+        in_pass: _builtins.str = ...,
+        model_id: _builtins.str = ...,
+        call_count: _builtins.int = ...,
+        input_tokens: _builtins.int = ...,
+        output_tokens: _builtins.int = ...,
+        cached_tokens: _builtins.int = ...,
+        cost_usd: _builtins.float = ...,
+        unpriced_tokens: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cached_tokens", b"cached_tokens", "call_count", b"call_count", "cost_usd", b"cost_usd", "in_pass", b"in_pass", "input_tokens", b"input_tokens", "model_id", b"model_id", "output_tokens", b"output_tokens", "unpriced_tokens", b"unpriced_tokens"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CompileSpendingRow: _TypeAlias = CompileSpendingRow  # noqa: Y015
+
+@_typing.final
+class ListCompileSpendingRequest(_message.Message):
+    """Asks what compiling spent."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    WHOLE_TENANT_FIELD_NUMBER: _builtins.int
+    SINCE_TIME_FIELD_NUMBER: _builtins.int
+    UNTIL_TIME_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's only one."""
+    whole_tenant: _builtins.bool
+    """The whole tenant instead of one owner; for admins."""
+    @_builtins.property
+    def since_time(self) -> _timestamp_pb2.Timestamp:
+        """From which day (UTC) on; absent means seven days before the end."""
+
+    @_builtins.property
+    def until_time(self) -> _timestamp_pb2.Timestamp:
+        """Through which day (UTC); absent means today."""
+
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        whole_tenant: _builtins.bool = ...,
+        since_time: _timestamp_pb2.Timestamp | None = ...,
+        until_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since_time", b"since_time", "until_time", b"until_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "since_time", b"since_time", "tenant_id", b"tenant_id", "until_time", b"until_time", "whole_tenant", b"whole_tenant"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCompileSpendingRequest: _TypeAlias = ListCompileSpendingRequest  # noqa: Y015
+
+@_typing.final
+class ListCompileSpendingResponse(_message.Message):
+    """What compiling spent."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ROWS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___CompileSpendingRow]:
+        """At most 1,000 rows, the dearest first."""
+
+    def __init__(
+        self,
+        *,
+        rows: _abc.Iterable[Global___CompileSpendingRow] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["rows", b"rows"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListCompileSpendingResponse: _TypeAlias = ListCompileSpendingResponse  # noqa: Y015
 
 @_typing.final
 class CostBudget(_message.Message):

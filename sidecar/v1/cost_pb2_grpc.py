@@ -45,6 +45,11 @@ class CostServiceStub:
                 request_serializer=sidecar_dot_v1_dot_cost__pb2.ListSpendingRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_cost__pb2.ListSpendingResponse.FromString,
                 _registered_method=True)
+        self.ListCompileSpending = channel.unary_unary(
+                '/sidecar.v1.CostService/ListCompileSpending',
+                request_serializer=sidecar_dot_v1_dot_cost__pb2.ListCompileSpendingRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_cost__pb2.ListCompileSpendingResponse.FromString,
+                _registered_method=True)
         self.PutBudget = channel.unary_unary(
                 '/sidecar.v1.CostService/PutBudget',
                 request_serializer=sidecar_dot_v1_dot_cost__pb2.PutBudgetRequest.SerializeToString,
@@ -75,6 +80,13 @@ class CostServiceServicer:
 
     def ListSpending(self, request, context):
         """Returns what was spent in a stretch of time, by one key.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListCompileSpending(self, request, context):
+        """Returns what compiling spent in a stretch of days, by pass and model.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -113,6 +125,11 @@ def add_CostServiceServicer_to_server(servicer, server):
                     servicer.ListSpending,
                     request_deserializer=sidecar_dot_v1_dot_cost__pb2.ListSpendingRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_cost__pb2.ListSpendingResponse.SerializeToString,
+            ),
+            'ListCompileSpending': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListCompileSpending,
+                    request_deserializer=sidecar_dot_v1_dot_cost__pb2.ListCompileSpendingRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_cost__pb2.ListCompileSpendingResponse.SerializeToString,
             ),
             'PutBudget': grpc.unary_unary_rpc_method_handler(
                     servicer.PutBudget,
@@ -185,6 +202,33 @@ class CostService:
             '/sidecar.v1.CostService/ListSpending',
             sidecar_dot_v1_dot_cost__pb2.ListSpendingRequest.SerializeToString,
             sidecar_dot_v1_dot_cost__pb2.ListSpendingResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListCompileSpending(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.CostService/ListCompileSpending',
+            sidecar_dot_v1_dot_cost__pb2.ListCompileSpendingRequest.SerializeToString,
+            sidecar_dot_v1_dot_cost__pb2.ListCompileSpendingResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -192,7 +192,7 @@ class Profile(_message.Message):
     tool_tokens: _builtins.int
     """Tokens of the tool definitions, when the request gives none."""
     budget_tokens: _builtins.int
-    """An upper bound on the pool."""
+    """An upper bound on the pool; 128,000 unless some level sets another, so that a wide window is not filled unasked."""
     max_items: _builtins.int
     """An upper bound on the items of one assembly, 1 to 10,000."""
     @_builtins.property

@@ -39,23 +39,26 @@ class Service:
 
     addresses: tuple[Address, ...]
     token: str
+    http_port: int
 
 
 @contextmanager
 def running(directory: Path) -> Iterator[Service]:
     """Yield the service, serving; at the end it gets SIGTERM and must exit with 0. Raises ServiceFailed."""
     socket_path = str(directory / "socket" / "api.sock")
-    addresses = (Address("TCP", port=_free_port()), Address("unix socket", socket_path=socket_path))
+    addresses = (Address("TCP", port=free_port()), Address("unix socket", socket_path=socket_path))
     listen = f"127.0.0.1:{addresses[0].port},unix:{socket_path}"
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SIDECAR_")}
+    http_port = free_port()
     environ |= {"SIDECAR_DATA_DIR": str(directory / "data"), "SIDECAR_LISTEN": listen}
+    environ |= {"SIDECAR_HTTP_LISTEN": f"127.0.0.1:{http_port}", "SIDECAR_CONSOLE_LISTEN": "off"}
     directory.mkdir()
     log = directory / "serve.log"
     with log.open("wb") as output:
         process = subprocess.Popen(_command("serve"), env=environ, stdout=output, stderr=output)
     try:
         _await_serving(process, log, f"127.0.0.1:{addresses[0].port}", environ)
-        yield Service(addresses, _token(environ))
+        yield Service(addresses, _token(environ), http_port)
         _stop(process, log)
     finally:
         process.kill()
@@ -66,7 +69,8 @@ def _command(*arguments: str) -> list[str]:
     return [str(Path(sys.executable).with_name("sidecar")), *arguments]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port: int = free.getsockname()[1]
     return port

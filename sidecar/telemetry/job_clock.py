@@ -1,0 +1,103 @@
+"""When a compile job passed its checkpoints and what it asked of models, made into steps: batches with what was done in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sidecar.telemetry import calls, names
+from sidecar.telemetry.calls import CallTrace
+from sidecar.telemetry.compiles import JobStep, ModelCall
+
+_MOST_MARKS = 10_000
+_SECTION = "section"
+_PLANNED = frozenset({"planned", "aggregation_planned"})
+
+
+@dataclass(slots=True)
+class _Batch:
+    """A batch as it is noted: the instants of its checkpoints, and its model calls. A batch begins with what was first noted."""
+
+    marks: dict[str, datetime] = field(default_factory=dict)
+    calls: list[JobStep] = field(default_factory=list)
+
+    def steps(self, first: int) -> list[JobStep]:
+        """Return the batch with its planning, its model calls and its apply; `first` is its own place in the job's list.
+
+        A batch that was thrown away or failed has no apply.
+        """
+        times = [*self.marks.values(), *(at for call in self.calls for at in (call.began_at, call.ended_at))]
+        began, ended = min(times), max(times)
+        steps = [JobStep(names.BATCH, began, ended)]
+        applied = self.marks.get("applied")
+        if self.calls or self.marks.keys() & _PLANNED:
+            steps += self._planning(first, began, ended)
+        if applied is not None:
+            steps.append(JobStep(names.APPLY, self.marks.get("opened", applied), applied, inside=first))
+        return steps
+
+    def _planning(self, first: int, began: datetime, ended: datetime) -> list[JobStep]:
+        until = [self.marks[name] for name in ("stored", *_PLANNED) if name in self.marks]
+        until += [call.ended_at for call in self.calls]
+        steps = [JobStep(names.PLAN, began, max(until, default=ended), inside=first)]
+        plan = first + 1
+        for call in self.calls:
+            place = plan
+            if call.model is not None and call.model.in_pass == _SECTION:
+                place = plan + len(steps)
+                counts = {"kept_answers": int(call.model.is_kept)}
+                steps.append(JobStep(names.SECTION, call.began_at, call.ended_at, counts=counts, inside=plan))
+            if call.model is None or not call.model.is_kept:
+                steps.append(JobStep(call.name, call.began_at, call.ended_at, call.model, call.error, inside=place))
+        return steps
+
+
+class JobClock:
+    """Notes what a job passes and asks; past ten thousand notes, nothing. One job at a time."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._notes: list[tuple[str, datetime] | JobStep] = []
+        self.root: CallTrace | None = None
+
+    def begin(self) -> CallTrace:
+        """Forget what was noted, and return the ids of the job that begins."""
+        self._notes = []
+        self.root = calls.begin_job()
+        return self.root
+
+    def mark(self, place: str) -> None:
+        """Note a checkpoint."""
+        if len(self._notes) < _MOST_MARKS:
+            self._notes.append((place, self._now()))
+
+    def asked(self, call: ModelCall, began_at: datetime, error: str = "") -> None:
+        """Note a question to a model that has just been answered, or was not."""
+        if len(self._notes) < _MOST_MARKS:
+            self._notes.append(JobStep(f"chat {call.model_id}", began_at, self._now(), call, error))
+
+    def taken(self) -> tuple[JobStep, ...]:
+        """Return the steps since the last time this was asked."""
+        notes, self._notes = self._notes, []
+        steps: list[JobStep] = []
+        batch = _Batch()
+        for note in notes:
+            if isinstance(note, JobStep):
+                batch.calls.append(note)
+                continue
+            place, at = note
+            if place == "frozen":
+                batch = self._closed(batch, steps)
+            batch.marks[place] = at
+            if place == "applied":
+                batch = self._closed(batch, steps)
+        self._closed(batch, steps)
+        return tuple(steps)
+
+    @staticmethod
+    def _closed(batch: _Batch, steps: list[JobStep]) -> _Batch:
+        """Add a batch's steps, unless it did nothing but look, and return a new one."""
+        if batch.calls or batch.marks.keys() & {"frozen", "applied"}:
+            steps += batch.steps(len(steps))
+        return _Batch()

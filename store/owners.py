@@ -1,0 +1,62 @@
+"""Forgetting an owner: every row that is theirs, in one transaction.
+
+What stays of an owner are a tenant's sums, which name nobody, and what an administrator wrote down, such as a budget's name.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from store import queries, ready, scopes
+from store.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+
+# What refers to another stands before it; reports of usage go with their receipts. The cursor's row is held from the start and
+# goes last: who compiles waits for it.
+TABLES = (
+    "receipts",
+    "turn_accounts",
+    "turn_vectors",
+    "thread_summaries",
+    "turns",
+    "threads",
+    "webhook_deliveries",
+    "webhook_subscriptions",
+    "model_answer_memories",
+    "model_answers",
+    "compile_batches",
+    "compile_accounts",
+    "memory_ledger",
+    "wiki_lints",
+    "wiki_section_children",
+    "wiki_section_sources",
+    "wiki_mention_sightings",
+    "wiki_unresolved_mentions",
+    "wiki_link_evidence",
+    "wiki_page_links",
+    "wiki_page_aliases",
+    "section_vectors",
+    "wiki_page_sections",
+    "page_vectors",
+    "wiki_pages",
+    "memory_vectors",
+    "memories",
+    "memory_feeds",
+    "background_jobs",
+    "places_to_embed",
+    "wiki_compile_jobs",
+    "wiki_compile_cursors",
+)
+
+
+async def forget(connection: Connection, scope: Scope, *, now: datetime) -> dict[str, int]:
+    """Delete everything of the owner's, and return how many rows of each table; a compile under way loses its lease."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    await scopes.lock(connection, scope, now=now)
+    counts = {"receipt_texts": int(await _sql.forget_texts(connection, **key))}
+    counts["compile_ready"] = await ready.forget(connection, scope)
+    for row in await _sql.tables_here(connection, tables=TABLES):
+        counts[row["name"]] = int(await getattr(_sql, f"forget_{row['name']}")(connection, **key))
+    return {table: count for table, count in counts.items() if count}

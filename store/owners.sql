@@ -1,0 +1,147 @@
+-- name: tables_here
+-- Those of some tables that this database has, in their order: without the extension there are none of vectors.
+SELECT t.name FROM unnest(:tables::text[]) WITH ORDINALITY AS t (name, place)
+WHERE to_regclass('public.' || t.name) IS NOT NULL ORDER BY t.place;
+
+-- name: forget_texts!
+-- Deletes the kept texts of an owner's turns: messages, history, and what came of threads, memories and the wiki. What knowledge, tools
+-- and workspaces gave is the tenant's and stays until its day.
+DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND text_hash = ANY(ARRAY(
+    SELECT decode(kept.text_hash, 'hex') FROM receipts AS r CROSS JOIN LATERAL (
+        SELECT r.details->'asked'->>'message' AS text_hash
+        UNION ALL SELECT r.details->'history'->'summary'->>'text'
+        UNION ALL SELECT unnest(ARRAY[turn->>'text', turn->>'parts'])
+            FROM jsonb_array_elements(r.details->'history'->'turns') AS turn
+        UNION ALL SELECT unnest(ARRAY[item->>'text', item->>'lead'])
+            FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item
+            WHERE source->>'source' NOT IN ('knowledge', 'tools', 'workspace')) AS kept
+    WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND kept.text_hash <> ''));
+
+-- name: forget_receipts!
+-- Deletes an owner's rows, with the reports about them.
+DELETE FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_turn_accounts!
+-- Deletes an owner's rows.
+DELETE FROM turn_accounts WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_turn_vectors!
+-- Deletes an owner's rows.
+DELETE FROM turn_vectors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_thread_summaries!
+-- Deletes an owner's rows.
+DELETE FROM thread_summaries WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_turns!
+-- Deletes an owner's rows.
+DELETE FROM turns WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_threads!
+-- Deletes an owner's rows.
+DELETE FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_webhook_deliveries!
+-- Deletes an owner's rows.
+DELETE FROM webhook_deliveries WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_webhook_subscriptions!
+-- Deletes an owner's rows.
+DELETE FROM webhook_subscriptions WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_model_answer_memories!
+-- Deletes an owner's rows.
+DELETE FROM model_answer_memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_model_answers!
+-- Deletes an owner's rows.
+DELETE FROM model_answers WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_compile_batches!
+-- Deletes an owner's rows.
+DELETE FROM compile_batches WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_compile_accounts!
+-- Deletes an owner's rows.
+DELETE FROM compile_accounts WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_memory_ledger!
+-- Deletes an owner's rows.
+DELETE FROM memory_ledger WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_wiki_lints!
+-- Deletes an owner's rows.
+DELETE FROM wiki_lints WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_wiki_section_children!
+-- Deletes an owner's rows.
+DELETE FROM wiki_section_children WHERE tenant_id = :tenant_id AND parent_page_id = ANY(ARRAY(
+    SELECT page_id FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id));
+
+-- name: forget_wiki_section_sources!
+-- Deletes an owner's rows.
+DELETE FROM wiki_section_sources WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_wiki_mention_sightings!
+-- Deletes an owner's rows.
+DELETE FROM wiki_mention_sightings WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_wiki_unresolved_mentions!
+-- Deletes an owner's rows.
+DELETE FROM wiki_unresolved_mentions WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_wiki_link_evidence!
+-- Deletes an owner's rows.
+DELETE FROM wiki_link_evidence WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_wiki_page_links!
+-- Deletes an owner's rows.
+DELETE FROM wiki_page_links WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_wiki_page_aliases!
+-- Deletes an owner's rows.
+DELETE FROM wiki_page_aliases WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_section_vectors!
+-- Deletes an owner's rows.
+DELETE FROM section_vectors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_wiki_page_sections!
+-- Deletes an owner's rows.
+DELETE FROM wiki_page_sections WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_page_vectors!
+-- Deletes an owner's rows.
+DELETE FROM page_vectors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_wiki_pages!
+-- Deletes an owner's rows.
+DELETE FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_memory_vectors!
+-- Deletes an owner's rows.
+DELETE FROM memory_vectors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_memories!
+-- Deletes an owner's rows.
+DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_memory_feeds!
+-- Deletes an owner's rows.
+DELETE FROM memory_feeds WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_background_jobs!
+-- Deletes an owner's rows.
+DELETE FROM background_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_places_to_embed!
+-- Deletes an owner's rows.
+DELETE FROM places_to_embed WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_wiki_compile_jobs!
+-- Deletes an owner's rows.
+DELETE FROM wiki_compile_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_wiki_compile_cursors!
+-- Deletes an owner's rows.
+DELETE FROM wiki_compile_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
