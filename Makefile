@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: bench check demo install interop lock proto serve soak test test-console test-hindsight test-llm test-moto
+.PHONY: bench check console-driver demo install interop lock proto serve soak test test-console test-hindsight test-llm test-mcp test-moto test-phoenix
 
 demo: install  ## load real input, serve it, and show one turn's fitted context with its receipt
 	$(BIN)/sidecar demo
@@ -19,6 +19,12 @@ test-hindsight: install  ## the cases of Hindsight against a real server: instal
 
 test-moto: install  ## the cases of S3 and AgentCore events against moto's server: installs it beside, 300 MB
 	$(BIN)/python -m tests.servers moto
+
+test-mcp: install  ## the MCP client against the protocol's reference server, over both transports: needs node and npm
+	$(BIN)/python -m tests.servers mcp
+
+test-phoenix: install  ## turns and compiles read back as traces from a real Arize Phoenix: installs it beside, 820 MB
+	$(BIN)/python -m tests.servers phoenix
 
 check: install  ## style, types, arrows, proto
 	$(BIN)/ruff format --check .
@@ -34,15 +40,18 @@ soak: install  ## the long campaigns, whole
 bench: install  ## every benchmark
 	$(BIN)/python -m bench all
 
-interop: install  ## clients of other people's making, and the image built and run: needs node, buildah, debootstrap and root
+interop: install  ## clients of other people's making, Debian's Prometheus, and the image built and run: needs node, buildah, debootstrap and root
 	$(BIN)/python -m tests.interop
 
 test-llm: install  ## a real small model through the OpenAI-compatible adapter: fetches 180 MB once; needs node and npm
 	$(BIN)/python -m tests.llm
 
-test-console: install  ## the console in a real Chromium; needs Debian's chromium, and fetches its driver
+console-driver:  ## what drives the browser, in an environment of its own: playwright, 160 MB
 	test -x .venv-console/bin/python || $(PYTHON) -m venv .venv-console
-	.venv-console/bin/python -m pip install --quiet "playwright>=1.55,<2"
+	.venv-console/bin/python -c "import playwright" 2>/dev/null || \
+		.venv-console/bin/python -m pip install --disable-pip-version-check --quiet "playwright>=1.55,<2"
+
+test-console: install console-driver  ## the console in a real Chromium; needs Debian's chromium
 	$(BIN)/python -m tests.browser --driver .venv-console/bin/python
 
 serve: install
@@ -51,7 +60,7 @@ serve: install
 proto: install  ## make sidecar/v1 from proto/
 	$(BIN)/buf format -w
 	rm -f sidecar/v1/*_pb2*
-	$(BIN)/python -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. --mypy_out=. proto/sidecar/v1/*.proto
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. --mypy_out=. proto/sidecar/v1/*.proto
 
 lock:  ## pin every package anew, with hashes and no index named; needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra mcp --generate-hashes --upgrade \

@@ -17,12 +17,14 @@ BENCHES = (
     "history",
     "wiki",
     "backends",
+    "transports",
     "recall_speed",
     "wiki-search",
     "compile",
     "prompt",
     "crash",
     "tracing",
+    "views",
 )
 ON_DATA = ("names", "recall")
 
@@ -38,10 +40,21 @@ def main() -> int:
     parser.add_argument(
         "--write-weights", action="store_true", help="recall: write the ranker's weights, trained on all"
     )
+    parser.add_argument(
+        "--with-wiki", action="store_true", help="recall: also with pages compiled from the observations"
+    )
+    parser.add_argument("--keep", type=Path, help="recall: a folder from which a run that was broken off goes on")
+    parser.add_argument("--only", type=int, metavar="N", help="recall: only the first N conversations")
     arguments = parser.parse_args()
     on_data: dict[str, object] = {"data": arguments.data} if arguments.name in ON_DATA else {}
     if arguments.name == "recall":
-        on_data |= {"split": arguments.split, "write_weights": arguments.write_weights}
+        on_data |= {
+            "folds": arguments.split,
+            "write_weights": arguments.write_weights,
+            "with_wiki": arguments.with_wiki,
+            "keep": arguments.keep,
+            "only": arguments.only,
+        }
     for name in BENCHES if arguments.name == "all" else (arguments.name,):
         figures: list[Figure] = importlib.import_module(f"bench.{name.replace('-', '_')}").run(
             scale=arguments.scale, **on_data

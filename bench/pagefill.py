@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
+from bench.bulk import filling
 from bench.texts import Writer
 from store import queries
-from store.postgres import direct
 from store.texts import search_words, signatures
 
 _sql = queries.load(__file__)
@@ -24,7 +24,7 @@ async def fill(dsn: str, tenant_id: UUID, *, owners: int, each: int) -> Sequence
         (place, title, search_words(f"{title} {text}"))
         for place, (title, text) in enumerate(zip(titles, texts, strict=True))
     ]
-    async with direct(dsn) as connection:
+    async with filling(dsn, ("wiki_pages", "wiki_page_sections")) as connection:
         await _sql.make_drafts(connection)
         await connection.copy_records_to_table("drafts", records=rows, columns=["place", "title", "words"])
         await _sql.vectorise_drafts(connection)
@@ -32,5 +32,4 @@ async def fill(dsn: str, tenant_id: UUID, *, owners: int, each: int) -> Sequence
             key = {"tenant_id": tenant_id, "owner_id": UUID(int=owner)}
             await _sql.pages_of_owner(connection, **key, now=_NOW, signature=signatures(["page"])[0].pack())
             await _sql.sections_of_owner(connection, **key)
-        await _sql.analyse(connection)
     return texts

@@ -20,7 +20,3 @@ INSERT INTO wiki_page_sections (tenant_id, owner_id, page_id, section_id, sectio
     word_count, search_tsv)
 SELECT tenant_id, owner_id, page_id, gen_random_uuid(), 'overview', 'Overview', summary, 1, signature, 30, search_tsv
 FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
-
--- name: analyse#
--- Lets the planner know what was written.
-ANALYZE;

@@ -50,13 +50,13 @@ FROM drafts WHERE place < :memories::int ORDER BY place;
 -- name: put_documents!
 -- Gives a base documents of forty chunks.
 INSERT INTO documents (tenant_id, base_id, document_id, path, title, media_type, content_hash, chunk_count, updated_at)
-SELECT :tenant_id, :base_id, md5(:name || n)::uuid, n || '.md', 'Document ' || n, 'text/markdown', ''::bytea, 40, :now
-FROM generate_series(0, :chunks::int / 40) AS n;
+SELECT :tenant_id, :base_id, md5(:name || 'document' || n)::uuid, n || '.md', 'Document ' || n, 'text/markdown', ''::bytea, 40, :now
+FROM generate_series(0, (:chunks::int - 1) / 40) AS n;
 
 -- name: put_chunks!
 -- Gives a base its chunks.
 INSERT INTO chunks (tenant_id, base_id, document_id, chunk_id, position, heading, page, text, signature, word_count, search_tsv)
-SELECT :tenant_id, :base_id, md5(:name || place / 40)::uuid, md5(:name || 'chunk' || place)::uuid, place % 40, '', NULL, text,
+SELECT :tenant_id, :base_id, md5(:name || 'document' || place / 40)::uuid, md5(:name || 'chunk' || place)::uuid, place % 40, '', NULL, text,
     :signature, 25, tsv
 FROM drafts WHERE place < :chunks::int ORDER BY place;
 
@@ -93,7 +93,3 @@ FROM drafts WHERE place < :pages::int ORDER BY place;
 INSERT INTO page_vectors (tenant_id, owner_id, embedder_no, page_id, vector, text_hash)
 SELECT :tenant_id, :owner_id, :embedder_no, md5(:name || 'page' || place)::uuid, vector, ''::bytea
 FROM drafts WHERE place < :pages::int ORDER BY place;
-
--- name: tidy#
--- What autovacuum does within a minute.
-VACUUM ANALYZE;

@@ -14,6 +14,7 @@ from bench.databases import own_database, size_mb
 from bench.figures import Figure, at_most, plain, quantile
 from bench.pagefill import fill
 from bench.texts import Writer
+from sidecar.app import calm_collector
 from store import pages
 from store.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.recalling import Wanted
@@ -58,6 +59,7 @@ async def _measured(owners: int, each: int) -> _Measured:
         built_s = time.monotonic() - began
         writer = Writer(99)
         questions = [writer.question_about(writer.pick(texts)) for _ in range(_WARM_QUESTIONS + _QUESTIONS)]
+        calm_collector()  # as a served process does
         took_ms = [await _recalled_ms(pools, question) for question in questions]
         await pools.close()
         return _Measured(took_ms[_WARM_QUESTIONS:], built_s, size_mb(settings))

@@ -16,11 +16,12 @@ from functools import partial
 from uuid import UUID
 
 from models import tokens
-from sidecar import compiling, database, embedders, embedding, recorder
+from sidecar import compiling, database, embedders, recorder
 from sidecar.assembler import Assembler, Clocks, Lookups
 from sidecar.backends.rulings import Rulings
 from sidecar.backing import back, configured
 from sidecar.database import Database
+from sidecar.embedding import Embedding, embedding_here
 from sidecar.fences import Fences
 from sidecar.inquiry import Inquiry
 from sidecar.meters import Meters
@@ -42,6 +43,7 @@ from sidecar.sources.workspace import WorkspaceSource
 from sidecar.spending import BudgetWatch
 from sidecar.standing import keep_counted
 from sidecar.supervisor import Supervisor
+from sidecar.telemetry.figures import Figures
 from sidecar.telemetry.watch import Watch, WatchConfig
 from sidecar.tenancy import Tenancy
 from sidecar.turn.items import Source
@@ -67,6 +69,7 @@ class App:
     database: Database
     http_address: str = ""
     console_address: str = ""
+    embedding: Embedding | None = None
 
     @property
     def addresses(self) -> Sequence[str]:
@@ -80,7 +83,10 @@ async def serve(settings: Settings, watch: Watch) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with running(settings, watch=watch, is_warmed=True) as app, _working(settings, app.database) as worker:
+    async with (
+        running(settings, watch=watch, is_warmed=True, embeds=not settings.worker) as app,
+        _working(settings, app.database, watch.figures) as worker,
+    ):
         calm_collector()
         doors = {"http": app.http_address, "console": app.console_address}
         log.info("serving", extra={"addresses": list(app.addresses), **doors})
@@ -91,11 +97,11 @@ async def serve(settings: Settings, watch: Watch) -> None:
 
 
 @asynccontextmanager
-async def _working(settings: Settings, where: Database) -> AsyncIterator[Supervisor]:
+async def _working(settings: Settings, where: Database, figures: Figures) -> AsyncIterator[Supervisor]:
     """Keep a worker beside the service, in a process of its own."""
     supervisor = Supervisor()
     if settings.worker:
-        supervisor.start("worker", partial(keep_child, settings, where))
+        supervisor.start("worker", partial(keep_child, settings, where, figures))
     try:
         yield supervisor
     finally:
@@ -119,10 +125,12 @@ async def running(
     sources: dict[Source, ContextSource] | None = None,
     watch: Watch | None = None,
     is_warmed: bool = False,
+    embeds: bool = True,
 ) -> AsyncIterator[App]:
     """Yield a serving sidecar, and stop it in order at the end. `sources` replaces the built-in ones.
 
     `watch` takes the place of one that counts and sends nothing. With `is_warmed`, the first turn waits for no connections.
+    Without `embeds`, what is written gets its vectors from a worker elsewhere.
 
     Raises a StartRefused or StoreError that says what to mend.
     """
@@ -136,6 +144,10 @@ async def running(
             await warm(pools.turn, connections=settings.turn_pool_size)
         telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))
         app = await _started(settings, where, (pools, telling), sources or _sources(settings, pools), stack)
+        if embeds and app.embedding is not None:
+            supervisor = Supervisor()
+            stack.push_async_callback(supervisor.stop)
+            supervisor.start("embedding", app.embedding.keep)
         yield app
 
 
@@ -162,7 +174,7 @@ async def _started(
     stack.push_async_callback(chosen.close)
     supervisor = Supervisor()
     stack.push_async_callback(supervisor.stop)
-    _keep_up(supervisor, (pools, watch), writer, chosen, clocks)
+    _keep_up(supervisor, (pools, watch), writer, clocks)
     changed = partial(_changed, profiles, tenancy, rulings)
     progress = Progress()
     _listen(supervisor, where, changed, progress)
@@ -195,7 +207,8 @@ async def _started(
         engine=await stack.enter_async_context(compiling.engine(settings, pools.background)),
     )
     doors = await open_all(works, stack)
-    return App(doors.server, pools, writer, where, doors.http_address, doors.console_address)
+    embedding = embedding_here(chosen.numbered, settings, pools.background, now=clocks.now)
+    return App(doors.server, pools, writer, where, doors.http_address, doors.console_address, embedding)
 
 
 def _listen(supervisor: Supervisor, where: Database, changed: Callable[..., None], progress: Progress) -> None:
@@ -225,9 +238,7 @@ def _recall(settings: Settings, pools: Pools, chosen: embedders.Chosen, clocks: 
     )
 
 
-def _keep_up(
-    supervisor: Supervisor, held: tuple[Pools, Watch], writer: Recorder, chosen: embedders.Chosen, clocks: Clocks
-) -> None:
+def _keep_up(supervisor: Supervisor, held: tuple[Pools, Watch], writer: Recorder, clocks: Clocks) -> None:
     """Start what goes on behind the calls for as long as the process lives."""
     pools, watch = held
     supervisor.start("receipts", writer.run)
@@ -237,10 +248,6 @@ def _keep_up(
     supervisor.start(
         "receipt_texts", partial(recorder.sweep_texts, pools.background, clock=clocks.now, every_s=_SWEEP_EVERY_S)
     )
-    if chosen.numbered is not None:
-        supervisor.start(
-            "embedding", partial(embedding.keep_embedded, pools.background, chosen.numbered, now=clocks.now)
-        )
 
 
 def _sources(settings: Settings, pools: Pools) -> dict[Source, ContextSource]:

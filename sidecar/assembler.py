@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -27,11 +28,12 @@ from sidecar.turn.items import SourceReport, Status
 from sidecar.turn.judging import judge
 from sidecar.turn.pool import Spent, pool_of
 from sidecar.turn.profile import Profile
+from sidecar.turn.reading import Reading
 from store.receipts import NewReceipt
 from store.scope import Scope
 
 FITTING_RESERVE_S = 0.015
-_LONG_CHARS = 100_000  # counting more than this would hold up other turns
+_LONG_CHARS, _MANY_ITEMS = 100_000, 1_000  # counting or fitting more than this would hold up other turns
 _ANSWERED = frozenset({Status.OK, Status.EMPTY, Status.SKIPPED})
 
 
@@ -134,6 +136,8 @@ class Assembler:
         self._inquiry = inquiry
         self._recorder = recorder
         self._clocks = clocks
+        # One fit a round of the event loop: turns that end together would hold up those that are refused meanwhile.
+        self._one_by_one = asyncio.Lock()
 
     async def assemble(self, question: Question, scope: Scope, *, due_s: float) -> Assembly:
         """Return the turn's context, no later than `due_s` on the steady clock.
@@ -150,33 +154,24 @@ class Assembler:
         fence = await self._fences.of(scope, question.thread_id)
         asked_s = self._clocks.steady_s()
         query = await self._query(question, scope, in_force.template_id, due_s)
-        answer_due_s = due_s - FITTING_RESERVE_S
-        findings = await self._inquiry.ask(
-            Asking(query, scope, profile, in_force.label, pool.pool_tokens, answer_due_s)
-        )
+        asking = Asking(query, scope, profile, in_force.label, pool.pool_tokens, due_s - FITTING_RESERVE_S)
+        findings = await self._inquiry.ask(asking)
         answered_s = self._clocks.steady_s()
         _check_required(findings, profile)
-
-        def fit_findings() -> tuple[Fitting, Fitted]:
-            fitting = Fitting(
-                profile=profile,
-                window_tokens=window_tokens,
-                spent=spent,
-                reports=judge(findings.reports, query.reading) if query.reading else findings.reports,
-                history=history(findings.history, metered.meter),
-                summary=findings.summary,
-                seen_item_ids=question.seen_item_ids,
-                fence_tag=fence.tag,
-            )
-            return fitting, fit(fitting, metered.meter)
-
-        is_long = _chars(findings) > _LONG_CHARS
-        fitting, fitted = await asyncio.to_thread(fit_findings) if is_long else fit_findings()
+        draft = partial(
+            Fitting,
+            profile=profile,
+            window_tokens=window_tokens,
+            spent=spent,
+            seen_item_ids=question.seen_item_ids,
+            fence_tag=fence.tag,
+        )
+        fitting, fitted = await self._fitted(findings, query.reading, draft=draft, meter=metered.meter)
         assembly = Assembly(
             fitted=fitted,
             reports=fitting.reports,
             profile_version=in_force.label,
-            is_degraded=any(report.status not in _ANSWERED for report in findings.reports),
+            is_degraded=any(report.status not in _ANSWERED or report.is_partial for report in findings.reports),
             model=metered.model,
             receipt_id=uuid4(),
         )
@@ -201,6 +196,22 @@ class Assembler:
             meaning=understood.meaning,
             without_meaning=understood.without_meaning,
         )
+
+    async def _fitted(
+        self, findings: Findings, reading: Reading | None, *, draft: Callable[..., Fitting], meter: Meter
+    ) -> tuple[Fitting, Fitted]:
+        """Return the draft with what was found, judged where the question was read, and the turn that comes of it."""
+
+        def fit_findings() -> tuple[Fitting, Fitted]:
+            reports = judge(findings.reports, reading) if reading else findings.reports
+            said = history(findings.history, meter)
+            fitting = draft(reports=reports, history=said, summary=findings.summary)
+            return fitting, fit(fitting, meter)
+
+        if _is_long(findings):
+            return await asyncio.to_thread(fit_findings)
+        async with self._one_by_one:
+            return fit_findings()
 
     def _record(self, recorded: Recorded, scope: Scope, moments_s: tuple[float, float, float]) -> None:
         receipt_id = recorded.assembly.receipt_id
@@ -248,11 +259,12 @@ async def _spent(question: Question, profile: Profile, meter: Meter) -> Spent:
     )
 
 
-def _chars(findings: Findings) -> int:
-    """Return about how many characters the findings hold."""
-    items = sum(len(item.text) for report in findings.reports for item in report.items)
+def _is_long(findings: Findings) -> bool:
+    """Return whether to fit the findings beside the event loop, by about how much they hold."""
+    sizes = [len(item.text) for report in findings.reports for item in report.items]
     results = (part.get("content", "") for turn in findings.history for part in turn.parts)
-    return items + sum(len(turn.text) for turn in findings.history) + sum(map(len, results))
+    chars = sum(sizes) + sum(len(turn.text) for turn in findings.history) + sum(map(len, results))
+    return len(sizes) > _MANY_ITEMS or chars > _LONG_CHARS
 
 
 def _check_required(findings: Findings, profile: Profile) -> None:

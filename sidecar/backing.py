@@ -23,13 +23,16 @@ from store.postgres import Pool
 class Backing:
     """The sources of a process, the knobs below a tenant's own that its backends need, and how to let go of it all.
 
-    `places` are the backends by tenant and name, for those who look after them.
+    `places` are the backends by tenant and name, for those who look after them; not each of them is a source. `resting` says of
+    each backend's name whether its breaker is open. `compiled` are those, by tenant and name, that wikis are compiled from.
     """
 
     sources: Mapping[Source, ContextSource]
     base: Callable[[UUID], tuple[Layer, ...]]
     close: Callable[[], Awaitable[None]]
-    places: Mapping[UUID, Mapping[str, ContextSource]]
+    places: Mapping[UUID, Mapping[str, object]]
+    resting: Callable[[], Mapping[str, bool]] = dict
+    compiled: frozenset[tuple[UUID, str]] = frozenset()
 
 
 def configured(path: Path | None, environ: Mapping[str, str]) -> Configuration:
@@ -47,17 +50,29 @@ def back(built_in: Mapping[Source, ContextSource], backends: Configuration, pool
     from sidecar import placing  # brings the SDKs, which a process without backends does without
 
     places: dict[Source, dict[UUID, list[Place]]] = defaultdict(lambda: defaultdict(list))
-    placed, close = placing.placed(backends, pool, rulings)
-    named: dict[UUID, dict[str, ContextSource]] = defaultdict(dict)
-    for one in placed:
+    made = placing.placed(backends, pool, rulings)
+    named: dict[UUID, dict[str, object]] = defaultdict(dict)
+    for tenant_id, reranker in made.rerankers.items():
+        named[tenant_id][reranker.name] = reranker
+    for one in made.places:
         named[one.tenant_id].setdefault(one.place.name, one.place.source)
         places[one.source][one.tenant_id].append(one.place)
     joined: dict[Source, ContextSource] = {
-        source: SideBySide(built_in.get(source), tenants, rulings) for source, tenants in places.items()
+        source: SideBySide(
+            built_in.get(source), tenants, rulings, made.rerankers if source is Source.KNOWLEDGE else None
+        )
+        for source, tenants in places.items()
     }
     if Source.THREAD in joined:
         joined[Source.THREAD] = Instead(built_in[Source.THREAD], places[Source.THREAD], rulings)
-    return Backing({**built_in, **joined}, partial(_remote_times, _by_tenant(places)), close, named)
+    return Backing(
+        {**built_in, **joined},
+        partial(_remote_times, _by_tenant(places)),
+        made.close,
+        named,
+        made.resting,
+        frozenset((entry.tenant_id, entry.name) for entry in backends.compiled()),
+    )
 
 
 def _by_tenant(places: Mapping[Source, Mapping[UUID, Sequence[Place]]]) -> Mapping[UUID, Layer]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from datetime import UTC, datetime
 
 from compiler.access import Access
 from compiler.compilation import Engine, Hand
-from compiler.model_planner import Meter, ModelPlanner
+from compiler.model_planner import Asked, Meter, ModelPlanner
 from compiler.places_on_demand import PlacesOnDemand
 from compiler.plan.places import Gazetteer
 from compiler.planner import ExtractivePlanner
@@ -17,9 +18,7 @@ from compiler.settings import Caps, CompileSettings, Costs, Flags
 from compiler.substrates import MemorySubstrate, PostgresSubstrate
 from models import tokens
 from models.language import LanguageModel
-from models.openai_client import OpenAIConfig
-from models.openai_compatible import openai_model
-from models.remote import RemoteModel
+from sidecar import feeding, language_models
 from sidecar.errors import SettingInvalid
 from sidecar.settings import Settings
 from store import answers
@@ -34,7 +33,7 @@ _CAPS = (
     "compile_max_sections_rewritten_per_job",
     "compile_max_aggregation_pages",
 )
-EXTRACTIVE, BEDROCK, OPENAI = "extractive", "bedrock", "openai"
+EXTRACTIVE, BEDROCK, OPENAI = language_models.EXTRACTIVE, language_models.BEDROCK, language_models.OPENAI
 
 
 def now() -> datetime:
@@ -43,10 +42,14 @@ def now() -> datetime:
 
 
 def compile_settings(settings: Settings) -> CompileSettings:
-    """Return a compile's bounds as the settings say. Raises SettingInvalid for a cap of nothing."""
+    """Return a compile's bounds as the settings say. Raises SettingInvalid, for a cap of nothing too."""
     for name in _CAPS:
         if getattr(settings, name) < 1:
             raise SettingInvalid(f"SIDECAR_{name.upper()}", "0 would let no job get anywhere", "set 1 or more")
+    for name in ("compile_planner", "thread_summaries"):
+        if (kind := getattr(settings, name)) not in (EXTRACTIVE, BEDROCK, OPENAI):
+            fix = f"set {EXTRACTIVE}, {BEDROCK} or {OPENAI}"
+            raise SettingInvalid(f"SIDECAR_{name.upper()}", f"{kind!r} is not known", fix)
     return CompileSettings(
         caps=Caps(
             settings.compile_record_page_size,
@@ -56,7 +59,11 @@ def compile_settings(settings: Settings) -> CompileSettings:
             settings.compile_max_sections_rewritten_per_job,
             settings.compile_max_aggregation_pages,
         ),
-        flags=Flags(settings.wiki_aggregation_pass_enabled, settings.wiki_deterministic_linking_enabled),
+        flags=Flags(
+            settings.wiki_aggregation_pass_enabled,
+            settings.wiki_deterministic_linking_enabled,
+            settings.compile_unread_pause_s,
+        ),
         costs=Costs(
             per_job_usd=settings.compile_job_ceiling_cents / 100 or None,
             per_tenant_day_usd=settings.compile_day_ceiling_cents / 100 or None,
@@ -67,21 +74,31 @@ def compile_settings(settings: Settings) -> CompileSettings:
 
 
 @asynccontextmanager
-async def engine(settings: Settings, pool: Pool, *, substrate: MemorySubstrate | None = None) -> AsyncIterator[Engine]:
-    """Yield what compiles as the settings say; without a substrate the built-in memories are read. Raises SettingInvalid."""
+async def engine(
+    settings: Settings,
+    pool: Pool,
+    *,
+    substrate: MemorySubstrate | None = None,
+    told: Callable[[Asked], None] = lambda asked: None,
+) -> AsyncIterator[Engine]:
+    """Yield what compiles as the settings say; without a substrate the tenants' own are read. Raises SettingInvalid.
+
+    `told` hears of each question to a model.
+    """
     bounds = compile_settings(settings)
-    model = _model(settings)
+    model = language_models.made(settings, "SIDECAR_COMPILE_PLANNER", settings.compile_planner)
     count = tokens.meter_for(bounds.model_id).count_one
     places = PlacesOnDemand()
     try:
-        yield Engine(
-            substrate or PostgresSubstrate(pool),
-            Hands(model, bounds, now, places).for_job,
-            bounds,
-            now,
-            count,
-            places,
-        )
+        async with feeding.fed(settings.backends, os.environ, PostgresSubstrate(pool), now=now) as fed:
+            yield Engine(
+                substrate or fed,
+                Hands(model, bounds, now, places, told).for_job,
+                bounds,
+                now,
+                count,
+                places,
+            )
     finally:
         if model is not None:
             await model.close()
@@ -95,6 +112,7 @@ class Hands:
     bounds: CompileSettings
     clock: Callable[[], datetime]
     gazetteer: Gazetteer
+    told: Callable[[Asked], None] = lambda asked: None
 
     async def for_job(self, access: Access, job: Job) -> Hand:
         """Return the job's planner and what it spends."""
@@ -104,27 +122,5 @@ class Hands:
             today = await answers.spent(connection, access.scope, now=self.clock())
         meter = Meter(self.bounds.costs, float(job.metrics.get("cost_usd", 0.0)), today)
         model_id = job.options.model_id or self.bounds.model_id
-        most = self.bounds.sight.max_memory_chars
-        return Hand(ModelPlanner(self.model, model_id, access, self.bounds.costs, meter, self.clock, most), meter)
-
-
-def _bedrock(settings: Settings) -> RemoteModel:
-    from models.bedrock import bedrock_model
-    from sidecar.bedrock import at
-
-    return at(settings, bedrock_model)
-
-
-def _model(settings: Settings) -> RemoteModel | None:
-    match settings.compile_planner:
-        case "extractive":
-            return None
-        case "bedrock":
-            return _bedrock(settings)
-        case "openai":
-            key = settings.compile_api_key
-            return openai_model(OpenAIConfig(settings.compile_base_url, (lambda: key) if key else None))
-        case other:
-            raise SettingInvalid(
-                "SIDECAR_COMPILE_PLANNER", f"{other!r} is no planner", f"set {EXTRACTIVE}, {BEDROCK} or {OPENAI}"
-            )
+        most, costs = self.bounds.sight.max_memory_chars, self.bounds.costs
+        return Hand(ModelPlanner(self.model, model_id, access, costs, meter, self.clock, most, self.told), meter)

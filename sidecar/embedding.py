@@ -1,31 +1,42 @@
 """Gives stored texts their vectors, behind the writes: a text is found by meaning a moment after it was written.
 
-Nothing is lost when this stops half-way: what has no vector of the embedder in use is found again, by its place's mark or by a
-walk through all places, which a change of embedder needs. Several processes may do this at once; they do some work twice.
+A job of its own kind for each place, which one process has at a time, whoever else works: no text is embedded twice. Nothing
+is lost when this stops half-way: what has no vector of the embedder in use is found again, by its place's mark or by a walk
+through all places, which a change of embedder needs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import secrets
+import socket
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from models.errors import ModelsError
 from sidecar.recall import Numbered
-from store import embeddings
+from sidecar.settings import Settings
+from store import background, embeddings
+from store.background import BackgroundJob
 from store.embeddings import Place
 from store.errors import StoreError
-from store.postgres import Pool
+from store.postgres import Pool, Role, scoped
+from store.scope import Scope
 
 log = logging.getLogger(__name__)
 
+KIND = "embedding"
 AT_ONCE = 64
+LEASE_S = 60.0
 _AT_ONCE_BESIDE_OTHERS = 16
 _PLACES = 32
 _LOOK_EVERY_S = 0.3
 _REST_S = 5.0
+_LONGEST_REST_S = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,28 +75,100 @@ async def mark_unfinished(pool: Pool, embedder: Numbered, *, now: Callable[[], d
     return marked
 
 
-async def keep_embedded(pool: Pool, embedder: Numbered, *, now: Callable[[], datetime]) -> None:
-    """Embed what is written, for ever; first find what was left before."""
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(mark_unfinished(pool, embedder, now=now))
-        tasks.create_task(_follow(pool, embedder))
+def embedding_here(
+    embedder: Numbered | None, settings: Settings, pool: Pool, *, now: Callable[[], datetime]
+) -> Embedding | None:
+    """Return the job of embedding in this process's name; None without an embedder."""
+    if embedder is None:
+        return None
+    holder = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+    return Embedding(pool, embedder, holder=holder, now=now, lease_s=settings.worker_lease_s)
 
 
-async def _follow(pool: Pool, embedder: Numbered) -> None:
-    while True:
-        places = await embeddings.waiting(pool, limit=_PLACES)
-        failed = [place for place in places if not await _is_embedded(pool, embedder, place, len(places))]
-        if failed and len(failed) == len(places):
-            await asyncio.sleep(_REST_S)
-        elif not places:
-            await asyncio.sleep(_LOOK_EVERY_S)
+@dataclass(frozen=True, slots=True)
+class _Rest:
+    """How often a place failed in a row, and until when it is left alone."""
+
+    failures: int
+    until: datetime
 
 
-async def _is_embedded(pool: Pool, embedder: Numbered, place: Place, places: int) -> bool:
-    """Return whether a go at the place went well; one that fails must not hold up the others."""
-    try:
-        await embed_some(pool, embedder, place, limit=AT_ONCE if places == 1 else _AT_ONCE_BESIDE_OTHERS)
-    except (ModelsError, StoreError) as error:
-        log.warning("place_not_embedded", extra={"kind": place.kind.value, "error": type(error).__name__})
-        return False
-    return True
+class Embedding:
+    """The job of embedding: one place at a time, its own while the lease lasts. `holder` names this process among others."""
+
+    def __init__(
+        self, pool: Pool, embedder: Numbered, *, holder: str, now: Callable[[], datetime], lease_s: float = LEASE_S
+    ) -> None:
+        self._pool = pool
+        self._embedder = embedder
+        self._holder = holder
+        self._now = now
+        self._lease_s = lease_s
+        self._rests: dict[tuple[Scope, str], _Rest] = {}
+
+    async def keep(self) -> None:
+        """Embed what is written, for ever; first find what was left before."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(mark_unfinished(self._pool, self._embedder, now=self._now))
+            tasks.create_task(self._follow())
+
+    async def handle(self, scope: Scope, subject: str) -> None:
+        """Do a job that its holder left behind; what is more than one go finds, the place's mark keeps."""
+        await embed_some(self._pool, self._embedder, embeddings.place_of(scope, subject))
+
+    async def go(self, place: Place, *, limit: int = AT_ONCE) -> Embedded | None:
+        """Embed some of a place, or return None where another is at it. Raises what `embed_some` raises."""
+        job = await self._take(place)
+        if job is None:
+            return None
+        try:
+            return await embed_some(self._pool, self._embedder, place, limit=limit)
+        finally:
+            # Also when this is broken off: who starts next must not wait for the lease.
+            await asyncio.shield(self._drop(place, job))
+
+    async def _follow(self) -> None:
+        while True:
+            found = await embeddings.waiting(self._pool, limit=_PLACES + len(self._rests))
+            places = [place for place in found if not self._is_resting(place)]
+            limit = AT_ONCE if len(places) == 1 else _AT_ONCE_BESIDE_OTHERS
+            done = [await self._tried(place, limit) for place in places]
+            if not any(done):
+                await asyncio.sleep(_REST_S if len(found) > _PLACES else _LOOK_EVERY_S)
+
+    async def _tried(self, place: Place, limit: int) -> Embedded | None:
+        """Go at a place. One that fails rests, the longer the more often it did: it must not hold up the others."""
+        try:
+            done = await self.go(place, limit=limit)
+        except (ModelsError, StoreError) as error:
+            log.warning("place_not_embedded", extra={"kind": place.kind.value, "error": type(error).__name__})
+            self._put_off(place)
+            return None
+        self._rests.pop((place.scope, place.subject), None)
+        return done
+
+    def _is_resting(self, place: Place) -> bool:
+        rest = self._rests.get((place.scope, place.subject))
+        return rest is not None and rest.until > self._now()
+
+    def _put_off(self, place: Place) -> None:
+        before = self._rests.get((place.scope, place.subject))
+        failures = before.failures + 1 if before else 1
+        rest_s = min(_LONGEST_REST_S, _REST_S * 2.0 ** min(failures - 1, 10))
+        self._rests[place.scope, place.subject] = _Rest(failures, self._now() + timedelta(seconds=rest_s))
+
+    async def _take(self, place: Place) -> BackgroundJob | None:
+        async with scoped(self._pool, place.scope, role=Role.WORKER) as connection:
+            return await background.take(
+                connection,
+                place.scope,
+                (KIND, place.subject),
+                holder=self._holder,
+                lease_s=self._lease_s,
+                now=self._now(),
+            )
+
+    async def _drop(self, place: Place, job: BackgroundJob) -> None:
+        with suppress(StoreError):  # then the lease ends it
+            async with scoped(self._pool, place.scope, role=Role.WORKER) as connection:
+                await background.drop(connection, place.scope, job, holder=self._holder)

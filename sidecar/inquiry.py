@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 
 from models.endpoint import Breaker, BreakerState, Permit
 from sidecar.backends.errors import BackendError
-from sidecar.sources import Answer, ContextSource, Limits, Query, Skipped
-from sidecar.turn.items import HistorySummary, Item, Source, SourceReport, Status
+from sidecar.sources import ContextSource, Limits, Query, Skipped
+from sidecar.turn.items import HistorySummary, Source, SourceReport, Status
 from sidecar.turn.profile import LOCAL_DEADLINE_MS, Profile, SourceKnobs
+from sidecar.vetting import check
 from store.errors import DatabaseBusy
 from store.scope import Scope
 from store.threads import StoredTurn
@@ -51,8 +52,15 @@ class Asking:
     due_s: float
 
 
-class Garbage(Exception):
-    """The source's answer is not what a source may answer; the text says what is wrong with it."""
+@dataclass(slots=True)
+class _Asked:
+    """A source that is being asked, until when it is waited for, and the permit that its breaker gave and is owed."""
+
+    source: Source
+    permit: Permit
+    due_s: float
+    has_fair_time: bool
+    is_settled: bool = False
 
 
 class Inquiry:
@@ -73,21 +81,36 @@ class Inquiry:
     async def ask(self, asking: Asking) -> Findings:
         """Return every source's report, in the order of `Source`, no later than a few milliseconds after `due_s`."""
         outcome = _Outcome()
-        tasks = {
-            source: asyncio.create_task(self._report(source, asking, outcome))
-            for source in Source
-            if source in self._sources and asking.profile.knobs(source).enabled
-        }
+        asked = [one for source in Source if (one := self._begin(source, asking)) is not None]
+        tasks = {asyncio.create_task(self._report(one, asking, outcome)): one for one in asked}
         try:
-            if tasks:
-                await asyncio.wait(tasks.values(), timeout=self._longest(asking, tasks.keys()) + _UNWIND_S)
+            await self._wait(tasks)
         finally:
-            self._abandon(task for task in tasks.values() if not task.done())
-        reports = tuple(self._collect(source, tasks.get(source), asking) for source in Source)
+            self._abandon(task for task in tasks if not task.done())
+        answered = {one.source: task for task, one in tasks.items()}
+        for task, one in tasks.items():
+            if not task.done():  # it swallowed its cancellation, and may never tell
+                self._settle(one, SourceReport(one.source, Status.TIMEOUT))
+        reports = tuple(self._collect(source, answered.get(source), asking) for source in Source)
         return Findings(reports, outcome.history, outcome.summary)
 
-    def _longest(self, asking: Asking, sources: Iterable[Source]) -> float:
-        return max(self._time_for(asking.profile.knobs(source), asking) for source in sources)
+    def _begin(self, source: Source, asking: Asking) -> _Asked | None:
+        """Return how the source is asked now; None when it is off, or rests."""
+        knobs = asking.profile.knobs(source)
+        if source not in self._sources or not knobs.enabled:
+            return None
+        now_s = self._clock()
+        permit = self._breakers[source].admit(now_s)
+        time_s = self._time_for(knobs, asking)
+        return None if permit is None else _Asked(source, permit, now_s + time_s, time_s * 1000 >= _FAIR_MS)
+
+    async def _wait(self, asked: Mapping[asyncio.Task[SourceReport], _Asked]) -> None:
+        """Return once each has answered or is past its own time: one that ignores its cancellation holds up nobody."""
+        waiting = {task: one.due_s + _UNWIND_S for task, one in asked.items()}
+        while waiting:
+            await asyncio.wait(waiting, timeout=max(0.0, min(waiting.values()) - self._clock()))
+            now_s = self._clock()
+            waiting = {task: until_s for task, until_s in waiting.items() if not task.done() and until_s > now_s}
 
     def _time_for(self, knobs: SourceKnobs, asking: Asking) -> float:
         return max(0.0, min(knobs.deadline_ms / 1000, asking.due_s - self._clock()))
@@ -100,6 +123,9 @@ class Inquiry:
             task.add_done_callback(self._unwinding.discard)
 
     def _collect(self, source: Source, task: asyncio.Task[SourceReport] | None, asking: Asking) -> SourceReport:
+        if task is None and source in self._sources and asking.profile.knobs(source).enabled:
+            refused = SourceReport(source, Status.BREAKER_OPEN, reason="it has been failing and rests")
+            return self._recent.instead_of(refused, asking)
         if task is None:
             why = "off in the profile" if source in self._sources else "no backend is set up"
             return SourceReport(source, Status.SKIPPED, reason=why)
@@ -108,37 +134,34 @@ class Inquiry:
         late = SourceReport(source, Status.TIMEOUT, reason="no answer by its deadline", attempts=1)
         return self._recent.instead_of(late, asking)
 
-    async def _report(self, source: Source, asking: Asking, outcome: _Outcome) -> SourceReport:
-        began = self._clock()
-        permit = self._breakers[source].admit(began)
-        if permit is None:
-            refused = SourceReport(source, Status.BREAKER_OPEN, reason="it has been failing and rests")
-            return self._recent.instead_of(refused, asking)
-        had_own_time = self._time_for(asking.profile.knobs(source), asking) * 1000 >= _FAIR_MS
+    async def _report(self, asked: _Asked, asking: Asking, outcome: _Outcome) -> SourceReport:
+        began, source = self._clock(), asked.source
         report = told = None
         try:
             report = told = await self._attempt(source, asking, outcome)
-        except (
-            BackendError
-        ) as error:  # one tenant's, with a breaker of its own: no sign that the source is broken for all
+        except BackendError as error:
+            # One tenant's, with a breaker of its own: no sign that the source is broken for all.
             log.warning("backend_failed", extra={"source": source.value, "backend": error.backend, "code": error.code})
             told = SourceReport(source, error.status, reason=str(error))
         finally:
-            self._settle(source, permit, report, had_own_time=had_own_time)
+            self._settle(asked, report)
         timed = replace(told, latency_ms=(self._clock() - began) * 1000, attempts=1)
-        if timed.status in (Status.OK, Status.EMPTY):
+        if timed.status in (Status.OK, Status.EMPTY) and not timed.is_partial:
             self._recent.keep(timed, asking)
         return self._recent.instead_of(timed, asking) if timed.status in _FAILED else timed
 
-    def _settle(self, source: Source, permit: Permit, report: SourceReport | None, *, had_own_time: bool) -> None:
-        """Tell the breaker. A caller in a hurry, or gone, must not make a source look broken to everyone else."""
-        breaker = self._breakers[source]
+    def _settle(self, asked: _Asked, report: SourceReport | None) -> None:
+        """Tell the breaker, once. A caller in a hurry, or gone, must not make a source look broken to everyone else."""
+        if asked.is_settled:
+            return
+        asked.is_settled = True
+        breaker = self._breakers[asked.source]
         if report is not None and report.status not in (Status.TIMEOUT, Status.ERROR):
-            breaker.succeeded(permit, self._clock())
-        elif report is not None and had_own_time:
-            breaker.failed(permit, self._clock())
+            breaker.succeeded(asked.permit, self._clock())
+        elif report is not None and asked.has_fair_time:
+            breaker.failed(asked.permit, self._clock())
         else:
-            breaker.released(permit)
+            breaker.released(asked.permit)
 
     async def _attempt(self, source: Source, asking: Asking, outcome: _Outcome) -> SourceReport:
         knobs = asking.profile.knobs(source)
@@ -149,7 +172,7 @@ class Inquiry:
         try:
             async with asyncio.timeout(time_s):
                 answer = await self._sources[source].find(asking.query, asking.scope, limits)
-            items = _checked(answer, source, knobs.top_k)
+            items = check(answer, source, top_k=knobs.top_k)
         except Skipped as why:
             return SourceReport(source, Status.SKIPPED, reason=str(why))
         except TimeoutError:
@@ -164,7 +187,8 @@ class Inquiry:
         if source is Source.THREAD:
             outcome.history, outcome.summary = answer.history, answer.summary
         status = Status.OK if items or answer.history else Status.EMPTY
-        return SourceReport(source, status, items, reason="; ".join(answer.notes))
+        reason = "; ".join((*answer.failures, *answer.notes))
+        return SourceReport(source, status, items, reason, is_partial=bool(answer.failures))
 
 
 _FAILED = frozenset({Status.TIMEOUT, Status.ERROR, Status.SHED, Status.BREAKER_OPEN})
@@ -206,29 +230,12 @@ class _RecentAnswers:
 
 
 def _chars(report: SourceReport) -> int:
-    return sum(len(item.text) + len(item.lead) for item in report.items)
+    return sum([len(item.text) + len(item.lead) for item in report.items])
 
 
 def _question(source: Source, asking: Asking) -> object:
     text = " ".join(asking.query.text.casefold().split())
     return (source, asking.scope, asking.profile_version, asking.query.agent_id, asking.query.space_id, text)
-
-
-def _checked(answer: Answer, source: Source, top_k: int) -> tuple[Item, ...]:
-    """Return the answer's items, `top_k` at most. Raises Garbage when they are not what a source may answer."""
-    if not isinstance(answer, Answer):
-        raise Garbage(f"it answered with {type(answer).__name__}")
-    for item in answer.items[:top_k]:
-        if not isinstance(item, Item) or item.source is not source:
-            raise Garbage("an item is not its own")
-        if not item.id or not isinstance(item.text, str) or not item.provenance:
-            raise Garbage("an item has no id, no text or no provenance")
-        if not 0 <= item.relevance <= 1:
-            raise Garbage("a relevance is not between 0 and 1")
-        for text in (item.text, item.lead, item.id, item.header):
-            if not text.isascii():
-                text.encode()
-    return answer.items[:top_k]
 
 
 def _told(error: Exception) -> str:

@@ -5,6 +5,7 @@ Loaded only where there are backends, since it brings their SDKs with it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,9 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from models import tokens
+from models.endpoint import BreakerState
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
+from sidecar.backends.asking import Asking
 from sidecar.backends.aws import Clients, Where
 from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase
 from sidecar.backends.configuration import VARIABLE
@@ -22,10 +25,12 @@ from sidecar.backends.entries import (
     BedrockKnowledgeEntry,
     Configuration,
     HindsightEntry,
+    RerankEntry,
     ToolsEntry,
     WorkspaceS3Entry,
 )
 from sidecar.backends.hindsight import Banks, Hindsight
+from sidecar.backends.rerank import BedrockRerank, Reranking
 from sidecar.backends.rulings import Rulings
 from sidecar.backends.s3 import Bucket, S3Files
 from sidecar.backends.tools import Calling
@@ -48,12 +53,13 @@ Close = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A place, the source it stands beside, the tenant it belongs to, and how to let go of it."""
+    """A place, the source it stands beside, the tenant it belongs to, how to let go of it, and what knows how it does."""
 
     source: Source
     tenant_id: UUID
     place: Place
     close: Close
+    asking: Asking
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +71,30 @@ class Ground:
     rulings: Rulings
 
 
-def placed(backends: Configuration, pool: Pool, rulings: Rulings) -> tuple[tuple[Placed, ...], Close]:
-    """Return a place for every entry, and how to let go of them all. Raises SettingInvalid for what is not installed."""
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What the entries of the file became: places, the tenants' rerankers, and how to let go of them all."""
+
+    places: tuple[Placed, ...]
+    rerankers: Mapping[UUID, BedrockRerank]
+    close: Close
+
+    def resting(self) -> dict[str, bool]:
+        """Return each backend by name, and whether the breaker of one of that name is open."""
+        now_s, found = time.monotonic(), dict[str, bool]()
+        for asking in [*(one.asking for one in self.places), *(one.asking for one in self.rerankers.values())]:
+            is_open = asking.endpoint.breaker.state(now_s) is BreakerState.OPEN
+            found[asking.name] = found.get(asking.name, False) or is_open
+        return found
+
+
+def placed(backends: Configuration, pool: Pool, rulings: Rulings) -> Made:
+    """Return what every entry stands for. Raises SettingInvalid for what is not installed."""
     ground = Ground(Clients(), pool, rulings)
-    made = tuple(_made(backends, ground))
-    return made, partial(_let_go, made, ground.clients)
+    places = tuple(_made(backends, ground))
+    rerankers = {entry.tenant_id: _rerank(entry, ground) for entry in backends.rerank}
+    closes = [one.close for one in places] + [_soon(one.close) for one in rerankers.values()]
+    return Made(places, rerankers, partial(_let_go, closes, ground.clients))
 
 
 def _made(backends: Configuration, ground: Ground) -> Iterator[Placed]:
@@ -85,9 +110,9 @@ def _made(backends: Configuration, ground: Ground) -> Iterator[Placed]:
         yield _workspace_s3(workspace, ground)
 
 
-async def _let_go(made: Sequence[Placed], clients: Clients) -> None:
-    for one in made:
-        await one.close()
+async def _let_go(closes: Sequence[Close], clients: Clients) -> None:
+    for close in closes:
+        await close()
     clients.close()
 
 
@@ -101,7 +126,7 @@ def _soon(close: Callable[[], None]) -> Close:
 def _bedrock_knowledge(entry: BedrockKnowledgeEntry, ground: Ground) -> Placed:
     options = KnowledgeBase(
         base_id=entry.knowledge_base_id,
-        where=Where(entry.region, entry.endpoint_url),
+        where=_where(entry, ground.clients),
         kind=entry.kind,
         search=entry.search,
         results=entry.results,
@@ -111,27 +136,44 @@ def _bedrock_knowledge(entry: BedrockKnowledgeEntry, ground: Ground) -> Placed:
     )
     base = BedrockKnowledge(entry.name, options, ground.clients, entry.bounds)
     source = BedrockKnowledgeSource(base, frozenset(entry.assign))
-    return Placed(Source.KNOWLEDGE, entry.tenant_id, Place(entry.name, source), _soon(base.close))
+    return Placed(Source.KNOWLEDGE, entry.tenant_id, Place(entry.name, source), _soon(base.close), base.asking)
+
+
+def _rerank(entry: RerankEntry, ground: Ground) -> BedrockRerank:
+    reranking = Reranking(entry.model_arn, _where(entry, ground.clients), entry.text_chars)
+    return BedrockRerank(entry.name, reranking, ground.clients, entry.bounds)
 
 
 def _agentcore(entry: AgentCoreEntry, ground: Ground) -> Iterator[Placed]:
+    memory = agentcore_memory(entry, ground.clients)
+    if entry.recall:
+        source = AgentCoreMemorySource(memory)
+        yield Placed(Source.MEMORY, entry.tenant_id, Place(entry.name, source), _soon(memory.close), memory.asking)
+    if entry.events:
+        thread = AgentCoreThreadSource(memory, _counts)
+        yield Placed(Source.THREAD, entry.tenant_id, Place(entry.name, thread), _soon(memory.close), memory.asking)
+
+
+def agentcore_memory(entry: AgentCoreEntry, clients: Clients) -> AgentCoreMemory:
+    """Return the client of a memory. Raises SettingInvalid without a region."""
     place = MemoryPlace(
         memory_id=entry.memory_id,
         namespace=entry.namespace,
-        where=Where(entry.region, entry.endpoint_url),
+        where=_where(entry, clients),
         actors=_by_owner(entry.actors),
         results=entry.results,
     )
-    memory = AgentCoreMemory(entry.name, place, ground.clients, entry.bounds)
-    if entry.recall:
-        source = AgentCoreMemorySource(memory)
-        yield Placed(Source.MEMORY, entry.tenant_id, Place(entry.name, source), _soon(memory.close))
-    if entry.events:
-        thread = AgentCoreThreadSource(memory, _counts)
-        yield Placed(Source.THREAD, entry.tenant_id, Place(entry.name, thread), _soon(memory.close))
+    return AgentCoreMemory(entry.name, place, clients, entry.bounds)
 
 
 def _hindsight(entry: HindsightEntry) -> Placed:
+    hindsight = hindsight_client(entry)
+    place = Place(entry.name, HindsightSource(hindsight))
+    return Placed(Source.MEMORY, entry.tenant_id, place, hindsight.close, hindsight.asking)
+
+
+def hindsight_client(entry: HindsightEntry) -> Hindsight:
+    """Return the client of a server."""
     banks = Banks(
         url=entry.url,
         bank=entry.bank,
@@ -142,13 +184,12 @@ def _hindsight(entry: HindsightEntry) -> Placed:
         query_chars=entry.query_chars,
         results=entry.results,
     )
-    hindsight = Hindsight(entry.name, banks, entry.bounds)
-    return Placed(Source.MEMORY, entry.tenant_id, Place(entry.name, HindsightSource(hindsight)), hindsight.close)
+    return Hindsight(entry.name, banks, entry.bounds)
 
 
 def _tools(entry: ToolsEntry, ground: Ground) -> Placed:
     source = tools_source(entry, ground.rulings)
-    return Placed(Source.TOOLS, entry.tenant_id, Place(entry.name, source), source.tools.close)
+    return Placed(Source.TOOLS, entry.tenant_id, Place(entry.name, source), source.tools.close, source.tools.asking)
 
 
 def tools_source(entry: ToolsEntry, rulings: Rulings) -> ToolsSource:
@@ -167,7 +208,14 @@ def _workspace_s3(entry: WorkspaceS3Entry, ground: Ground) -> Placed:
     bucket = Bucket(entry.bucket, entry.prefix, Where(entry.region, entry.endpoint_url))
     files = S3Files(entry.name, bucket, ground.clients, entry.bounds)
     source = WorkspaceS3Source(ground.pool, files)
-    return Placed(Source.WORKSPACE, entry.tenant_id, Place(entry.name, source), _soon(files.close))
+    return Placed(Source.WORKSPACE, entry.tenant_id, Place(entry.name, source), _soon(files.close), files.asking)
+
+
+def _where(entry: BedrockKnowledgeEntry | RerankEntry | AgentCoreEntry, clients: Clients) -> Where:
+    """Return where an entry's service is. Raises SettingInvalid without a region."""
+    if not entry.region and not clients.region():
+        raise SettingInvalid(VARIABLE, f"{entry.name}.region is missing", "name one there, or in AWS_DEFAULT_REGION")
+    return Where(entry.region, entry.endpoint_url)
 
 
 def _by_owner(named: Mapping[str, str]) -> dict[UUID, str]:

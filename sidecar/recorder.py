@@ -24,7 +24,6 @@ log = logging.getLogger(__name__)
 _BATCH = 32
 _GATHER_S = 0.05  # a batch costs three round trips, whatever it holds
 _REMEMBERED_DROPS = 10_000
-_DROPS_PER_LINE = 100  # a log that grows with the load would add to it
 _REMEMBERED_TEXTS = 50_000
 _FRESH = timedelta(minutes=30)
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -55,7 +56,8 @@ class Replayer:
         texts = await self._texts(scope, receipt.text_hashes(details))
         fitting = receipt.replay(details, texts, fence_tag=fence.tag)
         knobs = merge(parse_layer(fitting.profile.as_mapping()), parse_layer(overrides))
-        return _replayed(stored, replace(fitting, profile=knobs))
+        # Beside the loop: an operator who looks at a turn of thousands of candidates must not hold up other turns.
+        return await asyncio.to_thread(_replayed, stored, replace(fitting, profile=knobs))
 
     async def _texts(self, scope: Scope, hashes: Collection[bytes]) -> dict[bytes, str]:
         async with tenant_scoped(self._pool, scope.tenant_id, read_only=True) as connection:

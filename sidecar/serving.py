@@ -18,7 +18,7 @@ from sidecar.assembler import Assembler, Clocks
 from sidecar.backends.rulings import Rulings
 from sidecar.backing import Backing
 from sidecar.fences import Fences
-from sidecar.http.console.desk import Desk
+from sidecar.http.console.desk import Desk, Switches
 from sidecar.http.console.site import console
 from sidecar.http.doors import Health
 from sidecar.http.opening import open_console, open_doors
@@ -41,6 +41,8 @@ from sidecar.telemetry.watch import Watch
 from sidecar.tenancy import Tenancy
 from sidecar.turn.items import Source
 from store.postgres import Pools
+from store.scope import Scope
+from store.webhooks import Subscription
 
 
 class Service(Protocol):
@@ -84,51 +86,24 @@ class Doors:
 
 
 def _services(works: Works) -> tuple[tuple[ServiceDescriptor, Service], ...]:
+    pools, now, changed = works.pools, works.clocks.now, works.changed
+    turns = context.Parts(
+        works.assembler, works.replayer, pools, works.meters, works.fences, works.recorder, works.clocks
+    )
+    switches = backends.Parts(pools, works.backing.places, works.rulings, now, changed)
+    replays = partial(replay, works.engine, pools.background)
+    jobs = compiles.CompileParts(pools, works.engine, works.progress, now, replays)
+    is_compiled, count = partial(_is_built_in, works.engine), works.meters.reference.count
     return (
-        (
-            context.SERVICE,
-            context.ContextService(
-                context.Parts(
-                    works.assembler,
-                    works.replayer,
-                    works.pools,
-                    works.meters,
-                    works.fences,
-                    works.recorder,
-                    works.clocks,
-                )
-            ),
-        ),
-        (memory.SERVICE, memory.MemoryService(works.pools, now=works.clocks.now)),
-        (
-            knowledge.SERVICE,
-            knowledge.KnowledgeService(works.pools, now=works.clocks.now, count=works.meters.reference.count),
-        ),
-        (
-            profile.SERVICE,
-            profile.ProfileService(works.pools, now=works.clocks.now, changed=works.changed, base=works.backing.base),
-        ),
-        (admin.SERVICE, admin.AdminService(works.pools, now=works.clocks.now, changed=works.changed)),
-        (
-            backends.SERVICE,
-            backends.BackendService(
-                backends.Parts(works.pools, works.backing.places, works.rulings, works.clocks.now, works.changed)
-            ),
-        ),
-        (wiki.SERVICE, wiki.WikiService(works.pools, now=works.clocks.now)),
-        (cost.SERVICE, cost.CostService(works.pools, now=works.clocks.now)),
-        (
-            compiles.SERVICE,
-            compiles.CompileService(
-                compiles.CompileParts(
-                    works.pools,
-                    works.engine,
-                    works.progress,
-                    works.clocks.now,
-                    partial(replay, works.engine, works.pools.background),
-                )
-            ),
-        ),
+        (context.SERVICE, context.ContextService(turns)),
+        (memory.SERVICE, memory.MemoryService(pools, now=now, is_compiled=is_compiled)),
+        (knowledge.SERVICE, knowledge.KnowledgeService(pools, now=now, count=count)),
+        (profile.SERVICE, profile.ProfileService(pools, now=now, changed=changed, base=works.backing.base)),
+        (admin.SERVICE, admin.AdminService(pools, now=now, changed=changed)),
+        (backends.SERVICE, backends.BackendService(switches)),
+        (wiki.SERVICE, wiki.WikiService(pools, now=now)),
+        (cost.SERVICE, cost.CostService(pools, now=now)),
+        (compiles.SERVICE, compiles.CompileService(jobs)),
     )
 
 
@@ -142,18 +117,28 @@ async def open_all(works: Works, stack: AsyncExitStack) -> Doors:
 
     _watch_values(works)
     draining = asyncio.Event()
-    health = Health(works.pools.background, draining.is_set, lambda: works.supervisor.restarts, works.inquiry.resting)
+    restarts, resting = (lambda: works.supervisor.restarts), (works.inquiry.resting, works.backing.resting)
+    health = Health(works.pools.background, draining.is_set, restarts, *resting)
     http_address = await open_doors(
         stack,
         works.settings,
         health,
         works.watch.figures,
-        extra=webhook_routes(works.pools.background, now=works.clocks.now),
+        extra=webhook_routes(
+            works.pools.background, now=works.clocks.now, is_compiled=partial(_is_source, works.backing)
+        ),
     )
     server = await rpc_server.start(works.settings, handlers, works.tenancy.not_before, watch=works.watch)
     stack.push_async_callback(server.stop, works.settings.drain_grace_s)
     stack.callback(draining.set)
-    desk = Desk(
+    pages = console(_desk(works, server), hosts=works.settings.console_hosts)
+    console_address = await open_console(stack, works.settings, pages)
+    return Doors(server, http_address, console_address)
+
+
+def _desk(works: Works, server: Server) -> Desk:
+    """Return what the console's pages are made with; whoever visits is checked as a caller of the server."""
+    return Desk(
         works.pools,
         works.assembler,
         works.replayer,
@@ -162,9 +147,14 @@ async def open_all(works: Works, stack: AsyncExitStack) -> Doors:
         partial(_signed_in, server),
         works.watch.figures,
         works.inquiry.resting,
+        Switches(
+            works.backing.places,
+            works.backing.base,
+            works.changed,
+            frozenset(source.value for source in works.backing.sources),
+            works.backing.resting,
+        ),
     )
-    console_address = await open_console(stack, works.settings, console(desk, hosts=works.settings.console_hosts))
-    return Doors(server, http_address, console_address)
 
 
 def _watch_values(works: Works) -> None:
@@ -172,6 +162,9 @@ def _watch_values(works: Works) -> None:
     figures = works.watch.figures
     figures.watch_value(names.RECEIPTS_DROPPED, lambda: works.recorder.dropped_count)
     figures.watch_values(names.BREAKER, lambda: _breakers(works.inquiry))
+    figures.watch_values(
+        names.BACKEND_BREAKER, lambda: {name: float(one) for name, one in works.backing.resting().items()}
+    )
 
 
 def _breakers(inquiry: Inquiry) -> dict[str, float]:
@@ -186,5 +179,15 @@ async def _signed_in(server: Server, token: str) -> Identity:
 
 def _apart(service: Service, turn: Terms, long: Terms) -> dict[str, Terms]:
     """Return what is served on terms of its own: the one call that a model waits for, and those that take long."""
-    apart = dict.fromkeys(compiles.LONG_CALLS, long) | {"AssembleContext": turn}
+    apart = dict.fromkeys(compiles.LONG_CALLS | admin.LONG_CALLS, long) | {"AssembleContext": turn}
     return {name: apart[name] for name in apart.keys() & service.behaviours.keys()}
+
+
+def _is_source(backing: Backing, subscription: Subscription) -> bool:
+    """Return whether the wikis of the webhook's tenant are compiled from its backend."""
+    return (subscription.scope.tenant_id, subscription.backend) in backing.compiled
+
+
+def _is_built_in(engine: Engine, scope: Scope) -> bool:
+    """Return whether the tenant's wikis are compiled from the built-in memories."""
+    return not engine.substrate.feed(scope).is_timed

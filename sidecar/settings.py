@@ -59,6 +59,8 @@ class Settings:
     worker_lease_s: float = 60.0
     worker_poll_s: float = 5.0
     worker_pool_size: int = 4
+    thread_summaries: str = "extractive"
+    compile_unread_pause_s: int = 0
     compile_planner: str = "extractive"
     compile_base_url: str = "http://127.0.0.1:11434/v1"
     compile_api_key: str = field(default="", repr=False)
@@ -113,9 +115,13 @@ _ELSEWHERE = frozenset(
 )  # the client's, read by the command line
 
 
+_MOST = 2**31  # what a column of four bytes holds, and no count of anything comes near
+_MOST_DAYS = 36_500
+
+
 def _parsed(variable: str, name: str, text: str) -> Any:
     kind = next(field.type for field in fields(Settings) if field.name == name)
-    parse, wanted = _KINDS[str(kind)]
+    parse, wanted = _KINDS["days" if name.endswith("_days") else str(kind)]
     try:
         return parse(text)
     except ValueError:
@@ -124,7 +130,14 @@ def _parsed(variable: str, name: str, text: str) -> Any:
 
 def _number(text: str) -> int:
     value = int(text)
-    if value < 0:
+    if not 0 <= value < _MOST:
+        raise ValueError
+    return value
+
+
+def _days(text: str) -> int:
+    value = _number(text)
+    if value > _MOST_DAYS:
         raise ValueError
     return value
 
@@ -149,7 +162,8 @@ def _names(text: str) -> tuple[str, ...]:
 
 _KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "str": (str, "a text"),
-    "int": (_number, "a whole number of zero or more"),
+    "int": (_number, "a whole number of zero or more, below 2147483648"),
+    "days": (_days, f"a whole number of days up to {_MOST_DAYS}"),
     "float": (_seconds, "a number of seconds"),
     "bool": (_flag, "true or false"),
     "Path": (Path, "a directory"),

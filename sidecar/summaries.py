@@ -1,12 +1,13 @@
-"""The rolling summary of a thread: a line for each older turn, in the turns' own words, made in the background.
+"""The rolling summary of a thread, made in the background: a line for each older turn, in the turns' own words, or a model's.
 
 It names the turns it covers, and leaves the newest ones to the history. Of what is too much the oldest lines go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from typing import Protocol
 
 from compiler.plan.text import first_sentence, one_line
 from store import background, summaries, threads
@@ -33,12 +34,27 @@ async def wish(
         await background.enqueue(connection, scope, KIND, thread_id, now=now)
 
 
-class Summarizer:
-    """Folds older turns into their thread's summary; what was folded is not read again."""
+class Writer(Protocol):
+    """Writes summaries in words of its own."""
 
-    def __init__(self, pool: Pool, *, now: Callable[[], datetime]) -> None:
+    @property
+    def at_once(self) -> int:
+        """How many turns it takes at once."""
+
+    async def written(self, scope: Scope, before: str, turns: Sequence[OlderTurn], *, most_chars: int) -> str:
+        """Return the summary with the turns in it, empty when there is none to be had now."""
+
+
+class Summarizer:
+    """Folds older turns into their thread's summary; what was folded is not read again.
+
+    Without a writer, and where it has nothing to say, the turns' own words stand.
+    """
+
+    def __init__(self, pool: Pool, *, now: Callable[[], datetime], writer: Writer | None = None) -> None:
         self._pool = pool
         self._now = now
+        self._writer = writer
 
     async def summarize(self, scope: Scope, thread_id: str) -> None:
         """Fold the thread's turns until only the newest are left."""
@@ -46,12 +62,14 @@ class Summarizer:
             pass
 
     async def _fold(self, scope: Scope, thread_id: str) -> bool:
+        limit = self._writer.at_once if self._writer else _AT_ONCE
         async with scoped(self._pool, scope, role=Role.WORKER) as connection:
             before = await threads.summary(connection, scope, thread_id)
-            turns = await summaries.turns_to_fold(connection, scope, thread_id, keep_turns=KEEP_TURNS, limit=_AT_ONCE)
-            if not turns:
-                return False
-            text = rolled(before.text if before else "", turns)
+            turns = await summaries.turns_to_fold(connection, scope, thread_id, keep_turns=KEEP_TURNS, limit=limit)
+        if not turns:
+            return False
+        text = await self._text(scope, before.text if before else "", turns)
+        async with scoped(self._pool, scope, role=Role.WORKER) as connection:
             turn_ids = [*(before.turn_ids if before else ()), *(str(turn.turn_id) for turn in turns)]
             reached = before.through_position if before else 0
             return await summaries.write(
@@ -62,6 +80,11 @@ class Summarizer:
                 covered=(turns[-1].position, turn_ids, reached),
                 now=self._now(),
             )
+
+    async def _text(self, scope: Scope, before: str, turns: Sequence[OlderTurn]) -> str:
+        """Return the summary with the turns folded in; nothing is held of the database meanwhile."""
+        written = await self._writer.written(scope, before, turns, most_chars=MAX_CHARS) if self._writer else ""
+        return written or rolled(before, turns)
 
 
 def rolled(before: str, turns: Iterable[OlderTurn]) -> str:

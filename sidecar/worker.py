@@ -15,16 +15,25 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 
+import orjson
+
 from compiler import lint, upkeep
-from compiler.compilation import Engine
+from compiler.access import Access
+from compiler.compilation import Engine, Hand
 from compiler.errors import ListingUnsafe
+from compiler.model_planner import Asked
 from compiler.sweep import SWEEP, sweep
 from compiler.worker import Handler, Worker, WorkerSettings
-from sidecar import compiling, database, summaries
+from models.language import TokenUsage
+from sidecar import compiling, database, embedders, embedding, summaries, summarizing
 from sidecar.database import Database
+from sidecar.embedding import Embedding
 from sidecar.settings import Settings
 from sidecar.supervisor import Supervisor
-from sidecar.telemetry.compiles import JobClock, JobRecord
+from sidecar.telemetry import calls
+from sidecar.telemetry.compiles import JobRecord, ModelCall, count, tally
+from sidecar.telemetry.figures import Figures
+from sidecar.telemetry.job_clock import JobClock
 from sidecar.telemetry.watch import Watch
 from store import notices
 from store.jobs import Ending, Job
@@ -37,6 +46,9 @@ log = logging.getLogger(__name__)
 _AGAIN_S = 1.0
 _LONGEST_PAUSE_S = 30.0
 _LINT_EVERY_S = 1800.0
+_LONGEST_TALLY_BYTES = 2**24
+# Providers as the conventions for traces name them.
+PROVIDERS = {compiling.BEDROCK: "aws.bedrock", compiling.OPENAI: "openai"}
 
 
 async def work(settings: Settings, watch: Watch | None = None, *, ends_with_parent: bool = False) -> None:
@@ -46,14 +58,19 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         await database.check(where)
         pools = await open_pools(where.dsn, _pools_config(settings))
         stack.push_async_callback(pools.close)
-        engine = await stack.enter_async_context(compiling.engine(settings, pools.background))
         clock = JobClock(compiling.now)
+        asked = partial(_asked, clock, PROVIDERS.get(settings.compile_planner, ""))
+        engine = await stack.enter_async_context(compiling.engine(settings, pools.background, told=asked))
+        chosen = await embedders.choose(settings, pools.background)
+        stack.push_async_callback(chosen.close)
+        vectors = embedding.embedding_here(chosen.numbered, settings, pools.background, now=compiling.now)
+        writer = await stack.enter_async_context(summarizing.writer(settings, pools.background, now=compiling.now))
         worker = Worker(
             pools.background,
-            replace(engine, checkpoint=partial(_passed, clock, engine.checkpoint)),
+            _noted(engine, clock),
             worker_settings(settings),
-            {**handlers(pools.background), SWEEP: partial(_sweep, engine, pools.background)},
-            partial(_told, clock, watch),
+            {**handlers(pools.background, vectors, writer), SWEEP: partial(_sweep, engine, pools.background)},
+            partial(_told, clock, watch, _tell_parent if ends_with_parent else None),
         )
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -63,6 +80,8 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         listener = notices.Listener(on_notice=lambda _: worker.wake(), on_connected=worker.wake)
         supervisor.start("notices", lambda: notices.listen(where.direct_dsn, [READY], listener))
         supervisor.start("lint", lambda: keep_linted(pools.background))
+        if vectors is not None:
+            supervisor.start("embedding", vectors.keep)  # beside the compile, which may take its time
         if ends_with_parent:
             watching = asyncio.create_task(_stop_with_parent(worker))
             stack.callback(watching.cancel)
@@ -78,29 +97,83 @@ async def _stop_with_parent(worker: Worker) -> None:
     worker.stop()
 
 
+def _noted(engine: Engine, clock: JobClock) -> Engine:
+    """Return the engine with its checkpoints noted, and each job in a trace of its own for as long as it is compiled."""
+
+    async def hand_for(access: Access, job: Job) -> Hand:
+        calls.enter(clock.begin())
+        return await engine.hand_for(access, job)
+
+    return replace(engine, hand_for=hand_for, checkpoint=partial(_passed, clock, engine.checkpoint))
+
+
 def _passed(clock: JobClock, further: Callable[[str], None], place: str) -> None:
     clock.mark(place)
     further(place)
 
 
-def _told(clock: JobClock, watch: Watch | None, job: Job, ending: Ending) -> None:
+def _asked(clock: JobClock, provider: str, asked: Asked) -> None:
+    """Note a question to a model, without its words."""
+    request, answer = asked.request, asked.answer
+    usage = answer.usage if answer else TokenUsage(0, 0)
+    call = ModelCall(
+        request.model_id,
+        provider,
+        asked.of_pass,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        finish_reason=answer.stop_reason if answer else "",
+        answered_by=answer.model_id if answer else "",
+        prompt_name=request.prompt_version,
+        max_output_tokens=request.max_output_tokens,
+        temperature=request.temperature,
+        is_kept=asked.is_kept,
+    )
+    clock.asked(call, asked.began_at, asked.error)
+
+
+def _told(
+    clock: JobClock, watch: Watch | None, further: Callable[[JobRecord], None] | None, job: Job, ending: Ending
+) -> None:
     """Make the job's trace and count it, where somebody watches."""
     steps, now = clock.taken(), compiling.now()
+    began, status = job.claimed_at or job.created_at, ending.status.value
+    record = JobRecord(
+        job.job_id, status, job.trigger.value, began, now, ending.metrics, steps, ending.error, job.traceparent,
+        clock.root.span if clock.root else None,
+    )  # fmt: skip
     if watch is not None:
-        began = job.claimed_at or job.created_at
-        record = JobRecord(
-            job.job_id, ending.status.value, job.trigger.value, began, now, ending.metrics, steps, ending.error
-        )
         watch.job_told(record)
+    if further is not None:
+        further(record)
 
 
-def handlers(pool: Pool) -> dict[str, Handler]:
-    """Return what does each other kind of background work, by kind."""
+def _tell_parent(record: JobRecord) -> None:
+    """Say on standard output what is to be counted of a job: the parent's metrics speak for both processes."""
+    with contextlib.suppress(BrokenPipeError):  # it has died: this process ends for that reason in a moment
+        sys.stdout.buffer.write(orjson.dumps(tally(record)) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def handlers(
+    pool: Pool, vectors: Embedding | None = None, writer: summaries.Writer | None = None
+) -> dict[str, Handler]:
+    """Return what does each other kind of background work, by kind; without an embedder, texts are left as they are.
+
+    Without a writer, threads are summarised in their own words.
+    """
     return {
-        summaries.KIND: summaries.Summarizer(pool, now=compiling.now).summarize,
+        embedding.KIND: vectors.handle if vectors is not None else _left,
+        summaries.KIND: summaries.Summarizer(pool, now=compiling.now, writer=writer).summarize,
         lint.KIND: partial(lint.handle, pool, compiling.now),
         upkeep.PLACE_NAMES: partial(upkeep.handle_place_names, pool, compiling.now),
     }
+
+
+async def _left(scope: Scope, subject: str) -> None:
+    """Leave a job that needs what this process lacks: what it is about is marked elsewhere, and found again."""
 
 
 async def keep_linted(pool: Pool) -> None:
@@ -128,32 +201,49 @@ def worker_settings(settings: Settings) -> WorkerSettings:
     )
 
 
-async def keep_child(settings: Settings, where: Database) -> None:
-    """Run `sidecar worker` as a child until cancelled; one that ends is started again, after a growing pause."""
+async def keep_child(settings: Settings, where: Database, figures: Figures) -> None:
+    """Run `sidecar worker` as a child until cancelled; one that ends is started again, after a growing pause.
+
+    What it tells of its jobs is counted in `figures`.
+    """
     pause_s = _AGAIN_S
     while True:
         began = asyncio.get_running_loop().time()
-        code = await _run_child(settings, where)
+        code = await _run_child(settings, where, figures)
         log.warning("worker_ended", extra={"code": code})
         lasted_s = asyncio.get_running_loop().time() - began
         pause_s = _AGAIN_S if lasted_s > _LONGEST_PAUSE_S else min(pause_s * 2, _LONGEST_PAUSE_S)
         await asyncio.sleep(pause_s)
 
 
-async def _run_child(settings: Settings, where: Database) -> int:
+async def _run_child(settings: Settings, where: Database, figures: Figures) -> int:
     environment = {**os.environ, "SIDECAR_DATABASE_URL": where.dsn, "SIDECAR_DATABASE_DIRECT_URL": where.direct_dsn}
     child = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "sidecar", "worker", "--ends-with-parent"),
         env=environment,
         stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=_LONGEST_TALLY_BYTES,
     )
     try:
+        assert child.stdout is not None
+        await count_jobs(child.stdout, figures)
         return await child.wait()
     finally:
         if child.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 child.terminate()
             await _ended(child, settings.drain_grace_s)
+
+
+async def count_jobs(told: asyncio.StreamReader, figures: Figures) -> None:
+    """Count each job that a worker tells of, until it says no more; what is no tally, or none that fits, is passed over."""
+    while not told.at_eof():
+        try:
+            if line := await told.readline():
+                count(orjson.loads(line), figures)
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+            log.warning("tally_unreadable", extra={"error": type(error).__name__})
 
 
 async def _ended(child: asyncio.subprocess.Process, grace_s: float) -> None:

@@ -45,6 +45,26 @@ async def claim(
     return row and BackgroundJob(row["job_id"], row["kind"], row["subject"], row["attempt"])
 
 
+async def take(
+    connection: Connection, scope: Scope, wanted: tuple[str, str], *, holder: str, lease_s: float, now: datetime
+) -> BackgroundJob | None:
+    """Take the job of a kind about a subject, made now unless there is one; None where it is another's, or waits for later.
+
+    Of several that ask at once, one gets it.
+    """
+    about = {**_key(scope), "kind": wanted[0], "subject": wanted[1]}
+    await _sql.make_background(connection, **about, job_id=uuid4(), now=now)
+    await _sql.lock_background(connection, **about)
+    until = now + timedelta(seconds=lease_s)
+    row = await _sql.take_background(connection, **about, holder=holder, until=until, now=now)
+    return row and BackgroundJob(row["job_id"], row["kind"], row["subject"], row["attempt"])
+
+
+async def drop(connection: Connection, scope: Scope, job: BackgroundJob, *, holder: str) -> None:
+    """Let go of a job that the holder has, without a trace: what is left to do is known elsewhere."""
+    await _sql.drop_background(connection, tenant_id=scope.tenant_id, job_id=job.job_id, holder=holder)
+
+
 async def finish(
     connection: Connection, scope: Scope, job: BackgroundJob, *, holder: str, error: str, now: datetime
 ) -> None:

@@ -14,6 +14,41 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
     ORDER BY not_before, created_at, job_id LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING job_id, kind, subject, attempt;
 
+-- name: make_background!
+-- Queues work of a kind about a subject, unless some waits or is under way.
+INSERT INTO background_jobs (tenant_id, owner_id, job_id, kind, subject, status, attempt, error, created_at, not_before, lease_holder)
+SELECT :tenant_id, :owner_id, :job_id, :kind, :subject, 'pending', 0, '', :now, :now, ''
+WHERE NOT EXISTS (
+    SELECT 1 FROM background_jobs b
+    WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.kind = :kind AND b.subject = :subject
+        AND b.status IN ('pending', 'running'))
+ON CONFLICT (tenant_id, owner_id, kind, subject) WHERE status = 'pending' DO NOTHING;
+
+-- name: lock_background
+-- Waits until nobody else is taking work of a kind about a subject.
+SELECT job_id FROM background_jobs
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kind = :kind AND subject = :subject AND status IN ('pending', 'running')
+ORDER BY job_id FOR UPDATE;
+
+-- name: take_background^
+-- Takes due work of a kind about a subject, or what a dead holder left, unless another is at it.
+UPDATE background_jobs SET status = 'running', attempt = attempt + 1, lease_holder = :holder, lease_until = :until
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
+    SELECT b.job_id FROM background_jobs b
+    WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.kind = :kind AND b.subject = :subject
+        AND ((b.status = 'pending' AND b.not_before <= :now::timestamptz) OR (b.status = 'running' AND b.lease_until <= :now))
+    ORDER BY b.status DESC, b.not_before, b.created_at, b.job_id LIMIT 1)
+    AND NOT EXISTS (
+        SELECT 1 FROM background_jobs o
+        WHERE o.tenant_id = :tenant_id AND o.owner_id = :owner_id AND o.kind = :kind AND o.subject = :subject
+            AND o.status = 'running' AND o.lease_until > :now)
+RETURNING job_id, kind, subject, attempt;
+
+-- name: drop_background!
+-- Lets go of a job that the holder has.
+DELETE FROM background_jobs
+WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running' AND lease_holder = :holder;
+
 -- name: finish_background!
 -- Ends a job that the holder has.
 UPDATE background_jobs SET status = CASE WHEN :error::text = '' THEN 'succeeded' ELSE 'failed' END, error = :error,

@@ -26,13 +26,18 @@ SELECT section_id, section_slug, heading, body_md, position, last_source_at, agg
 WHERE tenant_id = :tenant_id AND page_id = :page_id ORDER BY position, section_slug;
 
 -- name: read_sources
--- What a page cites, subject by subject, each memory as it is now: its text only when asked for.
-SELECT s.subject, s.subject_ref, s.section_id, s.source_kind, s.source_ref, s.first_seen_at, m.occurred_at,
-    m.text_hash IS NOT NULL AS is_there, coalesce(m.text_hash = s.text_hash, false) AS is_current,
+-- What a page cites, subject by subject, each memory as it is now, a backend's as it was read last: its text only when asked for.
+SELECT s.subject, s.subject_ref, s.section_id, s.source_kind, s.source_ref, s.first_seen_at,
+    coalesce(m.occurred_at, l.occurred_at) AS occurred_at, coalesce(m.text_hash, l.text_hash) IS NOT NULL AS is_there,
+    coalesce(coalesce(m.text_hash, l.text_hash) = s.text_hash, false) AS is_current,
     CASE WHEN :with_texts::boolean THEN m.text END AS text
 FROM wiki_section_sources s LEFT JOIN LATERAL (
     SELECT text, text_hash, occurred_at FROM memories
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = s.source_ref AND s.source_kind = 'memory' LIMIT 1) m ON true
+LEFT JOIN LATERAL (
+    SELECT text_hash, occurred_at FROM memory_ledger
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = s.source_ref AND s.source_kind = 'memory'
+        AND outcome <> 'gone' LIMIT 1) l ON true
 WHERE s.tenant_id = :tenant_id AND s.page_id = :page_id
 ORDER BY s.subject, s.subject_ref, s.source_kind, s.source_ref;
 
@@ -78,8 +83,10 @@ SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id
     p.created_at, p.updated_at, s.subject, s.subject_ref, s.first_seen_at,
     coalesce((SELECT heading FROM wiki_page_sections
         WHERE tenant_id = :tenant_id AND section_id = s.section_id), '') AS heading,
-    coalesce((SELECT text_hash = s.text_hash FROM memories
-        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id), false) AS is_current
+    coalesce((SELECT text_hash FROM memories
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id), (SELECT text_hash FROM memory_ledger
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id AND outcome <> 'gone')) = s.text_hash
+        IS TRUE AS is_current
 FROM wiki_section_sources s CROSS JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = s.page_id AND status = 'active' LIMIT 1) p
 WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.source_kind = 'memory' AND s.source_ref = :memory_id

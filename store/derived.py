@@ -8,10 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from store.texts import search_words, signatures, text_hash
 
 MAX_WORDS_BYTES = 200_000
+_MAX_REMEMBERED_CHARS = 2_000
+_MOST_REMEMBERED = 4_096
 _MAX_SEARCHED_CHARS = 2 * MAX_WORDS_BYTES  # of more, few would find a place
 
 
@@ -27,16 +30,47 @@ class Derived:
 
 async def derive(texts: Sequence[str], searched: Sequence[str]) -> list[Derived]:
     """Return what to write beside each text; `searched` is what it is found by, in the same order."""
-    return await asyncio.to_thread(_derive, texts, searched)
+    return await asyncio.to_thread(lambda: _derive(texts, list(map(_words, searched))))
 
 
-def _derive(texts: Sequence[str], searched: Sequence[str]) -> list[Derived]:
-    words = [_bounded(search_words(one[:_MAX_SEARCHED_CHARS], most_chars=MAX_WORDS_BYTES)) for one in searched]
-    packed = [signature.pack() for signature in signatures(texts)]
+async def derive_pieces(texts: Sequence[str], searched: Sequence[tuple[str, ...]]) -> list[Derived]:
+    """Return what `derive` does for texts that are found by several each: names and passages that come again and again."""
+    return await asyncio.to_thread(_derive_pieces, texts, searched)
+
+
+def _derive_pieces(texts: Sequence[str], searched: Sequence[tuple[str, ...]]) -> list[Derived]:
+    words = [_bounded(" ".join(filter(None, map(_piece, pieces)))) for pieces in searched]
+    distinct = dict.fromkeys(texts)
+    known = {text: packed for text in distinct if (packed := _signed.get(text)) is not None}
+    fresh = [text for text in distinct if text not in known]
+    known.update(zip(fresh, (signature.pack() for signature in signatures(fresh)), strict=True))
+    if len(_signed) + len(fresh) > _MOST_REMEMBERED:
+        _signed.clear()
+    _signed.update((text, known[text]) for text in fresh if len(text) <= _MAX_REMEMBERED_CHARS)
+    return _together(texts, [known[text] for text in texts], words)
+
+
+def _derive(texts: Sequence[str], words: Sequence[str]) -> list[Derived]:
+    return _together(texts, [signature.pack() for signature in signatures(texts)], words)
+
+
+def _together(texts: Sequence[str], packed: Sequence[bytes], words: Sequence[str]) -> list[Derived]:
     return [
-        Derived(text_hash(text), signature, found, max(1, len(found.split())))
+        Derived(text_hash(text), signature, found, max(1, found.count(" ") + 1))
         for text, signature, found in zip(texts, packed, words, strict=True)
     ]
+
+
+def _words(text: str) -> str:
+    return _bounded(search_words(text[:_MAX_SEARCHED_CHARS], most_chars=MAX_WORDS_BYTES))
+
+
+def _piece(text: str) -> str:
+    return _short_piece(text) if len(text) <= _MAX_REMEMBERED_CHARS else _words(text)
+
+
+_short_piece = lru_cache(maxsize=_MOST_REMEMBERED)(_words)
+_signed: dict[str, bytes] = {}
 
 
 def _bounded(words: str) -> str:

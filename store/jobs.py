@@ -14,6 +14,7 @@ from typing import Any
 from uuid import UUID, uuid4, uuid5
 
 import orjson
+from opentelemetry import trace
 
 from store import queries, ready, scopes
 from store.errors import AlreadyExists
@@ -60,6 +61,9 @@ class Trigger(StrEnum):
     WEBHOOK = "webhook"
 
 
+_MAY_REST = frozenset({Trigger.MEMORY_RETAIN, Trigger.WEBHOOK})
+
+
 @dataclass(frozen=True, slots=True)
 class JobOptions:
     """What a job is asked beyond compiling; a continuation inherits it.
@@ -83,7 +87,10 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A compile job. `hops` counts the continuations before it; `attempt` its claims."""
+    """A compile job. `hops` counts the continuations before it; `attempt` its claims.
+
+    `traceparent` names the span of the call that asked for it first (W3C); empty where none did.
+    """
 
     job_id: UUID
     status: JobStatus
@@ -100,6 +107,7 @@ class Job:
     not_before: datetime
     claimed_at: datetime | None
     finished_at: datetime | None
+    traceparent: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +125,18 @@ async def enqueue(
     """Queue a compile of the scope and record how far its memories reach.
 
     Wishes of one bucket of 300 s and the same options fold into its job while that has not started; one that meets a started
-    job gets the next free bucket's. Where the tenant's compile is off nothing is queued.
+    job gets the next free bucket's. A write's wish folds into any job that is put off; another's has it start now. Where the
+    tenant's compile is off nothing is queued.
     """
     if not await _sql.wiki_compile_enabled(connection, tenant_id=scope.tenant_id):
         return Ticket(Enqueued.SKIPPED_FLAG_OFF)
     await scopes.mark_dirty(connection, scope, now=now)
     options = options or JobOptions()
+    if Trigger(trigger) in _MAY_REST:
+        waiting = await _sql.resting_job(connection, **_key(scope), input=asdict(options), now=now)
+        if waiting is not None:
+            await ready.announce(connection, scope, ready_at=now)
+            return Ticket(Enqueued.DEDUPED, waiting)
     bucket = int(now.timestamp()) // BUCKET_S
     ticket = Ticket(Enqueued.DEDUPED)
     for ahead in range(_MOST_BUCKETS):
@@ -144,13 +158,24 @@ async def _enqueue_once(
         job_id=uuid4(),
         dedupe_key=dedupe_key,
         trigger=Trigger(trigger).value,
-        input=asdict(options),
+        input=asdict(options) | {"traceparent": _traceparent()},
         now=now,
     )
     if job_id is not None:
         return Ticket(Enqueued.ENQUEUED, job_id)
     waiting = await _sql.pending_job_of_key(connection, tenant_id=scope.tenant_id, dedupe_key=dedupe_key)
+    if waiting is not None and Trigger(trigger) not in _MAY_REST:
+        await _sql.hasten_job(
+            connection, tenant_id=scope.tenant_id, job_id=waiting, trigger=Trigger(trigger).value, now=now
+        )
     return Ticket(Enqueued.DEDUPED, waiting)
+
+
+async def rest(connection: Connection, scope: Scope, *, pause_s: int, now: datetime) -> None:
+    """Put off the jobs that writes asked for, of a wiki that no turn has read for the pause, until so long after its last
+    compile; take back what was put off of one that was read meanwhile. The tenant's own pause goes before `pause_s`.
+    """
+    await _sql.rest_jobs(connection, **_key(scope), pause_s=pause_s, now=now)
 
 
 async def continue_job(connection: Connection, scope: Scope, job: Job, *, not_before: datetime, now: datetime) -> UUID:
@@ -166,7 +191,7 @@ async def continue_job(connection: Connection, scope: Scope, job: Job, *, not_be
         job_id=job_id,
         dedupe_key=f"continuation:{job.job_id}:{sequence}",
         trigger=job.trigger.value,
-        input=asdict(job.options),
+        input=asdict(job.options) | {"traceparent": job.traceparent},
         parent_job_id=job.job_id,
         sequence=sequence,
         hops=job.hops + 1,
@@ -284,6 +309,12 @@ def _dedupe_key(scope: Scope, bucket: int, options: JobOptions) -> str:
     return f"{scope.tenant_id}:{scope.owner_id}:{bucket}:{digest}"
 
 
+def _traceparent() -> str:
+    """Return the W3C name of the span that this work belongs to; empty outside of any."""
+    span = trace.get_current_span().get_span_context()
+    return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}" if span.is_valid else ""
+
+
 def _key(scope: Scope) -> dict[str, object]:
     return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
 
@@ -309,4 +340,5 @@ def _job(row: Any) -> Job:
         row["not_before"],
         row["claimed_at"],
         row["finished_at"],
+        given.get("traceparent", ""),
     )

@@ -22,6 +22,37 @@ ON CONFLICT (tenant_id, owner_id, parent_job_id, sequence) DO NOTHING RETURNING 
 SELECT job_id FROM wiki_compile_jobs
 WHERE tenant_id = :tenant_id AND dedupe_key = :dedupe_key AND status = 'pending';
 
+-- name: resting_job$
+-- The job of the same wish that is put off.
+SELECT job_id FROM wiki_compile_jobs
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending' AND parent_job_id IS NULL
+    AND input - 'traceparent' = :input
+    AND not_before > :now::timestamptz AND trigger IN ('memory_retain', 'webhook')
+ORDER BY created_at, job_id LIMIT 1;
+
+-- name: hasten_job!
+-- Has a waiting job start now, for somebody who does not wait.
+UPDATE wiki_compile_jobs SET not_before = :now, trigger = :trigger
+WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'pending' AND not_before > :now::timestamptz;
+
+-- name: rest_jobs!
+-- Puts off the jobs of a wiki that is not read, and takes back what was put off of one that is.
+WITH pause AS (
+    SELECT make_interval(secs => coalesce(t.wiki_unread_pause_s, :pause_s::int)) AS long
+    FROM tenants t WHERE t.tenant_id = :tenant_id AND coalesce(t.wiki_unread_pause_s, :pause_s::int) > 0
+), rest AS (
+    SELECT CASE WHEN EXISTS (
+            SELECT 1 FROM turn_accounts a WHERE a.tenant_id = :tenant_id AND a.owner_id = :owner_id
+                AND a.created_at > :now::timestamptz - pause.long AND a.wiki_tokens > 0)
+        THEN :now ELSE greatest(:now, (
+            SELECT max(l.finished_at) FROM wiki_compile_jobs l
+            WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.status = 'succeeded') + pause.long) END AS until
+    FROM pause
+)
+UPDATE wiki_compile_jobs j SET not_before = rest.until FROM rest
+WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id AND j.status = 'pending' AND j.parent_job_id IS NULL AND j.error = ''
+    AND j.trigger IN ('memory_retain', 'webhook') AND (j.not_before > :now) <> (rest.until > :now);
+
 -- name: start_next_job^
 -- Makes the scope's next job run: one that was left running, else the oldest that is due.
 UPDATE wiki_compile_jobs SET status = 'running', attempt = attempt + 1, claimed_at = :now

@@ -40,6 +40,11 @@ async def next_at(connection: Connection, *, after: datetime) -> datetime | None
     return instant
 
 
+async def forget(connection: Connection, scope: Scope) -> int:
+    """Take the scope's hint away, and return how many there were."""
+    return int(await _sql.forget_hints(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id))
+
+
 async def settle(connection: Connection, hint: Hint, *, next_at: datetime | None) -> None:
     """Take a hint away that was followed, or move it to when the scope has work again, unless it was renewed meanwhile."""
     await _sql.settle_hint(

@@ -27,6 +27,10 @@ WITH gone AS (
 UPDATE compile_ready SET ready_at = :next_at
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND ready_at = :ready_at AND :next_at::timestamptz IS NOT NULL;
 
+-- name: forget_hints!
+-- Takes a scope's hint away.
+DELETE FROM compile_ready WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
 -- name: serve_tenant!
 -- Records when a tenant was served last.
 INSERT INTO compile_served (tenant_id, served_at) VALUES (:tenant_id, :now)

@@ -94,11 +94,15 @@ async def forget_texts(connection: Connection, tenant_id: UUID, hashes: Sequence
     await _sql.forget_texts(connection, tenant_id=tenant_id, text_hashes=list(hashes))
 
 
-async def forget_texts_resting_on(connection: Connection, scope: Scope, memory_id: str) -> None:
-    """Delete, before their day, the texts of whatever was offered as resting on a memory: its own and those of pages."""
-    await _sql.forget_texts_resting_on(
-        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, memory_id=memory_id
-    )
+async def forget_texts_resting_on(
+    connection: Connection, scope: Scope, memory_ids: Sequence[str], page_ids: Sequence[UUID] = ()
+) -> None:
+    """Delete, before their day, the texts of whatever was offered as resting on a memory or standing on a page, and blank
+    the headings and labels that receipts have of it."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    resting = {"memory_ids": list(memory_ids), "page_ids": [str(page_id) for page_id in page_ids]}
+    await _sql.forget_texts_resting_on(connection, **key, **resting)
+    await _sql.blank_names_resting_on(connection, **key, **resting)
 
 
 async def get(connection: Connection, scope: Scope, receipt_id: UUID) -> StoredReceipt | None:

@@ -91,10 +91,32 @@ DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND kept_until < :now;
 DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND text_hash = ANY(:text_hashes::bytea[]);
 
 -- name: forget_texts_resting_on!
--- Deletes the texts of whatever an owner's receipts were offered as resting on a memory: the memory, and pages that cite it.
+-- Deletes the texts of whatever an owner's receipts were offered as resting on a memory, or as standing on a page.
 DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND text_hash = ANY(ARRAY(
     SELECT decode(kept.text_hash, 'hex')
     FROM receipts AS r, jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item,
         unnest(ARRAY[item->>'text', item->>'lead']) AS kept (text_hash)
-    WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id
-        AND item->'provenance' @> jsonb_build_array(jsonb_build_array('memory', :memory_id::text))));
+    WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND kept.text_hash <> '' AND EXISTS (
+        SELECT 1 FROM jsonb_array_elements(item->'provenance') AS ref
+        WHERE (ref->>0 = 'memory' AND ref->>1 = ANY(:memory_ids::text[]))
+            OR (ref->>0 = 'page' AND ref->>1 = ANY(:page_ids::text[])))));
+
+-- name: blank_names_resting_on!
+-- Takes the headings and labels of the same candidates out of an owner's receipts; ids, places and figures stay.
+UPDATE receipts AS r SET details = jsonb_set(r.details, '{sources}', (
+    SELECT jsonb_agg(CASE WHEN jsonb_typeof(source->'items') = 'array' AND source->'items' <> '[]' THEN jsonb_set(source, '{items}', (
+        SELECT jsonb_agg(CASE WHEN EXISTS (
+                SELECT 1 FROM jsonb_array_elements(item->'provenance') AS ref
+                WHERE (ref->>0 = 'memory' AND ref->>1 = ANY(:memory_ids::text[]))
+                    OR (ref->>0 = 'page' AND ref->>1 = ANY(:page_ids::text[])))
+            THEN item || jsonb_build_object('header', '', 'provenance', (
+                SELECT jsonb_agg(jsonb_set(ref, '{2}', '""') ORDER BY place)
+                FROM jsonb_array_elements(item->'provenance') WITH ORDINALITY AS refs (ref, place)))
+            ELSE item END ORDER BY at)
+        FROM jsonb_array_elements(source->'items') WITH ORDINALITY AS items (item, at))) ELSE source END ORDER BY nth)
+    FROM jsonb_array_elements(r.details->'sources') WITH ORDINALITY AS sources (source, nth)))
+WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND EXISTS (
+    SELECT 1 FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item,
+        jsonb_array_elements(item->'provenance') AS ref
+    WHERE (ref->>0 = 'memory' AND ref->>1 = ANY(:memory_ids::text[]))
+        OR (ref->>0 = 'page' AND ref->>1 = ANY(:page_ids::text[])));

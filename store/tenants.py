@@ -34,6 +34,7 @@ class CompileFlags:
     is_compiled: bool
     aggregation: bool | None
     linking: bool | None
+    unread_pause_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,10 @@ async def compile_flags(connection: Connection, tenant_id: UUID) -> CompileFlags
     """Return the tenant's flags of the compile, or None before its first write."""
     row = await _sql.compile_flags(connection, tenant_id=tenant_id)
     return row and CompileFlags(
-        row["wiki_compile_enabled"], row["wiki_aggregation_pass_enabled"], row["wiki_deterministic_linking_enabled"]
+        row["wiki_compile_enabled"],
+        row["wiki_aggregation_pass_enabled"],
+        row["wiki_deterministic_linking_enabled"],
+        row["wiki_unread_pause_s"],
     )
 
 
@@ -78,12 +82,6 @@ async def put_agent(
 ) -> None:
     """Make the agent, or give it another template."""
     await _sql.put_agent(connection, tenant_id=tenant_id, agent_id=agent_id, template_id=template_id, now=now)
-
-
-async def template_of(connection: Connection, tenant_id: UUID, agent_id: str) -> str:
-    """Return the agent's template; an agent that nobody put has the template "default"."""
-    template_id: str | None = await _sql.template_of_agent(connection, tenant_id=tenant_id, agent_id=agent_id)
-    return template_id or DEFAULT_TEMPLATE
 
 
 async def put_space(connection: Connection, tenant_id: UUID, space_id: str, *, name: str, now: datetime) -> None:

@@ -8,7 +8,7 @@ SELECT tenant_id, created_at, tokens_not_before, wiki_compile_enabled FROM tenan
 
 -- name: compile_flags^
 -- The tenant's flags of the compile.
-SELECT wiki_compile_enabled, wiki_aggregation_pass_enabled, wiki_deterministic_linking_enabled FROM tenants
+SELECT wiki_compile_enabled, wiki_aggregation_pass_enabled, wiki_deterministic_linking_enabled, wiki_unread_pause_s FROM tenants
 WHERE tenant_id = :tenant_id;
 
 -- name: revoke_tokens<!
@@ -21,10 +21,6 @@ RETURNING tokens_not_before;
 INSERT INTO agents AS a (tenant_id, agent_id, template_id, created_at) VALUES (:tenant_id, :agent_id, :template_id, :now)
 ON CONFLICT (tenant_id, agent_id) DO UPDATE SET template_id = excluded.template_id
 WHERE a.template_id <> excluded.template_id;
-
--- name: template_of_agent$
--- The template of an agent, or no row.
-SELECT template_id FROM agents WHERE tenant_id = :tenant_id AND agent_id = :agent_id;
 
 -- name: put_space!
 -- Makes a space or gives it another name.

@@ -73,6 +73,8 @@ def text_hash(text: str) -> bytes:
 
 def fold(text: str) -> str:
     """Return the text as names are compared: NFKC, case-folded, diacritics removed, white space squeezed."""
+    if text.isascii():
+        return " ".join(text.lower().split())
     decomposed = unicodedata.normalize("NFKD", casefolded(text))
     kept = "".join(c for c in decomposed if not unicodedata.combining(c))
     return _SPACES.sub(" ", unicodedata.normalize("NFKC", kept)).strip()

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import uvloop
 
 from bench.figures import Figure, at_least, at_most, plain, quantile
-from bench.recall.measuring import BUDGETS, Plan, Tally, measure
+from bench.recall.asking import BUDGETS
+from bench.recall.measuring import Plan, measure
+from bench.recall.tally import Tally
 
 _WEIGHTS = Path("sidecar/turn/weights.py")
 _TARGETS = {
@@ -22,24 +25,35 @@ _ROUTED = {  # what competes, against the same questions with the budget to them
     ("documents, turns compete, pooled", "documents alone", 0.01),
 }
 
+_WIKI = (  # with the wiki, and without it: which columns are compared
+    ("turns + wiki", "coverage", "turns", "verbatim"),
+    ("turns + facts + wiki", "coverage", "turns + facts", "coverage"),
+)
 
-def run(*, scale: float, data: Path, split: int = 5, write_weights: bool = False) -> list[Figure]:
+
+def run(*, scale: float, data: Path, write_weights: bool = False, **how: Any) -> list[Figure]:
     """Return the figures, with weights trained without the conversations and corpora under test.
 
-    `scale` is the share of the questions that are asked; `split` the number of folds, 0 for the weights as shipped.
+    `scale` is the share of the questions that are asked; `how` are a plan's `folds`, `with_wiki`, `keep` and `only`.
     """
-    plan = Plan(data, split, scale, write=_WEIGHTS if write_weights else None)
-    tally = uvloop.run(measure(plan))
-    figures = [
+    plan = Plan(data, share=scale, write=_WEIGHTS if write_weights else None, **how)
+    return figures(uvloop.run(measure(plan)), with_wiki=plan.with_wiki)
+
+
+def figures(tally: Tally, *, with_wiki: bool) -> list[Figure]:
+    """Return what a tally says."""
+    told = [
         _figure(tally, name, column, budget, place)
         for name, column in dict.fromkeys((name, column) for name, column, _ in tally.found)
         for place, budget in enumerate(BUDGETS)
     ]
-    figures += [_routing(tally, *routed) for routed in sorted(_ROUTED)]
-    figures.append(at_most("contexts over their budget", tally.over_budget, 0, note=f"of {len(tally.took_ms)}"))
-    figures.append(plain("a turn, p50", median(tally.took_ms), unit=" ms"))
-    figures.append(plain("a turn, p95", quantile(tally.took_ms, 0.95), unit=" ms"))
-    return figures
+    told += [_routing(tally, *routed) for routed in sorted(_ROUTED)]
+    if with_wiki:
+        told += [_with_wiki(tally, *compared, budget) for compared in _WIKI for budget in BUDGETS]
+    told.append(at_most("contexts over their budget", tally.over_budget, 0, note=f"of {tally.contexts}"))
+    told.append(plain("a turn, p50", median(tally.took_ms), unit=" ms"))
+    told.append(plain("a turn, p95", quantile(tally.took_ms, 0.95), unit=" ms"))
+    return told
 
 
 def _figure(tally: Tally, name: str, column: str, budget: int, place: int) -> Figure:
@@ -53,3 +67,9 @@ def _routing(tally: Tally, name: str, alone: str, most: float) -> Figure:
     """Return how much is lost, at the budget where it is most, to what competes."""
     lost = [tally.share(alone, "verbatim", budget) - tally.share(name, "verbatim", budget) for budget in BUDGETS]
     return at_most(f"lost to routing: {name}", max(lost), most)
+
+
+def _with_wiki(tally: Tally, name: str, column: str, without: str, against: str, budget: int) -> Figure:
+    """Return how much more is found with the wiki than without it."""
+    gained = tally.share(name, column, budget) - tally.share(without, against, budget)
+    return at_least(f"gained by the wiki: {name}, {budget // 1000}k", gained, 0.0)

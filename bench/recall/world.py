@@ -18,6 +18,8 @@ import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from bench.recall.cases import CORPORA, Conversation
+from compiler.worker import Worker
+from sidecar import compiling
 from sidecar.app import App
 from sidecar.rpc.devkey import mint
 from sidecar.rpc.identity import Grant, Role
@@ -27,7 +29,10 @@ from sidecar.v1 import context_pb2, items_pb2, knowledge_pb2, memory_pb2, profil
 from sidecar.v1.context_pb2_grpc import ContextServiceStub
 from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
-from store import embeddings
+from sidecar.worker import worker_settings
+from store import candidates, embeddings
+from store.postgres import scoped
+from store.scope import Scope, owner_uuid, tenant_uuid
 
 TENANT, AGENT, THREAD, BASE, MODEL = "bench", "assistant", "conversation", "corpora", "gpt-4o"
 _TOKEN_S = 600
@@ -60,6 +65,22 @@ class World:
         await self._put_corpora(data)
         for conversation in conversations:
             await self._put_conversation(conversation)
+        await self._until_embedded()
+
+    async def compile(self, conversations: Sequence[Conversation]) -> int:
+        """Have each owner's memories compiled, without a model, and return how many pages there are."""
+        count = 0
+        async with compiling.engine(self._settings, self.app.pools.background) as engine:
+            worker = Worker(self.app.pools.background, engine, worker_settings(self._settings))
+            for conversation in conversations:
+                scope = Scope(tenant_uuid(TENANT), owner_uuid(conversation.name))
+                await worker.drain_scope(scope)
+                async with scoped(self.app.pools.background, scope, read_only=True) as connection:
+                    count += await candidates.count_active(connection, scope)
+        await self._until_embedded()
+        return count
+
+    async def _until_embedded(self) -> None:
         while await embeddings.waiting(self.app.pools.background, limit=1):  # noqa: ASYNC110
             await asyncio.sleep(0.5)  # only the database knows
 

@@ -8,7 +8,8 @@ from typing import Any, BinaryIO
 from sidecar.ingest import chatgpt_export, claude_export, openai_messages, slack_export
 from sidecar.ingest.archive import Archive, FolderArchive, ZipArchive, is_zip, opened
 from sidecar.ingest.conversation import Conversation, ImportedTurn, Skipped, Unusable, gathered, id_of
-from sidecar.ingest.errors import UnreadableExport, UnreadablePath
+from sidecar.ingest.errors import UnreadableExport
+from sidecar.ingest.opening import opened_at
 from sidecar.ingest.records import Record, records
 
 _EXPORTED = re.compile(r"conversations(?:-\d+)?\.json")
@@ -35,11 +36,8 @@ def conversations_at(path: Path) -> Iterator[Conversation | Skipped]:
     if path.is_dir():
         yield from _archived(FolderArchive(path))
         return
-    try:
-        with path.open("rb") as stream:
-            yield from read_conversations(str(path), stream)
-    except OSError as error:
-        raise UnreadablePath(str(path), error.strerror or "it can't be read") from None
+    with opened_at(path) as stream:
+        yield from read_conversations(str(path), stream)
 
 
 def _archived(archive: Archive) -> Iterator[Conversation | Skipped]:

@@ -2,83 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import re
-import shlex
-import shutil
-import signal
-import socket
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from sidecar.cli.root import run
-from sidecar.client import Sidecar
-from tests.conftest import _database
+from tests.acceptance.command_line import Served, migrated, outcome, serving
 
 DATA = Path(__file__).parents[2] / "sidecar" / "demo" / "data"
-START_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A sidecar that was started by its command, and the environment in which commands reach it."""
-
-    process: subprocess.Popen[str]
-    environment: dict[str, str]
-    log: Path
 
 
 @pytest.fixture(scope="module")
 def served(migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A sidecar on a unix socket over a migrated database of the module's own."""
     home = tmp_path_factory.mktemp("served")
-    with asyncio.Runner() as runner:
-        database = _database(migrated_template, "migrated")
-        environment = {
-            "SIDECAR_DATABASE_URL": runner.run(database.__aenter__()),
-            "SIDECAR_DATA_DIR": str(home / "data"),
-            "SIDECAR_EMBEDDER": "none",
-            "SIDECAR_LISTEN": f"unix:{home / 'socket' / 's.sock'}",
-        }
-        assert _outcome(["migrate"], environment).returncode == 0
-        with _serving(environment, home / "serve.log") as one:
-            yield one
-        runner.run(database.__aexit__(None, None, None))
-
-
-@contextmanager
-def _serving(environment: dict[str, str], log: Path) -> Iterator[Served]:
-    """Start `sidecar serve`, wait until it is healthy, and stop it at the end."""
-    with log.open("w") as stream:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "sidecar", "serve"], env={**os.environ, **environment}, stderr=stream, text=True
-        )
-    try:
-        with Sidecar(environment["SIDECAR_LISTEN"], "") as client:
-            assert client.health(deadline_s=START_S, waits=True) == "SERVING"
-        yield Served(process, environment, log)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0, log.read_text()
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _outcome(arguments: list[str], environment: dict[str, str], **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "sidecar", *arguments]
-    return subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=120, **options
-    )
+    with migrated(migrated_template, home) as environment, serving(environment, home / "serve.log") as one:
+        yield one
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +91,7 @@ def _assembled(sidecar: Terminal, chat: Path, *options: str) -> Any:
 
 
 def test_a_served_sidecar_is_healthy(sidecar: Terminal, served: Served) -> None:
-    done = _outcome(["health", "--address", served.environment["SIDECAR_LISTEN"]], {})
+    done = outcome(["health", "--address", served.environment["SIDECAR_LISTEN"]], {})
     assert (done.returncode, done.stdout, done.stderr) == (0, "SERVING\n", "")
 
 
@@ -378,61 +322,3 @@ class TestProfiles:
         spoken = sidecar("profile", "set", "--level", "agent", "--ref", "a", "knowledge.top_k=5000")
         assert spoken.code == 2
         assert "top_k" in spoken.err
-
-
-class TestServing:
-    def test_migrations_are_listed_and_there_is_nothing_left_to_apply(self, served: Served) -> None:
-        listed = _outcome(["migrate", "status", "--json"], served.environment)
-        assert all(one["applied_at"] or one["waits_for"] for one in json.loads(listed.stdout))
-        dry = json.loads(_outcome(["migrate", "--dry-run", "--json"], served.environment).stdout)
-        assert (dry["applied"], dry["is_dry_run"]) == ([], True)
-        assert _outcome(["migrate"], served.environment).stdout.splitlines()[-1] == "nothing to apply"
-
-    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-    def test_a_signal_ends_it_cleanly(self, served: Served, tmp_path: Path, number: signal.Signals) -> None:
-        environment = {**served.environment, "SIDECAR_LISTEN": f"unix:{tmp_path / 'own' / 's.sock'}"}
-        with _serving(environment, tmp_path / "serve.log") as one:
-            one.process.send_signal(number)
-            assert one.process.wait(30) == 0
-        assert "Traceback" not in one.log.read_text()
-
-    def test_an_address_that_cannot_be_used_is_one_line(self, served: Served) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
-            done = _outcome(["serve", "--listen", f"127.0.0.1:{port}"], served.environment)
-        assert done.returncode == 2
-        assert done.stderr.splitlines()[-1].startswith(f"sidecar: SIDECAR_LISTEN: 127.0.0.1:{port} cannot be opened")
-
-    def test_a_database_that_is_not_there_is_one_line(self, tmp_path: Path) -> None:
-        environment = {
-            "SIDECAR_DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
-            "SIDECAR_DATA_DIR": str(tmp_path),
-        }
-        done = _outcome(["migrate", "status"], environment)
-        assert done.returncode == 4
-        assert done.stderr.count("\n") == 1
-        assert "SIDECAR_DATABASE_URL" in done.stderr
-
-
-def test_the_demo_runs_and_a_second_run_finds_everything_there() -> None:
-    # Straight under /tmp: pytest's own directories are closed to the account that Postgres runs as.
-    home = Path("/tmp") / f"sidecar-demo-test-{uuid4().hex}"
-    try:
-        environment = {"SIDECAR_DATA_DIR": str(home)}
-        first = _outcome(["demo", "--json"], environment)
-        assert first.returncode == 0, first.stderr
-        told = json.loads(first.stdout)
-        assert told["loaded"]["memories"] == len((DATA / "memories.jsonl").read_text().splitlines())
-        sources = {one["source"]: one for one in told["assembly"]["sources"]}
-        for name in ("thread", "knowledge", "memory", "wiki"):
-            assert sources[name]["status"] == "OK"
-            assert sources[name]["included_tokens"] > 0
-        second = _outcome(["demo"], environment)
-        assert second.returncode == 0, second.stderr
-        assert "written in this run: 0 memories, 0 turns, 0 documents" in second.stdout
-        assert re.search(r"(?m)^receipt [0-9a-f-]{36}$", second.stdout)
-        shown = re.search(r"(?m)^  (\S.*) serve$", second.stdout)
-        assert shown
-        assert subprocess.run([*shlex.split(shown[1]), "--version"], capture_output=True, check=False).returncode == 0
-    finally:
-        shutil.rmtree(home, ignore_errors=True)

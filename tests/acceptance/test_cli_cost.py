@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from sidecar.cli.root import run
 from sidecar.cli.top import _quantile, glance_of
+from store import costs
+from store.costs import CompileCall
+from store.postgres import scoped
+from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Site
 from tests.acceptance.turns import THREAD, asking, explained, fill
 
@@ -44,6 +49,29 @@ async def test_turns_top_and_cost_tell_the_same(site: Site, capsys: pytest.Captu
     for command in (["turns"], ["top", "--once"], ["cost", "show"]):
         code, text = await said(site, capsys, *command)
         assert (code, "1" in text) == (0, True), command
+
+
+async def test_compiles_are_shown_by_pass_and_model(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    await fill(site)
+    scope = Scope(tenant_uuid("acme"), owner_uuid("mara"))
+    async with scoped(site.app.pools.background, scope) as connection:
+        for call in (CompileCall("leaf", "m-1", 900, 40, 300, 0.25), CompileCall("leaf", "m-1", 100, 10, 0, 0.05)):
+            await costs.add_compile_call(connection, scope, call, now=datetime.now(UTC))
+        unpriced = CompileCall("section", "m-2", 7, 3, 0, None)
+        await costs.add_compile_call(connection, scope, unpriced, now=datetime.now(UTC))
+    rows = await told(site, capsys, "cost", "compiles")
+    assert rows == await told(site, capsys, "cost", "compiles", "--whole-tenant", admin=True)
+    first, second = rows
+    assert (first["in_pass"], first["call_count"], first["input_tokens"], first["cached_tokens"]) == (
+        "leaf",
+        2,
+        1000,
+        300,
+    )
+    assert first["cost_usd"] == pytest.approx(0.3)
+    assert (second["model_id"], second["cost_usd"], second["unpriced_tokens"]) == ("m-2", 0, 10)
+    code, text = await said(site, capsys, "cost", "compiles")
+    assert (code, "compiles $0.3000" in text) == (0, True)
 
 
 async def test_budgets_are_set_listed_and_removed(site: Site, capsys: pytest.CaptureFixture[str]) -> None:

@@ -136,6 +136,7 @@ async def test_a_budget_that_is_crossed_is_told_once_for_each_share(site: Site) 
 async def test_unusable_budgets_are_refused_by_field(site: Site) -> None:
     admin = site.caller(admin=True)
     for fields, field in (
+        ({"limit_usd": 1e-320}, "budget.limit_usd"),
         ({"limit_usd": float("nan")}, "budget.limit_usd"), ({"limit_usd": 0}, "budget.limit_usd"),
         ({"name": "a b"}, "budget.name"), ({"covers": 0}, "budget.covers"), ({"period": 0}, "budget.period"),
         ({"percents": [0]}, "budget.percents"), ({"ref": "x"}, "budget.ref"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from dataclasses import replace
+from pathlib import Path
 
 import asyncpg
 import httpx
@@ -47,6 +48,21 @@ async def test_a_source_that_rests_is_told_behind_the_process(settings: Settings
             assert told.json()["resting_sources"] == ["wiki"]
             assert (await client.get("/readyz")).status_code == 200
             assert 'sidecar_source_breaker_open{source="wiki"} 1.0' in (await client.get("/metrics")).text
+
+
+async def test_a_single_backend_that_rests_is_told_beside_its_source(settings: Settings, tmp_path: Path) -> None:
+    file = tmp_path / "backends.toml"
+    file.write_text('[[hindsight]]\nname = "bank"\ntenant = "acme"\nurl = "http://127.0.0.1:9"\nhedge = false\n')
+    async with served(replace(settings, http_listen="127.0.0.1:0", backends=file)) as site:
+        caller = await fill(site)
+        async with httpx.AsyncClient(base_url=f"http://{site.app.http_address}", timeout=60) as client:
+            for _ in range(60):
+                await caller.AssembleContext(asking())
+                if (told := await client.get("/backendz")).json()["resting_backends"]:
+                    break
+            assert (told.status_code, told.json()["resting_backends"]) == (503, ["bank"])
+            assert (await client.get("/readyz")).status_code == 200
+            assert 'sidecar_backend_breaker_open{backend="bank"}' in (await client.get("/metrics")).text
 
 
 async def test_doors_are_off_unless_asked_for(settings: Settings) -> None:

@@ -83,8 +83,28 @@ async def hung(site: Site, hurt: Source) -> AsyncIterator[None]:
         yield
 
 
+@asynccontextmanager
+async def babbling(site: Site, hurt: Source) -> AsyncIterator[None]:
+    """The source's function finds what it did, but what it tells of it is no number, or missing."""
+    weak = WEAKNESSES[hurt]
+    oid = f"'{weak.function}({weak.signature})'::regprocedure"
+    returns = await as_superuser(site, f"SELECT pg_get_function_result({oid})")
+    names = [column.split()[0] for column in returns.removeprefix("TABLE(").split(", ")]
+    garbled = {"cosines": "ARRAY['NaN']::real[]", "frequencies": "NULL::integer[]", "total": "NULL::integer"}
+    columns = ", ".join(garbled.get(name, name) for name in names)
+    asked = ", ".join(f"${place}" for place in range(1, weak.signature.count(",") + 2))
+    async with killed(site, hurt):
+        await as_superuser(
+            site,
+            f"CREATE FUNCTION {weak.function}({weak.signature}) RETURNS {returns} STABLE LANGUAGE sql"
+            f" AS 'SELECT {columns.replace(chr(39), 2 * chr(39))} FROM gone({asked})'",
+        )
+        yield
+        await as_superuser(site, f"DROP FUNCTION {weak.function}({weak.signature})")
+
+
 @BUILT_IN
-@pytest.mark.parametrize(("hurting", "status"), [(killed, "ERROR"), (hung, "TIMEOUT")])
+@pytest.mark.parametrize(("hurting", "status"), [(killed, "ERROR"), (hung, "TIMEOUT"), (babbling, "ERROR")])
 async def test_the_others_answer_when_a_source_fails(
     site: Site, agent: Caller, hurt: Source, hurting: Callable[[Site, Source], Any], status: str
 ) -> None:
@@ -192,6 +212,12 @@ async def test_without_a_free_connection_every_source_is_shed_and_the_turn_answe
         assert set(statuses(answer).values()) == {"SHED", "SKIPPED"}
         assert answer.degraded
     assert statuses(await assembled(agent)) == _all_well()
+
+
+async def test_a_notice_of_new_memories_that_cannot_be_queued_never_fails_its_caller(site: Site, agent: Caller) -> None:
+    await as_superuser(site, "ALTER TABLE wiki_compile_jobs RENAME TO elsewhere")
+    answer = await agent.NotifyRetained(pb.NotifyRetainedRequest(), timeout=60.0)
+    assert answer.outcome == pb.NOTIFY_OUTCOME_FAILED
 
 
 async def test_lost_connections_cost_at_most_the_turns_they_were_in(site: Site, agent: Caller) -> None:

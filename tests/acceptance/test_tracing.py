@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,8 @@ import pytest
 from sidecar.app import running
 from sidecar.settings import Settings
 from sidecar.telemetry import names
-from sidecar.telemetry.compiles import JobClock, JobRecord, JobStep, ModelCall
+from sidecar.telemetry.compiles import JobRecord, JobStep, ModelCall
+from sidecar.telemetry.job_clock import JobClock
 from sidecar.telemetry.logs import JsonLines
 from sidecar.telemetry.watch import Watch, WatchConfig, config_of
 from sidecar.v1 import context_pb2 as pb
@@ -146,6 +147,8 @@ async def test_metrics_come_by_otlp_and_as_prometheus_text_without_a_tenant(
     )
     assert point.count == 1
     assert sum(point.bucket_counts) == point.count
+    calls = collector.metrics[names.CALL_DURATION.name].histogram.data_points
+    assert {names.RPC_METHOD, names.RPC_STATUS} == set(attributes(calls[0].attributes))
     assert re.search(r'sidecar_source_duration_seconds_count\{source="wiki",status="\w+"\} 1.0', text)
     assert re.search(r'rpc_server_call_duration_seconds_count\{rpc_method="sidecar.v1.ContextService/Assem', text)
     everything = text + str(collector.metrics)
@@ -224,14 +227,53 @@ def test_the_standard_variables_say_what_is_sent(environ: dict[str, str], spans:
     assert (config.sends_spans, config.sends_metrics) == (spans, metrics)
 
 
-def test_a_jobs_checkpoints_become_steps() -> None:
-    times = iter(datetime(2026, 3, 1, 0, 0, second, tzinfo=UTC) for second in range(20))
-    clock = JobClock(lambda: next(times))
-    for place in ("frozen", "planned", "stored", "opened", "applied", "aggregation_planned", "opened", "applied"):
-        clock.mark(place)
+def shape(steps: Sequence[JobStep]) -> list[tuple[str, int | None, int, int]]:
+    """Return the steps' names, the places of what they are inside of, and their seconds."""
+    return [(step.name, step.inside, step.began_at.second, step.ended_at.second) for step in steps]
+
+
+def noted(*notes: str) -> tuple[JobStep, ...]:
+    """Return the steps of notes made a second apart: checkpoints, and calls as `pass` or `pass!`, each begun a second before."""
+    times = iter(datetime(2026, 3, 1, 0, 0, second, tzinfo=UTC) for second in range(60))
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+
+    def tick() -> datetime:
+        nonlocal now
+        now = next(times)
+        return now
+
+    clock = JobClock(tick)
+    for note in notes:
+        if note.rstrip("!~") in {"leaf", "section", "aggregation"}:
+            call = ModelCall("m", "openai", note.rstrip("!~"), is_kept=note.endswith("~"))
+            clock.asked(call, now, "Throttled" if note.endswith("!") else "")
+        else:
+            clock.mark(note)
     steps = clock.taken()
-    assert [(step.name, step.inside) for step in steps] == [
-        (names.BATCH, None), (names.PLAN, 0), (names.APPLY, 0), (names.BATCH, None), (names.PLAN, 3), (names.APPLY, 3),
-    ]  # fmt: skip
-    assert [(step.began_at.second, step.ended_at.second) for step in steps[:3]] == [(0, 4), (0, 1), (1, 4)]
     assert clock.taken() == ()
+    return steps
+
+
+def test_a_jobs_checkpoints_become_steps() -> None:
+    steps = noted("frozen", "planned", "stored", "opened", "applied", "aggregation_planned", "opened", "applied")
+    assert shape(steps) == [
+        (names.BATCH, None, 0, 4), (names.PLAN, 0, 0, 2), (names.APPLY, 0, 3, 4),
+        (names.BATCH, None, 5, 7), (names.PLAN, 3, 5, 5), (names.APPLY, 3, 6, 7),
+    ]  # fmt: skip
+
+
+def test_questions_to_models_stand_inside_their_batch_and_writers_apart() -> None:
+    steps = noted("frozen", "leaf", "section", "planned", "stored", "opened", "applied", "aggregation")
+    assert shape(steps) == [
+        (names.BATCH, None, 0, 6), (names.PLAN, 0, 0, 4), ("chat m", 1, 0, 1), (names.SECTION, 1, 1, 2),
+        ("chat m", 3, 1, 2), (names.APPLY, 0, 5, 6), (names.BATCH, None, 6, 7), (names.PLAN, 6, 6, 7), ("chat m", 7, 6, 7),
+    ]  # fmt: skip
+
+
+def test_a_batch_that_fails_has_no_apply_and_a_kept_answer_no_call() -> None:
+    steps = noted("frozen", "leaf!", "frozen", "leaf~", "section~", "planned", "opened", "applied")
+    assert [(step.name, step.inside, step.error) for step in steps] == [
+        (names.BATCH, None, ""), (names.PLAN, 0, ""), ("chat m", 1, "Throttled"),
+        (names.BATCH, None, ""), (names.PLAN, 3, ""), (names.SECTION, 4, ""), (names.APPLY, 3, ""),
+    ]  # fmt: skip
+    assert steps[5].counts == {"kept_answers": 1}

@@ -6,10 +6,12 @@ import asyncio
 import json
 import re
 from typing import Any
+from uuid import UUID
 
 import grpc
 import pytest
 
+from sidecar.rpc.paging import Listing
 from sidecar.v1 import compile_pb2 as pb
 from sidecar.v1 import memory_pb2, wiki_pb2
 from store.postgres import scoped
@@ -129,6 +131,32 @@ async def test_links_are_taken_away_as_a_class_and_come_back_by_a_backfill(compi
     assert await compiled.LinkDensity(pb.LinkDensityRequest(**MARA)) == after
     hierarchy = pb.RollbackLinksRequest(**MARA, origin=wiki_pb2.LINK_ORIGIN_PROMOTION)
     assert await code_of(compiled.RollbackLinks(hierarchy)) is grpc.StatusCode.INVALID_ARGUMENT
+
+
+async def test_a_reset_in_no_known_way_is_refused_by_name(compiled: WikiCaller) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await compiled.ResetCursor(pb.ResetCursorRequest(**MARA, mode=7))  # type: ignore[arg-type]  # what no client of ours sends
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert (caught.value.details() or "").startswith("mode: ")
+
+
+FORGED = {
+    wiki_pb2.PAGE_ORDER_NAME: ("entity\0", "casa"),
+    wiki_pb2.PAGE_ORDER_HUBNESS: (2**40, str(UUID(int=1))),
+    wiki_pb2.PAGE_ORDER_TIME: ("9999-12-31T23:59:59-23:59", str(UUID(int=1))),
+}
+
+
+@pytest.mark.parametrize("order", FORGED)
+async def test_a_forged_token_is_refused_by_name(compiled: WikiCaller, order: wiki_pb2.PageOrder.ValueType) -> None:
+    keys = FORGED[order]
+    bound = (str(tenant_uuid("acme")), str(owner_uuid("mara")), "", "active", str(order))
+    forging = Listing("ListPages", bound, tuple(map(type, keys)))
+    _, token = forging.cut([keys, keys], forging.read(1, ""), lambda row: row)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await compiled.ListPages(wiki_pb2.ListPagesRequest(**MARA, order=order, page_token=token))
+    assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert (caught.value.details() or "").startswith("page_token: ")
 
 
 async def test_a_reset_says_what_it_would_do_and_the_next_compile_brings_everything_back(

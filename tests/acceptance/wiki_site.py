@@ -12,7 +12,7 @@ from sidecar.v1.compile_pb2_grpc import CompileServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.v1.wiki_pb2_grpc import WikiServiceStub
 from sidecar.worker import handlers, worker_settings
-from tests.acceptance.conftest import Site
+from tests.acceptance.conftest import Caller, Site
 
 JOURNAL = {
     "m1": ("Ate a beef empanada at Casa Lola in Austin with Mara.", "Casa Lola"),
@@ -42,7 +42,7 @@ class WikiCaller:
         return bound
 
 
-async def retain_journal(caller: WikiCaller) -> None:
+async def retain_journal(caller: WikiCaller | Caller) -> None:
     """Write the journal as memories with their places."""
     memories = []
     for memory_id, (text, place) in JOURNAL.items():

@@ -5,8 +5,19 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import asyncpg
+import pytest
+
 from sidecar.cli.doctor import Finding
 from sidecar.cli.examining import _clock, examine
+
+UNUSABLE = {
+    "SIDECAR_DEADLINE_S": "soon",
+    "SIDECAR_COMPILE_UNREAD_PAUSE_S": "99999999999",
+    "SIDECAR_RECEIPT_TEXT_DAYS": "2000000000",
+    "SIDECAR_COMPILE_PLANNER": "gpt",
+    "SIDECAR_THREAD_SUMMARIES": "gpt",
+}
 
 
 async def findings(dsn: str, home: Path, **variables: str) -> dict[str, Finding]:
@@ -17,7 +28,7 @@ async def findings(dsn: str, home: Path, **variables: str) -> dict[str, Finding]
 async def test_a_machine_in_order_is_well(database: str, tmp_path: Path) -> None:
     found = await findings(database, tmp_path)
     assert list(found) == [
-        "settings", "tokenizer", "identity", "database", "extensions", "clock", "migrations", "telemetry",
+        "settings", "tokenizer", "identity", "database", "extensions", "clock", "migrations", "backends", "telemetry",
     ]  # fmt: skip
     assert [one for one in found.values() if not one.is_well or one.mend] == []
 
@@ -31,14 +42,62 @@ async def test_each_trouble_is_named_with_its_mend(tmp_path: Path, database: str
     away = await findings("postgresql://nobody@127.0.0.1:1/none", tmp_path)
     assert not away["database"].is_well
     assert "SIDECAR_DATABASE_URL" in away["database"].mend
-    wrong = await findings(database, tmp_path, SIDECAR_DEADLINE_S="soon")
-    assert [one.name for one in wrong.values() if not one.is_well] == ["settings"]
+    for variable, value in UNUSABLE.items():
+        wrong = await findings(database, tmp_path, **{variable: value})
+        assert [one.name for one in wrong.values() if not one.is_well] == ["settings"]
+        assert variable in wrong["settings"].told
     silent = await findings(database, tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:1")
     assert not silent["telemetry"].is_well
     live = await findings(database, tmp_path, SIDECAR_PRODUCTION="true")
     assert not live["identity"].is_well
     bad_keys = await findings(database, tmp_path, SIDECAR_TOKEN_KEYS="/nowhere", SIDECAR_TOKEN_ISSUERS="us")
     assert not bad_keys["identity"].is_well
+
+
+async def test_each_trouble_with_migrations_is_mended_in_its_own_way(database: str, tmp_path: Path) -> None:
+    connection = await asyncpg.connect(database)
+    await connection.execute("UPDATE schema_migrations SET checksum = 'x' WHERE version = 3")
+    edited = (await findings(database, tmp_path))["migrations"]
+    assert "0003" in edited.told
+    assert "put the released file back" in edited.mend
+    await connection.execute(
+        "UPDATE schema_migrations SET version = 9000, name = '9000_later.sql' WHERE version = (SELECT max(version) FROM"
+        " schema_migrations)"
+    )
+    await connection.execute("DELETE FROM schema_migrations WHERE version = 3")
+    missing = (await findings(database, tmp_path))["migrations"]
+    await connection.close()
+    assert not missing.is_well
+    assert "sidecar migrate" not in missing.mend
+    assert "release" in missing.mend or "number" in missing.mend
+
+
+async def test_backends_and_models_that_cannot_be_reached_are_named(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    file = tmp_path / "backends.toml"
+    file.write_text(
+        '[[hindsight]]\nname = "bank"\ntenant = "acme"\nurl = "http://127.0.0.1:1"\n'
+        '[[tools]]\nname = "shell"\ntenant = "acme"\ncommand = ["sh"]\n'
+        '[[tools]]\nname = "lost"\ntenant = "acme"\ncommand = ["no-such-program"]\n'
+        '[[bedrock_knowledge]]\nname = "docs"\ntenant = "acme"\nknowledge_base_id = "ABCDEFGHIJ"\n'
+    )
+    found = await findings(
+        database, tmp_path, SIDECAR_BACKENDS=str(file), SIDECAR_COMPILE_PLANNER="openai",
+        SIDECAR_COMPILE_BASE_URL="http://127.0.0.1:1/v1",
+    )  # fmt: skip
+    wrong = {name: one for name, one in found.items() if not one.is_well}
+    assert wrong.keys() == {"backend bank", "backend lost", "backend docs", "planner"}
+    assert all(one.mend for one in wrong.values())
+    assert "SIDECAR_COMPILE_BASE_URL" in wrong["planner"].mend
+    file.write_text("[[nonsense]]\n")
+    broken = await findings(database, tmp_path, SIDECAR_BACKENDS=str(file))
+    assert (broken["backends"].is_well, "SIDECAR_BACKENDS" in broken["backends"].mend) == (False, True)
 
 
 def test_a_clock_that_is_off_is_told() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from sidecar import embedders
 from sidecar.cli.embedding import Embedded, embed
+from sidecar.embedding import KIND
 from sidecar.errors import SettingInvalid
 from sidecar.settings import Settings
-from store.postgres import Pools
+from store import background
+from store.embeddings import Kind, Place
+from store.postgres import Pools, scoped
 from tests.integration.embedding_world import OTHER_TENANT, SCOPE, TopicEmbedder, remember, say, tenants_made
 
 
@@ -38,6 +42,16 @@ async def test_one_tenant_leaves_the_others_alone(pools: Pools, settings: Settin
     await say(pools, "one")
     await remember(pools, "two", scope=OTHER_TENANT)
     assert await embed(settings, tenant=str(SCOPE.tenant_id), advance=len_of) == Embedded("topics", 1, 1)
+
+
+async def test_what_another_process_has_in_hand_is_waited_for(pools: Pools, settings: Settings) -> None:
+    await tenants_made(pools)
+    await remember(pools, "one")
+    place = Place(Kind.MEMORIES, SCOPE.tenant_id, SCOPE.owner_id)
+    async with scoped(pools.background, SCOPE) as connection:
+        now = datetime.now(UTC)
+        await background.take(connection, SCOPE, (KIND, place.subject), holder="dying", lease_s=0.5, now=now)
+    assert await embed(settings, tenant="", advance=len_of) == Embedded("topics", 1, 1)
 
 
 async def test_without_an_embedder_it_says_so(database: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
 
@@ -10,12 +11,13 @@ import asyncpg
 import pytest
 
 from models.errors import EmbedderUnusable
-from sidecar import embedding
-from sidecar.embedding import embed_some, mark_unfinished
+from sidecar.embedding import KIND, Embedded, Embedding, embed_some, mark_unfinished
 from sidecar.recall import Numbered
-from store import embeddings, memories
+from sidecar.worker import handlers
+from store import background, embeddings, memories
 from store.embeddings import Kind, Place
 from store.postgres import Pools, scoped
+from tests.integration.compiling import Clock, engine_on, worker_on
 from tests.integration.embedding_world import (
     NOW,
     OTHER_OWNER,
@@ -30,6 +32,7 @@ from tests.integration.embedding_world import (
     tenants_made,
 )
 
+PRESENT = partial(datetime.now, UTC)
 VECTORS = ("turn_vectors", "memory_vectors", "chunk_vectors", "section_vectors", "page_vectors")
 
 
@@ -58,6 +61,11 @@ async def counts(database: str) -> dict[str, int]:
     found = {table: await connection.fetchval(f"SELECT count(*) FROM {table}") for table in VECTORS}
     await connection.close()
     return found
+
+
+def embedding_by(holder: str, pools: Pools, embedder: Numbered, *, now: Callable[[], datetime] = PRESENT) -> Embedding:
+    """Return a process that embeds."""
+    return Embedding(pools.background, embedder, holder=holder, now=now)
 
 
 def asked(embedder: Numbered) -> list[str]:
@@ -178,8 +186,7 @@ async def test_the_service_embeds_what_it_finds_and_what_comes(pools: Pools, dat
     await remember(pools, "written before")
     async with asyncpg.create_pool(database, min_size=1, max_size=1) as admin:
         await admin.execute("DELETE FROM places_to_embed")
-    now = partial(datetime.now, UTC)
-    task = asyncio.create_task(embedding.keep_embedded(pools.background, await numbered(pools, embedder), now=now))
+    task = asyncio.create_task(embedding_by("one", pools, await numbered(pools, embedder)).keep())
     async with asyncio.timeout(60):
         await embedder.more.wait()
         embedder.more.clear()
@@ -201,8 +208,7 @@ async def test_a_place_that_fails_holds_up_no_other(pools: Pools, database: str)
     done = asyncio.Event()
     await say(pools, "poison")
     await remember(pools, "Mara has a boat")
-    embedder = await numbered(pools, Choosy())
-    task = asyncio.create_task(embedding.keep_embedded(pools.background, embedder, now=partial(datetime.now, UTC)))
+    task = asyncio.create_task(embedding_by("one", pools, await numbered(pools, Choosy())).keep())
     async with asyncio.timeout(60):
         await done.wait()
         while not (await counts(database))["memory_vectors"]:
@@ -210,3 +216,96 @@ async def test_a_place_that_fails_holds_up_no_other(pools: Pools, database: str)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert (await counts(database))["turn_vectors"] == 0
+
+
+class Held(TopicEmbedder):
+    """Says when it is asked, and answers when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arrived, self.opened = asyncio.Event(), asyncio.Event()
+
+    async def embed(self, texts):  # type: ignore[no-untyped-def]
+        self.arrived.set()
+        await self.opened.wait()
+        return await super().embed(texts)
+
+
+async def test_a_place_is_one_processes_at_a_time(pools: Pools, topics: Numbered) -> None:
+    await remember(pools, "Mara has a boat")
+    (place,) = await embeddings.waiting(pools.background, limit=10)
+    held = Held()
+    first = asyncio.create_task(embedding_by("one", pools, await numbered(pools, held)).go(place))
+    async with asyncio.timeout(60):
+        await held.arrived.wait()
+    assert await embedding_by("two", pools, topics).go(place) is None
+    held.opened.set()
+    assert await first == Embedded(1, is_done=True)
+    assert await embedding_by("two", pools, topics).go(place) == Embedded(0, is_done=False), "there is no mark left"
+    assert asked(topics) == []
+
+
+async def test_of_several_processes_none_embeds_what_another_does(pools: Pools, database: str) -> None:
+    for thread_id in "abc":
+        await say(pools, *(f"{thread_id} {number}" for number in range(100)), thread_id=thread_id)
+    await read_in(pools, *(f"chunk {number}" for number in range(40)))
+    each = [TopicEmbedder() for _ in range(3)]
+    tasks = [
+        asyncio.create_task(embedding_by(f"process {place}", pools, await numbered(pools, embedder)).keep())
+        for place, embedder in enumerate(each)
+    ]
+    async with asyncio.timeout(60):
+        while await embeddings.waiting(pools.background, limit=1):
+            await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    every = [text for embedder in each for text in embedder.asked]
+    assert len(every) == len(set(every)) == 340
+    assert await counts(database) == dict.fromkeys(VECTORS, 0) | {"turn_vectors": 300, "chunk_vectors": 40}
+    assert await jobs_left(database) == 0
+
+
+async def test_what_a_dead_process_had_is_anothers_once_its_lease_is_over(pools: Pools, topics: Numbered) -> None:
+    clock = Clock()
+    await remember(pools, "Mara has a boat")
+    (place,) = await embeddings.waiting(pools.background, limit=10)
+    async with scoped(pools.background, SCOPE) as connection:
+        await background.take(connection, SCOPE, (KIND, place.subject), holder="dead", lease_s=60, now=clock())
+    survivor = embedding_by("two", pools, topics, now=clock)
+    assert await survivor.go(place) is None
+    clock.move(seconds=61)
+    assert await survivor.go(place) == Embedded(1, is_done=True)
+
+
+async def test_a_worker_does_what_a_dead_process_had_as_one_more_kind_of_job(pools: Pools, topics: Numbered) -> None:
+    clock = Clock()
+    base_id = await read_in(pools, "boats ashore")
+    place = Place(Kind.CHUNKS, SCOPE.tenant_id, None, str(base_id))
+    async with scoped(pools.background, place.scope) as connection:
+        await background.take(connection, place.scope, (KIND, place.subject), holder="dead", lease_s=60, now=clock())
+    worker = worker_on(pools, engine_on(pools, clock=clock))
+    worker.handlers = handlers(pools.background, embedding_by("two", pools, topics))
+    assert await worker.drain() == 0
+    clock.move(seconds=61)
+    assert await worker.drain() == 1
+    assert asked(topics) == ["boats ashore"]
+
+
+async def test_who_is_broken_off_leaves_the_place_to_the_next_at_once(pools: Pools, topics: Numbered) -> None:
+    await remember(pools, "Mara has a boat")
+    (place,) = await embeddings.waiting(pools.background, limit=10)
+    held = Held()
+    first = asyncio.create_task(embedding_by("one", pools, await numbered(pools, held)).go(place))
+    async with asyncio.timeout(60):
+        await held.arrived.wait()
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    assert await embedding_by("two", pools, topics).go(place) == Embedded(1, is_done=True)
+
+
+async def jobs_left(database: str) -> int:
+    connection = await asyncpg.connect(database)
+    count = await connection.fetchval("SELECT count(*) FROM background_jobs")
+    await connection.close()
+    return int(count)

@@ -17,6 +17,7 @@ from sidecar.rpc.knowledge import MAX_DOCUMENT_BYTES, SERVICE, KnowledgeService
 from sidecar.v1 import knowledge_pb2 as pb
 from store import documents
 from store.postgres import Pools, tenant_scoped
+from store.recalling import Wanted
 from store.scope import tenant_uuid
 from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
@@ -53,11 +54,13 @@ async def ingest(
     return await service.ingest(pb.IngestRequest(base=base, path=path, content=content), an_admin())
 
 
-async def found(pools: Pools, base: str, *words: str, tenant: str = "acme") -> list[documents.FoundChunk]:
+async def found(pools: Pools, base: str, *words: str, tenant: str = "acme") -> list[documents.StoredChunk]:
     tenant_id = tenant_uuid(tenant)
     async with tenant_scoped(pools.turn, tenant_id, read_only=True) as connection:
         stored = await documents.get_base(connection, tenant_id, base)
-        return await documents.search(connection, tenant_id, [stored.base_id] if stored else [], words, limit=9)
+        bases = [stored.base_id] if stored else []
+        told = await documents.recall(connection, tenant_id, bases, Wanted(words, 9))
+    return [match.text for match in told.matches if match.matched]
 
 
 def test_every_method_of_the_contract_is_there(service: KnowledgeService) -> None:

@@ -13,6 +13,7 @@ import pytest
 from store import memories, tenants
 from store.memories import NewMemory
 from store.postgres import Pools, scoped
+from store.recalling import Wanted
 from store.scope import Scope
 from store.texts import query_words
 
@@ -31,7 +32,7 @@ async def test_nearly_every_question_finds_its_text_among_the_first_five(pools: 
     missed = []
     async with scoped(pools.turn, scope, read_only=True) as connection:
         for question, gold in questions:
-            found = await memories.search(connection, scope, query_words(question), limit=5)
-            if f"m{gold}" not in {one.memory.memory_id for one in found}:
+            found = await memories.recall(connection, scope, Wanted(tuple(query_words(question)), 5))
+            if f"m{gold}" not in {match.text.memory_id for match in found.matches}:
                 missed.append(question)
     assert len(missed) <= len(questions) // 5, missed

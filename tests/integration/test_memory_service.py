@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import asyncpg
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -73,6 +74,17 @@ async def test_a_write_says_what_became_of_the_wish_to_compile_it(service: Memor
     async with scoped(pools.background, Scope(tenant_uuid("acme"), owner_uuid("ann"))) as connection:
         await connection.execute("UPDATE tenants SET wiki_compile_enabled = false")
     assert [*told, await outcome("Likes snow.")] == ["ENQUEUED", "UNSPECIFIED", "DEDUPED", "SKIPPED_FLAG_OFF"]
+
+
+async def test_a_wish_that_cannot_be_queued_fails_no_write(service: MemoryService, database: str) -> None:
+    connection = await asyncpg.connect(database)
+    try:
+        await connection.execute("ALTER TABLE wiki_compile_jobs RENAME TO elsewhere")
+    finally:
+        await connection.close()
+    answer = await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="Likes rain."))
+    assert answer.compile_outcome == NotifyOutcome.NOTIFY_OUTCOME_FAILED
+    assert (await service.get_memory(pb.GetMemoryRequest(memory_id="m1"), an_agent())).memory.text == "Likes rain."
 
 
 async def test_an_absent_instant_means_now(service: MemoryService) -> None:

@@ -13,6 +13,7 @@ from store import documents, memories, pages
 from store.errors import AccessRefused
 from store.postgres import Pools, Role, installation, scoped, tenant_scoped
 from store.queries import Connection
+from store.recalling import Wanted
 from store.scope import Scope
 from tests.integration.schema_rows import INSTALLATION_TABLES, Table, fill, insert_of, tenant_tables
 
@@ -169,15 +170,10 @@ async def test_functions_that_pass_row_security_are_few_fixed_and_granted_by_nam
 
 
 SEARCHES = {
-    "search_turns": "'{tenant}', '{owner}', 'x1', ARRAY['ferry'], 10",
-    "search_memories": "'{tenant}', '{owner}', ARRAY['ferry'], 10",
-    "search_chunks": "'{tenant}', ARRAY(SELECT md5('chunks.base_id1')::uuid), ARRAY['ferry'], 10",
-    "search_pages": "'{tenant}', '{owner}', ARRAY['ferry'], 10",
-    "search_sections": "'{tenant}', '{owner}', ARRAY['ferry'], 10",
     "recall_turns": "'{tenant}', '{owner}', 'x1', ARRAY['ferry'], 1, ARRAY['[0.6,0.8]'], 10",
     "recall_memories": "'{tenant}', '{owner}', ARRAY['ferry'], 1, ARRAY['[0.6,0.8]'], 10",
     "recall_chunks": "'{tenant}', ARRAY(SELECT md5('chunks.base_id1')::uuid), ARRAY['ferry'], 1, ARRAY['[0.6,0.8]'], 10",
-    "recall_pages": "'{tenant}', '{owner}', ARRAY['ferry'], 1, ARRAY['[0.6,0.8]'], 10",
+    "recall_pages": "'{tenant}', '{owner}', ARRAY['ferry'], 1, ARRAY['[0.6,0.8]'], 10, NULL",
     "recall_sections": "'{tenant}', '{owner}', ARRAY['ferry'], 1, ARRAY['[0.6,0.8]'], 10",
 }
 
@@ -185,7 +181,7 @@ SEARCHES = {
 @pytest.mark.usefixtures("tables")
 async def test_search_functions_find_for_the_scope_in_force_only(pools: Pools, superuser: Connection) -> None:
     known = await superuser.fetch(
-        "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef AND proname ~ '^(search|recall)'"
+        "SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef AND proname LIKE 'recall%'"
     )
     assert {row["proname"] for row in known} == SEARCHES.keys()
     for name, arguments in SEARCHES.items():
@@ -205,11 +201,13 @@ async def test_search_functions_find_for_the_scope_in_force_only(pools: Pools, s
 
 @pytest.mark.usefixtures("tables")
 async def test_a_search_in_the_wrong_scope_finds_nothing(pools: Pools) -> None:
+    wanted = Wanted(("ferry",), 9)
     async with scoped(pools.turn, MINE) as connection:
         for scope in (THEIRS, HOUSEMATE):
-            assert await memories.search(connection, scope, ["ferry"], limit=9) == []
-            assert await pages.search(connection, scope, ["ferry"], limit=9) == pages.FoundInWiki()
-        assert await documents.search(connection, THEIRS.tenant_id, [UUID(int=5)], ["ferry"], limit=9) == []
+            assert (await memories.recall(connection, scope, wanted)).matches == ()
+            assert [found.matches for found in await pages.recall(connection, scope, wanted)] == [(), ()]
+        chunks = await documents.recall(connection, THEIRS.tenant_id, [UUID(int=5)], wanted)
+        assert chunks.matches == ()
 
 
 async def test_content_is_out_of_reach_for_the_role_that_searches_across_rows(superuser: Connection) -> None:

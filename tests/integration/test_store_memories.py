@@ -16,6 +16,7 @@ from store import memories, tenants
 from store.errors import StoreError
 from store.memories import NewMemory, Retained
 from store.postgres import Pools, PoolsConfig, open_pools, scoped
+from store.recalling import Wanted
 from store.scope import Scope
 from store.texts import query_words, signatures
 
@@ -52,9 +53,10 @@ async def feed(dsn: str, scope: Scope = SCOPE) -> tuple[int | None, list[tuple[s
     return last, [tuple(row) for row in rows]
 
 
-async def found(pools: Pools, question: str, scope: Scope = SCOPE, limit: int = 10) -> list[memories.FoundMemory]:
+async def found(pools: Pools, question: str, scope: Scope = SCOPE) -> list[str]:
     async with scoped(pools.turn, scope, read_only=True) as connection:
-        return await memories.search(connection, scope, query_words(question), limit=limit)
+        told = await memories.recall(connection, scope, Wanted(tuple(query_words(question)), 10))
+    return [match.text.memory_id for match in told.matches]
 
 
 @pytest.mark.usefixtures("tenant")
@@ -124,7 +126,7 @@ async def test_an_edited_memory_is_found_by_its_new_words_only(pools: Pools) -> 
     await retain(pools, NewMemory("The boat is moored in Trieste.", "a"))
     await retain(pools, NewMemory("The boat was sold.", "a"))
     assert await found(pools, "Trieste") == []
-    assert [one.memory.memory_id for one in await found(pools, "what happened to the boat")] == ["a"]
+    assert await found(pools, "what happened to the boat") == ["a"]
 
 
 @pytest.mark.usefixtures("tenant")
@@ -225,19 +227,18 @@ async def test_a_forgotten_memory_is_nowhere(pools: Pools) -> None:
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_the_best_match_comes_first_with_its_score_and_coverage(pools: Pools) -> None:
+async def test_the_best_match_comes_first_with_its_signature(pools: Pools) -> None:
     await retain(
         pools,
         NewMemory("Mara's dentist is in Kaunas.", "both"),
         NewMemory("The dentist called about the appointment.", "one"),
         NewMemory("Bought bread.", "none"),
     )
-    best, second = await found(pools, "Which dentist in Kaunas?")
-    assert (best.memory.memory_id, second.memory.memory_id) == ("both", "one")
-    assert best.score > second.score > 0
-    assert best.coverage == pytest.approx(1)
-    assert 0 < second.coverage < 1
-    assert best.signature == signatures([best.memory.text])[0]
+    async with scoped(pools.turn, SCOPE, read_only=True) as connection:
+        best, second = (await memories.recall(connection, SCOPE, Wanted(("dentist", "kaunas"), 10))).matches
+    assert (best.text.memory_id, second.text.memory_id) == ("both", "one")
+    assert (best.matched, second.matched) == (0b11, 0b01)
+    assert best.text.signature == signatures([best.text.text])[0]
 
 
 @pytest.mark.usefixtures("tenant")
@@ -245,8 +246,8 @@ async def test_a_memory_is_found_by_what_its_metadata_says(pools: Pools) -> None
     await retain(
         pools, NewMemory("Grilled sardines.", "a", metadata={"place": {"city": "Lisboa", "tags": ["harbour"]}})
     )
-    assert [one.memory.memory_id for one in await found(pools, "Lisboa")] == ["a"]
-    assert [one.memory.memory_id for one in await found(pools, "at the harbour")] == ["a"]
+    assert await found(pools, "Lisboa") == ["a"]
+    assert await found(pools, "at the harbour") == ["a"]
     assert await found(pools, "city") == []
 
 
@@ -254,14 +255,13 @@ async def test_a_memory_is_found_by_what_its_metadata_says(pools: Pools) -> None
 async def test_words_nobody_wrote_do_not_hide_the_ones_somebody_did(pools: Pools) -> None:
     await retain(pools, NewMemory("The dentist is in Kaunas.", "a"), NewMemory("Bread.", "b"))
     unknown = " ".join(f"zq{n}x" for n in range(20))
-    assert [one.memory.memory_id for one in await found(pools, f"{unknown} dentist {unknown}")] == ["a"]
+    assert await found(pools, f"{unknown} dentist {unknown}") == ["a"]
 
 
 @pytest.mark.usefixtures("tenant")
-async def test_no_words_ask_nothing(pools: Pools) -> None:
+async def test_no_words_find_nothing(pools: Pools) -> None:
     async with scoped(pools.turn, SCOPE) as connection:
-        await connection.execute("SET LOCAL statement_timeout = 1")
-        assert await memories.search(connection, SCOPE, [], limit=10) == []
+        assert (await memories.recall(connection, SCOPE, Wanted((), 10))).matches == ()
 
 
 HOSTILE_QUESTIONS = ("'; DROP TABLE memories; --", "a & | ! ( ) :* <->", "\\ % _ ' \" ", "日本語 ☂ 🌧", "x" * 10_000)
@@ -272,7 +272,7 @@ async def test_a_hostile_question_harms_nothing(pools: Pools) -> None:
     await retain(pools, NewMemory("Umbrella ☂ in 日本語, DROP by the table.", "a"))
     async with scoped(pools.turn, SCOPE) as connection:
         for question in HOSTILE_QUESTIONS:
-            await memories.search(connection, SCOPE, [*query_words(question), question], limit=10)
+            await memories.recall(connection, SCOPE, Wanted((*query_words(question), question), 10))
         assert await memories.get(connection, SCOPE, "a")
 
 
@@ -308,6 +308,6 @@ async def test_owners_and_tenants_see_their_own_memories_only(pools: Pools) -> N
             for foreign in {SCOPE, OTHER_OWNER, OTHER_TENANT} - {scope}:
                 assert await memories.page(connection, foreign, limit=9) == []
                 assert await memories.get(connection, foreign, "a") is None
-                assert await memories.search(connection, foreign, ["dentist"], limit=9) == []
+                assert (await memories.recall(connection, foreign, Wanted(("dentist",), 9))).matches == ()
         assert [one.text for one in listed] == [f"The dentist of {scope.owner_id}."]
         assert len(await found(pools, "dentist", scope)) == 1

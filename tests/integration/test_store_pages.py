@@ -13,8 +13,9 @@ import pytest
 from store import memories, pages, tenants
 from store.errors import ReferenceMissing
 from store.memories import NewMemory
-from store.pages import FoundInWiki, NewPage, NewSection
+from store.pages import NewPage, NewSection, Passage
 from store.postgres import Pools, PoolsConfig, open_pools, scoped
+from store.recalling import Wanted
 from store.scope import Scope
 from store.texts import query_words, signatures
 
@@ -22,6 +23,7 @@ SCOPE = Scope(UUID(int=1), UUID(int=11))
 OTHER_OWNER = Scope(UUID(int=1), UUID(int=12))
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 LATER = NOW + timedelta(hours=1)
+NOTHING: tuple[list[Passage], list[Passage]] = ([], [])
 
 TRIESTE = NewPage(
     type="entity",
@@ -52,38 +54,52 @@ async def put(pools: Pools, page: NewPage, *, scope: Scope = SCOPE, now: datetim
         return await pages.put_page(connection, scope, page, now=now)
 
 
-async def found(pools: Pools, question: str, scope: Scope = SCOPE, limit: int = 10) -> FoundInWiki:
+async def section_ids(database: str) -> dict[str, UUID]:
+    """Return the ids of all sections by their slugs."""
+    connection = await asyncpg.connect(database)
+    try:
+        rows = await connection.fetch("SELECT section_slug, section_id FROM wiki_page_sections")
+    finally:
+        await connection.close()
+    return {row["section_slug"]: row["section_id"] for row in rows}
+
+
+async def found(
+    pools: Pools, question: str, scope: Scope = SCOPE, limit: int = 10
+) -> tuple[list[Passage], list[Passage]]:
+    """Return the sections and the summaries that a question finds by its words."""
+    wanted = Wanted(tuple(query_words(question)), limit)
     async with scoped(pools.turn, scope, read_only=True) as connection:
-        return await pages.search(connection, scope, query_words(question), limit=limit)
+        sections, summaries = await pages.recall(connection, scope, wanted)
+    return [match.text for match in sections.matches], [match.text for match in summaries.matches]
 
 
 async def test_a_section_is_found_with_its_page_and_its_memories(pools: Pools, wiki: UUID) -> None:
-    best, _ = (await found(pools, "Trieste harbour")).sections
-    assert (best.slug, best.heading, best.position, best.memory_ids) == ("overview", "Overview", 0, ("m1", "m2"))
+    (best, _), _ = await found(pools, "Trieste harbour")
+    assert (best.slug, best.heading, best.memory_ids) == ("overview", "Overview", ("m1", "m2"))
     assert best.page == pages.PageHead(wiki, "entity", "trieste", TRIESTE.title, TRIESTE.summary, NOW)
-    assert best.signature == signatures([best.body_md])[0]
-    assert best.coverage == pytest.approx(1)
+    assert best.signature == signatures([best.text])[0]
 
 
 @pytest.mark.usefixtures("wiki")
 async def test_a_page_is_found_by_title_alias_summary_and_body(pools: Pools) -> None:
     for question in ("Italy", "triest", "where does the boat winter", "by train"):
-        (page,) = (await found(pools, question)).pages
+        _, (page,) = await found(pools, question)
         assert page.page.slug == "trieste"
         assert page.signature == signatures([TRIESTE.summary])[0]
-    assert (await found(pools, "Lisbon")) == FoundInWiki() == await found(pools, "")
+    assert await found(pools, "Lisbon") == NOTHING == await found(pools, "")
 
 
 @pytest.mark.usefixtures("wiki")
 async def test_a_section_is_found_by_its_pages_name_and_not_by_its_neighbours(pools: Pools) -> None:
-    assert {one.slug for one in (await found(pools, "triest")).sections} == {"overview", "visits"}
-    assert {one.slug for one in (await found(pools, "train")).sections} == {"visits"}
+    assert {one.slug for one in (await found(pools, "triest"))[0]} == {"overview", "visits"}
+    assert {one.slug for one in (await found(pools, "train"))[0]} == {"visits"}
 
 
 async def test_a_page_written_again_keeps_its_id_and_what_stays_keeps_its_own(
     pools: Pools, wiki: UUID, database: str
 ) -> None:
-    before = {one.slug: one.section_id for one in (await found(pools, "Trieste")).sections}
+    before = await section_ids(database)
     rewritten = replace(
         TRIESTE,
         title="Trieste",
@@ -96,12 +112,13 @@ async def test_a_page_written_again_keeps_its_id_and_what_stays_keeps_its_own(
         page_id=UUID(int=99),
     )
     assert await put(pools, rewritten, now=LATER) == wiki
-    sections = {one.slug: one for one in (await found(pools, "Trieste")).sections}
-    assert sections.keys() == {"notes", "overview"}
-    assert sections["overview"].section_id == before["overview"]
-    assert (sections["overview"].position, sections["overview"].memory_ids) == (1, ("m1",))
+    sections = {one.slug: one for one in (await found(pools, "Trieste"))[0]}
+    after = await section_ids(database)
+    assert sections.keys() == after.keys() == {"notes", "overview"}
+    assert after["overview"] == before["overview"]
+    assert sections["overview"].memory_ids == ("m1",)
     assert sections["overview"].page.last_compiled_at == LATER
-    assert (await found(pools, "harbour")) == FoundInWiki()
+    assert await found(pools, "harbour") == NOTHING
     connection = await asyncpg.connect(database)
     try:
         aliases = await connection.fetch("SELECT alias FROM wiki_page_aliases ORDER BY alias")
@@ -124,9 +141,10 @@ async def test_the_same_slug_is_another_page_for_another_type_or_owner(pools: Po
     bare = replace(TRIESTE, sections=(NewSection("overview", "Overview", "Theirs."),))
     theirs = await put(pools, bare, scope=OTHER_OWNER)
     assert len({wiki, topic, theirs}) == 3
-    assert {one.page.page_id for one in (await found(pools, "Trieste", OTHER_OWNER)).pages} == {theirs}
+    assert {one.page.page_id for one in (await found(pools, "Trieste", OTHER_OWNER))[0]} == {theirs}
     async with scoped(pools.turn, OTHER_OWNER) as connection:
-        assert await pages.search(connection, SCOPE, ["trieste"], limit=9) == FoundInWiki()
+        both = await pages.recall(connection, SCOPE, Wanted(("trieste",), 9))
+    assert [found.matches for found in both] == [(), ()]
 
 
 async def test_a_citation_of_a_memory_the_owner_has_not_is_refused_and_nothing_is_written(
@@ -136,9 +154,9 @@ async def test_a_citation_of_a_memory_the_owner_has_not_is_refused_and_nothing_i
     for scope in (SCOPE, OTHER_OWNER):
         with pytest.raises(ReferenceMissing):
             await put(pools, invented, scope=scope)
-    (page,) = (await found(pools, "Trieste")).pages
+    _, (page,) = await found(pools, "Trieste")
     assert (page.page.page_id, page.page.summary) == (wiki, TRIESTE.summary)
-    assert (await found(pools, "Trieste", OTHER_OWNER)) == FoundInWiki()
+    assert await found(pools, "Trieste", OTHER_OWNER) == NOTHING
 
 
 async def test_an_archived_page_is_not_found_until_it_is_written_again(pools: Pools, wiki: UUID, database: str) -> None:
@@ -147,20 +165,19 @@ async def test_an_archived_page_is_not_found_until_it_is_written_again(pools: Po
         await connection.execute("UPDATE wiki_pages SET status = 'archived' WHERE page_id = $1", wiki)
     finally:
         await connection.close()
-    assert (await found(pools, "Trieste harbour")) == FoundInWiki()
+    assert await found(pools, "Trieste harbour") == NOTHING
     await put(pools, TRIESTE)
-    assert len((await found(pools, "Trieste harbour")).pages) == 1
+    assert len((await found(pools, "Trieste harbour"))[1]) == 1
 
 
 @pytest.mark.usefixtures("wiki")
 async def test_each_kind_has_its_own_limit_and_order(pools: Pools) -> None:
     for n in range(4):
-        await put(pools, NewPage("topic", f"t{n}", f"Harbour {n}", "", (NewSection("a", "A", "Harbour " * (n + 1)),)))
+        await put(
+            pools, NewPage("topic", f"t{n}", f"Harbour {n}", "On it.", (NewSection("a", "A", "Harbour " * (n + 1)),))
+        )
     both = await found(pools, "harbour", limit=3)
-    assert len(both.sections) == len(both.pages) == 3
-    for kind in (both.sections, both.pages):
-        scores = [one.score for one in kind]
-        assert scores == sorted(scores, reverse=True)
+    assert [[one.page.slug for one in kind] for kind in both] == [["t0", "t1", "t2"]] * 2, "the shortest first"
 
 
 async def test_one_page_written_by_many_at_once_is_one_of_theirs_whole(wiki: UUID, database: str) -> None:
@@ -171,9 +188,9 @@ async def test_one_page_written_by_many_at_once_is_one_of_theirs_whole(wiki: UUI
             for v in range(8)
         ]
         ids = await asyncio.gather(*(put(pools, version) for version in versions))
-        sections = (await found(pools, "Trieste")).sections
+        sections, _ = await found(pools, "Trieste")
     finally:
         await pools.close()
     assert set(ids) == {wiki}
     assert len(sections) == 3
-    assert len({one.body_md for one in sections}) == 1
+    assert len({one.text for one in sections}) == 1

@@ -48,14 +48,13 @@ async def test_a_tenant_cannot_revoke_the_tokens_of_another(pools: Pools) -> Non
     assert tenant.tokens_not_before is None
 
 
-async def test_an_agent_has_the_template_it_was_given_last_and_default_before(pools: Pools) -> None:
+async def test_an_agent_has_the_template_it_was_given_last(pools: Pools) -> None:
     async with tenant_scoped(pools.background, TENANT) as connection:
         await tenants.ensure_tenant(connection, TENANT, now=NOW)
-        assert await tenants.template_of(connection, TENANT, "mara") == "default"
         for template_id in ("travel", "travel", "home"):
             await tenants.put_agent(connection, TENANT, "mara", template_id=template_id, now=NOW)
-            assert await tenants.template_of(connection, TENANT, "mara") == template_id
-        assert await tenants.template_of(connection, TENANT, "Mara") == "default"
+            rows = await connection.fetch("SELECT agent_id, template_id FROM agents")
+            assert [tuple(row) for row in rows] == [("mara", template_id)]
 
 
 async def test_a_space_has_the_name_it_was_given_last(pools: Pools) -> None:

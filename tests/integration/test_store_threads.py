@@ -11,8 +11,8 @@ import pytest
 
 from store import tenants, threads
 from store.postgres import Pools, scoped
+from store.recalling import Wanted
 from store.scope import Scope
-from store.texts import query_words
 from store.threads import Appended, NewTurn, StoredTurn, ThreadToOpen, Window
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
@@ -111,11 +111,13 @@ async def test_older_turns_are_found_by_their_words_in_their_thread_alone(pools:
     await append(pools, a_turn(1, text="The gate code is 4417."), a_turn(2, text="Noted."))
     await append(pools, a_turn(1, text="The gate code is 9999."), thread_id="other")
     async with scoped(pools.turn, SCOPE, read_only=True) as connection:
-        found = await threads.search(connection, SCOPE, "t", query_words("Which gate code?"), limit=10)
-        nothing = await threads.search(connection, SCOPE, "t", [], limit=10)
-    assert [one.turn.text for one in found] == ["The gate code is 4417."]
-    assert 0 < found[0].coverage <= 1
-    assert nothing == []
+        found = await threads.recall(connection, SCOPE, "t", Wanted(("gate", "code"), 10))
+        nothing = await threads.recall(connection, SCOPE, "t", Wanted((), 10))
+    assert [(match.text.text, match.matched) for match in found.matches] == [
+        ("The gate code is 4417.", 0b11),
+        ("Noted.", 0),
+    ]
+    assert nothing.matches == ()
 
 
 async def test_another_owner_sees_nothing(pools: Pools) -> None:
@@ -123,7 +125,7 @@ async def test_another_owner_sees_nothing(pools: Pools) -> None:
     assert await history(pools, scope=OTHER_OWNER) == []
     async with scoped(pools.turn, OTHER_OWNER, read_only=True) as connection:
         assert await threads.list_threads(connection, OTHER_OWNER, limit=10) == []
-        assert await threads.search(connection, OTHER_OWNER, "t", ["gate"], limit=10) == []
+        assert (await threads.recall(connection, OTHER_OWNER, "t", Wanted(("gate",), 10))).matches == ()
 
 
 async def test_threads_come_by_their_newest_turn_and_pages_meet(pools: Pools) -> None:

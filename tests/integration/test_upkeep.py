@@ -16,6 +16,7 @@ from store import upkeep as rows
 from store.memories import NewMemory
 from store.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from tests.integration.compiling import fetch
 from tests.integration.wiki_pages import FRANKLIN, LOLA, NOW, put_wiki
 
 SCOPE = Scope(tenant_uuid("acme"), owner_uuid("ann"))
@@ -65,6 +66,15 @@ async def test_everything_that_is_amiss_is_named(wiki: Pools) -> None:
     assert told["broken_text_link"][0] == f"{LOLA.path}#overview"
     assert told["oversize_body"][0] == FRANKLIN.path
     assert told["duplicate_alias"][0] == "the usual"
+
+
+async def test_brackets_that_a_text_shows_are_no_link(wiki: Pools, database: str) -> None:
+    shown = r"Nothing \[here\](/wiki/entity/nowhere), nor \\[there](/wiki/entity/away)."
+    await fetch(database, "UPDATE wiki_page_sections SET body_md = $1 WHERE body_md LIKE '%/wiki/%'", shown)
+    async with scoped(wiki.background, SCOPE) as connection:
+        report = await lint.look(connection, SCOPE, now=NOW)
+    found = {one.detail for one in report.findings if one.kind == "broken_text_link"}
+    assert found == {"its text links to /wiki/entity/away, which is no page"}
 
 
 async def test_the_nightly_look_is_queued_once_a_day_and_ripe_names_travel_in_its_job(wiki: Pools) -> None:

@@ -60,7 +60,8 @@ async def door(pools: Pools, database: str) -> AsyncIterator[Door]:
     subscription = Subscription(uuid4(), MINE, "memories", b"s" * 32, NOW)
     async with scoped(pools.background, MINE) as connection:
         await webhooks.subscribe(connection, subscription)
-    app = Starlette(routes=webhook_routes(pools.background, now=lambda: NOW))
+    routes = webhook_routes(pools.background, now=lambda: NOW, is_compiled=lambda one: one.backend == "memories")
+    app = Starlette(routes=routes)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://door") as client:
         yield Door(client, subscription, database)
 
@@ -165,6 +166,16 @@ async def test_calls_at_once_share_one_subscription_so_that_removing_it_leaves_n
             return (await webhooks.ensure(connection, wanted)).subscription_id
 
     assert len(set(await asyncio.gather(*(ensured() for _ in range(12))))) == 1
+
+
+async def test_a_notice_of_a_backend_that_no_wiki_is_made_from_queues_nothing(door: Door, pools: Pools) -> None:
+    other = Subscription(uuid4(), MINE, "archive", b"u" * 32, NOW)
+    async with scoped(pools.background, MINE) as connection:
+        await webhooks.subscribe(connection, other)
+    path = f"/webhooks/hindsight/{other.subscription_id}"
+    heard = await door.client.post(path, content=BODY, headers=signed(other.secret, BODY))
+    assert (heard.status_code, heard.json()) == (202, {"outcome": "SKIPPED_ADAPTER"})
+    assert await door.jobs() == []
 
 
 async def test_deliveries_are_forgotten_after_a_week(door: Door, pools: Pools) -> None:

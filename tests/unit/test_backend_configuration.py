@@ -30,6 +30,21 @@ EXAMPLES = re.findall(r"```toml\n(.*?)```", (Path(__file__).parents[2] / "docs" 
         ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'\nbudget='max'", "low, mid, high"),
         ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'\ndeadline_s=nan", "no number"),
         ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'\ntypo=1", "typo is no key"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'", "url is no address"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='http://u:s3cr3t@host'", "url is no address"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='http://[::1'", "url is no address"),
+        ("[[workspace_s3]]\nname='a'\ntenant='t'\nbucket='b'\nprefix='p'\nendpoint_url='x'", "endpoint_url is no"),
+        ("[[rerank]]\nname='a'\ntenant='t'", "model_arn is missing"),
+        (
+            "[[rerank]]\nname='a'\ntenant='t'\nmodel_arn='m'\n[[rerank]]\nname='b'\ntenant='t'\nmodel_arn='m'",
+            "twice for one",
+        ),
+        (
+            """[[hindsight]]\nname='a'\ntenant='t'\nurl='http://h'\ncompile=true
+               [[agentcore]]\nname='b'\ntenant='t'\nmemory_id='m'\ncompile=true""",
+            "compile is there twice for one tenant",
+        ),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='http://h'\ncompile_lag_s=-1", "compile_lag_s is out of bounds"),
         ("name = ", "is no TOML"),
     ],
 )
@@ -55,7 +70,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_name_is_given_once() -> None:
-    entry = {"name": "a", "tenant": "t", "url": "u"}
+    entry = {"name": "a", "tenant": "t", "url": "http://u"}
     with pytest.raises(SettingInvalid, match="names two backends"):
         configuration.parse({"hindsight": [entry], "tools": [entry]}, {})
 

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sidecar.cli import trouble
-from sidecar.cli.batches import batches
-from sidecar.cli.listing import every
 from sidecar.cli.profile import changed, newest_version
 from sidecar.cli.root import root, run
-from sidecar.client import CallRefused, CallUnavailable, Page, RequestUnusable, SidecarCallError
+from sidecar.client import CallRefused, CallUnavailable, RequestUnusable, SidecarCallError
 from sidecar.errors import DevTokensOff, SettingInvalid
 
 
@@ -47,7 +41,7 @@ def test_every_command_is_there() -> None:
         "wiki list", "wiki mentions", "wiki reads", "wiki rebuild", "wiki reset", "wiki rollback", "wiki search",
         "wiki show", "wiki suppress", "wiki undo", "wiki verify", "wiki watch",
         "serve", "thread import", "thread list", "thread show", "token", "usage report", "worker",
-        "budget list", "budget remove", "budget set", "cost show", "doctor", "top", "turns",
+        "budget list", "budget remove", "budget set", "cost compiles", "cost show", "doctor", "owner forget", "top", "turns",
     }  # fmt: skip
 
 
@@ -116,32 +110,6 @@ def test_each_kind_of_error_has_its_exit_code(error: Exception, code: int) -> No
 def test_an_error_is_one_line_with_its_field_and_wait() -> None:
     error = CallUnavailable("Too\nmuch.", code="RESOURCE_EXHAUSTED", field="message", retry_after_s=0.25)
     assert trouble.line_of(error) == "message: Too much. Try again in 0.25 s."
-
-
-@given(st.lists(st.integers(0, 30)), st.integers(1, 7), st.integers(1, 50))
-def test_batches_keep_order_and_bounds(sizes: list[int], most: int, most_chars: int) -> None:
-    cut = list(batches(sizes, lambda size: size, most=most, most_chars=most_chars))
-    assert [size for batch in cut for size in batch] == sizes
-    assert all(batch and len(batch) <= most and (len(batch) == 1 or sum(batch) <= most_chars) for batch in cut)
-    for batch, following in pairwise(cut):
-        assert len(batch) == most or sum(batch) + following[0] > most_chars, "the next value would have found room"
-
-
-@given(st.integers(0, 900), st.integers(0, 450))
-def test_a_limit_reads_so_many_values_and_no_page_too_many(there: int, limit: int) -> None:
-    calls: list[int] = []
-
-    def list_page(*, page_size: int, page_token: str, **given: Any) -> Page[int]:
-        calls.append(page_size)
-        start = int(page_token or 0)
-        end = min(there, start + page_size)
-        return Page(tuple(range(start, end)), str(end) if end < there else "")
-
-    wanted = min(there, limit) if limit else there
-    assert list(every(list_page, limit=limit)) == list(range(wanted))
-    assert len(calls) == max(1, -(-wanted // 200))
-    assert all(1 <= size <= 200 for size in calls)
-    assert not limit or sum(calls) <= limit
 
 
 def test_knobs_change_one_by_one_and_none_takes_one_away() -> None:

@@ -55,3 +55,10 @@ def test_a_page_shows_each_sections_sources_and_what_became_of_them() -> None:
     assert "  ← m1, m2 (edited since), m3 (forgotten)" in shown
     assert any("m1: Text." in line for line in shown)
     assert "\x1b" not in "".join(shown)
+
+
+def test_a_summary_is_shown_without_its_escapes_and_a_title_cannot_turn_the_line_around() -> None:
+    title, summary = "Casa \u202etac\u202c Lola", r"Place in St\. Louis \*and\* [beyond](/wiki/topic/beyond)."
+    shown = WikiPage("p", "entity", "casa", "/wiki/entity/casa", title, summary, "active", "", 0, ())
+    (line, told, *_) = wiki_drawing.page(PageWhole(shown, (), (), (), (), 0, 0, 0, ()))
+    assert (line, told) == ("Casa \ufffdtac\ufffd Lola  (/wiki/entity/casa)", "Place in St. Louis *and* beyond.")

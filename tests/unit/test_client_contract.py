@@ -37,6 +37,7 @@ from sidecar.client.channel import check_target
 from sidecar.client.contract import METHODS, message_of, repeatable
 from sidecar.client.errors import failure
 from sidecar.v1 import context_pb2, items_pb2, profile_pb2
+from tests.unit.each import each
 
 WHOSE = {"tenant_id", "owner_id"}
 PB: Any = context_pb2
@@ -46,7 +47,7 @@ FILES = [
 ]
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@each("name", sorted(METHODS))
 def test_every_method_of_the_contract_can_be_called_with_every_field(name: str) -> None:
     request: Any = getattr(requests, name)
     wanted = {field.name for field in METHODS[name].input_type.fields} - WHOSE
@@ -56,13 +57,13 @@ def test_every_method_of_the_contract_can_be_called_with_every_field(name: str) 
         assert getattr(client, snake).__doc__ == request.__doc__
 
 
-@pytest.mark.parametrize("name", sorted(decoding._VALUES))
+@each("name", sorted(decoding._VALUES))
 def test_every_field_of_an_answer_is_read(name: str) -> None:
     message = next(file.message_types_by_name[name] for file in FILES if name in file.message_types_by_name)
     assert {field.name for field in fields(decoding._VALUES[name])} == {field.name for field in message.fields}
 
 
-@pytest.mark.parametrize("name", sorted(METHODS))
+@each("name", sorted(METHODS))
 def test_the_empty_answer_of_every_method_is_read(name: str) -> None:
     getattr(requests, name).reads(GetMessageClass(METHODS[name].output_type)())
 

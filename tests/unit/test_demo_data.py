@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.unit.each import each
+
 Record = dict[str, Any]
 
 DATA = Path(__file__).parents[2] / "sidecar" / "demo" / "data"
@@ -90,7 +92,7 @@ def test_memories_are_many_numbered_and_in_order() -> None:
     assert (times[0].date(), times[-1].date()) == (date(2026, 2, 1), date(2026, 9, 6))
 
 
-@pytest.mark.parametrize("memory", MEMORIES, ids=lambda memory: memory["id"])
+@each("memory", MEMORIES)
 def test_a_memory_has_the_agreed_shape(memory: Record) -> None:
     assert set(memory) == {"id", "text", "occurred_at", "metadata", "document_id"}
     assert memory["document_id"] == "journal-" + memory["occurred_at"][:10]
@@ -225,10 +227,9 @@ def test_links_between_pages_lead_to_pages() -> None:
     assert set(links) <= targets
 
 
-@pytest.mark.parametrize(
+@each(
     ("page", "section"),
     [(page, section) for page in PAGES for section in page["sections"]],
-    ids=lambda value: value["slug"],
 )
 def test_numbers_and_people_of_a_section_stand_in_the_memories_it_cites(page: Record, section: Record) -> None:
     cited = " ".join(memory_text(MEMORY_BY_ID[source]) for source in section["source_ids"])

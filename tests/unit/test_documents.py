@@ -15,6 +15,7 @@ import pytest
 from sidecar.cli.root import root
 from sidecar.client import Assembly, NewTurn, Sidecar
 from sidecar.settings import Settings
+from tests.unit.each import each
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -55,9 +56,7 @@ def test_every_setting_is_in_the_table_and_nothing_else() -> None:
     assert settings_table().keys() == {f"SIDECAR_{field.name.upper()}" for field in fields(Settings)}
 
 
-@pytest.mark.parametrize(
-    "field", [one for one in fields(Settings) if one.default is not MISSING], ids=lambda one: one.name
-)
+@each("field", [one for one in fields(Settings) if one.default is not MISSING])
 def test_the_table_has_the_default(field: Any) -> None:
     shown = settings_table()[f"SIDECAR_{field.name.upper()}"].replace("`", "")
     default = as_written(field.default)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from compiler import extractive
 from compiler.plan import aggregation, leaf, merge, parents
 from compiler.plan.batch import AggregationView, Evidence, LeafBatch
 from compiler.plan.contract import CreatePage, Draft, Memory, Mention, PageKey, PageType, SettleMention, Sighting
-from compiler.plan.excerpts import sentences_of
 from compiler.plan.merge import Matches
 from compiler.plan.proposal import Proposal
 from tests.unit.plan_cases import START, at, batch, memory, page, section, source
@@ -90,25 +87,6 @@ def test_a_nickname_and_a_full_name_are_the_same_person() -> None:
     )
     assert titles(proposal) == ["Caroline", "Melanie"]
     assert "Mel" in [one.name for one in proposal.new_pages[1].aliases]
-
-
-WORDS = st.sampled_from(
-    ["Uchi", "Maria", "went", "to", "the", "big", "old", "lake", "with", "*bold*", "[[x]]", "(y)", "2,700", "São", "."]
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(WORDS, min_size=3, max_size=20).map(" ".join), min_size=2, max_size=6))
-def test_every_sentence_stands_in_a_memory_that_its_section_cites(texts: list[str]) -> None:
-    memories = [memory(f"m{number}", text, day=number) for number, text in enumerate(texts)]
-    seen = batch(*memories)
-    decision = leaf.decide(seen, extractive.plan_leaf(seen), Matches())
-    by_id = {one.memory_id: one for one in memories}
-    for item in leaf.finish(decision, {}, {}):
-        for one in item.page.sections if isinstance(item, CreatePage) else ():
-            cited = [by_id[it.memory_id].text for it in one.sources]
-            assert all(any(sentence in text for text in cited) for sentence in sentences_of(one.body_md))
-            assert all(any(sentence in text for sentence in sentences_of(one.body_md)) for text in cited)
 
 
 def test_the_same_memories_again_change_nothing() -> None:

@@ -3,14 +3,11 @@
 import io
 import json
 import zipfile
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sidecar.ingest.archive import ZipArchive
 from sidecar.ingest.conversation import Conversation, ImportedTurn, Skipped
@@ -240,38 +237,3 @@ def test_a_bomb_is_refused_by_what_it_unpacks_to() -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnreadablePath, match="nowhere"):
         list(conversations_at(tmp_path / "nowhere"))
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters(), max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
-    max_leaves=6,
-)
-
-
-def spoiled(value: Any, draw: Callable[[st.SearchStrategy[Any]], Any]) -> Any:
-    """Return the value with some of its inner values replaced by anything."""
-    if draw(st.integers(0, 11)) == 0:
-        return draw(json_values)
-    if isinstance(value, dict):
-        return {key: spoiled(inner, draw) for key, inner in value.items()}
-    return [spoiled(inner, draw) for inner in value] if isinstance(value, list) else value
-
-
-@settings(deadline=None)
-@given(st.data(), st.sampled_from(["chatgpt", "claude", "slack"]))
-def test_an_export_spoiled_anywhere_is_read_as_far_as_it_goes(data: st.DataObject, kind: str) -> None:
-    draw = data.draw
-    if kind == "slack":
-        export = zipped({name: spoiled(content, draw) for name, content in SLACK.items()})
-    else:
-        export = json.dumps([spoiled((CHATGPT if kind == "chatgpt" else CLAUDE)[0], draw)]).encode()
-    conversations, skipped = read(export, "export.zip" if kind == "slack" else "export.json")
-    for conversation in conversations:
-        assert conversation.turns
-        for turn in conversation.turns:
-            assert turn.text or turn.parts
-            json.dumps(
-                [turn.text, turn.speaker, turn.parts, turn.metadata], allow_nan=False, ensure_ascii=False
-            ).encode()
-    "".join(skipped).encode()

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from sidecar.ingest.conversation import Skipped
 from sidecar.ingest.journal import ImportedPlace, ImportedRecord, read_journal
 
@@ -58,16 +55,3 @@ def test_what_cannot_be_used_is_left_out_with_its_reason() -> None:
     assert isinstance(good, ImportedRecord)
     assert len(left_out) == len(bad)
     assert all(isinstance(one, Skipped) and one.reason for one in left_out)
-
-
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(),
-        lambda inner: (
-            st.lists(inner) | st.dictionaries(st.sampled_from(["text", "place", "name", "tags", "id"]), inner)
-        ),
-    )
-)
-def test_no_json_breaks_the_reader(value: object) -> None:
-    for one in read(value, {"text": "good"}):
-        assert isinstance(one, ImportedRecord | Skipped)

@@ -4,16 +4,13 @@ import io
 import json
 import math
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sidecar.ingest.conversation import Conversation, ImportedTurn, Skipped, id_of, time_of
 from sidecar.ingest.conversations import read_conversations
 from sidecar.ingest.errors import UnreadableExport
-from sidecar.ingest.records import LINE_BYTES
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": '{"from": "YYZ"}'}}
 
@@ -173,13 +170,6 @@ def test_forbidden_characters_never_get_through() -> None:
     assert "\\u0000" not in json.dumps(turn.parts)
 
 
-def test_a_line_above_the_limit_is_skipped_whole() -> None:
-    long = b'{"role": "user", "content": "' + b"x" * LINE_BYTES + b'"}'
-    (conversation,), (skipped,) = read(b"\n".join([long, jsonl({"role": "user", "content": "Hi"})]))
-    assert [turn.text for turn in conversation.turns] == ["Hi"]
-    assert "split it" in skipped.reason
-
-
 def test_a_stream_is_read_as_it_is_asked_for() -> None:
     class Stream(io.BytesIO):
         lines = 0
@@ -253,39 +243,3 @@ messages = st.fixed_dictionaries(
         ["id", "name", "tool_calls", "tool_call_id", "function_call", "time", "thread_id"], json_values
     ),
 )
-
-
-def stands(turn: ImportedTurn) -> bool:
-    stored: dict[str, Any] = {
-        "text": turn.text,
-        "speaker": turn.speaker,
-        "parts": turn.parts,
-        "id": turn.client_turn_id,
-    }
-    written = json.dumps(stored, allow_nan=False, ensure_ascii=False)
-    written.encode()
-    return "\\u0000" not in written and bool(turn.text or turn.parts) and 0 < len(turn.client_turn_id) <= 200
-
-
-@settings(deadline=None)
-@given(
-    st.lists(messages | json_values | st.fixed_dictionaries({"messages": st.lists(messages) | json_values}), max_size=6)
-)
-def test_any_json_gives_turns_fit_to_store_and_accounts_for_every_line(values: list[Any]) -> None:
-    assume(not values or not isinstance(values[0], list))
-    data = "\n".join(json.dumps(value) for value in values).encode()
-    conversations, skipped = read(data)
-    assert all(stands(turn) for conversation in conversations for turn in conversation.turns)
-    assert all(len({t.client_turn_id for t in c.turns}) == len(c.turns) > 0 for c in conversations)
-    assert (conversations, skipped) == read(data)
-    lone = [value for value in values if not (isinstance(value, dict) and "messages" in value)]
-    assert len(lone) <= sum(len(c.turns) for c in conversations) + len(skipped)
-
-
-@settings(deadline=None)
-@given(st.binary(max_size=200), st.sampled_from(["a.jsonl", "a.json", "a.zip", "a"]))
-def test_any_bytes_are_read_or_refused(data: bytes, name: str) -> None:
-    try:
-        list(read_conversations(name, data))
-    except UnreadableExport as error:
-        str(error).encode()

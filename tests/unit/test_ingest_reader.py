@@ -3,18 +3,12 @@
 import codecs
 import hashlib
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from sidecar.ingest import markdown, webpage
-from sidecar.ingest.document import Content, Part, ReadLimits, content_hash, lay_out
+from sidecar.ingest.document import Content, ReadLimits, content_hash
 from sidecar.ingest.errors import (
-    IngestError,
     InvalidLimits,
     TooLarge,
     UnreadableDocument,
@@ -69,27 +63,6 @@ def test_other_bytes_are_refused_naming_the_first_that_is_wrong() -> None:
         read("a.md", b"\x00\x01\x02")
 
 
-@settings(deadline=None)
-@given(
-    st.sampled_from(["a.md", "a.txt", "a.html", "a"]), st.binary(max_size=300) | st.text(max_size=200).map(str.encode)
-)
-def test_any_bytes_give_a_document_fit_to_store_or_an_ingest_error(name: str, data: bytes) -> None:
-    try:
-        document = read(name, data)
-    except IngestError:
-        return
-    document.text.encode()
-    assert "\x00" not in document.text + document.title
-    assert all(block.text and block.text == block.text.rstrip() for block in document.blocks)
-
-
-@given(st.text(st.characters()), st.lists(st.builds(Part, st.just("paragraph"), st.text(st.characters()))))
-def test_no_reader_can_slip_nul_or_lone_surrogates_into_a_document(title: str, parts: list[Part]) -> None:
-    document = lay_out(title + "\ud800\0", "text/plain", parts)
-    (document.text + document.title).encode()
-    assert "\0" not in document.text + document.title
-
-
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.html"])
 def test_an_empty_file_has_no_blocks_and_says_so(name: str) -> None:
     assert read(name, b"").content is Content.EMPTY
@@ -108,13 +81,6 @@ def test_an_empty_file_has_no_blocks_and_says_so(name: str) -> None:
 def test_limits_name_the_file_the_size_and_the_limit(limits: ReadLimits, said: str) -> None:
     with pytest.raises(TooLarge, match=rf"a\.txt: it (has|holds) {said}"):
         read("a.txt", b"Words\n\nmore", limits)
-
-
-@pytest.mark.parametrize(("read_parts", "paragraph"), [(markdown.parts, "{}\n\n"), (webpage.parts, "<p>{}</p>")])
-def test_a_flood_of_paragraphs_is_not_read_to_its_end(read_parts: Callable[..., Any], paragraph: str) -> None:
-    flood = paragraph.format("a" * 3_000) * 600
-    assert 100 < len(read_parts(flood, most=100)[1]) < 300
-    assert len(read_parts(flood)[1]) == 600
 
 
 def test_limits_below_one_are_refused() -> None:

@@ -1,11 +1,8 @@
 """Where sentences end, script by script."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from sidecar.ingest.sentences import sentence_spans
-from tests.unit.steps import grows_in_line
+from store.sentences import sentence_spans
 
 
 def sentences(text: str) -> list[str]:
@@ -53,14 +50,3 @@ def test_very_short_sentences_stay_with_the_next() -> None:
         "No. Yes. Well, perhaps we might.",
         "Others say we should not.",
     ]
-
-
-@given(st.text(st.sampled_from("aB1 .!?…。？»\"')\n\u0301\u200d।"), max_size=200))
-def test_only_spaces_are_left_between_sentences(text: str) -> None:
-    assert "".join("".join(sentences(text)).split()) == "".join(text.split())
-
-
-@pytest.mark.parametrize("text", ["." * 100_000, ".)" * 50_000, "a." * 50_000, "!\u0301" * 50_000, "。" * 100_000])
-def test_hostile_punctuation_takes_linear_time_and_loses_nothing(text: str) -> None:
-    assert "".join(sentences(text)) == text
-    assert grows_in_line(lambda count: sentences(text[:count]), 2_000)

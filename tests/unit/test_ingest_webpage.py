@@ -5,7 +5,6 @@ import pytest
 from sidecar.ingest.document import Content, Document
 from sidecar.ingest.errors import UnreadableDocument
 from sidecar.ingest.reader import read
-from tests.unit.steps import grows_in_line
 
 PAGE = """\
 <!doctype html><html><head><title>My
@@ -70,18 +69,6 @@ def test_the_encoding_a_page_declares_is_used() -> None:
 
 def test_forbidden_characters_never_get_through() -> None:
     assert of("<p>a&#0;b&#xD800;c</p>").text == "a\ufffdb\ufffdc"
-
-
-@pytest.mark.parametrize(
-    ("unit", "size"),
-    [
-        ("<div>", 20_000), ("<ul><li>", 10_000), ("<table><tr><td>", 6_000), ("<b>", 20_000), ("<p>", 20_000),
-        ("<", 20_000), ("<pre>", 10_000), ("<h1>", 10_000), ("x ", 100_000), ("<p a='x'>", 20_000),
-    ],
-)  # fmt: skip
-def test_hostile_pages_take_linear_time_and_keep_their_words(unit: str, size: int) -> None:
-    assert of(unit * size + " words").text.endswith("words")
-    assert grows_in_line(lambda count: of(unit * count + " words"), 500)
 
 
 def test_an_attribute_as_long_as_a_page_is_passed_over() -> None:

@@ -6,8 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from store.errors import MigrationEdited, MigrationFileInvalid, MigrationMissing, MigrationOutOfOrder
 from store.extensions import Requirement, version_numbers
@@ -124,20 +122,6 @@ def test_a_file_waits_for_its_extension_and_is_applied_later(tmp_path: Path) -> 
     assert (names(without.pending), names(without.waiting)) == ([1, 3], [2])
     later = plan(files, [applied(files[0]), applied(files[2])], {"vector": "0.8.6"})
     assert (names(later.pending), names(later.waiting)) == ([2], [])
-
-
-@given(st.lists(st.booleans(), min_size=1, max_size=8), st.integers(0, 8), st.booleans())
-def test_whatever_was_applied_the_rest_is_pending_or_waiting_once(needs: list[bool], done: int, offered: bool) -> None:
-    wanted = Requirement("vector")
-    files = [
-        MigrationFile(n, f"{n:04}_x", "c", (), is_transactional=True, requirement=wanted if needed else None)
-        for n, needed in enumerate(needs, start=1)
-    ]
-    ledger = [applied(file) for file in files[:done]]
-    todo = plan(files, ledger, {"vector": "1"} if offered else {})
-    assert sorted(names(todo.pending + todo.waiting)) == names(tuple(files[done:]))
-    assert names(todo.pending) == sorted(names(todo.pending))
-    assert all(file.requirement and not offered for file in todo.waiting)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,10 @@ from models.errors import (
     Throttled,
 )
 from models.refusals import Refusal, provider_error, retry_after_s
+from tests.unit.each import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("refusal", "kind"),
     [
         (Refusal(429, "ThrottlingException"), Throttled),

@@ -4,33 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from store.page_search import MAX_NAME_WORDS, Name, Words, fuse, name_runs
 
 ONE, TWO = UUID(int=1), UUID(int=2)
-SHARES = st.floats(0, 1)
-IDS = st.sampled_from([UUID(int=n) for n in range(5)])
-NAMES = st.builds(
-    Name, st.text("abc ", min_size=1, max_size=9), st.sampled_from(["whole", "beginning", "similar"]), SHARES
-)
-
-
-@given(
-    st.dictionaries(IDS, st.builds(Words, st.floats(0, 50), SHARES)),
-    st.dictionaries(IDS, st.lists(NAMES, min_size=1, max_size=3)),
-    st.text("abc ", min_size=1, max_size=30),
-)
-def test_every_score_is_between_nothing_and_all(
-    texts: dict[UUID, Words], names: dict[UUID, list[Name]], key: str
-) -> None:
-    fused = fuse(texts, names, key)
-    assert fused.keys() == texts.keys() | names.keys()
-    for score, text, name, _ in fused.values():
-        assert 0 <= score <= 1
-        assert 0 <= text <= 1
-        assert 0 <= name <= 1
 
 
 def test_a_name_beside_the_point_does_not_bury_the_page_that_answers() -> None:
@@ -57,8 +33,3 @@ def test_runs_of_a_question_are_every_name_that_could_stand_in_it() -> None:
     assert {"casa lola", "austin", "lola in austin", "where is casa lola in austin"} <= set(runs)
     assert all(len(run.split()) <= MAX_NAME_WORDS for run in runs[1:])
     assert len(name_runs(" ".join(map(str, range(1_000))))) <= 120
-
-
-@given(st.text(max_size=300))
-def test_any_text_can_be_cut_into_runs(text: str) -> None:
-    assert name_runs(text)[0] == text

@@ -9,11 +9,9 @@ from uuid import UUID
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sidecar.errors import InvalidArgument
-from sidecar.rpc.paging import Listing, read_page_size
+from sidecar.rpc.paging import Int4, Listing, read_page_size
 
 KINDS = (datetime, str, int, UUID)
 LISTING = Listing("ListThings", ("tenant", "owner"), KINDS)
@@ -52,18 +50,6 @@ def test_the_last_page_has_no_token() -> None:
     assert LISTING.cut([], page, lambda row: row) == ([], "")
 
 
-@given(
-    st.tuples(
-        st.datetimes(timezones=st.just(UTC)), st.text("aé\n'\"ж", max_size=200), st.integers(0, 2**62), st.uuids()
-    )
-)
-def test_a_token_leads_on_from_the_last_row(keys: tuple[Any, ...]) -> None:
-    token = token_for(LISTING, keys)
-    assert LISTING.read(0, token).after == keys
-    assert token.isascii()
-    assert token.isprintable()
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -77,18 +63,6 @@ def test_a_token_of_another_list_is_refused(other: Listing) -> None:
     with pytest.raises(InvalidArgument) as caught:
         other.read(0, token_for(LISTING, KEYS))
     assert caught.value.field == "page_token"
-
-
-@given(st.data())
-def test_a_token_changed_in_one_place_is_refused(data: st.DataObject) -> None:
-    token = token_for(LISTING, KEYS)
-    place = data.draw(st.integers(0, len(token) - 1))
-    letter = data.draw(st.sampled_from("Aa0-_z=é\0 "))
-    changed = token[:place] + letter + token[place + 1 :]
-    if changed == token or _same_bytes(changed, token):
-        return
-    with pytest.raises(InvalidArgument):
-        LISTING.read(0, changed)
 
 
 @pytest.mark.parametrize(
@@ -128,10 +102,23 @@ def test_a_store_is_told_where_to_begin_only_after_the_first_page() -> None:
     assert LISTING.read(1, token_for(LISTING, KEYS)).starting("before") == {"before": KEYS}
 
 
-def _same_bytes(one: str, other: str) -> bool:
-    """Say whether two tokens decode alike: the last letter of base64 may carry unused bits."""
-    try:
-        pad = "=" * (-len(one) % 4)
-        return base64.urlsafe_b64decode(one + pad) == base64.urlsafe_b64decode(other + pad)
-    except ValueError:
-        return False
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        (Int4, 2**31),
+        (Int4, -(2**31)),
+        (Int4, True),
+        (int, 2**63),
+        (datetime, "0001-01-01T00:00:00+23:59"),
+        (datetime, "9999-12-31T23:59:59-23:59"),
+        (datetime, "2026-05-04T03:02:01"),
+        (UUID, "not one"),
+        (str, "a\0b"),
+    ],
+)
+def test_a_forged_key_that_no_column_holds_is_refused_by_name(kind: type, key: Any) -> None:
+    listing = Listing("ListThings", (), (kind,))
+    forged = token_for(Listing("ListThings", (), (str,)), (key,))
+    with pytest.raises(InvalidArgument) as caught:
+        listing.read(1, forged)
+    assert caught.value.field == "page_token"

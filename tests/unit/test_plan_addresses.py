@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.plan.addresses import city_of_address, is_address
+from tests.unit.each import each
 
 ADDRESSES = {
     "900 E 11th St, Austin, TX 78702, USA": "Austin",
@@ -91,7 +92,7 @@ ADDRESSES = {
 }
 
 
-@pytest.mark.parametrize(("address", "city"), ADDRESSES.items(), ids=list(ADDRESSES.values()))
+@each(("address", "city"), ADDRESSES.items())
 def test_an_address_tells_its_city(address: str, city: str) -> None:
     assert city_of_address(address) == city
 

@@ -6,13 +6,11 @@ from collections.abc import Collection
 
 import pytest
 
-from compiler import gazetteer
 from compiler.plan import spelling
 from compiler.plan.contract import Page, PageType
 from compiler.plan.merge import SIMILARITY, Match, Matches, Resolution, Way, merger, names
 from compiler.plan.places import NO_PLACES, Gazetteer
 from compiler.plan.proposal import NewPage, Proposal
-from compiler.plan.text import plain_key
 from tests.unit.plan_cases import page
 
 
@@ -147,19 +145,3 @@ def test_a_city_is_found_under_its_other_names_and_lends_none_to_what_is_called_
 )
 def test_typing_errors_are_known_by_their_letters(one: str, other: str, expected: bool) -> None:
     assert spelling.is_misspelled(one, other) is expected
-
-
-def test_the_real_gazetteer_knows_cities_by_their_names_regions_and_codes() -> None:
-    cities = gazetteer.load()
-    lisbon = cities.city("lisbon")
-    assert lisbon
-    assert {cities.city("lisboa"), cities.city("lissabon"), cities.city(plain_key("リスボン"))} == {lisbon}
-    assert cities.city("paris", "france") == cities.city("paris") != cities.city("paris", "tx")
-    assert cities.city("portland", "or") != cities.city("portland", "me")
-    assert cities.city("toronto", "ontario") == cities.city("toronto", "canada") == cities.city("toronto")
-    assert cities.city("dc") == cities.city(plain_key("Washington, D.C."))
-    assert cities.city("washington") == 0
-    assert cities.city("nowhere at all") == 0
-    assert cities.is_known_city("austin")
-    assert not cities.is_known_city("march")
-    assert cities.names(0) == cities.names(10**9) == ()

@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from compiler.plan import lookup, prompt, schema, splitting, validate
 from compiler.plan.batch import AggregationView, Evidence, LeafBatch
@@ -47,19 +45,6 @@ def test_the_same_batch_in_another_order_of_pages_is_the_same_prompt() -> None:
     assert prompt.leaf(batch(M1, pages=pages)) == prompt.leaf(batch(M1, pages=reversed(pages)))
 
 
-def test_a_prompt_costs_the_same_over_many_pages_and_shows_those_that_are_named() -> None:
-    def tokens(count: int) -> tuple[int, bool]:
-        pages = [page(f"Place {number}", summary="Somewhere good to eat.") for number in range(count)]
-        right = page("Uchi", summary="Sushi.")
-        chosen = lookup.choose([*pages, right], [M1], budget_tokens=1_000, count=lambda text: len(text) // 4)
-        return len(prompt.leaf(batch(M1, pages=chosen)).user), right in chosen
-
-    few, many = tokens(100), tokens(3_000)
-    assert many[0] <= 1.2 * few[0]
-    assert few[1]
-    assert many[1]
-
-
 def test_names_to_look_up_come_from_metadata_capitals_and_plain_words() -> None:
     sought = lookup.names_in(
         [memory("m1", "we met at blue bottle with Maria Silva", {"place": {"name": "Blue Bottle, Oakland"}})]
@@ -89,15 +74,6 @@ def test_a_long_memory_comes_in_pieces_that_cite_it_and_nothing_is_lost() -> Non
     assert all(sum(len(one.text) for one in part.memories) <= 1_000 for part in parts)
     handles = prompt.leaf(parts[1]).handles.memories
     assert set(handles.values()) == {"m1"}
-
-
-@given(st.lists(st.text(max_size=60), max_size=6), st.integers(1, 30))
-def test_pieces_are_never_longer_than_allowed_and_together_are_the_whole(texts: list[str], most: int) -> None:
-    seen = batch(*(memory(f"m{number}", text) for number, text in enumerate(texts)))
-    parts = splitting.split(seen, max_chars=most)
-    pieces = [one for part in parts for one in part.memories]
-    assert "".join(one.text for one in pieces) == "".join(texts)
-    assert all(len(one.text) <= most for one in pieces) or parts == (seen,)
 
 
 def test_plans_for_pieces_are_one_plan() -> None:
@@ -158,33 +134,6 @@ def test_an_answer_of_the_contract_is_read() -> None:
 )
 def test_what_cannot_be_read_is_dropped_with_a_reason(answer: object, reason: str) -> None:
     assert reason in [one.reason for one in validate.read(answer, HANDLES)[1]]
-
-
-_KEYS = st.sampled_from(
-    [*schema.LEAF["properties"], "pageId", "sections", "source_refs", "title", "type", "slug", "aliases", "newPage"]
-)
-_LEAVES = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.text(max_size=4)
-    | st.sampled_from(["P1", "R1", "M1", "entity", "\x00", "\ud800"])
-)
-_ANY = st.recursive(
-    _LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS, inner, max_size=4), max_leaves=12
-)
-
-
-@settings(max_examples=120, deadline=None)
-@given(_ANY)
-def test_no_answer_makes_reading_fail_and_none_cites_what_was_not_shown(answer: object) -> None:
-    proposal, _ = validate.read(answer, HANDLES)
-    cited = {
-        one
-        for page_ in proposal.new_pages
-        for one in (*page_.memory_ids, *(i for s in page_.sections for i in s.memory_ids))
-    }
-    assert cited <= {"m1", "m2"}
 
 
 def test_a_full_answer_fits_the_schema_it_is_asked_with() -> None:

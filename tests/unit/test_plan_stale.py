@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.plan import stale
+from compiler.plan import rollup, stale
 from compiler.plan.batch import StaleView
 from compiler.plan.contract import (
+    Aggregation,
     Alias,
     ArchivePage,
+    CreatePage,
+    DeletePage,
     DropLink,
     DropSighting,
     HoldMention,
@@ -18,7 +21,10 @@ from compiler.plan.contract import (
     Page,
     PageKey,
     PageType,
+    PromotionStatus,
     RemoveSection,
+    Section,
+    SetParent,
     Sighting,
     Tag,
     WriteAlias,
@@ -55,9 +61,84 @@ def test_a_forgotten_memory_empties_what_only_it_fed() -> None:
     assert decision.drafts == ()
 
 
-def test_a_page_with_nothing_left_is_archived() -> None:
+def test_a_page_of_forgotten_memories_alone_is_deleted() -> None:
     standing = page("Beatriz", section("Old.", "m1"))
-    assert ArchivePage(standing.key) in stale.decide(view(standing, gone={"m1"})).items
+    assert stale.decide(view(standing, gone={"m1"})).items == (DeletePage(standing.key),)
+
+
+def test_a_page_whose_memories_are_missing_but_not_forgotten_is_archived() -> None:
+    standing = page("Beatriz", section("Old.", "m9"))
+    missing = StaleView((standing,), frozenset({"m9"}), frozenset(), {})
+    assert ArchivePage(standing.key) in stale.decide(missing).items
+
+
+def hub(title: str, *children: Page, status: PromotionStatus = PromotionStatus.NONE, to: PageKey | None = None) -> Page:
+    """Return a topic whose one section lists the pages, or has become a page."""
+    keys = tuple(child.key for child in children)
+    known = Aggregation(keys, promotion_status=status, promoted_page=to)
+    listing = Section("people", "People", rollup.render(children), (source("m2"),), () if to else keys, known)
+    return page(title, listing, kind=PageType.TOPIC)
+
+
+def test_nothing_leads_to_a_page_that_is_deleted() -> None:
+    doomed, other = page("Beatriz", section("Old.", "m1"), summary="Sings."), page("Ana", section("Dog.", "m2"))
+    linking = page("Rui", section("Met [**Beatriz**](/wiki/entity/beatriz) and Ana.", "m2"))
+    above = hub("Family", doomed, other)
+    under = replace(page("Songs", section("Fado.", "m2"), kind=PageType.TOPIC), parent=doomed.key)
+    held = replace(view(doomed, gone={"m1"}), around=(above, other, linking, under))
+    items = stale.decide(held).items
+    written = {item.page: item.section for item in items if isinstance(item, WriteSection)}
+    assert written[above.key].children == (other.key,)
+    assert written[above.key].body_md == rollup.render([other])
+    assert written[linking.key].body_md == "Met **Beatriz** and Ana."
+    assert items[-2:] == (SetParent(under.key, None), DeletePage(doomed.key))
+
+
+def test_a_section_whose_page_is_deleted_lists_its_pages_again() -> None:
+    doomed, listed = page("Fado nights", section("Old.", "m1"), kind=PageType.TOPIC), page("Ana", section("Dog.", "m2"))
+    above = hub("Family", listed, status=PromotionStatus.PROMOTED, to=doomed.key)
+    items = stale.decide(replace(view(doomed, gone={"m1"}), around=(above, listed))).items
+    (found,) = (item.section for item in items if isinstance(item, WriteSection))
+    assert found.aggregation is not None
+    assert (found.children, found.body_md) == ((listed.key,), rollup.render([listed]))
+    assert (found.aggregation.promotion_status, found.aggregation.promoted_page) == (PromotionStatus.NONE, None)
+
+
+def test_lists_lose_a_summary_that_is_written_again() -> None:
+    fading = replace(
+        page("Beatriz", section("Dog.", "m2"), summary="Sings fado."), summary_sources=(source("m1"), source("m2"))
+    )
+    above = hub("Family", fading)
+    archived = replace(hub("Old family", fading), is_active=False)
+    items = stale.decide(replace(view(fading, gone={"m1"}), around=(above, archived))).items
+    written = {item.page: item.section.body_md for item in items if isinstance(item, WriteSection)}
+    assert "fado" in above.sections[0].body_md
+    assert written == dict.fromkeys((above.key, archived.key), "- [**Beatriz**](/wiki/entity/beatriz)")
+    assert ArchivePage(archived.key) in items, "what was archived stays so"
+
+
+def test_what_stays_of_a_promoted_section_is_told_anew_by_its_pages() -> None:
+    promoted = page("Fado nights", section("Kept.", "m2"), kind=PageType.TOPIC)
+    listed = page("Ana", section("Dog.", "m2"), summary="Has a dog.")
+    above = hub("Family", listed, status=PromotionStatus.PROMOTED, to=promoted.key)
+    above = replace(
+        above, sections=(replace(above.sections[0], body_md="Secrets.", sources=(source("m1"), source("m2"))),)
+    )
+    (item,) = stale.decide(replace(view(above, gone={"m1"}), around=(promoted, listed))).items
+    assert isinstance(item, WriteSection)
+    assert item.section.body_md == rollup.stub("", [rollup.line(listed)], title="Fado nights", promoted=promoted.key)
+
+
+def test_a_page_named_by_forgotten_memories_alone_goes_on_under_another_name() -> None:
+    aliases = (Alias("bia", "Bia", sources=(source("m1"),)), Alias("beatriz", "Beatriz", sources=(source("m2"),)))
+    standing = replace(page("Bia", section("Old.", "m1", "m2"), section("Dog.", "m2", name="notes")), aliases=aliases)
+    decision = stale.decide(view(standing, gone={"m1"}))
+    (made,) = (item.page for item in decision.items if isinstance(item, CreatePage))
+    assert (made.title, made.key.slug, [one.key for one in made.aliases]) == ("Beatriz", "beatriz", ["beatriz"])
+    assert [draft.page for draft in decision.drafts] == [made.key]
+    assert decision.items[-1] == DeletePage(standing.key)
+    nameless = replace(standing, aliases=aliases[:1])
+    assert stale.decide(view(nameless, gone={"m1"})).items == (DeletePage(standing.key),)
 
 
 def test_summary_aliases_and_tags_follow_their_sources() -> None:

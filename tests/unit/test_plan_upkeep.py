@@ -119,3 +119,10 @@ def test_a_name_is_kept_as_written_and_compared_folded() -> None:
     assert (alias.key, alias.display, alias.origin) == ("lola's cafe", "Lola's Café", "manual")
     with pytest.raises(ActRefused):
         upkeep.name(wiki()[LOLA], "\u0301")
+
+
+@pytest.mark.parametrize("display", ["", " ", "\u200b\u200d", "\u3164", "\u2800", "\u202e\u202c", "…!"])
+def test_a_name_of_which_nothing_is_seen_is_refused(display: str) -> None:
+    with pytest.raises(ActRefused):
+        upkeep.name(leaf(LOLA, "Casa Lola"), display)
+    assert upkeep.name(leaf(LOLA, "Casa Lola"), f"{display}東京")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from store.statements import Unterminated, split, tokens, without_inline_comments
+from store.statements import Unterminated, split, without_inline_comments
+from tests.unit.each import each
 
 # Pieces that hold a semicolon where it separates nothing.
 WHOLE_PIECES = (
@@ -39,60 +38,12 @@ WHOLE_PIECES = (
 )
 
 
-@pytest.mark.parametrize("piece", WHOLE_PIECES)
+@each("piece", WHOLE_PIECES)
 def test_a_semicolon_inside_quotes_comments_or_bodies_separates_nothing(piece: str) -> None:
     found = split(f"{piece}\n;\n{piece}")
     assert len(found) == 2
     assert found[0].text == found[1].text
     assert piece.startswith(found[0].text)
-
-
-@given(st.lists(st.sampled_from(WHOLE_PIECES), max_size=6))
-def test_joined_statements_come_apart_again(pieces: list[str]) -> None:
-    found = split("".join(f"{piece}\n;" for piece in pieces))
-    assert len(found) == len(pieces)
-    assert all(piece.startswith(statement.text) for piece, statement in zip(pieces, found, strict=True))
-
-
-SQL_LIKE_TEXT = st.lists(
-    st.sampled_from(
-        ["'", '"', "$$", "$a$", "--", "/*", "*/", ";", "\n", " ", "e", "E'", "\\", "(", ")", "a", "$", "é", "1"]
-    )
-).map("".join)
-
-
-@given(st.one_of(SQL_LIKE_TEXT, st.text()))
-def test_the_pieces_are_the_whole_text_or_a_quote_is_open(text: str) -> None:
-    try:
-        pieces = [text[token.start : token.end] for token in tokens(text)]
-    except Unterminated as error:
-        line = error.line
-    else:
-        line = 1
-        assert "".join(pieces) == text
-    assert 1 <= line <= text.count("\n") + 1
-
-
-@given(st.one_of(SQL_LIKE_TEXT, st.text()))
-def test_every_statement_stands_in_the_text_at_its_line(text: str) -> None:
-    try:
-        found = split(text)
-    except Unterminated:
-        return
-    for statement in found:
-        assert statement.text.strip() == statement.text or not statement.text.isascii()
-        rest = text.split("\n", statement.line - 1)[-1]
-        assert statement.text in rest
-
-
-@given(st.one_of(SQL_LIKE_TEXT, st.text()))
-def test_dropping_inline_comments_changes_no_statement_but_for_its_comments(text: str) -> None:
-    try:
-        before = split(text)
-    except Unterminated:
-        return
-    after = split(without_inline_comments(text))
-    assert len(after) == len(before)
 
 
 def test_statements_that_are_empty_or_only_comments_are_none() -> None:
@@ -113,12 +64,3 @@ def test_what_is_opened_and_never_closed_is_refused_with_its_line(text: str) -> 
 def test_lone_comment_lines_stay_and_comments_behind_code_go() -> None:
     text = "-- name: a\n  -- prose\nSELECT 1 -- it's :gone\n, '--' /* b\nc */, 2"
     assert without_inline_comments(text) == "-- name: a\n  -- prose\nSELECT 1  \n, '--'  , 2"
-
-
-def test_long_and_hostile_text_is_read_without_backtracking() -> None:
-    with pytest.raises(Unterminated):
-        split("'" + "a''" * 20_000)
-    with pytest.raises(Unterminated):
-        split("E'" + "\\'" * 20_000)
-    assert len(split("(" * 20_000)) == 1
-    assert len(split(";" * 20_000)) == 0

@@ -22,6 +22,7 @@ from sidecar import errors
 from sidecar.rpc.status import DOMAIN, HIDDEN, MAX_TEXT_BYTES, TABLE, Row, answer, message_of, status_of
 from sidecar.turn.profile import InvalidKnob
 from store.errors import AlreadyExists, DatabaseUnavailable, UnexpectedDatabaseError, VersionConflict
+from tests.unit.each import each
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("sidecar", "store", "models")
@@ -74,7 +75,7 @@ def wire(status: Status) -> str:
     return str(status) + "".join(entry.value.decode(errors="replace") for entry in status.details)
 
 
-@pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: f"{kind.__module__}.{kind.__name__}")
+@each("kind", ERRORS)
 def test_every_error_class_has_a_row_of_its_own(kind: type[Exception]) -> None:
     assert kind in TABLE
 
@@ -185,7 +186,7 @@ def test_hostile_text_in_an_error_still_makes_a_status_that_can_be_sent(hostile:
     assert "\n" not in status.message
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ERRORS if kind in TABLE and not TABLE[kind].is_hidden])
+@each("kind", [kind for kind in ERRORS if kind in TABLE and not TABLE[kind].is_hidden])
 def test_every_error_that_callers_see_says_something(kind: type[Exception]) -> None:
     row: Row = TABLE[kind]
     assert row.message or inspect.cleandoc(kind.__doc__ or "").endswith((".", "\n"))

@@ -8,7 +8,7 @@ import pytest
 
 from sidecar.turn.fitting import Fitted, fit
 from sidecar.turn.items import Decision, Fate, Form, HistorySummary, HistoryTurn, Item, Source
-from sidecar.turn.pieces import BLOCKS, fence_lines, marked, notice
+from sidecar.turn.pieces import BLOCKS, fence_lines, notice
 from tests.unit.turn_cases import METER, a_fitting, a_profile, a_result, a_turn, an_item, count, fitted, kept_ids
 
 TAG = "000000"
@@ -22,7 +22,7 @@ def fence_of(source: Source) -> int:
 
 
 def cost(text: str) -> int:
-    return count(marked("k", 1, text))
+    return count(f"[k1] {text}\n")
 
 
 def text_of(number: int, words: int = 10) -> str:

@@ -9,7 +9,7 @@ import pytest
 from sidecar.turn.dedupe import relate
 from sidecar.turn.fitting import Fitted, fit
 from sidecar.turn.items import Decision, HistorySummary, Item, Source
-from tests.unit.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, fitted, kept_ids, reports_of, text_of
+from tests.unit.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, fitted, kept_ids, text_of
 
 LONG = "The harbour committee agreed to repaint the old lighthouse in white and red before the summer festival starts"
 NEAR = (
@@ -197,15 +197,6 @@ def test_a_summary_of_turns_in_view_is_not_needed() -> None:
     summary = HistorySummary("They counted.", 2, ("turn:1", "turn:2"))
     assert kept_ids(fitted(history=turns, summary=summary)) == []
     assert kept_ids(fitted(history=turns[1:], summary=summary)) == ["thread-summary"]
-
-
-def test_many_copies_fold_into_one_and_comparing_stays_bounded() -> None:
-    copies = [an_item(f"c{number}", LONG) for number in range(300)]
-    near = [an_item(f"n{number}", f"{LONG} q{chr(97 + number % 26)}{chr(97 + number // 26)}") for number in range(300)]
-    result = fit(
-        a_fitting(profile=a_profile(sources={"memory": {"top_k": 1000}}), reports=reports_of(*copies, *near)), METER
-    )
-    assert kept_ids(result) == ["c0"]
 
 
 def test_items_without_kin_are_akin_to_nothing() -> None:

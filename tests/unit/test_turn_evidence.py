@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from dataclasses import replace
 
-from sidecar.turn.evidence import Evidence, Hit, weigh
+import pytest
+
+from sidecar.turn.evidence import Evidence, EvidenceUnusable, Hit, evidence_of, weigh
+from sidecar.turn.reading import Part
+from store.recalling import Match, Recalled
 
 
 def hit(matched: int, place: int, cosine: float | None = 0.0, group: str = "a") -> Hit:
@@ -62,21 +64,19 @@ def test_nothing_found_is_no_evidence() -> None:
     assert weigh([], [[1.0]]) == []
 
 
-HITS = st.builds(
-    Hit,
-    matched=st.integers(0, 2**64 - 1),
-    cosines=st.one_of(st.just(()), st.tuples(st.floats(-1, 1))),
-    group=st.sampled_from(["a", "b", "c"]),
-    place=st.integers(0, 40),
-)
-
-
-@given(st.lists(HITS, max_size=30), st.lists(st.floats(0, 10), max_size=64))
-def test_evidence_keeps_its_bounds_and_ignores_the_order(hits: list[Hit], weights: list[float]) -> None:
-    found = weigh(hits, [weights])
-    for (evidence,) in found:
-        assert 0 <= evidence.coverage <= evidence.joint_coverage <= 1.0000001
-        assert evidence.coverage <= evidence.local_coverage <= 1.0000001
-        assert evidence.cosine is None or -1 <= evidence.cosine <= (evidence.local_cosine or 0) <= 1
-    backwards = weigh(hits[::-1], [weights])[::-1]
-    assert backwards == found or len({(one.group, one.place) for one in hits}) < len(hits)
+def test_what_search_cannot_tell_is_refused() -> None:
+    sound = Recalled((Match("x", 0b1, (0.5,)),), (1,), 3)
+    garbage = {
+        "cosine": [
+            replace(sound, matches=(Match("x", 1, (cosine,)),)) for cosine in (float("nan"), float("inf"), -1.5)
+        ],
+        "not counted": [replace(sound, frequencies=()), replace(sound, matches=(Match("x", -1, ()),))],
+        "a count is": [replace(sound, frequencies=(-1,)), replace(sound, total=None)],  # type: ignore[arg-type]
+    }
+    parts, words = [Part("x", ("x",))], ("x",)
+    assert len(evidence_of(sound, parts, words, lambda _: ("a", 1))) == 1
+    assert evidence_of(Recalled(), parts, words, lambda _: ("a", 1)) == []
+    for reason, found in garbage.items():
+        for one in found:
+            with pytest.raises(EvidenceUnusable, match=reason):
+                evidence_of(one, parts, words, lambda _: ("a", 1))

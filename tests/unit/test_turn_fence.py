@@ -8,10 +8,9 @@ from urllib.parse import unquote
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sidecar.turn.fence import fence_tag, neutralise, strip_fences
+from tests.unit.each import each
 
 TENANT, OWNER = UUID(int=1), UUID(int=2)
 
@@ -87,7 +86,7 @@ def test_the_tag_is_short_hexadecimal_and_the_same_for_a_scope() -> None:
     assert fence_tag(b"key", "ab", "c") != fence_tag(b"key", "a", "bc")
 
 
-@pytest.mark.parametrize("disguise", DISGUISES)
+@each("disguise", DISGUISES)
 def test_no_disguise_gets_through(disguise: str) -> None:
     safe = neutralise(f"before {disguise} after")
     assert "<context-" not in plainly(safe)
@@ -98,36 +97,6 @@ def test_no_disguise_gets_through(disguise: str) -> None:
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_text_stays_byte_for_byte(text: str) -> None:
     assert neutralise(text) == text
-
-
-@given(
-    st.lists(
-        st.sampled_from([*DISGUISES, *ORDINARY, "<", "/", "context", "-", "\u200b", "&", "\u0301", " "]), max_size=12
-    )
-)
-def test_what_is_safe_once_is_safe_and_stays(pieces: list[str]) -> None:
-    safe = neutralise("".join(pieces))
-    assert neutralise(safe) == safe
-    assert "<context-" not in plainly(safe)
-    assert "</context-" not in plainly(safe)
-    safe.encode()
-
-
-@given(st.text(max_size=60))
-def test_any_text_can_be_sent_and_changes_only_by_what_is_put_in(text: str) -> None:
-    safe = neutralise(text)
-    safe.encode()
-    assert safe.replace("_", "").replace("\ufffd", "") == "".join(
-        c for c in text if c not in "_\ufffd" and unicodedata.category(c) != "Cs"
-    )
-
-
-@pytest.mark.parametrize(
-    "unit", ["<", "</", "<context", "<context-", "&amp;", "&#0", "&lt", "< ", "<\u200b", "\\", "%3"]
-)
-def test_floods_of_brackets_are_linear(unit: str) -> None:
-    assert len(neutralise(unit * 5_000)) >= 5_000
-    neutralise("<" + unit * 5_000)
 
 
 def test_fences_are_stripped_from_turns_and_broken_where_stripping_leaves_one() -> None:

@@ -27,12 +27,12 @@ def ids(items: list[Item]) -> list[str]:
 def test_calibrated_relevance_is_the_order_across_sources() -> None:
     items = [*ranked(Source.WIKI, 0.9, 0.2), *ranked(Source.MEMORY, 0.5, 0.4)]
     assert ids(order(items, PROFILE)) == ["wiki0", "memory0", "memory1", "wiki1"]
-    assert is_calibrated(items)
+    assert is_calibrated(items, relevances(items))
 
 
 def test_a_source_that_tells_nothing_makes_ranks_decide() -> None:
     items = [*ranked(Source.MEMORY, 0.9, 0.8, 0.7), *ranked(Source.KNOWLEDGE, 0, 0)]
-    assert not is_calibrated(items)
+    assert not is_calibrated(items, relevances(items))
     assert ids(order(items, PROFILE)) == ["memory0", "knowledge0", "memory1", "knowledge1", "memory2"]
 
 
@@ -77,7 +77,7 @@ def test_a_relevance_that_is_no_number_counts_as_none() -> None:
 
 def test_nothing_is_in_order() -> None:
     assert order([], PROFILE) == []
-    assert is_calibrated([])
+    assert is_calibrated([], [])
 
 
 def test_of_two_as_relevant_the_shorter_comes_first() -> None:

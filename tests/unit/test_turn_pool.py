@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from sidecar.errors import PoolTooSmall
 from sidecar.turn.pool import Pool, Spent, pool_of
+from sidecar.turn.profile import DEFAULTS
 from tests.unit.turn_cases import METER, PieceMeter, a_profile
 
 SPENT = Spent(system_tokens=100, tool_tokens=50, response_reserve_tokens=200, message_tokens=25)
@@ -20,7 +23,7 @@ def test_the_pool_is_the_window_less_every_term() -> None:
         response_reserve_tokens=200,
         message_tokens=25,
         headroom_tokens=21,
-        budget_tokens=None,
+        budget_tokens=DEFAULTS.budget_tokens,
         pool_tokens=604,
     )
 
@@ -28,6 +31,13 @@ def test_the_pool_is_the_window_less_every_term() -> None:
 def test_headroom_is_rounded_up_but_not_for_a_float_s_sake() -> None:
     pool = pool_of(a_profile(), window_tokens=1000, spent=Spent(), meter=PieceMeter(headroom_ratio=0.07))
     assert pool.headroom_tokens == 70
+
+
+def test_a_window_of_a_million_is_not_filled_unless_a_profile_says_so() -> None:
+    wide = partial(pool_of, window_tokens=1_000_000, spent=Spent(), meter=METER)
+    assert wide(a_profile()).pool_tokens == DEFAULTS.budget_tokens == 128_000
+    assert wide(a_profile(budget_tokens=None)).pool_tokens == 1_000_000
+    assert wide(a_profile(budget_tokens=400_000)).pool_tokens == 400_000
 
 
 def test_a_budget_caps_the_pool_and_never_raises_it() -> None:

@@ -7,8 +7,6 @@ from datetime import date
 from math import exp
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sidecar.turn.evidence import Evidence
 from sidecar.turn.rank import NAMES, Candidate, Kind, rank
@@ -110,24 +108,3 @@ def test_every_weight_belongs_to_a_feature() -> None:
 
 def test_nothing_offered_is_nothing_ranked() -> None:
     assert rank(READING, []) == []
-
-
-SHARES = st.floats(0, 1)
-ANY_EVIDENCE = st.one_of(
-    st.builds(Evidence, SHARES, SHARES, SHARES), st.builds(Evidence, SHARES, SHARES, SHARES, SHARES, SHARES, SHARES)
-)
-ANY_CANDIDATE = st.builds(
-    Candidate,
-    kind=st.sampled_from(Kind),
-    text=st.text(max_size=60),
-    evidence=st.tuples(ANY_EVIDENCE),
-    speaker=st.sampled_from(["", "Ana", "rui", "x"]),
-    day=st.one_of(st.none(), st.dates()),
-)
-
-
-@given(st.lists(ANY_CANDIDATE, max_size=20))
-def test_a_relevance_is_a_share_and_independent_of_the_order(candidates: list[Candidate]) -> None:
-    found = relevances(*candidates)
-    assert all(0 <= relevance <= 1 for relevance in found)
-    assert relevances(*candidates[::-1])[::-1] == found

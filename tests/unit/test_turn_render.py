@@ -159,6 +159,9 @@ class WholeMeter:
     def count(self, texts: Sequence[str]) -> list[int]:
         return [count(text) + 7 * max(0, text.count("\n") - 1) for text in texts]
 
+    def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
+        return self.count(["".join(pieces) for pieces in texts])
+
 
 def test_a_meter_whose_pieces_do_not_add_up_never_breaks_the_pool() -> None:
     items = [an_item(f"m{number}", f"fact {number}a about boats{number}") for number in range(20)]

@@ -44,6 +44,9 @@ class PieceMeter:
     def count(self, texts: Sequence[str]) -> list[int]:
         return [len(_PIECES.findall(text)) for text in texts]
 
+    def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
+        return self.count(["".join(pieces) for pieces in texts])
+
 
 METER = PieceMeter()
 

@@ -1,0 +1,43 @@
+"""Processor time: of this process, and of the Postgres server beside it. What a busy machine adds to wall time is not in it."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS_A_S = os.sysconf("SC_CLK_TCK")
+_PARENT, _USER, _SYSTEM = 1, 11, 12  # fields of /proc/PID/stat after the command's name
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Processor time up to a moment, in seconds: this process' own, and that of the server's processes which still live."""
+
+    own_s: float
+    server_s: float
+
+    def since(self, before: Spent) -> Spent:
+        """Return what was spent between two moments."""
+        return Spent(self.own_s - before.own_s, self.server_s - before.server_s)
+
+    @property
+    def both_s(self) -> float:
+        """Both together."""
+        return self.own_s + self.server_s
+
+
+def spent(data_dir: Path) -> Spent:
+    """Return what was spent so far, by the server of the embedded Postgres in this directory (Linux only)."""
+    (pidfile,) = data_dir.rglob("postmaster.pid")
+    postmaster = pidfile.read_text(encoding="utf-8").split("\n", 1)[0]
+    ticks = 0
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if fields[_PARENT] == postmaster:
+            ticks += int(fields[_USER]) + int(fields[_SYSTEM])
+    return Spent(time.process_time(), ticks / _TICKS_A_S)

@@ -1,0 +1,238 @@
+"""Every question through the RPC: in which scenarios it is asked, and what of its evidence stands in the contexts.
+
+`verbatim` counts a gold turn whose text stands in the context; `coverage` also one whose observation is there: as a memory that
+was kept, or word for word on a page of the wiki.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from bench.recall.baselines import Baselines
+from bench.recall.cases import ADVERSARIAL, Conversation, DocumentQuestion, Question, squash
+from bench.recall.tally import Found, Journal, Outcome, Tally
+from bench.recall.world import Asked, World
+from models.encodings import count
+from sidecar.v1 import context_pb2
+from sidecar.v1.items_pb2 import SOURCE_MEMORY
+
+BUDGETS = (1_000, 2_000, 4_000, 8_000)
+_AT_ONCE = 4
+_COMPARED = 0.2  # of the questions go to what is only measured to compare
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+
+T = TypeVar("T", Question, DocumentQuestion)
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Which sources take part, how the budget is shared, and to what share of the questions."""
+
+    sources: frozenset[str]
+    allocation: str = "priority"
+    share: float = 1.0
+
+
+def _of(*sources: str, allocation: str = "priority", share: float = 1.0) -> Scenario:
+    return Scenario(frozenset(sources), allocation, share)
+
+
+OF_CONVERSATIONS = {
+    "turns": _of("thread"),
+    "turns + facts": _of("thread", "memory"),
+    "turns, documents compete": _of("thread", "knowledge"),
+    "turns + facts, documents compete": _of("thread", "memory", "knowledge"),
+    "turns, documents compete, pooled": _of("thread", "knowledge", allocation="pooled"),
+    "turns + facts, pooled": _of("thread", "memory", allocation="pooled", share=_COMPARED),
+    "turns, documents compete, seed_order": _of("thread", "knowledge", allocation="seed_order", share=_COMPARED),
+}
+WITH_WIKI = {
+    "turns + wiki": _of("thread", "wiki"),
+    "turns + facts + wiki": _of("thread", "memory", "wiki"),
+}
+OF_DOCUMENTS = {
+    "documents alone": _of("knowledge"),
+    "documents, turns compete": _of("thread", "knowledge"),
+    "documents, turns + facts compete": _of("thread", "memory", "knowledge", share=_COMPARED),
+    "documents, turns compete, pooled": _of("thread", "knowledge", allocation="pooled"),
+    "documents, turns compete, seed_order": _of("thread", "knowledge", allocation="seed_order", share=_COMPARED),
+}
+
+
+class Asking:
+    """One run's questions to one world. What the journal knows already is not asked again."""
+
+    def __init__(self, world: World, journal: Journal, tally: Tally, *, share: float, with_wiki: bool) -> None:
+        self._world = world
+        self._journal = journal
+        self._tally = tally
+        self._share = share
+        self._of_conversations = OF_CONVERSATIONS | (WITH_WIKI if with_wiki else {})
+        self._gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def conversation(self, conversation: Conversation) -> None:
+        """Ask a conversation's questions in every scenario and budget."""
+        async with asyncio.TaskGroup() as tasks:
+            for name, scenario in self._of_conversations.items():
+                for question in some(conversation.questions, self._share * scenario.share):
+                    if question.category != ADVERSARIAL or name == "turns":
+                        one = _OneOfConversation(self._world, name, scenario, conversation, question)
+                        tasks.create_task(self._once(one.asked, conversation.name, name, question.text, question.gold))
+
+    async def documents(self, questions: Sequence[DocumentQuestion], beside: str) -> None:
+        """Ask the corpora's questions in a conversation that has nothing to do with them."""
+        async with asyncio.TaskGroup() as tasks:
+            for name, scenario in OF_DOCUMENTS.items():
+                for question in some(questions, self._share * scenario.share):
+                    one = _OneOfDocuments(self._world, name, scenario, beside, question)
+                    tasks.create_task(self._once(one.asked, beside, name, question.corpus, question.text))
+
+    async def baselines(self, conversation: Conversation, baselines: Baselines) -> None:
+        """Score the baselines on the same questions."""
+        await baselines.read()
+        for question in some(conversation.questions, self._share):
+            if question.category != ADVERSARIAL:
+                asked = _OneOfBaselines(baselines, conversation, question).asked
+                await self._once(asked, conversation.name, "baselines", question.text, question.gold)
+
+    async def _once(self, asked: Callable[[], Awaitable[Outcome]], *key: object) -> None:
+        outcome = self._journal.get(*key)
+        if outcome is None:
+            async with self._gate:
+                outcome = await asked()
+            self._journal.put(outcome, *key)
+        self._tally.add(outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class _OneOfConversation:
+    world: World
+    name: str
+    scenario: Scenario
+    conversation: Conversation
+    question: Question
+
+    async def asked(self) -> Outcome:
+        """Return what was found at each budget."""
+        found: list[Found] = []
+        misses: list[dict[str, object]] = []
+        over_budget = 0
+        for budget in BUDGETS:
+            asked = Asked(
+                self.conversation.name, self.question.text, self.scenario.sources, budget, self.scenario.allocation
+            )
+            assembly = await self.world.ask(asked)
+            over_budget += is_over(assembly, budget)
+            said, covered = self._evidence(assembly)
+            found += self._found(budget, said, covered)
+            if (
+                self.name == "turns"
+                and self.question.category != ADVERSARIAL
+                and len(said) < len({*self.question.gold})
+            ):
+                misses.append(self._miss(budget, said))
+        return Outcome(tuple(found), len(BUDGETS), over_budget, tuple(misses))
+
+    def _evidence(self, assembly: context_pb2.Assembly) -> tuple[set[int], set[int]]:
+        """Return the places of the gold turns that are said, and of those that are said or covered."""
+        context = squash(context_of(assembly))
+        gold = {*self.question.gold}
+        said = {place for place in gold if squash(self.conversation.turns[place].text) in context}
+        covered = said | (_kept(assembly, self.conversation) & gold)
+        if "wiki" in self.scenario.sources:
+            plain = _LINK.sub(r"\1", context)
+            facts = (fact for fact in self.conversation.facts if gold.intersection(fact.turns))
+            covered |= {turn for fact in facts if squash(fact.text) in plain for turn in fact.turns} & gold
+        return said, covered
+
+    def _found(self, budget: int, said: set[int], covered: set[int]) -> list[Found]:
+        gold = self.question.gold
+        is_adversarial = self.question.category == ADVERSARIAL
+        title = f"{self.name}: adversarial" if is_adversarial else self.name
+        told = [Found(title, "verbatim", budget, sum(place in said for place in gold), len(gold))]
+        if self.scenario.sources & {"memory", "wiki"}:
+            told.append(Found(title, "coverage", budget, sum(place in covered for place in gold), len(gold)))
+        if self.name == "turns" and not is_adversarial:
+            title = f"turns: category {self.question.category}"
+            told.append(Found(title, "verbatim", budget, len(said), len({*gold})))
+        return told
+
+    def _miss(self, budget: int, said: set[int]) -> dict[str, object]:
+        missing = [self.conversation.turns[place].text for place in self.question.gold if place not in said]
+        return {
+            "budget": budget,
+            "question": self.question.text,
+            "category": self.question.category,
+            "gold": len(self.question.gold),
+            "missing": missing,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _OneOfDocuments:
+    world: World
+    name: str
+    scenario: Scenario
+    beside: str
+    question: DocumentQuestion
+
+    async def asked(self) -> Outcome:
+        """Return what was found at each budget."""
+        found, over_budget = [], 0
+        wanted = sum(map(len, self.question.sentences))
+        for budget in BUDGETS:
+            asked = Asked(self.beside, self.question.text, self.scenario.sources, budget, self.scenario.allocation)
+            assembly = await self.world.ask(asked)
+            over_budget += is_over(assembly, budget)
+            context = squash(context_of(assembly))
+            there = sum(len(one) for one in self.question.sentences if one in context)
+            found.append(Found(self.name, "verbatim", budget, there, wanted))
+        return Outcome(tuple(found), len(BUDGETS), over_budget)
+
+
+@dataclass(frozen=True, slots=True)
+class _OneOfBaselines:
+    baselines: Baselines
+    conversation: Conversation
+    question: Question
+
+    async def asked(self) -> Outcome:
+        """Return what each baseline finds at each budget."""
+        gold = [squash(self.conversation.turns[place].text) for place in self.question.gold]
+        found = []
+        for name, order in (await self.baselines.orders(self.question.text)).items():
+            for budget in BUDGETS:
+                context = squash(self.baselines.fill(order, budget))
+                there = sum(text in context for text in gold)
+                found.append(Found(f"baseline: {name}", "verbatim", budget, there, len(gold)))
+        return Outcome(tuple(found))
+
+
+def some(questions: Iterable[T], share: float) -> list[T]:
+    """Return a share of the questions, the same ones every time."""
+    told = list(questions)
+    if share >= 1 or not told:
+        return told
+    return random.Random(7).sample(told, max(1, round(len(told) * share)))
+
+
+def context_of(assembly: context_pb2.Assembly) -> str:
+    """Return the text that a model would be sent."""
+    blocks = [block.text for block in assembly.system_blocks]
+    return "".join([*blocks, *(f"{message.role}: {message.text}\n" for message in assembly.messages)])
+
+
+def is_over(assembly: context_pb2.Assembly, budget_tokens: int) -> bool:
+    """Return whether the context is larger than its budget."""
+    return count([context_of(assembly)], "o200k_base")[0] > budget_tokens
+
+
+def _kept(assembly: context_pb2.Assembly, conversation: Conversation) -> set[int]:
+    """Return the places of the turns that the kept facts were drawn from."""
+    kept = [item.id.removeprefix("memory:fact-") for item in assembly.items if item.source == SOURCE_MEMORY]
+    return {turn for place in kept for turn in conversation.facts[int(place)].turns}

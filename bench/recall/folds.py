@@ -1,0 +1,121 @@
+"""Weights trained without what they are tested on, by folds of whole conversations and corpora.
+
+The evidence is brought once a run, by the sources that serve, from the database that is asked afterwards.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from bench.recall import samples
+from bench.recall.cases import CORPORA, Conversation, DocumentQuestion
+from bench.recall.samples import Gatherer
+from bench.recall.tally import samples_file
+from bench.recall.training import Sample, train, write
+from models.embedding import LocalEmbedder
+from models.minilm import MiniLM
+from sidecar.recall import Numbered, Recall
+from sidecar.sources.knowledge import KnowledgeSource
+from sidecar.sources.memory import MemorySource
+from sidecar.sources.thread import ThreadSource
+from sidecar.turn.items import Source
+from sidecar.turn.weights import BY_VECTORS, Weights
+from store import embedders
+from store.postgres import Pools
+
+PROVENANCE = """Data: LoCoMo (snap-research/LoCoMo as corrected by dial481/locomo-audit, CC BY-NC 4.0: measured, never shipped),
+five conversations of ten, question categories 1 to 4; and the chunking_evaluation questions (MIT) over three of five corpora.
+Candidates, evidence and features are those of the product's own sources (`python -m bench recall --write-weights`). Pools: turns
+alone; with observations as facts; with chunks; all three; and pools that hold no answer, so that a low relevance means what it
+says. Ridge 100 on standardised features. Embedder: all-MiniLM-L6-v2-int8. Date: {}. Recency is not among the features: in this
+data the newest turns are never asked for, and the recency guard stands elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What is asked with weights that know none of it."""
+
+    conversations: tuple[Conversation, ...]
+    corpora: frozenset[str]
+    weights: Weights
+
+
+async def folds(
+    pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion], *, count: int, keep: Path | None
+) -> list[Fold]:
+    """Return so many folds, each with weights trained without it; one fold of all and the shipped weights for 0."""
+    if not count:
+        return [Fold(tuple(told), frozenset(CORPORA), BY_VECTORS)]
+    gathered = await evidence(pools, told, asked, keep=keep)
+    made = []
+    for number in range(count):
+        own, corpora = tuple(told[number::count]), frozenset(CORPORA[number::count])
+        held_back = frozenset(one.name for one in own) | corpora
+        made.append(Fold(own, corpora, train(gathered, held_back=held_back)))
+    return made
+
+
+async def write_weights(
+    path: Path, pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion], *, keep: Path | None
+) -> None:
+    """Write the weights that are shipped, trained on all."""
+    gathered = await evidence(pools, told, asked, keep=keep)
+    provenance = PROVENANCE.format(date.today())  # noqa: DTZ011
+    write(path, train(gathered), train(gathered, is_blind=True), provenance=provenance)
+
+
+async def evidence(
+    pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion], *, keep: Path | None
+) -> list[Sample]:
+    """Return the training samples of all questions, brought by the product's sources, or kept by an earlier run."""
+    if keep is not None and samples_file(keep).exists():
+        return _kept(samples_file(keep))
+    gathered = await _gathered(pools, told, asked)
+    if keep is not None:
+        _keep(samples_file(keep), gathered)
+    return gathered
+
+
+async def _gathered(pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion]) -> list[Sample]:
+    embedder = LocalEmbedder(MiniLM())
+    number = await embedders.number_of(pools.background, embedder.name, embedder.dimensions)
+    assert number is not None, "the database keeps vectors"
+    gatherer = Gatherer(
+        Recall(pools.turn, Numbered(embedder, number), deadline_s=60.0, clock=time.monotonic),
+        {
+            Source.THREAD: ThreadSource(pools.turn),
+            Source.MEMORY: MemorySource(pools.turn),
+            Source.KNOWLEDGE: KnowledgeSource(pools.turn),
+        },
+    )
+    gathered = [sample for one in told for sample in await samples.of_conversation(gatherer, one)]
+    gathered += await samples.of_documents(gatherer, asked, told)
+    embedder.close()
+    return gathered
+
+
+def _keep(file: Path, gathered: Sequence[Sample]) -> None:
+    np.savez(
+        file,
+        features=np.concatenate([one.features for one in gathered]).astype(np.float32),
+        labels=np.concatenate([one.labels for one in gathered]).astype(np.float32),
+        sizes=np.array([len(one.labels) for one in gathered]),
+        folds=np.array(["\n".join(sorted(one.folds)) for one in gathered]),
+    )
+
+
+def _kept(file: Path) -> list[Sample]:
+    with np.load(file) as kept:
+        ends = np.cumsum(kept["sizes"])[:-1]
+        features, labels = np.split(kept["features"], ends), np.split(kept["labels"], ends)
+        shown = [frozenset(one.split("\n")) for one in kept["folds"].tolist()]
+    return [
+        Sample(table.astype(np.float64), told.astype(np.float64), one)
+        for table, told, one in zip(features, labels, shown, strict=True)
+    ]

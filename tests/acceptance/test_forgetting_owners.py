@@ -1,0 +1,81 @@
+"""An owner who is forgotten leaves no word behind in any table, and the neighbour keeps everything."""
+
+from __future__ import annotations
+
+import io
+
+import asyncpg
+import grpc
+import pytest
+
+from sidecar.cli.root import run
+from sidecar.cli.trouble import INTERRUPTED
+from sidecar.v1 import admin_pb2, context_pb2
+from tests.acceptance.conftest import Site
+from tests.acceptance.test_cli_cost import told
+from tests.acceptance.turns import QUESTION, THREAD, asking, explained, fill, refusal
+from tests.acceptance.wiki_site import JOURNAL, retain_journal, worked
+
+# Words that only this owner said, asked, remembered or had compiled.
+WORDS = ("Calypso", "Empanada", "beef empanada", "winters in the old dock", QUESTION, "caulked", "errand 7")
+
+
+async def words_left(site: Site, owner_words: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return each table that holds one of the words, whatever row or column it stands in."""
+    connection = await asyncpg.connect(site.app.database.dsn)
+    try:
+        names = await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1")
+        found = []
+        for (name,) in names:
+            for word in owner_words:
+                statement = f"SELECT count(*) FROM {name} AS t WHERE t::text ILIKE '%' || $1 || '%'"
+                if await connection.fetchval(statement, word):
+                    found.append((name, word))
+        return found
+    finally:
+        await connection.close()
+
+
+async def test_no_table_holds_a_word_of_an_owner_who_was_forgotten(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent = await fill(site)
+    await retain_journal(agent)
+    await worked(site)
+    receipt_id = (await agent.AssembleContext(asking())).assembly.receipt_id
+    await explained(agent, receipt_id)
+    await agent.ReportUsage(context_pb2.ReportUsageRequest(receipt_id=receipt_id, input_tokens=10, output_tokens=1))
+    before = {name for name, _ in await words_left(site, WORDS)}
+    assert {"turns", "memories", "wiki_pages", "receipt_texts"} <= before
+    counts = await told(site, capsys, "owner", "forget", "--owner", "mara", "--yes", admin=True)
+    assert counts["turn_accounts"] == counts["receipts"] == 1
+    assert await words_left(site, WORDS) == []
+    assert (await refusal(agent.ExplainAssembly(context_pb2.ExplainAssemblyRequest(receipt_id=receipt_id))))[0] is (
+        grpc.StatusCode.NOT_FOUND
+    )
+
+
+async def test_a_neighbour_keeps_everything_and_the_owner_may_begin_anew(site: Site) -> None:
+    agent, neighbour = await fill(site), await fill(site, owner="noor")
+    admin = site.caller(admin=True)
+    receipt_id = (await neighbour.AssembleContext(asking())).assembly.receipt_id
+    whole = await explained(neighbour, receipt_id)
+    await admin.ForgetOwner(admin_pb2.ForgetOwnerRequest(owner_id="mara"))
+    again = await admin.ForgetOwner(admin_pb2.ForgetOwnerRequest(owner_id="mara"))
+    assert again.row_counts.keys() <= {"wiki_compile_cursors"}
+    assert await explained(neighbour, receipt_id) == whole
+    assert len((await neighbour.ListTurns(context_pb2.ListTurnsRequest(thread_id=THREAD))).turns) > 10
+    assert not (await agent.ListTurns(context_pb2.ListTurnsRequest(thread_id=THREAD))).turns
+    await retain_journal(agent)
+    await worked(site)
+    assert await words_left(site, (next(iter(JOURNAL.values()))[0],))
+
+
+async def test_only_an_admin_may_and_only_after_saying_whom(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent = await fill(site)
+    assert (await refusal(agent.ForgetOwner(admin_pb2.ForgetOwnerRequest(owner_id="mara"))))[1] == "ADMIN_REQUIRED"
+    code, _, _ = await refusal(site.caller(admin=True).ForgetOwner(admin_pb2.ForgetOwnerRequest()))
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert run(["owner", "forget", "--owner", "mara", "--token", "x"]) == INTERRUPTED  # nobody is there to say yes
+    assert (await agent.ListTurns(context_pb2.ListTurnsRequest(thread_id=THREAD))).turns
