@@ -104,6 +104,8 @@ async def stored(seconds: float, scale: float) -> list[Figure]:
         sizes = _CORPUS.scaled(scale)
         questions = await corpus.fill(pools.background, sizes, questions=_QUESTIONS)
         bases = await _assigned_bases(pools.turn)
+        async with tenant_scoped(pools.background, corpus.SCOPE.tenant_id) as connection:
+            await connection.execute("RESET ROLE; ANALYZE")  # what autovacuum does seconds after such a load
         await pools.close()
         with Callers() as callers, tempfile.TemporaryDirectory(prefix="context-sidecar-bench-") as folder:
             asked = [_asked(question, bases) for question in questions]

@@ -40,6 +40,7 @@ _SETTINGS = {
     "max_connections": "100",
     "max_parallel_workers_per_gather": "0",
     "jit": "off",
+    "autovacuum_naptime": "5s",  # searches are planned by statistics, which an import of thousands of texts outruns
     "client_connection_check_interval": "1s",  # a query ends with the process that asked it
     "timezone": "UTC",
     "log_timezone": "UTC",
