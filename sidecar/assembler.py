@@ -19,6 +19,7 @@ from sidecar.meters import Meters, history
 from sidecar.profiles import Profiles
 from sidecar.recall import Recall
 from sidecar.recorder import Recorder
+from sidecar.rounds import OneARound
 from sidecar.sources import Query
 from sidecar.telemetry import calls
 from sidecar.turn import receipt
@@ -136,8 +137,7 @@ class Assembler:
         self._inquiry = inquiry
         self._recorder = recorder
         self._clocks = clocks
-        # One fit a round of the event loop: turns that end together would hold up those that are refused meanwhile.
-        self._one_by_one = asyncio.Lock()
+        self._one_a_round = OneARound()  # turns that end together would hold up those that are refused meanwhile
 
     async def assemble(self, question: Question, scope: Scope, *, due_s: float) -> Assembly:
         """Return the turn's context, no later than `due_s` on the steady clock.
@@ -210,7 +210,7 @@ class Assembler:
 
         if _is_long(findings):
             return await asyncio.to_thread(fit_findings)
-        async with self._one_by_one:
+        async with self._one_a_round:
             return fit_findings()
 
     def _record(self, recorded: Recorded, scope: Scope, moments_s: tuple[float, float, float]) -> None:

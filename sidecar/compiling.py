@@ -33,7 +33,6 @@ _CAPS = (
     "compile_max_sections_rewritten_per_job",
     "compile_max_aggregation_pages",
 )
-EXTRACTIVE, BEDROCK, OPENAI = language_models.EXTRACTIVE, language_models.BEDROCK, language_models.OPENAI
 
 
 def now() -> datetime:
@@ -47,9 +46,7 @@ def compile_settings(settings: Settings) -> CompileSettings:
         if getattr(settings, name) < 1:
             raise SettingInvalid(f"SIDECAR_{name.upper()}", "0 would let no job get anywhere", "set 1 or more")
     for name in ("compile_planner", "thread_summaries"):
-        if (kind := getattr(settings, name)) not in (EXTRACTIVE, BEDROCK, OPENAI):
-            fix = f"set {EXTRACTIVE}, {BEDROCK} or {OPENAI}"
-            raise SettingInvalid(f"SIDECAR_{name.upper()}", f"{kind!r} is not known", fix)
+        language_models.check(f"SIDECAR_{name.upper()}", getattr(settings, name))
     return CompileSettings(
         caps=Caps(
             settings.compile_record_page_size,
@@ -69,7 +66,7 @@ def compile_settings(settings: Settings) -> CompileSettings:
             per_tenant_day_usd=settings.compile_day_ceiling_cents / 100 or None,
         ),
         model_id=settings.bedrock_model_id,
-        uses_model=settings.compile_planner != EXTRACTIVE,
+        uses_model=settings.compile_planner != language_models.EXTRACTIVE,
     )
 
 

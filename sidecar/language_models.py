@@ -9,21 +9,24 @@ from sidecar.settings import Settings
 EXTRACTIVE, BEDROCK, OPENAI = "extractive", "bedrock", "openai"
 
 
+def check(variable: str, kind: str) -> None:
+    """Raise SettingInvalid when `kind`, which the variable holds, is none of them."""
+    if kind not in (EXTRACTIVE, BEDROCK, OPENAI):
+        raise SettingInvalid(variable, f"{kind!r} is not known", f"set {EXTRACTIVE}, {BEDROCK} or {OPENAI}")
+
+
 def made(settings: Settings, variable: str, kind: str) -> RemoteModel | None:
     """Return the model that a variable names as `kind`, None for the extractive way. Raises SettingInvalid."""
-    match kind:
-        case "extractive":
-            return None
-        case "bedrock":
-            from models.bedrock import bedrock_model
-            from sidecar.bedrock import at
+    check(variable, kind)
+    if kind == EXTRACTIVE:
+        return None
+    if kind == BEDROCK:
+        from models.bedrock import bedrock_model
+        from sidecar.bedrock import at
 
-            return at(settings, bedrock_model)
-        case "openai":
-            from models.openai_client import OpenAIConfig
-            from models.openai_compatible import openai_model
+        return at(settings, bedrock_model)
+    from models.openai_client import OpenAIConfig
+    from models.openai_compatible import openai_model
 
-            key = settings.compile_api_key
-            return openai_model(OpenAIConfig(settings.compile_base_url, (lambda: key) if key else None))
-        case other:
-            raise SettingInvalid(variable, f"{other!r} is not known", f"set {EXTRACTIVE}, {BEDROCK} or {OPENAI}")
+    key = settings.compile_api_key
+    return openai_model(OpenAIConfig(settings.compile_base_url, (lambda: key) if key else None))

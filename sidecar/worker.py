@@ -25,7 +25,7 @@ from compiler.model_planner import Asked
 from compiler.sweep import SWEEP, sweep
 from compiler.worker import Handler, Worker, WorkerSettings
 from models.language import TokenUsage
-from sidecar import compiling, database, embedders, embedding, summaries, summarizing
+from sidecar import compiling, database, embedders, embedding, language_models, summaries, summarizing
 from sidecar.database import Database
 from sidecar.embedding import Embedding
 from sidecar.settings import Settings
@@ -48,7 +48,7 @@ _LONGEST_PAUSE_S = 30.0
 _LINT_EVERY_S = 1800.0
 _LONGEST_TALLY_BYTES = 2**24
 # Providers as the conventions for traces name them.
-PROVIDERS = {compiling.BEDROCK: "aws.bedrock", compiling.OPENAI: "openai"}
+PROVIDERS = {language_models.BEDROCK: "aws.bedrock", language_models.OPENAI: "openai"}
 
 
 async def work(settings: Settings, watch: Watch | None = None, *, ends_with_parent: bool = False) -> None:

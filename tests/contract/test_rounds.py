@@ -1,0 +1,43 @@
+"""Rounds of the event loop: who takes long gets one each, and nobody is left behind a task that went away."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from sidecar.rounds import OneARound
+
+
+async def test_those_who_come_together_go_one_a_round() -> None:
+    one_a_round, rounds, now = OneARound(), list[int](), 0
+
+    async def work() -> None:
+        async with one_a_round:
+            rounds.append(now)
+
+    tasks = [asyncio.create_task(work()) for _ in range(8)]
+    while not all(task.done() for task in tasks):
+        now += 1
+        await asyncio.sleep(0)
+    assert len(set(rounds)) == len(rounds) == 8
+
+
+async def test_one_who_is_cancelled_or_fails_holds_up_nobody() -> None:
+    one_a_round = OneARound()
+
+    async def failing() -> None:
+        async with one_a_round:
+            raise ValueError
+
+    async def passing() -> bool:
+        async with one_a_round:
+            return True
+
+    cancelled = [asyncio.create_task(passing()) for _ in range(3)]
+    await asyncio.sleep(0)  # the first has entered, the others wait
+    for task in cancelled:
+        task.cancel()
+    with suppress(ValueError):
+        await failing()
+    async with asyncio.timeout(30):
+        assert await passing()
