@@ -16,6 +16,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from models.errors import ModelsError
 from sidecar.recall import Numbered
@@ -28,6 +29,8 @@ from store.postgres import Pool, Role, scoped
 from store.scope import Scope
 
 log = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
 
 KIND = "embedding"
 AT_ONCE = 64
@@ -118,14 +121,15 @@ class Embedding:
 
     async def go(self, place: Place, *, limit: int = AT_ONCE) -> Embedded | None:
         """Embed some of a place, or return None where another is at it. Raises what `embed_some` raises."""
-        job = await self._take(place)
-        if job is None:
-            return None
+        taking = asyncio.create_task(self._take(place))
         try:
+            if await _whole(taking) is None:
+                return None
             return await embed_some(self._pool, self._embedder, place, limit=limit)
         finally:
             # Also when this is broken off: who starts next must not wait for the lease.
-            await asyncio.shield(self._drop(place, job))
+            if not taking.cancelled() and taking.exception() is None and (job := taking.result()) is not None:
+                await _whole(asyncio.create_task(self._drop(place, job)))
 
     async def _follow(self) -> None:
         while True:
@@ -172,3 +176,12 @@ class Embedding:
         with suppress(StoreError):  # then the lease ends it
             async with scoped(self._pool, place.scope, role=Role.WORKER) as connection:
                 await background.drop(connection, place.scope, job, holder=self._holder)
+
+
+async def _whole(task: asyncio.Task[Result]) -> Result:
+    """Return what the task does. Who is cancelled meanwhile is so once it is done: half a transaction tells nobody what holds."""
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

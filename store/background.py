@@ -52,12 +52,16 @@ async def take(
 
     Of several that ask at once, one gets it.
     """
-    about = {**_key(scope), "kind": wanted[0], "subject": wanted[1]}
-    await _sql.make_background(connection, **about, job_id=uuid4(), now=now)
+    about, made_id = {**_key(scope), "kind": wanted[0], "subject": wanted[1]}, uuid4()
+    await _sql.make_background(connection, **about, job_id=made_id, now=now)
     await _sql.lock_background(connection, **about)
     until = now + timedelta(seconds=lease_s)
     row = await _sql.take_background(connection, **about, holder=holder, until=until, now=now)
-    return row and BackgroundJob(row["job_id"], row["kind"], row["subject"], row["attempt"])
+    if row is None:
+        # One that asked at the same moment has it: what was made beside it would wait for a worker to find nothing to do.
+        await _sql.unmake_background(connection, tenant_id=scope.tenant_id, job_id=made_id)
+        return None
+    return BackgroundJob(row["job_id"], row["kind"], row["subject"], row["attempt"])
 
 
 async def drop(connection: Connection, scope: Scope, job: BackgroundJob, *, holder: str) -> None:

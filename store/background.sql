@@ -44,6 +44,10 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
             AND o.status = 'running' AND o.lease_until > :now)
 RETURNING job_id, kind, subject, attempt;
 
+-- name: unmake_background!
+-- Takes back work that was made in this transaction and not taken.
+DELETE FROM background_jobs WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'pending';
+
 -- name: drop_background!
 -- Lets go of a job that the holder has.
 DELETE FROM background_jobs

@@ -122,8 +122,10 @@ def test_ctrl_c_ends_it_without_a_trace(tmp_path: Path) -> None:
     file = tmp_path / "memories.jsonl"
     os.mkfifo(file)
     command = [sys.executable, "-m", "sidecar", "memory", "import", str(file), "--token", "t", "--address", NOBODY]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, file.open("wb"):
-        process.send_signal(signal.SIGINT)  # the file opens when the command has begun to read it
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        with file.open("wb"):  # it opens when the command has begun to read it
+            process.send_signal(signal.SIGINT)
+        # The end of the file comes after the signal: Python would sleep through one that comes right before it reads.
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said.strip() == ""

@@ -124,6 +124,17 @@ async def test_who_gives_up_waiting_leaves_the_place_to_the_next(narrow: Site, s
     assert (await assembled(busy, PATIENT)).items
 
 
+async def patiently(caller: Caller, request: pb.AssembleContextRequest) -> pb.Assembly:
+    """Return the turn's context, asked for again for as long as a slow machine has no room or no connection for it."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return await assembled(caller, request)
+            except grpc.aio.AioRpcError as error:
+                if error.code() not in (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.UNAVAILABLE):
+                    raise
+
+
 async def test_many_tenants_at_once_get_their_own(site: Site) -> None:
     names = [f"tenant-{number}" for number in range(12)]
     callers = [await fill(site, tenant=name) for name in names]
@@ -139,7 +150,7 @@ async def test_many_tenants_at_once_get_their_own(site: Site) -> None:
         return [name for name in names if f"{name}\\n" in sent or f"{name} in" in sent]
 
     async def check(name: str, caller: Caller) -> None:
-        answers = await asyncio.gather(*(assembled(caller, asking(request_id=f"r{n % 2}")) for n in range(5)))
+        answers = await asyncio.gather(*(patiently(caller, asking(request_id=f"r{n % 2}")) for n in range(5)))
         assert len({answer.receipt_id for answer in answers}) == 2
         # A source may find no connection in time, and then brings nothing; what comes is never another's.
         assert all(set(named(answer)) <= {name} for answer in answers)

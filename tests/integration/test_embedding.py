@@ -266,6 +266,21 @@ async def test_of_several_processes_none_embeds_what_another_does(pools: Pools, 
     assert await jobs_left(database) == 0
 
 
+async def test_one_that_is_stopped_at_any_step_leaves_no_hold_behind(
+    pools: Pools, database: str, topics: Numbered
+) -> None:
+    await remember(pools, "Mara has a boat")
+    (place,) = await embeddings.waiting(pools.background, limit=10)
+    process = embedding_by("one", pools, topics)
+    for steps in range(0, 240, 4):
+        going = asyncio.create_task(process.go(place))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        going.cancel()
+        await asyncio.wait({going})
+        assert await jobs_left(database) == 0, steps
+
+
 async def test_what_a_dead_process_had_is_anothers_once_its_lease_is_over(pools: Pools, topics: Numbered) -> None:
     clock = Clock()
     await remember(pools, "Mara has a boat")
