@@ -35,7 +35,7 @@ check: install  ## style, types, arrows, proto
 	$(BIN)/buf breaking --against proto/released.binpb
 
 soak: install  ## the long campaigns, whole
-	$(BIN)/python -m pytest tests -n auto --dist loadfile --soak --hypothesis-profile=soak
+	$(BIN)/python -m pytest tests -n auto --dist loadfile --soak
 
 bench: install  ## every benchmark
 	$(BIN)/python -m bench all

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import cycle
+from random import Random
 from uuid import uuid4
 
 import grpc
@@ -35,8 +36,9 @@ _SAMPLE_EVERY = 20
 class Load:
     """What to call, and how: `width` calls at once for `seconds`, or until `most_calls` are answered.
 
-    After a call that was refused a caller waits `pause_after_refusal_s`, as a polite client does, and after one that was
-    answered `pause_s`. Callers that pause start one after the other, so that they do not come back all at once.
+    After a call that was refused a caller waits about `pause_after_refusal_s`, half of it more or less, as clients do that
+    back off politely: with the same pause for all, whatever once made them wait together would bring them back together for
+    ever. After a call that was answered it waits `pause_s`. Callers that pause start one after the other.
     """
 
     address: str
@@ -145,7 +147,7 @@ async def _calling(load: Load) -> Heard:
 
 
 async def _loop(load: Load, method: grpc.aio.UnaryUnaryMultiCallable, place: int, heard: Heard, began: float) -> bytes:
-    last, ends = b"", began + load.seconds
+    last, ends, jitter = b"", began + load.seconds, Random(place)
     await asyncio.sleep(max(load.pause_s, load.pause_after_refusal_s) * place / load.width)
     turn = place % len(load.requests)
     for request in cycle(load.requests[turn:] + load.requests[:turn]):
@@ -162,5 +164,5 @@ async def _loop(load: Load, method: grpc.aio.UnaryUnaryMultiCallable, place: int
         except grpc.aio.AioRpcError as error:
             heard.refused_s.append(time.perf_counter() - sent)
             heard.refusals[error.code().name] += 1
-            await asyncio.sleep(load.pause_after_refusal_s)
+            await asyncio.sleep(load.pause_after_refusal_s * jitter.uniform(0.5, 1.5))
     return last

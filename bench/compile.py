@@ -22,6 +22,7 @@ from compiler.planner import Proposed
 from compiler.settings import Caps, CompileSettings
 from compiler.substrates import PostgresSubstrate
 from compiler.worker import Worker, WorkerSettings
+from sidecar.collector import calm_collector
 from store import jobs
 from store.jobs import Job
 from store.postgres import Pools, PoolsConfig, open_pools, scoped
@@ -130,6 +131,7 @@ async def _rates(pools: Pools, data_dir: Path, scope: Scope, *, pages: int, coun
     await compiling.fill(pools, scope, titles)
     entries, about = compiling.journal(titles, count)
     await compiling.retain(pools, scope, entries)
+    calm_collector()  # as a worker's process does
     before = processor.spent(data_dir)
     took_s = await _compile(pools, scope, Stub(about))
     used = processor.spent(data_dir).since(before)

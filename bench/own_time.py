@@ -18,8 +18,8 @@ from bench.calling import AGENT
 from bench.databases import own_database
 from bench.figures import Figure, at_most, plain, quantile
 from models import tokens
-from sidecar.app import calm_collector
 from sidecar.assembler import Assembler, Clocks, Lookups, Question
+from sidecar.collector import calm_collector
 from sidecar.fences import Fences
 from sidecar.inquiry import Asking, Findings, Inquiry
 from sidecar.meters import Meters

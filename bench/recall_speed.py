@@ -6,18 +6,19 @@ import asyncio
 import time
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from statistics import median
 from uuid import UUID, uuid5
 
 import numpy as np
 import uvloop
 
-from bench import corpus
+from bench import corpus, processor
 from bench.bulk import filling
 from bench.databases import own_database, size_mb
 from bench.figures import Figure, at_most, plain, quantile
 from bench.texts import Writer
-from sidecar.app import calm_collector
+from sidecar.collector import calm_collector
 from sidecar.sources import ContextSource, Limits, Meaning, Query
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
@@ -37,12 +38,14 @@ _sql = queries.load(__file__)
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)
 _DIMENSIONS = 384
 _OUTSIDE_ROWS = 1_000_000
-_QUESTIONS = 120
+_QUESTIONS, _WARM_QUESTIONS = 120, 20
 _POOL_TOKENS = 8_000
 _TABLES = (
     *("turns", "memories", "documents", "chunks", "wiki_pages", "wiki_page_sections"),
     *("turn_vectors", "memory_vectors", "chunk_vectors", "section_vectors", "page_vectors"),
 )
+
+_SCOPE = Scope(corpus.SCOPE.tenant_id, UUID(int=1))
 
 Draft = tuple[int, str, str, str]
 
@@ -60,6 +63,15 @@ class Sizes:
     def rows(self) -> int:
         """The texts of one owner: of a page its summary and its section."""
         return self.turns + self.memories + self.chunks + 2 * self.pages
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """What each question took, and what one took of processors: of the server's, and of this process'."""
+
+    took_ms: list[float]
+    server_ms: float
+    own_ms: float
 
 
 def run(*, scale: float) -> list[Figure]:
@@ -83,23 +95,34 @@ async def _measured(sizes: Sizes, outside_rows: int) -> list[Figure]:
         asked = _questions([text for _, text, _, _ in drafts], number)
         calm_collector()  # as a served process does
         await _fill(database.dsn, drafts, sizes, number, owners=range(1, 2))
-        alone, _ = await _times_ms(sources, asked)
+        data_dir = settings.data_dir.parent
+        alone = await _answered(sources, asked, data_dir)
         others = range(2, 2 + max(1, outside_rows // sizes.rows))
         began = time.monotonic()
         await _fill(database.dsn, drafts, sizes, number, owners=others)
         built_s = time.monotonic() - began
-        among, by_source = await _times_ms(sources, asked)
-        lexical, _ = await _times_ms(sources, [_without_vectors(query) for query in asked])
+        among = await _answered(sources, asked, data_dir)
+        lexical = await _answered(sources, [_without_vectors(query) for query in asked], data_dir)
+        by_source = {source: await _apart_ms(source, one, asked) for source, one in sources.items()}
         await pools.close()
         disk_mb = size_mb(settings)
     outside = len(others) * sizes.rows
     return [
         at_most(
-            "four sources with vectors, p95", quantile(among, 0.95), 30.0, unit=" ms", note=f"{outside} rows outside"
+            "four sources with vectors, p95",
+            quantile(among.took_ms, 0.95),
+            30.0,
+            unit=" ms",
+            note=f"{outside} rows outside",
         ),
-        plain("four sources with vectors, p50", median(among), unit=" ms"),
-        plain("four sources by words alone, p95", quantile(lexical, 0.95), unit=" ms"),
-        at_most("with the rows outside ÷ without them, p50", median(among) / median(alone), 1.3),
+        plain("four sources with vectors, p50", median(among.took_ms), unit=" ms"),
+        plain("four sources by words alone, p95", quantile(lexical.took_ms, 0.95), unit=" ms"),
+        plain("four sources by words alone, p50", median(lexical.took_ms), unit=" ms"),
+        plain("with vectors, the server's processor time a question", among.server_ms, unit=" ms"),
+        plain("with vectors, its caller's", among.own_ms, unit=" ms"),
+        plain("by words alone, the server's processor time a question", lexical.server_ms, unit=" ms"),
+        plain("by words alone, its caller's", lexical.own_ms, unit=" ms"),
+        at_most("with the rows outside ÷ without them, p50", median(among.took_ms) / median(alone.took_ms), 1.3),
         *(plain(f"{source} alone, p50", median(took), unit=" ms") for source, took in by_source.items()),
         plain("rows in scope", sizes.rows),
         plain("time to write the rows outside", built_s, unit=" s"),
@@ -164,21 +187,29 @@ def _without_vectors(query: Query) -> Query:
     return Query(query.text, query.words, query.thread_id, query.agent_id, "", "", "", query.now, query.reading)
 
 
-async def _times_ms(
-    sources: dict[Source, ContextSource], asked: list[Query]
-) -> tuple[list[float], dict[Source, list[float]]]:
-    """Return the milliseconds of each question, all sources at once, and of each source by itself."""
-    scope = Scope(corpus.SCOPE.tenant_id, UUID(int=1))
-    limits = {source: Limits(DEFAULTS.knobs(source).top_k, 3, _POOL_TOKENS, 50) for source in sources}
-    together: list[float] = []
-    apart: dict[Source, list[float]] = {source: [] for source in sources}
-    for query in asked:
+async def _answered(sources: dict[Source, ContextSource], asked: list[Query], data_dir: Path) -> _Answered:
+    """Return what the questions took, all sources at once; the first ones warm up."""
+    took_ms = []
+    before = processor.spent(data_dir)
+    for place, query in enumerate(asked):
+        if place == _WARM_QUESTIONS:
+            before = processor.spent(data_dir)
         began = time.perf_counter()
-        await asyncio.gather(*(one.find(query, scope, limits[source]) for source, one in sources.items()))
-        together.append((time.perf_counter() - began) * 1000)
+        await asyncio.gather(*(one.find(query, _SCOPE, _limits(source)) for source, one in sources.items()))
+        took_ms.append((time.perf_counter() - began) * 1000)
+    used, counted = processor.spent(data_dir).since(before), len(asked) - _WARM_QUESTIONS
+    return _Answered(took_ms[_WARM_QUESTIONS:], used.server_s * 1000 / counted, used.own_s * 1000 / counted)
+
+
+async def _apart_ms(source: Source, one: ContextSource, asked: list[Query]) -> list[float]:
+    """Return the milliseconds of some questions to one source by itself."""
+    took_ms = []
     for query in asked[:40]:
-        for source, one in sources.items():
-            began = time.perf_counter()
-            await one.find(query, scope, limits[source])
-            apart[source].append((time.perf_counter() - began) * 1000)
-    return together[20:], apart
+        began = time.perf_counter()
+        await one.find(query, _SCOPE, _limits(source))
+        took_ms.append((time.perf_counter() - began) * 1000)
+    return took_ms
+
+
+def _limits(source: Source) -> Limits:
+    return Limits(DEFAULTS.knobs(source).top_k, 3, _POOL_TOKENS, 50)

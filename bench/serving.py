@@ -12,7 +12,8 @@ from multiprocessing.connection import Connection
 
 import uvloop
 
-from sidecar.app import calm_collector, running
+from sidecar.app import running
+from sidecar.collector import calm_collector
 from sidecar.settings import Settings
 from sidecar.sources import ContextSource
 from sidecar.turn.items import Source

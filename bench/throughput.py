@@ -1,4 +1,5 @@
-"""Turns a second: against empty calls on the same server, and against what Postgres alone does with the same queries.
+"""Turns a second: against empty calls on the same server, against what Postgres alone does with the same queries, and against
+what the embedder does alone.
 
 Both sides of a ratio are measured in turns, round by round, so that whatever else the machine does hits both. Callers have
 a process of their own. A turn counts when no source was missing from it.
@@ -6,25 +7,38 @@ a process of their own. A turn counts when no source was missing from it.
 
 from __future__ import annotations
 
+import asyncio
+import math
 import tempfile
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from uuid import UUID
+
+import numpy as np
 
 from bench import calling, corpus, pgbench, stand_ins
 from bench.calling import Callers, Heard, Load
 from bench.databases import own_database
 from bench.figures import Figure, at_least, plain
 from bench.serving import Served, served
+from models.embedding import LocalEmbedder, Vectors
+from models.minilm import MiniLM
+from sidecar.embedding import embed_some
+from sidecar.recall import Numbered
 from sidecar.settings import Settings
+from sidecar.sources import Meaning
 from sidecar.turn.items import Source
 from sidecar.turn.profile import DEFAULTS
-from sidecar.turn.reading import read
-from store import documents
-from store.postgres import Pool, PoolsConfig, open_pools, tenant_scoped
+from sidecar.turn.reading import Reading, read
+from store import documents, embedders, embeddings
+from store.postgres import Pool, Pools, PoolsConfig, open_pools, tenant_scoped
+from store.recalling import literal
 
 _ITEMS = {Source.THREAD: 10, Source.KNOWLEDGE: 10, Source.MEMORY: 20, Source.WIKI: 10}
 _TODAY = date(2026, 5, 1)
@@ -33,6 +47,8 @@ _PATIENT = {"sources": {source.value: {"deadline_ms": 5_000} for source in _ITEM
 _EACH = {Source.THREAD: 250, Source.KNOWLEDGE: 60, Source.MEMORY: 80, Source.WIKI: 20}
 """How many texts each source asks for at most, by each way of searching."""
 _QUESTIONS = 16
+_QUESTIONS_EMBEDDED = 2_000
+_EMBEDDED_AT_ONCE = 500
 _EMPTY_WIDTH, _TURN_WIDTH = 16, 4
 _CORPUS = corpus.Sizes(turns=5_000, memories=10_000, chunks=10_000, pages=10_000)
 
@@ -98,39 +114,133 @@ async def _with_cpu(site: Served, callers: Callers, load: Load) -> tuple[Heard, 
 
 async def stored(seconds: float, scale: float) -> list[Figure]:
     """Return turns a second with four local sources, over what Postgres alone does with the same queries."""
-    async with own_database() as (settings, database):
+    sizes = _CORPUS.scaled(scale)
+    rounds = await _stored_rounds(seconds, sizes)
+    ratio = median(one.turns_per_s / one.postgres_per_s for one in rounds)
+    return [
+        at_least("turns/s with four local sources ÷ Postgres alone", ratio, 0.7, note=_told(sizes)),
+        plain("turns/s with four local sources", median(one.turns_per_s for one in rounds)),
+        plain("the same queries a second under pgbench", median(one.postgres_per_s for one in rounds)),
+        plain(
+            "the server's processor time for such a turn", median(one.turn_cpu_s for one in rounds) * 1000, unit=" ms"
+        ),
+    ]
+
+
+async def embedded(seconds: float, scale: float) -> list[Figure]:
+    """Return turns a second with the built-in embedder, over the smaller of what Postgres and the embedder do alone."""
+    sizes, embedder = _CORPUS.scaled(scale), LocalEmbedder(MiniLM(), capacity=1)
+    rounds = await _stored_rounds(seconds, sizes, embedder)
+    embedder.close()
+    ratio = median(one.turns_per_s / min(one.postgres_per_s, one.embedded_per_s) for one in rounds)
+    cpu_ms = median(one.turn_cpu_s for one in rounds) * 1000
+    return [
+        at_least("turns/s with the embedder ÷ the smaller of Postgres and it alone", ratio, 0.7, note=_told(sizes)),
+        plain("turns/s with the embedder", median(one.turns_per_s for one in rounds)),
+        plain("the same queries, with vectors, a second under pgbench", median(one.postgres_per_s for one in rounds)),
+        plain("questions a second embedded alone", median(one.embedded_per_s for one in rounds)),
+        plain("the server's processor time for such a turn, the embedding included", cpu_ms, unit=" ms"),
+    ]
+
+
+def _told(sizes: corpus.Sizes) -> str:
+    return f"{sizes.turns} turns, {sizes.memories} memories, {sizes.chunks} chunks, {sizes.pages} pages"
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredRound:
+    """One round of turns beside one of what Postgres, and of what the embedder if any, does alone: each a second."""
+
+    turns_per_s: float
+    turn_cpu_s: float
+    postgres_per_s: float
+    embedded_per_s: float = math.inf
+
+
+async def _stored_rounds(
+    seconds: float, sizes: corpus.Sizes, embedder: LocalEmbedder | None = None
+) -> list[_StoredRound]:
+    async with own_database(embedder="minilm" if embedder else "none") as (settings, database):
         pools = await open_pools(database.dsn, PoolsConfig())
-        await corpus.put_tenant(pools.background, _PATIENT)
-        sizes = _CORPUS.scaled(scale)
-        questions = await corpus.fill(pools.background, sizes, questions=_QUESTIONS)
-        bases = await _assigned_bases(pools.turn)
-        async with tenant_scoped(pools.background, corpus.SCOPE.tenant_id) as connection:
-            await connection.execute("RESET ROLE; ANALYZE")  # what autovacuum does seconds after such a load
+        questions, asked = await _filled(pools, sizes, embedder)
         await pools.close()
         with Callers() as callers, tempfile.TemporaryDirectory(prefix="context-sidecar-bench-") as folder:
-            asked = [_asked(question, bases) for question in questions]
             scripts = pgbench.write_scripts(Path(folder), corpus.SCOPE, asked)
+            alone = partial(pgbench.turns_per_s, database.dsn, scripts, data_dir=settings.data_dir.parent / "pg")
             async with served(settings) as site:
-                requests = calling.turn_requests(questions, thread_id=corpus.THREAD)
-                turn = Load(
-                    site.address, calling.ASSEMBLE, requests, calling.metadata(settings), _TURN_WIDTH, seconds=seconds
-                )
-                await callers.call(replace(turn, seconds=3.0))
+                proof = calling.metadata(settings)
+                turn = Load(site.address, calling.ASSEMBLE, (), proof, _TURN_WIDTH, seconds=seconds)
+                warming = calling.turn_requests(questions[:_QUESTIONS], thread_id=corpus.THREAD)
+                await callers.call(replace(turn, requests=warming, seconds=3.0))
                 rounds = []
-                for _ in range(_ROUNDS):
-                    alone = await pgbench.turns_per_s(
-                        database.dsn, scripts, seconds=seconds, clients=4, data_dir=settings.data_dir.parent / "pg"
-                    )
-                    turns, cpu_s = await _with_cpu(site, callers, turn)
-                    rounds.append((turns.complete_per_s / alone, turns.complete_per_s, alone, cpu_s))
-    ratio, turns_per_s, alone_per_s, turn_cpu_s = (median(values) for values in zip(*rounds, strict=True))
-    note = f"{sizes.turns} turns, {sizes.memories} memories, {sizes.chunks} chunks, {sizes.pages} pages"
-    return [
-        at_least("turns/s with four local sources ÷ Postgres alone", ratio, 0.7, note=note),
-        plain("turns/s with four local sources", turns_per_s),
-        plain("the same queries a second under pgbench", alone_per_s),
-        plain("the server's processor time for such a turn", turn_cpu_s * 1000, unit=" ms"),
-    ]
+                for number in range(_ROUNDS):
+                    # With an embedder, questions that nobody asked before: vectors are remembered.
+                    own = questions[number::_ROUNDS] if embedder else questions
+                    requests = calling.turn_requests(own, thread_id=corpus.THREAD)
+                    postgres_per_s = await alone(seconds=seconds, clients=_TURN_WIDTH)
+                    embedded_per_s = await _embedded_per_s(embedder, own, seconds) if embedder else math.inf
+                    turns, cpu_s = await _with_cpu(site, callers, replace(turn, requests=requests))
+                    rounds.append(_StoredRound(turns.complete_per_s, cpu_s, postgres_per_s, embedded_per_s))
+    return rounds
+
+
+async def _filled(
+    pools: Pools, sizes: corpus.Sizes, embedder: LocalEmbedder | None
+) -> tuple[list[str], list[pgbench.Asked]]:
+    """Write the corpus, with vectors if there is an embedder; return questions about it, and what some of them ask for."""
+    await corpus.put_tenant(pools.background, _PATIENT)
+    count = _QUESTIONS_EMBEDDED if embedder else _QUESTIONS
+    questions = await corpus.fill(pools.background, sizes, questions=count)
+    number = await _put_vectors(pools.background, embedder) if embedder else 0
+    async with tenant_scoped(pools.background, corpus.SCOPE.tenant_id) as connection:
+        await connection.execute("RESET ROLE; ANALYZE")  # what autovacuum does seconds after such a load
+    bases = await _assigned_bases(pools.turn)
+    asked = []
+    for question in questions[:_QUESTIONS]:
+        reading = read(question, speakers=(), today=_TODAY)
+        vectors = await embedder.embed([part.text for part in reading.parts]) if embedder else ()
+        meaning = Meaning(number, tuple(literal(vector.tolist()) for vector in vectors))
+        asked.append(_asked(reading, bases, meaning))
+    return questions, asked
+
+
+async def _put_vectors(pool: Pool, embedder: LocalEmbedder) -> int:
+    """Give every text a vector under the embedder's number, and return that. What the vectors are costs no search anything."""
+    number = await embedders.number_of(pool, embedder.name, embedder.dimensions)
+    assert number is not None, "the embedded Postgres keeps vectors"
+    random = Numbered(_Random(embedder.name, embedder.dimensions), number)
+    while places := await embeddings.waiting(pool, limit=1):
+        await embed_some(pool, random, places[0], limit=_EMBEDDED_AT_ONCE)
+    return number
+
+
+class _Random:
+    """An embedder that computes nothing: in the time that the built-in one takes for a corpus, a benchmark would end."""
+
+    def __init__(self, name: str, dimensions: int) -> None:
+        self.name = name
+        self.dimensions = dimensions
+        self._numbers = np.random.default_rng(7)
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return one vector a text, of length 1."""
+        made = self._numbers.normal(size=(len(texts), self.dimensions)).astype(np.float32)
+        return np.asarray(made / np.linalg.norm(made, axis=1, keepdims=True), np.float32)
+
+
+async def _embedded_per_s(embedder: LocalEmbedder, questions: Sequence[str], seconds: float) -> float:
+    """Return how many questions a second the embedder reads when nothing else is done, asked as many at once as turns are."""
+    began, left = time.perf_counter(), cycle(questions)
+    read_count = 0
+
+    async def ask() -> None:
+        nonlocal read_count
+        while time.perf_counter() < began + seconds:
+            await embedder.embed([next(left)])
+            read_count += 1
+
+    await asyncio.gather(*(ask() for _ in range(_TURN_WIDTH)))
+    return read_count / (time.perf_counter() - began)
 
 
 async def _assigned_bases(pool: Pool) -> tuple[UUID, ...]:
@@ -140,12 +250,13 @@ async def _assigned_bases(pool: Pool) -> tuple[UUID, ...]:
         )
 
 
-def _asked(question: str, bases: Sequence[UUID]) -> pgbench.Asked:
+def _asked(reading: Reading, bases: Sequence[UUID], meaning: Meaning) -> pgbench.Asked:
     """Return the parameters that the sources ask a question's queries with, under the built-in profile."""
     tenant = {"tenant_id": str(corpus.SCOPE.tenant_id)}
     owner = tenant | {"owner_id": str(corpus.SCOPE.owner_id)}
     thread = owner | {"thread_id": corpus.THREAD}
-    words = {"words": _braced(read(question, speakers=(), today=_TODAY).words), "embedder_no": "0", "vectors": "{}"}
+    means = {"embedder_no": str(meaning.embedder_no), "vectors": _braced(meaning.vectors)}
+    words = {"words": _braced(reading.words), **means}
     window = {"client_turn_id": "", "window_tokens": "120000", "window_turns": str(DEFAULTS.history_turns)}
     return {
         "history": thread | window,

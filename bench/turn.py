@@ -1,4 +1,4 @@
-"""What a turn costs: its own time, and turns a second against empty calls and against Postgres alone."""
+"""What a turn costs: its own time, and turns a second against empty calls, Postgres alone, and the embedder alone."""
 
 from __future__ import annotations
 
@@ -16,4 +16,5 @@ def run(*, scale: float) -> list[Figure]:
 async def _measured(scale: float) -> list[Figure]:
     seconds = max(1.0, 4.0 * scale)
     own = await own_time.measured(max(30, round(300 * scale)))
-    return [*own, *await throughput.stubbed(seconds), *await throughput.stored(seconds, scale)]
+    stored = [*await throughput.stored(seconds, scale), *await throughput.embedded(seconds, scale)]
+    return [*own, *await throughput.stubbed(seconds), *stored]

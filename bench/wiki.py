@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from uuid import UUID
 
 import uvloop
 
-from bench import corpus
+from bench import corpus, processor
 from bench.databases import own_database, size_mb
 from bench.figures import Figure, at_most, plain, quantile
-from bench.pagefill import fill
+from bench.pagefill import DIMENSIONS, fill, vectors
 from bench.texts import Writer
-from sidecar.app import calm_collector
-from store import pages
+from sidecar.collector import calm_collector
+from store import embedders, pages
 from store.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.recalling import Wanted
 from store.scope import Scope
 from store.texts import query_words
 
 _OWNER_PAGES, _OWNERS = 10_000, 100
-_QUESTIONS, _WARM_QUESTIONS = 180, 20
+_QUESTIONS, _WARM_QUESTIONS = 200, 20
 
 
 def run(*, scale: float) -> list[Figure]:
@@ -30,11 +31,8 @@ def run(*, scale: float) -> list[Figure]:
     owners, each = max(4, round(_OWNERS * scale)), max(500, round(_OWNER_PAGES * min(1.0, scale * 10)))
     few, many = uvloop.run(_measured(2, each)), uvloop.run(_measured(owners, each))
     return [
-        at_most(
-            "wiki recall, lexical, p95", quantile(many.took_ms, 0.95), 10.0, unit=" ms", note=f"{each} pages an owner"
-        ),
-        plain("wiki recall, lexical, p50", median(many.took_ms), unit=" ms"),
-        at_most("the same p50 ÷ with one other owner", median(many.took_ms) / median(few.took_ms), 1.5),
+        *_figures("lexical", few.by_words, many.by_words, 10.0, f"{each} pages an owner"),
+        *_figures("with vectors", few.with_vectors, many.with_vectors, 20.0, f"{each} pages an owner"),
         plain("pages in all", owners * each),
         plain("build time", many.built_s, unit=" s"),
         plain("disk", many.disk_mb, unit=" MB"),
@@ -42,32 +40,69 @@ def run(*, scale: float) -> list[Figure]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
-    """What each question took, and what building the wiki did."""
+class _Answered:
+    """What each question took, and what one took of processors: of the server's, and of this process'."""
 
     took_ms: list[float]
+    server_ms: float
+    own_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What the questions took, and what building the wiki did."""
+
+    by_words: _Answered
+    with_vectors: _Answered
     built_s: float
     disk_mb: float
+
+
+def _figures(way: str, few: _Answered, many: _Answered, target_ms: float, note: str) -> list[Figure]:
+    growth = median(many.took_ms) / median(few.took_ms)
+    return [
+        at_most(f"wiki recall, {way}, p95", quantile(many.took_ms, 0.95), target_ms, unit=" ms", note=note),
+        plain(f"wiki recall, {way}, p50", median(many.took_ms), unit=" ms"),
+        plain(f"wiki recall, {way}, the server's processor time a question", many.server_ms, unit=" ms"),
+        plain(f"wiki recall, {way}, its caller's", many.own_ms, unit=" ms"),
+        at_most(f"wiki recall, {way}, p50 ÷ with one other owner", growth, 1.5),
+    ]
 
 
 async def _measured(owners: int, each: int) -> _Measured:
     async with own_database() as (settings, database):
         pools = await open_pools(database.dsn, PoolsConfig())
         await corpus.put_tenant(pools.background)
+        number = await embedders.number_of(pools.background, "seeded", DIMENSIONS)
+        assert number is not None, "the embedded Postgres keeps vectors"
         began = time.monotonic()
-        texts = await fill(database.dsn, corpus.SCOPE.tenant_id, owners=owners, each=each)
+        texts = await fill(database.dsn, corpus.SCOPE.tenant_id, owners=owners, each=each, embedder_no=number)
         built_s = time.monotonic() - began
         writer = Writer(99)
-        questions = [writer.question_about(writer.pick(texts)) for _ in range(_WARM_QUESTIONS + _QUESTIONS)]
+        asked = [tuple(query_words(writer.question_about(writer.pick(texts)))) for _ in range(_QUESTIONS)]
+        meant = [
+            Wanted(words, limit=20, embedder_no=number, vectors=(vector,))
+            for words, vector in zip(asked, vectors(_QUESTIONS, seed=9), strict=True)
+        ]
         calm_collector()  # as a served process does
-        took_ms = [await _recalled_ms(pools, question) for question in questions]
+        data_dir = settings.data_dir.parent
+        by_words = await _answered(pools, data_dir, [Wanted(words, limit=20) for words in asked])
+        with_vectors = await _answered(pools, data_dir, meant)
         await pools.close()
-        return _Measured(took_ms[_WARM_QUESTIONS:], built_s, size_mb(settings))
+        return _Measured(by_words, with_vectors, built_s, size_mb(settings))
 
 
-async def _recalled_ms(pools: Pools, question: str) -> float:
+async def _answered(pools: Pools, data_dir: Path, asked: list[Wanted]) -> _Answered:
+    for wanted in asked[:_WARM_QUESTIONS]:
+        await _recalled_ms(pools, wanted)
+    before = processor.spent(data_dir)
+    took_ms = [await _recalled_ms(pools, wanted) for wanted in asked[_WARM_QUESTIONS:]]
+    used = processor.spent(data_dir).since(before)
+    return _Answered(took_ms, used.server_s * 1000 / len(took_ms), used.own_s * 1000 / len(took_ms))
+
+
+async def _recalled_ms(pools: Pools, wanted: Wanted) -> float:
     scope = Scope(corpus.SCOPE.tenant_id, UUID(int=1))
-    wanted = Wanted(tuple(query_words(question)), limit=20)
     started = time.perf_counter()
     async with scoped(pools.turn, scope, read_only=True) as connection:
         await pages.recall(connection, scope, wanted)

@@ -38,4 +38,4 @@ async def plan_aggregation(
     items = await finished(access, workshop, decision)
     counters = {**decision.counters, "deterministic_parents_derived": len(view.candidates)}
     seen = {source.memory_id for page in (*view.pages, *view.others) for source in views.cited_on(page)}
-    return Planned(items, counters, {}, (*proposed.rejections, *decision.rejections), frozenset(seen))
+    return Planned(items, counters, {}, (*proposed.rejections, *decision.rejections), lambda: seen)

@@ -12,15 +12,15 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from compiler import aggregation, leaf, metrics
+from compiler import closing, leaf, metrics, owed
 from compiler.access import Access
+from compiler.ahead import Ahead
 from compiler.errors import JobCancelled, LeaseLost, PlanSuperseded
 from compiler.leaf import Planned, Workshop
-from compiler.plan import intake
 from compiler.plan.contract import Memory
 from compiler.plan.places import NO_PLACES, Gazetteer
 from compiler.planner import Planner
-from compiler.run import Frozen, NothingSpent, Run, Spending, entry_of, mention_uuids
+from compiler.run import MOST_SUPERSEDED, Frozen, NothingSpent, Run, Spending, entry_of, mention_uuids
 from compiler.settings import CompileSettings, Flags
 from compiler.shelf import Shelf
 from compiler.substrates import MemorySubstrate, Reading, content_hash
@@ -34,7 +34,6 @@ from store.scopes import ScopeRow
 
 log = logging.getLogger(__name__)
 
-_MOST_SUPERSEDED = 20
 _GONE_AT_ONCE = 200
 
 
@@ -70,26 +69,35 @@ class Claim:
 async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
     """Return how the claim ended; what it did is committed. Raises LeaseLost, and nothing else that it can name."""
     hand = await engine.hand_for(access, claim.job)
-    workshop = Workshop(hand.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer, Shelf())
+    ahead = Ahead(engine.substrate, access.scope)
+    workshop = Workshop(
+        *(hand.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer, Shelf()),
+        ahead.names_in,
+    )
     figures = metrics.merged(metrics.empty(), claim.job.metrics)
     figures.update(planner=hand.planner.name, cap_hit="")
     run = Run(access, claim.job, claim.row, workshop, engine.now, hand.spending, engine.checkpoint, figures)
-    return await _Compilation(run).result()
+    return await _Compilation(run, ahead).result()
 
 
 @dataclass(slots=True)
 class _Compilation:
     run: Run
+    ahead: Ahead
     flags: Flags = field(default_factory=Flags)
     position: str = ""
     suspects: int = 0
     limit: int = 0
     superseded: int = 0
+    is_owing: bool = True
     is_drained: bool = False
 
     async def result(self) -> Result:
         """Do the job, and name how it ended."""
-        error = await _error_of(self._work())
+        try:
+            error = await _error_of(self._work())
+        finally:
+            await self.ahead.stop()
         if error is None:
             return await self._settled()
         if isinstance(error, LeaseLost):
@@ -163,9 +171,12 @@ class _Compilation:
             self.run.cap("records")
             return False
         size = min(self.run.settings.caps.record_page_size, left, self._crash_limit(), self.limit or left)
-        scope = self.run.access.scope
-        reading = await self.run.workshop.substrate.changed_after(scope, self.position, limit=size)
+        reading = await self._reading(size)
         known, fresh = await self._fresh(reading)
+        if any(one.outcome is Outcome.GONE for one in known.values()):
+            # Forgotten and written anew in this job's time: what it said then has to go as a forgotten memory's words do.
+            await self._rebuild_gone()
+            return True
         is_asked = bool(self.run.job.options.mention_ids) and not self.run.figures["batches"]
         if fresh or (is_asked and not reading.memories):
             error = await _error_of(self._take(reading, fresh, known))
@@ -184,11 +195,27 @@ class _Compilation:
         self.is_drained = reading.is_drained
         return not reading.is_drained
 
+    async def _reading(self, size: int) -> Reading:
+        """Return the next memories: what is to be read again, then what the feed has."""
+        if self.is_owing:
+            found = await owed.reading(self.run, self.position, limit=size)
+            if found is not None:
+                return found
+            self.is_owing = False
+        return await self.ahead.reading(self.position, limit=size)
+
+    def _read_ahead(self, reading: Reading, fresh: int) -> None:
+        """Begin to read what is likely to come after this batch, of which so many memories are new."""
+        left, page = self.run.records_left() - fresh, self.run.settings.caps.record_page_size
+        is_whole = not (self.suspects or self.limit or self.run.row.crashes or self.is_owing or reading.is_drained)
+        if self.run.is_free and is_whole and left > 0:
+            self.ahead.begin(max(reading.cursor, self.position), limit=min(page, left))
+
     async def _again(self) -> bool:
         """Have the batch read anew after its plan was superseded: what it read may be forgotten by now."""
         await self.run.superseded()
         self.superseded += 1
-        if self.superseded >= _MOST_SUPERSEDED:
+        if self.superseded >= MOST_SUPERSEDED:
             raise PlanSuperseded
         return True
 
@@ -225,13 +252,15 @@ class _Compilation:
             await self.run.commit(await self._plan_stale(edited, frozenset()), standing)
         if self.run.is_capped:
             return
-        kept, dropped = intake.sift(fresh)
+        kept, dropped = self.ahead.sift(fresh)
         reasons = {one.memory_id: one.reason for one in dropped}
         if self.run.row.crashes >= self.run.settings.patience.crashes_before_halving + 2:
             reasons, kept = dict.fromkeys((one.memory_id for one in fresh), "crashed_the_worker"), ()
         entries = tuple(_entry(memory, reasons.get(memory.memory_id, "")) for memory in fresh)
         frozen = Frozen(BatchKind.LEAF, reading.cursor, reading.read_through, entries)
-        await self.run.commit(await self._plan_leaf(kept), frozen)
+        planned = await self._plan_leaf(kept)
+        self._read_ahead(reading, len(fresh))
+        await self.run.commit(planned, frozen)
 
     async def _plan_leaf(self, memories: tuple[Memory, ...]) -> Planned:
         asked = mention_uuids(self.run.job)
@@ -250,7 +279,7 @@ class _Compilation:
 
     async def _until_taken(self, plan: Callable[[], Awaitable[Planned]], frozen: Frozen) -> None:
         """Plan and apply, anew when the wiki was written in between."""
-        for _ in range(_MOST_SUPERSEDED):
+        for _ in range(MOST_SUPERSEDED):
             planned = await plan()
             try:
                 await self.run.commit(planned, frozen)
@@ -296,46 +325,13 @@ class _Compilation:
     async def _aggregate(self) -> None:
         if not self.flags.aggregation_pass_enabled:
             return
-        error = await _error_of(self._aggregate_once())
+        error = await _error_of(closing.aggregate(self.run, is_linking=self.flags.deterministic_linking_enabled))
         if error is None:
             return
         if isinstance(error, LeaseLost | JobCancelled | StoreError) and not isinstance(error, ConstraintViolated):
             raise error
         log.warning("aggregation_failed", extra={"error": type(error).__name__})
         self.run.figures["aggregation_error"] = type(error).__name__
-
-    async def _aggregate_once(self) -> None:
-        """Look at what changed, then link this job's memories to the hubs that came of it; each of the two once a job."""
-        run = self.run
-        if not run.figures["aggregation_done"]:
-            await self._until_done(
-                lambda memories: aggregation.plan_aggregation(
-                    run.access, run.workshop, memories, since=run.row.aggregated_revision
-                )
-            )
-        if self.flags.deterministic_linking_enabled and not run.is_capped:
-            await self._until_done(partial(leaf.plan_links, run.access))
-
-    async def _memories_of_job(self) -> tuple[Memory, ...]:
-        run = self.run
-        async with run.access.reading() as connection:
-            read = await batches.memories_of_job(connection, run.access.scope, run.job.job_id)
-        texts = await run.workshop.substrate.fetch(run.access.scope, read)
-        return tuple(texts[memory_id] for memory_id in dict.fromkeys(read) if memory_id in texts)
-
-    async def _until_done(self, plan: Callable[[tuple[Memory, ...]], Awaitable[Planned | None]]) -> None:
-        """Plan upon the job's memories and apply, anew from what is left of them when the wiki was written in between."""
-        run = self.run
-        for _ in range(_MOST_SUPERSEDED):
-            planned = await plan(await self._memories_of_job())
-            run.checkpoint("aggregation_planned")
-            if planned is None:
-                return
-            try:
-                await run.commit(planned, Frozen(BatchKind.AGGREGATION, run.row.cursor, run.row.read_through))
-                return
-            except PlanSuperseded:
-                await run.superseded()
 
     async def _settled(self) -> Result:
         figures = await self._last_figures()

@@ -127,9 +127,10 @@ class _Difference:
         def rows(cited: Iterable[Source]) -> Iterable[SourceRow]:
             return (SourceRow(page_id, *subject, section_id, one.memory_id, one.text_hash) for one in cited)
 
-        known, wanted = set(stood), set(sources)
-        self.sources.extend(rows(source for source in sources if source not in known))
-        if known <= wanted:
+        known = {one.memory_id: one.text_hash for one in stood}
+        added = [one for one in sources if known.get(one.memory_id) != one.text_hash]
+        self.sources.extend(rows(added))
+        if len(sources) - len(added) == len(stood):
             return False
         kept = {source.memory_id for source in sources}
         self.sources_removed.extend(rows(source for source in stood if source.memory_id not in kept))

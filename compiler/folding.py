@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 
 from compiler.plan.contract import (
     Alias,
@@ -38,6 +39,8 @@ from compiler.plan.contract import (
     WriteTag,
 )
 from store.texts import fold as folded_name
+
+_BY_MEMORY = attrgetter("memory_id")
 
 MentionItem = HoldMention | DropSighting | SettleMention | IgnoreMention
 
@@ -273,7 +276,7 @@ def _claimed_elsewhere(page: Page, slug: str) -> frozenset[PageKey]:
 
 
 def _sorted(sources: Iterable[Source]) -> tuple[Source, ...]:
-    return tuple(sorted({one.memory_id: one for one in sources}.values()))
+    return tuple(sorted({one.memory_id: one for one in sources}.values(), key=_BY_MEMORY))
 
 
 def _title_alias(page: Page) -> Alias:

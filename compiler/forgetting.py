@@ -1,6 +1,7 @@
 """What a forgotten memory takes with it: at once whatever was kept of it, and again once the pages that it fed are made anew.
 
-In between a turn may still have read those pages, and a model that was asked before may have answered.
+In between a turn may still have read those pages, and a model that was asked before may have answered. A turn that read before
+either and whose receipt is written after it keeps none of their words: both are noted for who writes receipts.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from compiler.plan.contract import DeletePage, Item
-from store import answers, batches, feed, ledger, receipts, scopes, upkeep
+from store import answers, batches, feed, forgotten, ledger, receipts, scopes, upkeep
 from store.queries import Connection
 from store.scope import Scope
 
@@ -24,7 +25,7 @@ async def forget(
     if not memory_ids:
         return
     await scopes.lock(connection, scope, now=now)
-    await _let_go(connection, scope, memory_ids)
+    await _let_go(connection, scope, memory_ids, now=now)
     await ledger.mark_gone(connection, scope, memory_ids, now=now)
     await batches.forget(connection, scope, memory_ids)
     await scopes.bump_revision(connection, scope, now=now)
@@ -32,14 +33,16 @@ async def forget(
     await scopes.mark_dirty(connection, scope, through=through, now=now)
 
 
-async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str], items: Iterable[Item]) -> None:
+async def settle(
+    connection: Connection, scope: Scope, memory_ids: Sequence[str], items: Iterable[Item], *, now: datetime
+) -> None:
     """Delete what came to be kept of the memories since they were forgotten, and of the pages that the items delete.
 
     It is called in the transaction that applies the items, before they are applied.
     """
     deleted = [item.page for item in items if isinstance(item, DeletePage)]
     if memory_ids:
-        await _let_go(connection, scope, memory_ids)
+        await _let_go(connection, scope, memory_ids, now=now)
     if deleted:
         await batches.forget_names(connection, scope, [(key.slug, key.path) for key in deleted])
 
@@ -50,8 +53,9 @@ async def restate(connection: Connection, scope: Scope, memory_ids: Sequence[str
         await upkeep.forget_settled_sightings(connection, scope, memory_ids)
 
 
-async def _let_go(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+async def _let_go(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
     page_ids = await upkeep.pages_resting_on(connection, scope, memory_ids)
+    await forgotten.note(connection, scope, memory_ids, page_ids, now=now)
     known = await ledger.read(connection, scope, memory_ids)
     hashes = [entry.text_hash for entry in known.values() if entry.text_hash]
     await receipts.forget_texts(connection, scope.tenant_id, hashes)

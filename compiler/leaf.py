@@ -14,7 +14,7 @@ from uuid import UUID
 
 from compiler import views
 from compiler.access import Access
-from compiler.plan import finishing, leaf, links, merge, stale
+from compiler.plan import departing, finishing, leaf, links, lookup, merge, stale
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import (
     CreatePage,
@@ -30,6 +30,7 @@ from compiler.plan.contract import (
     WriteSection,
 )
 from compiler.plan.finishing import Bodies
+from compiler.plan.lookup import Sought
 from compiler.plan.merge import Matches, Names
 from compiler.plan.places import NO_PLACES, Gazetteer
 from compiler.planner import Planner, Proposed
@@ -46,7 +47,8 @@ from store.texts import fold
 class Workshop:
     """What planning needs beside a transaction: the planner, the memories, how tokens are counted, and the bounds.
 
-    Who applies what was planned upon the same wiki, and nothing else, has a shelf too.
+    Who applies what was planned upon the same wiki, and nothing else, has a shelf too. `names_in` tells what memories may
+    name, which may be known already.
     """
 
     planner: Planner
@@ -55,21 +57,28 @@ class Workshop:
     count_tokens: Callable[[str], int]
     gazetteer: Gazetteer = NO_PLACES
     shelf: Shelf | None = None
+    names_in: Callable[[tuple[Memory, ...]], Sought] = lookup.names_in
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a pass decided: items, counters, rejections, and the memories whose words may stand in the items.
+    """What a pass decided: items, counters and rejections.
 
-    `options` are what a replay of the pass has to be told beside the memories.
+    `seen` tells the memories whose words may stand in the items, `options` are what a replay of the pass has to be told
+    beside the memories.
     """
 
     items: tuple[Item, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
     funnel: Mapping[str, int] = field(default_factory=dict)
     rejections: tuple[Rejection, ...] = ()
-    seen_memory_ids: frozenset[str] = frozenset()
+    seen: Callable[[], Iterable[str]] = frozenset
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def seen_memory_ids(self) -> tuple[str, ...]:
+        """The memories whose words may stand in the items, sorted: gathered only for a plan that is stored."""
+        return tuple(sorted(self.seen()))
 
 
 async def plan_leaf(
@@ -85,7 +94,8 @@ async def plan_leaf(
 
     `near` are the pages that vectors spoke for when the batch was planned before.
     """
-    looking = Looking(workshop.settings.sight, workshop.count_tokens, workshop.shelf or Shelf(), near)
+    shelf, names_in = workshop.shelf or Shelf(), workshop.names_in
+    looking = Looking(workshop.settings.sight, workshop.count_tokens, shelf, near, names_in)
     batch = await _batch(access, workshop, memories, looking, mention_ids)
     proposed = await workshop.planner.plan_leaf(batch)
     decision = await _decided(access, workshop, batch, proposed)
@@ -98,7 +108,7 @@ async def plan_leaf(
         decision.counters,
         linked.counters,
         (*proposed.rejections, *decision.rejections),
-        _seen(batch),
+        lambda: _seen(batch),
         {
             "mention_ids": [str(one) for one in mention_ids],
             "is_linking": is_linking,
@@ -115,8 +125,8 @@ async def plan_stale(access: Access, workshop: Workshop, *, changed: frozenset[s
         )
     decision = await asyncio.to_thread(stale.decide, view)
     items = stale.emptied(view, await finished(access, workshop, decision))
-    options = {"changed": sorted(changed), "gone": sorted(gone)}
-    return Planned(items, decision.counters, {}, decision.rejections, view.seen_memory_ids, options)
+    options = {"changed": sorted(changed), "gone": sorted(gone), "again": departing.left_behind(view, items)}
+    return Planned(items, decision.counters, {}, decision.rejections, lambda: view.seen_memory_ids, options)
 
 
 async def plan_links(access: Access, memories: tuple[Memory, ...]) -> Planned | None:
@@ -209,7 +219,7 @@ async def _linked(
         else:
             continue
         if key.type is PageType.ENTITY:
-            for memory_id in {source.memory_id for section in sections for source in section.sources} & own:
+            for memory_id in own.intersection(source.memory_id for section in sections for source in section.sources):
                 fed.setdefault(memory_id, set()).add(key)
     return await asyncio.to_thread(links.emit, memories, fed, titles)
 

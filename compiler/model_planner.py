@@ -23,7 +23,7 @@ from compiler.views import cited_on
 from models.answers import answer_bytes, answer_from
 from models.errors import AnswerUnusable, ProviderError
 from models.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel, answer_key
-from store import answers, costs, ledger
+from store import answers, costs, forgotten, ledger
 from store.costs import CompileCall
 from store.queries import Connection
 from store.scope import Scope
@@ -192,8 +192,10 @@ class ModelPlanner:
     async def _keep(self, key: bytes, answer: ConverseAnswer, seen: set[str], of_pass: str) -> None:
         scope = self.access.scope
         async with self.access.writing() as connection:
+            # Forgotten while the model was thinking; in a preview's time the ledger may have let go of it by now.
+            is_forgotten = await forgotten.lately(connection, scope, seen, now=self.now())
             await self._spend(connection, answer, of_pass)
-            if not await _gone(connection, scope, seen):  # else forgotten while the model was thinking
+            if not is_forgotten and not await _gone(connection, scope, seen):
                 content = answer_bytes(answer)
                 await answers.put(connection, scope, key, answer=content, memory_ids=seen, now=self.now())
 

@@ -36,9 +36,7 @@ async def preview(engine: Engine, access: Access, *, model_id: str = "") -> Prev
     if planned is not None and planned.items is not None:
         rest = codec.load(planned.items[planned.items_applied :])
         return Preview(len(planned.memory_ids), rest, {})
-    cursor = engine.substrate.resume(access.scope, row.cursor if row else "")
-    reading = await engine.substrate.changed_after(access.scope, cursor, limit=engine.settings.caps.record_page_size)
-    fresh = await _fresh(access, reading.memories)
+    fresh = await _fresh(access, await _next(engine, access, row.cursor if row else ""))
     kept, dropped = intake.sift(fresh)
     if not kept:
         return Preview(0, (), Counter(one.reason for one in dropped))
@@ -47,6 +45,18 @@ async def preview(engine: Engine, access: Access, *, model_id: str = "") -> Prev
     found = await leaf.plan_leaf(access, workshop, kept)
     reasons = Counter(one.reason for one in dropped) + Counter(one.reason for one in found.rejections)
     return Preview(len(kept), found.items, reasons)
+
+
+async def _next(engine: Engine, access: Access, cursor: str) -> tuple[Memory, ...]:
+    """Return what the next batch reads: what is to be read again, else what the feed has."""
+    scope, most = access.scope, engine.settings.caps.record_page_size
+    async with access.reading() as connection:
+        owed = await ledger.owed(connection, scope, limit=most)
+    there = await engine.substrate.fetch(scope, owed) if owed else {}
+    if there:
+        return tuple(there[memory_id] for memory_id in owed if memory_id in there)
+    position = engine.substrate.resume(scope, cursor)
+    return (await engine.substrate.changed_after(scope, position, limit=most)).memories
 
 
 async def _fresh(access: Access, memories: tuple[Memory, ...]) -> tuple[Memory, ...]:

@@ -1,7 +1,8 @@
 """The log replayed aside: every batch planned and applied again over an empty wiki, and the two wikis compared.
 
 It happens inside one transaction under an owner that does not exist, and is taken back at the end. Kept answers stand for the
-models; a batch with a memory that was edited or forgotten since can't be replayed as it was.
+models; a batch with a memory that was edited or forgotten since can't be replayed as it was. A log with batches that other
+rules planned is not replayed at all: a difference would say nothing, and models would be asked anew.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from compiler.compilation import Engine
 from compiler.leaf import Planned, Workshop
 from compiler.plan import codec
 from compiler.plan.contract import Memory, PageKey, PageType
+from compiler.plan.version import RULES
 from compiler.run import Frozen, Run
 from compiler.settings import Caps
 from compiler.snapshot import differences, snapshot
@@ -37,6 +39,8 @@ _AT_ONCE = 1000
 _PLENTY = 1_000_000_000
 _UNCAPPED = Caps(_PLENTY, _PLENTY, _PLENTY, _PLENTY, _PLENTY)
 
+_PLANNED = frozenset({BatchKind.LEAF, BatchKind.STALE, BatchKind.AGGREGATION})
+
 
 class _Taken(Exception):
     """Ends the transaction of a replay: nothing of it is kept."""
@@ -45,18 +49,19 @@ class _Taken(Exception):
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """What a replay found: how many batches and pages, where the wikis differ, how many batches could not be replayed as they
-    were, and how many calls it took."""
+    were, how many calls it took. `outdated` are batches that other rules planned: with any, none was replayed."""
 
     batches: int = 0
     pages: int = 0
     differences: tuple[str, ...] = ()
     unreplayable: int = 0
     model_calls: int = 0
+    outdated: int = 0
 
     @property
     def is_identical(self) -> bool:
         """Return whether the rebuilt wiki has the same bytes."""
-        return not self.differences
+        return not self.differences and not self.outdated
 
 
 async def replay(engine: Engine, pool: Pool, scope: Scope) -> Replayed:
@@ -64,6 +69,10 @@ async def replay(engine: Engine, pool: Pool, scope: Scope) -> Replayed:
     log = await _log(pool, scope)
     async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
         expected = await snapshot(connection, scope)
+    pages = sum(name.startswith("page ") for name in expected)
+    outdated = sum(batch.kind in _PLANNED and batch.options.get("rules", 0) != RULES for batch in log)
+    if outdated:
+        return Replayed(len(log), pages, outdated=outdated)
     aside = Scope(scope.tenant_id, uuid5(_ASIDE, str(scope.owner_id)))
     uncapped = replace(_UNCAPPED, max_aggregation_pages=engine.settings.caps.max_aggregation_pages)
     bounds = replace(engine.settings, caps=uncapped)
@@ -78,7 +87,7 @@ async def replay(engine: Engine, pool: Pool, scope: Scope) -> Replayed:
             rebuilt = await snapshot(connection, aside)
             found = Replayed(
                 len(log),
-                sum(name.startswith("page ") for name in expected),
+                pages,
                 differences(expected, rebuilt),
                 replaying.unreplayable,
                 replaying.model_calls,

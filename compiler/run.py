@@ -19,15 +19,18 @@ from compiler.errors import JobCancelled, LeaseLost, PlanSuperseded
 from compiler.folding import Limits
 from compiler.leaf import Planned, Workshop
 from compiler.plan import codec
-from compiler.plan.contract import Item, Rejection
+from compiler.plan.contract import Rejection
+from compiler.plan.version import RULES
 from compiler.settings import CompileSettings
 from compiler.shelf import Shelf
 from store import batches, jobs, ledger, scopes
-from store.batches import Batch, BatchKind
+from store.batches import UNLOGGED, Batch, BatchKind
 from store.jobs import Job, Trigger
 from store.ledger import Entry, Outcome
 from store.queries import Connection
 from store.scopes import ScopeRow, Stand
+
+MOST_SUPERSEDED = 20
 
 
 class Spending(Protocol):
@@ -75,6 +78,11 @@ class Run:
         return self.workshop.settings
 
     @property
+    def is_free(self) -> bool:
+        """Whether the job pays for nothing: then a plan that is lost is made again as it was, for a few milliseconds."""
+        return isinstance(self.spending, NothingSpent)
+
+    @property
     def stand(self) -> Stand:
         """What a plan made now is made upon."""
         return Stand(self.row.fence, self.row.cursor, self.row.wiki_revision)
@@ -92,10 +100,16 @@ class Run:
         self.figures["cap_hit"] = name
 
     async def commit(self, planned: Planned, frozen: Frozen) -> None:
-        """Store a plan, then apply it. Raises LeaseLost, PlanSuperseded, JobCancelled."""
+        """Store a plan, then apply it. Raises LeaseLost, PlanSuperseded, JobCancelled.
+
+        Of one that nothing was paid for, only what a cap leaves over is stored, in the transaction that applies the rest.
+        """
+        if self.is_free:
+            await self.apply(self._batch(UNLOGGED, planned, frozen), planned)
+            return
         batch = await self._store(planned, frozen)
         self.checkpoint("stored")
-        await self.apply(batch, planned.items)
+        await self.apply(batch, planned)
 
     async def _store(self, planned: Planned, frozen: Frozen) -> Batch:
         stand, plan = self.stand, codec.dump_json(planned.items)
@@ -108,7 +122,7 @@ class Run:
                 self.row = row
                 raise PlanSuperseded
             sequence = await scopes.next_batch_seq(connection, self.access.scope, now=self.now())
-            batch = self._batch(sequence, planned, frozen)
+            batch = replace(self._batch(sequence, planned, frozen), seen_memory_ids=planned.seen_memory_ids)
             await batches.store(connection, self.access.scope, batch, plan, now=self.now())
             await self._record(connection, self.figures)
         return batch
@@ -124,37 +138,42 @@ class Run:
             frozen.read_through,
             tuple(entry.memory_id for entry in frozen.entries),
             tuple(entry.content_hash.hex() for entry in frozen.entries),
-            tuple(sorted(planned.seen_memory_ids)),
             entries=frozen.entries,
             counters=figures_of(planned, frozen.entries if frozen.kind is not BatchKind.STALE else ()),
-            options={"model_id": self.job.options.model_id, "revision": self.row.wiki_revision, **planned.options},
+            options={
+                "model_id": self.job.options.model_id,
+                "revision": self.row.wiki_revision,
+                "rules": RULES,
+                **planned.options,
+            },
         )
 
-    async def apply(self, batch: Batch, planned: Sequence[Item] | None = None) -> None:
-        """Apply a stored plan as far as the caps allow, with cursor, ledger and counters, all or nothing.
+    async def apply(self, batch: Batch, planned: Planned | None = None) -> None:
+        """Apply a plan as far as the caps allow, with cursor, ledger and counters, all or nothing.
 
-        `planned` saves reading the items again where they are at hand. Raises LeaseLost, PlanSuperseded when the wiki moved on,
-        JobCancelled after a commit.
+        `planned` saves reading the items again where they are at hand; a batch that is not in the log yet has them nowhere
+        else. Raises LeaseLost, PlanSuperseded when the wiki moved on, JobCancelled after a commit.
         """
-        items = codec.load((batch.items or ())[batch.items_applied :]) if planned is None else planned
+        items = planned.items if planned else codec.load((batch.items or ())[batch.items_applied :])
         scope, now = self.access.scope, self.now()
-        stand = Stand(self.row.fence, batch.cursor_from, batch.revision)
         async with self.access.writing() as connection:
-            row = await scopes.open_apply(connection, scope, stand, now=now)
-            if row is None:
-                await self._refused(connection)
-            assert row is not None
+            row = await self._open(connection, batch)
             self.checkpoint("opened")
             gone = [entry.memory_id for entry in batch.entries if entry.outcome is Outcome.GONE]
-            await forgetting.settle(connection, scope, gone, items)
+            await forgetting.settle(connection, scope, gone, items, now=now)
             if batch.kind is BatchKind.STALE:
                 await forgetting.restate(connection, scope, [one.memory_id for one in batch.entries])
             await ledger.write(connection, scope, batch.entries, now=now)
+            await ledger.owe(connection, scope, batch.options.get("again", ()), now=now)
             applied = await apply.write(connection, scope, items, self._terms(batch))
             self.checkpoint("written")
-            is_whole = applied.taken == len(items)
-            row = await self._finish(connection, batch, row, items_taken=applied.taken, is_whole=is_whole)
-            figures = self._with(batch, applied.counters)
+            if applied.taken == len(items):
+                row = await self._finish(connection, batch, row)
+            else:
+                await self._keep_rest(connection, batch, row, applied.taken, planned)
+            # Of a batch whose first item a cap held back nothing is counted yet: who goes on begins it.
+            is_begun = bool(applied.taken) or not items
+            figures = self._with(batch, applied.counters) if is_begun else dict(self.figures)
             asked_to_stop = await self._record(connection, figures)
             self.checkpoint("before_commit")
         self.row, self.figures = row, figures
@@ -165,28 +184,43 @@ class Run:
         if asked_to_stop:
             raise JobCancelled
 
-    async def _finish(
-        self, connection: Connection, batch: Batch, row: ScopeRow, *, items_taken: int, is_whole: bool
-    ) -> ScopeRow:
-        scope = self.access.scope
-        if not is_whole:
-            taken = batch.items_applied + items_taken
-            await batches.keep_rest(connection, scope, batch.batch_seq, items_applied=taken, revision=row.wiki_revision)
-            await ledger.write(connection, scope, _unread(batch), now=self.now())
+    async def _open(self, connection: Connection, batch: Batch) -> ScopeRow:
+        """Return the scope's row, locked, its revision raised; a batch that is not in the log yet gets its last number."""
+        scope, stand = self.access.scope, Stand(self.row.fence, batch.cursor_from, batch.revision)
+        row = await scopes.open_apply(connection, scope, stand, logs=batch.batch_seq == UNLOGGED, now=self.now())
+        if row is not None:
             return row
-        await batches.finish(connection, scope, batch.batch_seq, now=self.now())
+        row = await scopes.hold(connection, scope, self.row.fence)
+        if row is None:
+            raise LeaseLost
+        self.row = row
+        raise PlanSuperseded
+
+    async def _keep_rest(
+        self, connection: Connection, batch: Batch, row: ScopeRow, items_taken: int, planned: Planned | None
+    ) -> None:
+        """Keep in the log what a cap left of a plan, and have the batch's memories read again until it is done."""
+        scope, taken, revision = self.access.scope, batch.items_applied + items_taken, row.wiki_revision
+        if batch.batch_seq != UNLOGGED or planned is None:
+            await batches.keep_rest(connection, scope, batch.batch_seq, items_applied=taken, revision=revision)
+        else:
+            kept = replace(_logged(batch, row), items_applied=taken, revision=revision)
+            kept = replace(kept, seen_memory_ids=planned.seen_memory_ids)
+            await batches.store(connection, scope, kept, codec.dump_json(planned.items), now=self.now())
+        await ledger.write(connection, scope, _unread(batch), now=self.now())
+
+    async def _finish(self, connection: Connection, batch: Batch, row: ScopeRow) -> ScopeRow:
+        """Close a batch in the log, and return the scope's row with the cursor behind it."""
+        scope = self.access.scope
+        if batch.batch_seq == UNLOGGED:
+            await batches.log_applied(connection, scope, _logged(batch, row), now=self.now())
+        else:
+            await batches.finish(connection, scope, batch.batch_seq, now=self.now())
         gone = [entry.memory_id for entry in batch.entries if entry.outcome is Outcome.GONE]
         await ledger.drop(connection, scope, gone)
         if batch.kind is BatchKind.AGGREGATION:
             await scopes.mark_aggregated(connection, scope)
         return await scopes.reach(connection, scope, cursor=batch.cursor_to, read_through=batch.read_through)
-
-    async def _refused(self, connection: Connection) -> None:
-        row = await scopes.hold(connection, self.access.scope, self.row.fence)
-        if row is None:
-            raise LeaseLost
-        self.row = row
-        raise PlanSuperseded
 
     def _terms(self, batch: Batch) -> Terms:
         """Return how a batch is applied: its pages change as of one revision, however many parts caps cut it into."""
@@ -256,11 +290,20 @@ def _count_reasons(figures: dict[str, Any], rejections: Sequence[Rejection]) -> 
         metrics.add_rejections(figures, rejections)
 
 
+def _logged(batch: Batch, row: ScopeRow) -> Batch:
+    """Return the batch with the number in the log that it got when its apply was opened."""
+    return replace(batch, batch_seq=row.batch_seq)
+
+
 def _unread(batch: Batch) -> list[Entry]:
-    """Return the rows of memories whose plan was cut: still to be read, and an edit meanwhile, or one cut itself, is told."""
-    is_edit = batch.kind is BatchKind.STALE
+    """Return the rows of memories whose plan was cut: still to be read, and an edit meanwhile, or one cut itself, is told.
+
+    What stands behind the cursor no feed brings again: it is owed.
+    """
+    is_edit, is_behind = batch.kind is BatchKind.STALE, batch.cursor_to == batch.cursor_from
     left = [one for one in batch.entries if one.outcome is not Outcome.GONE]
-    return [replace(one, content_hash=b"", text_hash=b"" if is_edit else one.text_hash) for one in left]
+    unread = [replace(one, content_hash=b"", text_hash=b"" if is_edit else one.text_hash) for one in left]
+    return [entry_of(one, outcome=Outcome.OWED) for one in unread] if is_behind and not is_edit else unread
 
 
 def entry_of(entry: Entry, *, outcome: Outcome, reason: str = "") -> Entry:

@@ -50,13 +50,15 @@ _MOST_NEARED = 10
 class Looking:
     """How a batch looks at the wiki: how much of it is shown, how tokens are counted, and the pages at hand.
 
-    `near` are the pages that vectors spoke for, of a batch that is done again; None asks the vectors.
+    `near` are the pages that vectors spoke for, of a batch that is done again; None asks the vectors. `names_in` tells what
+    memories may name.
     """
 
     sight: Sight
     count: Callable[[str], int]
     shelf: Shelf = field(default_factory=Shelf)
     near: tuple[PageKey, ...] | None = None
+    names_in: Callable[[tuple[Memory, ...]], Sought] = lookup.names_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ async def leaf_batch(
 ) -> LeafBatch:
     """Return the batch with the pages and held names that it may be about; `earlier` is still to be fetched."""
     sight = looking.sight
-    sought = await asyncio.to_thread(lookup.names_in, memories)
+    sought = await asyncio.to_thread(looking.names_in, memories)
     found = await _candidates(connection, scope, memories, sought, looking)
     standing = await looking.shelf.load(connection, scope, [*found.named, *found.about, *found.near])
     active = [page for page in standing.pages.values() if page.is_active]

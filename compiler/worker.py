@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from compiler import metrics
 from compiler.access import PooledAccess
 from compiler.compilation import Claim, Engine, compile_job
 from compiler.errors import CompileError, LeaseLost, ListingUnsafe
@@ -187,8 +188,9 @@ class Worker:
             try:
                 await sweep(self.engine, self.pool, access.scope, may_archive_many=True)
             except (CompileError, StoreError) as error:
-                ends = isinstance(error, ListingUnsafe)
-                ending = Ending(JobStatus.FAILED if ends else JobStatus.PENDING, f"{type(error).__name__}: {error}")
+                status = JobStatus.FAILED if isinstance(error, ListingUnsafe) else JobStatus.PENDING
+                figures = metrics.merged(metrics.empty(), claim.job.metrics)
+                ending = Ending(status, f"{type(error).__name__}: {error}", figures)
                 return Result(ending, resume_at=self.engine.now() + timedelta(seconds=_RETRY_S))
             async with access.reading() as connection:
                 claim = Claim(claim.job, await scopes.read(connection, access.scope) or claim.row)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain
-from operator import sub
+from operator import add
 from types import MappingProxyType
 from typing import Final, Protocol
 
@@ -74,8 +73,11 @@ class Meter(Protocol):
     def count_one(self, text: str) -> int:
         """Return the tokens of one text; the same as `count` of it alone."""
 
+    def count_marked(self, marks: Sequence[str], lines: Sequence[str]) -> list[int]:
+        """Return what `count` says of each mark with its line behind it, which is where `models.known_counts` cuts."""
+
     def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
-        """Return what `count` says of each text, which comes in pieces cut where `models.known_counts` cuts."""
+        """Return what `count` says of each text, which comes in many pieces cut where `models.known_counts` cuts."""
 
     def from_stored(self, counts: TextCounts) -> int:
         """Return the same number as `count_one` of the text that these counts were taken of, without counting again."""
@@ -116,9 +118,13 @@ class ExactMeter:
         """Return the tokens of one text."""
         return self.counter([text], self.encoding)[0]
 
+    def count_marked(self, marks: Sequence[str], lines: Sequence[str]) -> list[int]:
+        """Return the tokens of each mark and its line."""
+        return list(map(add, self.counter(marks, self.encoding), self.counter(lines, self.encoding)))
+
     def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
         """Return the tokens of each text as the sum of its pieces'."""
-        return _sums(self.counter(list(chain.from_iterable(texts)), self.encoding), texts)
+        return [sum(self.counter(pieces, self.encoding)) for pieces in texts]
 
     def from_stored(self, counts: TextCounts) -> int:
         """Return the stored count of this encoding."""
@@ -151,35 +157,30 @@ class EstimateMeter:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of each text."""
-        exact = self.counter(texts, "o200k_base")
-        of_text = WEIGHTS[self.family].of_text
-        return [self._tokens(of_text(text, tokens)) for text, tokens in zip(texts, exact, strict=True)]
+        return list(map(self._tokens, self._weighed(texts)))
 
     def count_one(self, text: str) -> int:
         """Return the tokens of one text."""
         return self.count([text])[0]
 
+    def count_marked(self, marks: Sequence[str], lines: Sequence[str]) -> list[int]:
+        """Return the tokens of each mark and its line, rounded once for both."""
+        return list(map(self._tokens, map(add, self._weighed(marks), self._weighed(lines))))
+
     def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
         """Return the tokens of each text, rounded once for the whole of it."""
-        pieces = list(chain.from_iterable(texts))
-        of_text = WEIGHTS[self.family].of_text
-        weighed = list(map(of_text, pieces, self.counter(pieces, "o200k_base")))
-        return [self._tokens(millitokens) for millitokens in _sums(weighed, texts)]
+        return [self._tokens(sum(self._weighed(pieces))) for pieces in texts]
 
     def from_stored(self, counts: TextCounts) -> int:
         """Return the estimate from the stored counts."""
         return self._tokens(WEIGHTS[self.family].of_counts(counts.o200k_base, counts.classes))
 
+    def _weighed(self, texts: Sequence[str]) -> Iterable[int]:
+        return map(WEIGHTS[self.family].of_text, texts, self.counter(texts, "o200k_base"))
+
     def _tokens(self, millitokens: int) -> int:
         # Whole numbers throughout: a rounding error here could make the parts cost less than the whole.
         return -(-millitokens * self.ratio_milli // 1_000_000)
-
-
-def _sums(counts: Iterable[int], texts: Sequence[Sequence[str]]) -> list[int]:
-    """Return for each text the sum of as many counts as it has pieces, without a call for each."""
-    so_far = [0, *accumulate(counts)]
-    at = [so_far[end] for end in accumulate(map(len, texts), initial=0)]
-    return list(map(sub, at[1:], at))
 
 
 def meter_for(

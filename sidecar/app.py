@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from uuid import UUID
 
 from models import tokens
 from sidecar import compiling, database, embedders, recorder
 from sidecar.assembler import Assembler, Clocks, Lookups
 from sidecar.backends.rulings import Rulings
-from sidecar.backing import back, configured
+from sidecar.backing import Backing, back, configured
+from sidecar.collector import calm_collector
 from sidecar.database import Database
 from sidecar.embedding import Embedding, embedding_here
 from sidecar.fences import Fences
+from sidecar.hearing import Remembered
 from sidecar.inquiry import Inquiry
 from sidecar.meters import Meters
 from sidecar.profiles import Profiles
 from sidecar.recall import Recall
 from sidecar.recorder import Recorder
 from sidecar.replayer import Replayer
+from sidecar.rpc import context
 from sidecar.rpc import server as rpc_server
 from sidecar.rpc.progress import Progress
 from sidecar.rpc.server import Server
@@ -49,10 +50,8 @@ from sidecar.tenancy import Tenancy
 from sidecar.turn.items import Source
 from sidecar.warming import warm
 from sidecar.worker import keep_child
-from store import keys, notices
-from store.jobs import PROGRESS
+from store import keys
 from store.postgres import Pools, installation, open_pools
-from store.templates import PROFILE_CHANGED
 
 log = logging.getLogger(__name__)
 
@@ -108,16 +107,6 @@ async def _working(settings: Settings, where: Database, figures: Figures) -> Asy
         await supervisor.stop()
 
 
-def calm_collector() -> None:
-    """Have Python's cyclic collector leave what was made so far alone, and look at the rest less often.
-
-    A turn makes ten thousand values and hardly a cycle; collecting every 700 of them took a tenth of the processor.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(200_000, 20, 20)
-
-
 @asynccontextmanager
 async def running(
     settings: Settings,
@@ -143,7 +132,9 @@ async def running(
         if is_warmed:
             await warm(pools.turn, connections=settings.turn_pool_size)
         telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))
-        app = await _started(settings, where, (pools, telling), sources or _sources(settings, pools), stack)
+        clocks = Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic)
+        ground = _Ground(settings, where, pools, telling, clocks)
+        app = await _started(ground, sources or _sources(settings, pools), stack)
         if embeds and app.embedding is not None:
             supervisor = Supervisor()
             stack.push_async_callback(supervisor.stop)
@@ -151,103 +142,117 @@ async def running(
         yield app
 
 
-async def _started(
-    settings: Settings,
-    where: Database,
-    held: tuple[Pools, Watch],
-    sources: dict[Source, ContextSource],
-    stack: AsyncExitStack,
-) -> App:
-    pools, watch = held
-    clocks = Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic)
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What everything else is built on, and the supervisor of what goes on behind the calls."""
+
+    settings: Settings
+    where: Database
+    pools: Pools
+    watch: Watch
+    clocks: Clocks
+    supervisor: Supervisor = field(default_factory=Supervisor)
+
+
+async def _started(ground: _Ground, sources: dict[Source, ContextSource], stack: AsyncExitStack) -> App:
+    """Build what stands on the ground and open its doors; the stack lets go of it in the other order."""
+    settings, pools, clocks = ground.settings, ground.pools, ground.clocks
     await asyncio.to_thread(tokens.warm)
-    tenancy = Tenancy(pools.turn, now=clocks.now, clock=clocks.steady_s)
+    chosen = await embedders.choose(settings, pools.background)
+    stack.push_async_callback(chosen.close)
     rulings = Rulings(pools.turn, clock=clocks.steady_s)
     backing = back(sources, configured(settings.backends, os.environ), pools.turn, rulings)
     stack.push_async_callback(backing.close)
-    profiles = Profiles(pools.turn, clock=clocks.steady_s, base=backing.base)
-    meters = Meters(pools.turn, clock=clocks.steady_s)
-    async with installation(pools.background) as connection:
-        fences = Fences(pools.turn, await keys.of(connection, keys.FENCE), clock=clocks.steady_s)
-    writer = _recorder(settings, pools, watch, clocks)
-    chosen = await embedders.choose(settings, pools.background)
-    stack.push_async_callback(chosen.close)
-    supervisor = Supervisor()
-    stack.push_async_callback(supervisor.stop)
-    _keep_up(supervisor, (pools, watch), writer, clocks)
-    changed = partial(_changed, profiles, tenancy, rulings)
-    progress = Progress()
-    _listen(supervisor, where, changed, progress)
-    stack.push_async_callback(_flushed, writer, settings.drain_grace_s)
-    inquiry = Inquiry(backing.sources, clock=clocks.steady_s)
-    assembler = Assembler(
-        lookups=Lookups(profiles, meters, fences),
-        recall=_recall(settings, pools, chosen, clocks),
-        inquiry=inquiry,
-        recorder=writer,
-        clocks=clocks,
-    )
-    works = Works(
-        settings=settings,
-        pools=pools,
-        watch=watch,
-        clocks=clocks,
-        supervisor=supervisor,
-        recorder=writer,
-        tenancy=tenancy,
-        backing=backing,
-        rulings=rulings,
-        changed=changed,
-        progress=progress,
-        meters=meters,
-        fences=fences,
-        inquiry=inquiry,
-        assembler=assembler,
-        replayer=Replayer(pools.background, fences, clocks),
-        engine=await stack.enter_async_context(compiling.engine(settings, pools.background)),
-    )
+    works = await _works(ground, backing, rulings, chosen, stack)
     doors = await open_all(works, stack)
     embedding = embedding_here(chosen.numbered, settings, pools.background, now=clocks.now)
-    return App(doors.server, pools, writer, where, doors.http_address, doors.console_address, embedding)
-
-
-def _listen(supervisor: Supervisor, where: Database, changed: Callable[..., None], progress: Progress) -> None:
-    listener = notices.Listener(
-        on_notice=partial(_heard, changed, progress), on_connected=partial(_connected, changed, progress)
+    return App(
+        doors.server, pools, works.turns.recorder, ground.where, doors.http_address, doors.console_address, embedding
     )
-    supervisor.start("notices", partial(notices.listen, where.direct_dsn, [PROFILE_CHANGED, PROGRESS], listener))
 
 
-def _recorder(settings: Settings, pools: Pools, watch: Watch, clocks: Clocks) -> Recorder:
+async def _works(
+    ground: _Ground, backing: Backing, rulings: Rulings, chosen: embedders.Chosen, stack: AsyncExitStack
+) -> Works:
+    pools, clocks = ground.pools, ground.clocks
+    remembered = Remembered(
+        Profiles(pools.turn, clock=clocks.steady_s, base=backing.base),
+        Tenancy(pools.turn, now=clocks.now, clock=clocks.steady_s),
+        rulings,
+        Progress(),
+    )
+    inquiry = Inquiry(backing.sources, clock=clocks.steady_s)
+    turns = await _turns(ground, remembered.profiles, chosen, inquiry)
+    stack.push_async_callback(ground.supervisor.stop)
+    _keep_up(ground, turns.recorder)
+    ground.supervisor.start("notices", partial(remembered.listen, ground.where.direct_dsn))
+    stack.push_async_callback(_flushed, turns.recorder, ground.settings.drain_grace_s)
+    return Works(
+        settings=ground.settings,
+        pools=pools,
+        watch=ground.watch,
+        clocks=clocks,
+        supervisor=ground.supervisor,
+        tenancy=remembered.tenancy,
+        backing=backing,
+        rulings=rulings,
+        changed=remembered.changed,
+        progress=remembered.progress,
+        inquiry=inquiry,
+        turns=turns,
+        engine=await stack.enter_async_context(compiling.engine(ground.settings, pools.background)),
+    )
+
+
+async def _turns(ground: _Ground, profiles: Profiles, chosen: embedders.Chosen, inquiry: Inquiry) -> context.Parts:
+    """Return what a turn is assembled and replayed with."""
+    pools, clocks = ground.pools, ground.clocks
+    async with installation(pools.background) as connection:
+        fences = Fences(pools.turn, await keys.of(connection, keys.FENCE), clock=clocks.steady_s)
+    meters = Meters(pools.turn, clock=clocks.steady_s)
+    writer = _recorder(ground)
+    assembler = Assembler(
+        lookups=Lookups(profiles, meters, fences),
+        recall=_recall(ground, chosen),
+        inquiry=inquiry,
+        recorder=writer,
+        clocks=clocks,
+    )
+    return context.Parts(assembler, Replayer(pools.background, fences, clocks), pools, meters, fences, writer, clocks)
+
+
+def _recorder(ground: _Ground) -> Recorder:
     return Recorder(
-        pools.background,
-        capacity=settings.receipt_queue,
-        keep_texts_days=settings.receipt_text_days,
-        clock=clocks.now,
-        told=watch.turn_told,
+        ground.pools.background,
+        capacity=ground.settings.receipt_queue,
+        keep_texts_days=ground.settings.receipt_text_days,
+        clock=ground.clocks.now,
+        told=ground.watch.turn_told,
     )
 
 
-def _recall(settings: Settings, pools: Pools, chosen: embedders.Chosen, clocks: Clocks) -> Recall:
+def _recall(ground: _Ground, chosen: embedders.Chosen) -> Recall:
     return Recall(
-        pools.turn,
+        ground.pools.turn,
         chosen.numbered,
         why_not=chosen.why_not,
-        deadline_s=settings.embed_deadline_s,
-        clock=clocks.steady_s,
+        deadline_s=ground.settings.embed_deadline_s,
+        clock=ground.clocks.steady_s,
     )
 
 
-def _keep_up(supervisor: Supervisor, held: tuple[Pools, Watch], writer: Recorder, clocks: Clocks) -> None:
+def _keep_up(ground: _Ground, writer: Recorder) -> None:
     """Start what goes on behind the calls for as long as the process lives."""
-    pools, watch = held
-    supervisor.start("receipts", writer.run)
-    budget_watch = BudgetWatch(pools.background, now=clocks.now, told=watch.figures.alerted)
-    supervisor.start("budgets", budget_watch.run)
-    supervisor.start("compile_figures", partial(keep_counted, pools.background, watch.figures, now=clocks.now))
-    supervisor.start(
-        "receipt_texts", partial(recorder.sweep_texts, pools.background, clock=clocks.now, every_s=_SWEEP_EVERY_S)
+    pool, now, figures, start = (
+        ground.pools.background,
+        ground.clocks.now,
+        ground.watch.figures,
+        ground.supervisor.start,
     )
+    start("receipts", writer.run)
+    start("budgets", BudgetWatch(pool, now=now, told=figures.alerted).run)
+    start("compile_figures", partial(keep_counted, pool, figures, now=now))
+    start("receipt_texts", partial(recorder.sweep_texts, pool, clock=now, every_s=_SWEEP_EVERY_S))
 
 
 def _sources(settings: Settings, pools: Pools) -> dict[Source, ContextSource]:
@@ -260,30 +265,6 @@ def _sources(settings: Settings, pools: Pools) -> dict[Source, ContextSource]:
     if settings.workspace_root is not None:
         sources[Source.WORKSPACE] = WorkspaceSource(pools.turn, settings.workspace_root)
     return sources
-
-
-def _connected(changed: Callable[[], None], progress: Progress) -> None:
-    changed()
-    progress.missed()
-
-
-def _heard(changed: Callable[[UUID], None], progress: Progress, notice: notices.Notice) -> None:
-    if notice.channel == PROGRESS:
-        progress.moved(notice.payload)
-        return
-    try:
-        tenant_id = UUID(notice.payload)
-    except ValueError:
-        log.warning("notice_ignored", extra={"channel": notice.channel})
-        return
-    changed(tenant_id)
-
-
-def _changed(profiles: Profiles, tenancy: Tenancy, rulings: Rulings, tenant_id: UUID | None = None) -> None:
-    """Let go of what is remembered of a tenant; of all, when notices may have been missed."""
-    profiles.forget(tenant_id)
-    tenancy.forget(tenant_id)
-    rulings.forget(tenant_id)
 
 
 async def _flushed(writer: Recorder, grace_s: float) -> None:

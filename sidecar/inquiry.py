@@ -172,7 +172,7 @@ class Inquiry:
         try:
             async with asyncio.timeout(time_s):
                 answer = await self._sources[source].find(asking.query, asking.scope, limits)
-            items = check(answer, source, top_k=knobs.top_k)
+            answer = check(answer, source, top_k=knobs.top_k)
         except Skipped as why:
             return SourceReport(source, Status.SKIPPED, reason=str(why))
         except TimeoutError:
@@ -186,9 +186,10 @@ class Inquiry:
             return SourceReport(source, Status.ERROR, reason=_told(error))
         if source is Source.THREAD:
             outcome.history, outcome.summary = answer.history, answer.summary
-        status = Status.OK if items or answer.history else Status.EMPTY
+        status = Status.OK if answer.items or answer.history else Status.EMPTY
         reason = "; ".join((*answer.failures, *answer.notes))
-        return SourceReport(source, status, items, reason, is_partial=bool(answer.failures))
+        partly = bool(answer.failures)
+        return SourceReport(source, status, answer.items, reason, is_partial=partly, candidates=answer.candidates)
 
 
 _FAILED = frozenset({Status.TIMEOUT, Status.ERROR, Status.SHED, Status.BREAKER_OPEN})
@@ -226,7 +227,8 @@ class _RecentAnswers:
             return failed
         reason = f"an answer {self._clock() - kept_at:.0f} s old stands in: {failed.reason}"
         items = report.items[: asking.profile.knobs(failed.source).top_k]
-        return replace(failed, status=Status.STALE, items=items, reason=reason)
+        candidates = report.candidates and report.candidates.only({item.id for item in items})
+        return replace(failed, status=Status.STALE, items=items, reason=reason, candidates=candidates)
 
 
 def _chars(report: SourceReport) -> int:

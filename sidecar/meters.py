@@ -15,7 +15,7 @@ from models.calibration import Calibration, Usage
 from models.catalog import CATALOG
 from models.known_counts import KnownCounts
 from models.prices import Model
-from models.tokens import Meter
+from models.tokens import Meter, TextCounts
 from sidecar.remembered import Remembered
 from sidecar.turn.history import MESSAGE_TOKENS, message_text
 from sidecar.turn.items import HistoryTurn
@@ -93,11 +93,13 @@ def _counted(turn: NewTurn) -> NewTurn:
 
 
 def _as_history(turn: StoredTurn, meter: Meter) -> HistoryTurn:
-    counts = tokens.recalled_counts(
-        message_text(turn.text, turn.parts) if not meter.is_exact else "",
-        o200k_base=turn.o200k_tokens - MESSAGE_TOKENS,
-        cl100k_base=turn.cl100k_tokens - MESSAGE_TOKENS,
-    )
+    kept = {
+        "o200k_base": turn.o200k_tokens - MESSAGE_TOKENS,
+        "cl100k_base": turn.cl100k_tokens - MESSAGE_TOKENS,
+    }
+    # An exact meter asks for no characters by class, and telling them takes longer than all else here.
+    exact = TextCounts(**kept, classes=()) if meter.is_exact else None
+    counts = exact or tokens.recalled_counts(message_text(turn.text, turn.parts), **kept)
     return HistoryTurn(
         id=f"turn:{turn.turn_id}",
         position=turn.position,

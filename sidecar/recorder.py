@@ -13,7 +13,7 @@ from uuid import UUID
 
 from sidecar.telemetry import calls
 from sidecar.telemetry.calls import CallTrace
-from store import costs, receipts
+from store import costs, forgotten, receipts
 from store.errors import ConstraintViolated, DatabaseUnavailable, StoreError, UnstorableValue
 from store.postgres import Pool, installation, scoped, tenant_scoped
 from store.receipts import NewReceipt
@@ -148,8 +148,11 @@ class Recorder:
 
     async def _insert(self, scope: Scope, group: Sequence[NewReceipt]) -> None:
         now, tenant_id = self._clock(), scope.tenant_id
-        texts = self._not_kept_yet(tenant_id, group, now)
         async with scoped(self._pool, scope) as connection:
+            group = await forgotten.admit(connection, scope, group)
+            if not group:
+                return
+            texts = self._not_kept_yet(tenant_id, group, now)
             if texts:
                 await receipts.keep_texts(connection, tenant_id, texts, until=now + self._keep_texts)
             await receipts.insert(connection, group)

@@ -14,19 +14,15 @@ from google.protobuf.descriptor import ServiceDescriptor
 
 from compiler.compilation import Engine
 from compiler.replay import replay
-from sidecar.assembler import Assembler, Clocks
+from sidecar.assembler import Clocks
 from sidecar.backends.rulings import Rulings
 from sidecar.backing import Backing
-from sidecar.fences import Fences
 from sidecar.http.console.desk import Desk, Switches
 from sidecar.http.console.site import console
 from sidecar.http.doors import Health
 from sidecar.http.opening import open_console, open_doors
 from sidecar.http.webhooks import webhook_routes
 from sidecar.inquiry import Inquiry
-from sidecar.meters import Meters
-from sidecar.recorder import Recorder
-from sidecar.replayer import Replayer
 from sidecar.rpc import admin, backends, context, cost, knowledge, memory, profile, wiki
 from sidecar.rpc import compile as compiles
 from sidecar.rpc import server as rpc_server
@@ -55,24 +51,20 @@ class Service(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Works:
-    """What the services and the doors stand on."""
+    """What the services and the doors stand on; `turns` are the parts of the one that turns are asked of."""
 
     settings: Settings
     pools: Pools
     watch: Watch
     clocks: Clocks
     supervisor: Supervisor
-    recorder: Recorder
     tenancy: Tenancy
     backing: Backing
     rulings: Rulings
     changed: Callable[..., None]
     progress: Progress
-    meters: Meters
-    fences: Fences
     inquiry: Inquiry
-    assembler: Assembler
-    replayer: Replayer
+    turns: context.Parts
     engine: Engine
 
 
@@ -87,15 +79,12 @@ class Doors:
 
 def _services(works: Works) -> tuple[tuple[ServiceDescriptor, Service], ...]:
     pools, now, changed = works.pools, works.clocks.now, works.changed
-    turns = context.Parts(
-        works.assembler, works.replayer, pools, works.meters, works.fences, works.recorder, works.clocks
-    )
     switches = backends.Parts(pools, works.backing.places, works.rulings, now, changed)
     replays = partial(replay, works.engine, pools.background)
     jobs = compiles.CompileParts(pools, works.engine, works.progress, now, replays)
-    is_compiled, count = partial(_is_built_in, works.engine), works.meters.reference.count
+    is_compiled, count = partial(_is_built_in, works.engine), works.turns.meters.reference.count
     return (
-        (context.SERVICE, context.ContextService(turns)),
+        (context.SERVICE, context.ContextService(works.turns)),
         (memory.SERVICE, memory.MemoryService(pools, now=now, is_compiled=is_compiled)),
         (knowledge.SERVICE, knowledge.KnowledgeService(pools, now=now, count=count)),
         (profile.SERVICE, profile.ProfileService(pools, now=now, changed=changed, base=works.backing.base)),
@@ -125,7 +114,10 @@ async def open_all(works: Works, stack: AsyncExitStack) -> Doors:
         health,
         works.watch.figures,
         extra=webhook_routes(
-            works.pools.background, now=works.clocks.now, is_compiled=partial(_is_source, works.backing)
+            works.pools.background,
+            now=works.clocks.now,
+            is_compiled=partial(_is_source, works.backing),
+            watch=works.watch,
         ),
     )
     server = await rpc_server.start(works.settings, handlers, works.tenancy.not_before, watch=works.watch)
@@ -140,12 +132,12 @@ def _desk(works: Works, server: Server) -> Desk:
     """Return what the console's pages are made with; whoever visits is checked as a caller of the server."""
     return Desk(
         works.pools,
-        works.assembler,
-        works.replayer,
-        works.recorder,
+        works.turns.assembler,
+        works.turns.replayer,
+        works.turns.recorder,
         works.clocks,
         partial(_signed_in, server),
-        works.watch.figures,
+        works.watch,
         works.inquiry.resting,
         Switches(
             works.backing.places,
@@ -160,7 +152,7 @@ def _desk(works: Works, server: Server) -> Desk:
 def _watch_values(works: Works) -> None:
     """Have the metrics show what others keep: receipts dropped, and breakers."""
     figures = works.watch.figures
-    figures.watch_value(names.RECEIPTS_DROPPED, lambda: works.recorder.dropped_count)
+    figures.watch_value(names.RECEIPTS_DROPPED, lambda: works.turns.recorder.dropped_count)
     figures.watch_values(names.BREAKER, lambda: _breakers(works.inquiry))
     figures.watch_values(
         names.BACKEND_BREAKER, lambda: {name: float(one) for name, one in works.backing.resting().items()}

@@ -13,9 +13,9 @@ from models.catalog import CATALOG, Spending, cost_usd
 from store import budgets, costs
 from store.budgets import Alert, Budget
 from store.costs import Spent, TurnAccount
-from store.postgres import Pool, installation, tenant_scoped
+from store.postgres import Pool, installation, scoped, tenant_scoped
 from store.queries import Connection
-from store.scope import owner_uuid
+from store.scope import Scope, owner_uuid
 
 log = logging.getLogger(__name__)
 
@@ -126,23 +126,44 @@ class BudgetWatch:
         async with installation(self._pool) as connection:
             tenants = await budgets.tenants(connection, limit=_MOST_TENANTS)
         for tenant_id in tenants:
-            async with tenant_scoped(self._pool, tenant_id) as connection:
-                for budget in await budgets.every(connection, tenant_id):
-                    await self._check(connection, tenant_id, budget)
+            async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+                every = await budgets.every(connection, tenant_id)
+            for budget in every:
+                await self._check(tenant_id, budget)
 
-    async def _check(self, connection: Connection, tenant_id: UUID, budget: Budget) -> None:
+    async def _check(self, tenant_id: UUID, budget: Budget) -> None:
         now = self._now()
         since = period_start(budget.period, now)
-        by = "" if budget.covers == "tenant" else budget.covers
-        rows = await costs.of_tenant(connection, tenant_id, since=since, until=now, by=by)
-        wanted = str(owner_uuid(budget.ref)) if budget.covers == "owner" else budget.ref
-        spent_usd = sum(one.cost_usd for one in by_key(rows) if one.key == wanted)
-        if budget.covers == "tenant":
-            compiles = await costs.of_compiles(connection, tenant_id, since=since, until=now)
-            spent_usd += sum(one.cost_usd for one in compiles)
+        by_owner_usd = await self._compiled_for(tenant_id, budget, since, now) if budget.covers == "owner" else 0.0
+        async with tenant_scoped(self._pool, tenant_id) as connection:
+            spent_usd = by_owner_usd + await _spent_usd(connection, tenant_id, budget, (since, now))
+            await self._tell(connection, tenant_id, (budget, since, spent_usd))
+
+    async def _compiled_for(self, tenant_id: UUID, budget: Budget, since: datetime, now: datetime) -> float:
+        """Return what compiling the wiki of the budget's owner cost: an owner's row is read in the owner's name."""
+        scope = Scope(tenant_id, owner_uuid(budget.ref))
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            passes = await costs.passes_of_owner(connection, scope, since=since, until=now)
+        return sum(one.cost_usd for one in passes)
+
+    async def _tell(self, connection: Connection, tenant_id: UUID, found: tuple[Budget, datetime, float]) -> None:
+        budget, since, spent_usd = found
         for percent in crossed(budget, spent_usd):
-            alert = Alert(budget.name, since, percent, spent_usd, budget.limit_usd, now)
+            alert = Alert(budget.name, since, percent, spent_usd, budget.limit_usd, self._now())
             if await budgets.raise_alert(connection, tenant_id, alert):
                 facts = {"budget": budget.name, "percent": percent, "spent_usd": round(spent_usd, 4)}
                 log.warning("budget_crossed", extra=facts | {"limit_usd": budget.limit_usd})
                 self._told(percent)
+
+
+async def _spent_usd(connection: Connection, tenant_id: UUID, budget: Budget, span: tuple[datetime, datetime]) -> float:
+    """Return what turns cost of what the budget covers, with the compiles of a tenant or a model: those have no agent."""
+    since, until = span
+    by = "" if budget.covers == "tenant" else budget.covers
+    rows = await costs.of_tenant(connection, tenant_id, since=since, until=until, by=by)
+    wanted = str(owner_uuid(budget.ref)) if budget.covers == "owner" else budget.ref
+    spent_usd = sum(one.cost_usd for one in by_key(rows) if one.key == wanted)
+    if budget.covers in ("tenant", "model"):
+        compiles = await costs.of_compiles(connection, tenant_id, since=since, until=until)
+        spent_usd += sum(one.cost_usd for one in compiles if budget.covers == "tenant" or one.model_id == budget.ref)
+    return spent_usd

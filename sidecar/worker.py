@@ -26,6 +26,7 @@ from compiler.sweep import SWEEP, sweep
 from compiler.worker import Handler, Worker, WorkerSettings
 from models.language import TokenUsage
 from sidecar import compiling, database, embedders, embedding, language_models, summaries, summarizing
+from sidecar.collector import calm_collector
 from sidecar.database import Database
 from sidecar.embedding import Embedding
 from sidecar.settings import Settings
@@ -86,6 +87,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
             watching = asyncio.create_task(_stop_with_parent(worker))
             stack.callback(watching.cancel)
         log.info("working", extra={"holder": worker.settings.holder})
+        calm_collector()
         await worker.run()
 
 

@@ -21,6 +21,8 @@ from store.scope import Scope
 
 _sql = queries.load(__file__)
 
+UNLOGGED = 0
+
 
 class BatchKind(StrEnum):
     """What made a batch: new memories, edited and forgotten ones, an aggregation, an operator, or a reset."""
@@ -36,9 +38,9 @@ class BatchKind(StrEnum):
 class Batch:
     """A batch of the log. `items` is None once it was applied whole, or when a memory that it saw was forgotten.
 
-    `revision`, `cursor_from` and `cursor_to` are the borders it was planned with. `seen_memory_ids` are the memories whose
-    words may stand in the items, `entries` the ledger's rows once it is applied. `options` is what the plan depended on
-    beside the memories.
+    One that is not in the log yet has the number UNLOGGED. `revision`, `cursor_from` and `cursor_to` are the borders it was
+    planned with. `seen_memory_ids` are the memories whose words may stand in the items, `entries` the ledger's rows once it
+    is applied. `options` is what the plan depended on beside the memories.
     """
 
     batch_seq: int

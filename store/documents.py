@@ -6,11 +6,11 @@ Every function takes a connection inside a tenant's transaction. Bases are a ten
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from store import embeddings, queries
@@ -91,9 +91,11 @@ class Document:
     updated_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class StoredChunk:
-    """A chunk with its document. `position` is its place there, from 0."""
+class RecalledChunk(NamedTuple):
+    """What recall reads of a chunk and its document. `position` is its place there, from 0.
+
+    Many are made a turn, which is why it is a tuple.
+    """
 
     chunk_id: UUID
     document_id: UUID
@@ -201,10 +203,10 @@ async def delete(connection: Connection, tenant_id: UUID, base_id: UUID, path: s
 
 async def recall(
     connection: Connection, tenant_id: UUID, base_ids: Sequence[UUID], wanted: Wanted
-) -> Recalled[StoredChunk]:
+) -> Recalled[RecalledChunk]:
     """Return the chunks of the bases that may answer, with those next to the best of them; best first."""
     rows = await _sql.recall_chunks(connection, tenant_id=tenant_id, base_ids=list(base_ids), **wanted.parameters())
-    return recalled(rows, _chunk)
+    return recalled(rows, _chunks)
 
 
 async def _insert(connection: Connection, key: dict[str, UUID], prepared: PreparedDocument) -> None:
@@ -249,15 +251,6 @@ def _document(row: Any) -> Document:
     return Document(**row)
 
 
-def _chunk(row: Any) -> StoredChunk:
-    return StoredChunk(
-        chunk_id=row["chunk_id"],
-        document_id=row["document_id"],
-        title=row["title"],
-        path=row["path"],
-        heading=row["heading"],
-        page=row["page"],
-        position=row["position"],
-        text=row["text"],
-        signature=Signature.unpack(row["signature"]),
-    )
+def _chunks(*columns: Any) -> Iterable[RecalledChunk]:
+    *told, signatures = columns
+    return map(RecalledChunk, *told, map(Signature.unpack, signatures))

@@ -75,8 +75,8 @@ FROM unnest(:chunk_ids::uuid[], :positions::int[], :headings::text[], :pages::in
 
 -- name: recall_chunks
 -- The chunks of some bases that may answer a question, with their documents and what the search tells of each.
-SELECT f.matched, f.cosines, f.frequencies, f.total, c.chunk_id, c.position, c.heading, c.page, c.text, c.signature, c.document_id,
-    d.title, d.path
+SELECT f.matched, f.cosines, f.frequencies, f.total, c.chunk_id, c.document_id, d.title, d.path, c.heading, c.page, c.position, c.text,
+    c.signature
 FROM recall_chunks(:tenant_id, :base_ids::uuid[], :words::text[], :embedder_no::int, :vectors::text[], :limit::int) f
 CROSS JOIN LATERAL (SELECT * FROM chunks WHERE tenant_id = :tenant_id AND chunk_id = f.found_id LIMIT 1) c
 CROSS JOIN LATERAL (SELECT * FROM documents WHERE tenant_id = :tenant_id AND document_id = c.document_id LIMIT 1) d;

@@ -223,9 +223,7 @@ async def next_startable(connection: Connection, scope: Scope, *, now: datetime)
 
 async def record(connection: Connection, scope: Scope, job_id: UUID, metrics: Mapping[str, Any]) -> bool:
     """Write a running job's metrics, tell listeners, and return whether its end was asked for."""
-    asked = await _sql.record_job(connection, tenant_id=scope.tenant_id, job_id=job_id, metrics=dict(metrics))
-    await notify_progress(connection, job_id)
-    return bool(asked)
+    return bool(await _sql.record_job(connection, tenant_id=scope.tenant_id, job_id=job_id, metrics=dict(metrics)))
 
 
 async def settle(connection: Connection, scope: Scope, job_id: UUID, ending: Ending, *, now: datetime) -> None:

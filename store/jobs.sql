@@ -72,9 +72,9 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id
 ORDER BY status = 'running' DESC, created_at, sequence, job_id LIMIT 1;
 
 -- name: record_job$
--- Writes a running job's metrics and returns whether its end was asked for.
+-- Writes a running job's metrics, tells listeners, and returns whether its end was asked for.
 UPDATE wiki_compile_jobs SET metrics = :metrics WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running'
-RETURNING cancel_requested;
+RETURNING cancel_requested, pg_notify('compile_progress', job_id::text);
 
 -- name: settle_job!
 -- Ends a running job.

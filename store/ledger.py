@@ -1,6 +1,7 @@
 """What became of each memory: one row a memory, with the content in force and the outcome.
 
-Every function takes a connection inside a scoped transaction. A forgotten memory stays as 'gone' until what it fed is rebuilt.
+Every function takes a connection inside a scoped transaction. A forgotten memory stays as 'gone' until what it fed is rebuilt,
+one that has to be read again though no feed tells of it as 'owed' until it was.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ class Outcome(StrEnum):
     FILTERED = "filtered"
     QUARANTINED = "quarantined"
     GONE = "gone"
+    OWED = "owed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,23 @@ async def gone(connection: Connection, scope: Scope, *, limit: int) -> list[str]
     """Return forgotten memories whose pages still have to be rebuilt, by id."""
     rows = await _sql.gone_memories(connection, **_key(scope), limit=limit)
     return [row["memory_id"] for row in rows]
+
+
+async def owe(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> int:
+    """Have memories that were dealt with read again, and return how many; forgotten ones stay so."""
+    return int(await _sql.owe(connection, **_key(scope), memory_ids=list(memory_ids), now=now)) if memory_ids else 0
+
+
+async def owed(connection: Connection, scope: Scope, *, limit: int) -> list[str]:
+    """Return memories that are to be read again, the oldest first."""
+    rows = await _sql.owed_memories(connection, **_key(scope), limit=limit)
+    return [row["memory_id"] for row in rows]
+
+
+async def write_off(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
+    """Wait no longer for memories that were to be read again and are not there: a sweep finds them gone."""
+    if memory_ids:
+        await _sql.write_off(connection, **_key(scope), memory_ids=list(memory_ids), now=now)
 
 
 async def drop(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:

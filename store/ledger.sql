@@ -32,6 +32,21 @@ ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET outcome = 'gone', rea
 SELECT memory_id FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'gone' ORDER BY memory_id LIMIT :limit;
 
+-- name: owe!
+-- Has memories read again that were dealt with.
+UPDATE memory_ledger SET outcome = 'owed', reason = '', content_hash = '', updated_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND outcome <> 'gone';
+
+-- name: owed_memories
+-- Memories that are to be read again, the oldest first.
+SELECT memory_id FROM memory_ledger
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'owed' ORDER BY occurred_at, memory_id LIMIT :limit;
+
+-- name: write_off!
+-- Waits no longer for memories that were to be read again.
+UPDATE memory_ledger SET outcome = 'applied', updated_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND outcome = 'owed';
+
 -- name: drop_from_ledger!
 -- Removes the rows of some memories.
 DELETE FROM memory_ledger WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);

@@ -5,11 +5,10 @@ Every function takes a connection inside a scoped transaction; row security sees
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from store import embeddings, queries
@@ -22,7 +21,6 @@ from store.texts import Signature
 _sql = queries.load(__file__)
 _MEMORIES = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a04")
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
-_RECALLED = itemgetter("memory_id", "text", "occurred_at", "document_id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +49,8 @@ class Memory:
     updated_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class RecalledMemory:
-    """What recall reads of a memory, with its near-duplicate signature."""
+class RecalledMemory(NamedTuple):
+    """What recall reads of a memory, with its near-duplicate signature. Many are made a turn, which is why it is a tuple."""
 
     memory_id: str
     text: str
@@ -174,7 +171,6 @@ def _memory(row: Any) -> Memory:
     )
 
 
-def _recalled(row: Any) -> RecalledMemory:
-    memory_id, text, occurred_at, document_id = _RECALLED(row)
-    signature = Signature.unpack(row["signature"])
-    return RecalledMemory(memory_id, text, occurred_at, document_id, tuple(row["turn_ids"]), signature)
+def _recalled(*columns: Any) -> Iterable[RecalledMemory]:
+    *told, turn_ids, signatures = columns
+    return map(RecalledMemory, *told, map(tuple, turn_ids), map(Signature.unpack, signatures))

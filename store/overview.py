@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID
 
-from store import queries
+from store import ledger, queries
 from store.queries import Connection
 from store.scope import Scope
 
@@ -74,22 +74,24 @@ async def held_back(connection: Connection, scope: Scope, *, after: str = "", li
     return [HeldBack(**row) for row in rows]
 
 
+async def held_back_ids(
+    connection: Connection, scope: Scope, *, among: Sequence[str] | None = None, limit: int | None = None
+) -> list[str]:
+    """Return the ids of memories that are held back, in their order: all, the first ones, or those among some."""
+    wanted = None if among is None else list(among)
+    rows = await _sql.held_back_ids(connection, **_key(scope), memory_ids=wanted, limit=limit)
+    return [row["memory_id"] for row in rows]
+
+
 async def held_back_reasons(connection: Connection, scope: Scope) -> dict[str, int]:
     """Return how many memories are held back, by reason, the most frequent first."""
     return {row["reason"]: row["memories"] for row in await _sql.held_back_reasons(connection, **_key(scope))}
 
 
 async def retry(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> int:
-    """Put memories that are held back at the feed's end as new ones, and return how many of them could be."""
-    last = await _sql.lock_feed(connection, **_key(scope))
-    if last is None:
-        return 0
-    wanted = list(dict.fromkeys(memory_ids))
-    fed = int(await _sql.feed_again(connection, **_key(scope), memory_ids=wanted, last=last))
-    if fed:
-        await _sql.advance_feed(connection, **_key(scope), count=len(wanted))
-        await _sql.make_new(connection, **_key(scope), memory_ids=wanted, now=now)
-    return fed
+    """Have those of the memories that are held back read again by the next compile, and return how many that are."""
+    held = await held_back_ids(connection, scope, among=memory_ids)
+    return await ledger.owe(connection, scope, held, now=now)
 
 
 async def growth(connection: Connection, scope: Scope) -> list[Grown]:

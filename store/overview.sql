@@ -7,32 +7,17 @@ FROM memory_ledger l LEFT JOIN LATERAL (
 WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.outcome = 'quarantined' AND l.memory_id > :after
 ORDER BY l.memory_id LIMIT :limit;
 
+-- name: held_back_ids
+-- The ids of memories that no batch could be made of; with a list, of those among it.
+SELECT memory_id FROM memory_ledger
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'quarantined'
+    AND (:memory_ids::text[] IS NULL OR memory_id = ANY(:memory_ids::text[]))
+ORDER BY memory_id LIMIT :limit;
+
 -- name: held_back_reasons
 -- How many memories are held back, by reason.
 SELECT reason, count(*) AS memories FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'quarantined' GROUP BY reason ORDER BY 2 DESC, 1;
-
--- name: lock_feed$
--- Holds the owner's feed and returns its last number; null without a memory.
-SELECT change_seq FROM memory_feeds WHERE tenant_id = :tenant_id AND owner_id = :owner_id FOR UPDATE;
-
--- name: feed_again!
--- Gives memories that are held back new numbers behind the feed's last; those whose texts are kept elsewhere have none.
-UPDATE memories m SET change_seq = :last::bigint + r.step
-FROM (SELECT l.memory_id, row_number() OVER (ORDER BY l.memory_id) AS step
-    FROM unnest(:memory_ids::text[]) AS w (memory_id) CROSS JOIN LATERAL (
-        SELECT memory_id FROM memory_ledger
-        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = w.memory_id AND outcome = 'quarantined' LIMIT 1) l) r
-WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = r.memory_id;
-
--- name: advance_feed!
--- Raises the feed's last number.
-UPDATE memory_feeds SET change_seq = change_seq + :count::bigint WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
-
--- name: make_new!
--- Makes memories that are held back new to the compile.
-UPDATE memory_ledger SET content_hash = '', updated_at = :now
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND outcome = 'quarantined';
 
 -- name: pages_by_day
 -- How many of the pages that are active now were there first on which day (UTC), and how many of them had a reference link by then.

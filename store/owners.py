@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from store import queries, ready, scopes
+from store import forgotten, queries, ready, scopes
 from store.queries import Connection
 from store.scope import Scope
 
@@ -52,11 +52,18 @@ TABLES = (
 
 
 async def forget(connection: Connection, scope: Scope, *, now: datetime) -> dict[str, int]:
-    """Delete everything of the owner's, and return how many rows of each table; a compile under way loses its lease."""
+    """Delete everything of the owner's, and return how many rows of each table; a compile under way loses its lease.
+
+    Nothing is made for an owner of whom there is nothing. A turn under way leaves no receipt.
+    """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    await scopes.lock(connection, scope, now=now)
+    await scopes.lock_there(connection, scope)
+    await forgotten.hold_alone(connection, scope)
     counts = {"receipt_texts": int(await _sql.forget_texts(connection, **key))}
     counts["compile_ready"] = await ready.forget(connection, scope)
     for row in await _sql.tables_here(connection, tables=TABLES):
         counts[row["name"]] = int(await getattr(_sql, f"forget_{row['name']}")(connection, **key))
-    return {table: count for table, count in counts.items() if count}
+    deleted = {table: count for table, count in counts.items() if count}
+    if deleted:
+        await forgotten.note_owner(connection, scope, now=now)
+    return deleted

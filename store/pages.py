@@ -5,10 +5,10 @@ Every function takes a connection inside a scoped transaction. What stands on a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from store import embeddings, queries
@@ -50,8 +50,7 @@ class NewPage:
     page_id: UUID | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PageHead:
+class PageHead(NamedTuple):
     """A page without its sections."""
 
     page_id: UUID
@@ -62,9 +61,11 @@ class PageHead:
     last_compiled_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """A section of a page with the memories it cites; without a slug and a heading the page's summary."""
+class Passage(NamedTuple):
+    """A section of a page with the memories it cites; without a slug and a heading the page's summary.
+
+    Many are made a turn, which is why it is a tuple, as is the page's head.
+    """
 
     page: PageHead
     text: str
@@ -114,7 +115,7 @@ async def recall(connection: Connection, scope: Scope, wanted: Wanted) -> tuple[
     rows = await _sql.recall_wiki(connection, **_scope_key(scope), **wanted.parameters())
     sections = [row for row in rows if row["kind"] == "section"]
     summaries = [row for row in rows if row["kind"] == "page"]
-    return recalled(sections, _passage), recalled(summaries, _passage)
+    return recalled(sections, _passages), recalled(summaries, _passages)
 
 
 def page_uuid(scope: Scope, page_type: str, slug: str) -> UUID:
@@ -173,14 +174,13 @@ def _scope_key(scope: Scope) -> dict[str, UUID]:
     return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
 
 
-def _head(row: Any) -> PageHead:
-    return PageHead(row["page_id"], row["type"], row["slug"], row["title"], row["summary"], row["last_compiled_at"])
+def _passages(*columns: Any) -> Iterable[Passage | None]:
+    return map(_passage, zip(*columns, strict=True))
 
 
-def _passage(row: Any) -> Passage | None:
-    """Return what the row tells, or None when its page is archived, or has no summary to tell."""
-    text = row["page_id"] and (row["body_md"] if row["kind"] == "section" else row["summary"])
+def _passage(told: tuple[Any, ...]) -> Passage | None:
+    """Return what the columns tell, or None where the page is archived, or has no summary to tell."""
+    _, *head, text, memory_ids, signature, slug, heading = told
     if not text:
         return None
-    signature = Signature.unpack(row["signature"])
-    return Passage(_head(row), text, tuple(row["memory_ids"]), signature, row["section_slug"], row["heading"])
+    return Passage(PageHead(*head), text, tuple(memory_ids), Signature.unpack(signature), slug, heading)

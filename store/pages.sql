@@ -66,22 +66,24 @@ ON CONFLICT (tenant_id, page_id, subject, subject_ref, source_kind, source_ref) 
 WITH sections AS MATERIALIZED (
     SELECT * FROM recall_sections(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int)
 )
-SELECT 'section' AS kind, f.matched, f.cosines, f.frequencies, f.total, p.page_id, p.type, p.slug, p.title, p.summary,
-    p.last_compiled_at, s.signature, s.section_slug, s.heading, s.body_md,
+SELECT f.matched, f.cosines, f.frequencies, f.total, 'section' AS kind, p.page_id, p.type, p.slug, p.title, p.summary,
+    p.last_compiled_at, CASE WHEN p.page_id IS NOT NULL THEN s.body_md END AS text,
     ARRAY(SELECT w.source_ref FROM wiki_section_sources w
         WHERE w.tenant_id = :tenant_id AND w.section_id = s.section_id AND w.source_kind = 'memory'
-        ORDER BY w.source_ref) AS memory_ids
+        ORDER BY w.source_ref) AS memory_ids,
+    s.signature, s.section_slug, s.heading
 FROM sections f
 LEFT JOIN LATERAL (
     SELECT * FROM wiki_page_sections WHERE tenant_id = :tenant_id AND section_id = f.found_id LIMIT 1) s ON true
 LEFT JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = s.page_id AND status = 'active' LIMIT 1) p ON true
 UNION ALL
-SELECT 'page', f.matched, f.cosines, f.frequencies, f.total, p.page_id, p.type, p.slug, p.title, p.summary, p.last_compiled_at,
-    p.signature, '', '', '',
+SELECT f.matched, f.cosines, f.frequencies, f.total, 'page', p.page_id, p.type, p.slug, p.title, p.summary,
+    p.last_compiled_at, p.summary,
     ARRAY(SELECT w.source_ref FROM wiki_section_sources w
         WHERE w.tenant_id = :tenant_id AND w.page_id = p.page_id AND w.subject = 'summary' AND w.source_kind = 'memory'
-        ORDER BY w.source_ref)
+        ORDER BY w.source_ref),
+    p.signature, '', ''
 FROM recall_pages(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int,
     (SELECT max(total) FROM sections)) f
 LEFT JOIN LATERAL (

@@ -5,9 +5,10 @@ What a found word or a cosine is worth is weighed by who asked; here are counts 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from itertools import compress
+from typing import Any, Generic, TypeVar
 
 Text = TypeVar("Text")
 
@@ -37,39 +38,38 @@ class Wanted:
         }
 
 
-class Match(NamedTuple, Generic[Text]):
-    """A text that may answer. Bit i of `matched` says that it holds word i; `cosines` are empty where it has no vector.
-
-    Hundreds are made a turn, which is why it is a tuple.
-    """
-
-    text: Text
-    matched: int
-    cosines: tuple[float, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Recalled(Generic[Text]):
-    """The texts that may answer, and how many of `total` texts hold each word (counted up to 500)."""
+    """The texts that may answer, and how many of `total` texts hold each word (counted up to 500).
 
-    matches: tuple[Match[Text], ...] = ()
+    Bit i of a text's `matched` says that it holds word i; its `cosines`, one a vector, are empty where it has none of its own.
+    """
+
+    texts: tuple[Text, ...] = ()
+    matched: tuple[int, ...] = ()
+    cosines: tuple[Sequence[float], ...] = ()
     frequencies: tuple[int, ...] = ()
     total: int = 0
 
 
-def recalled(rows: Sequence[Any], read: Callable[[Any], Text | None]) -> Recalled[Text]:
-    """Return what the rows of a search function say of the texts read with them, in their order; None is left out."""
-    matches = tuple(
-        [
-            Match(text, row["matched"], tuple(row["cosines"] or ()))
-            for row, text in zip(rows, map(read, rows), strict=True)
-            if text is not None
-        ]
-    )
-    counted = next((row for row in rows if row["frequencies"] is not None), None)
-    return Recalled(matches, tuple(counted["frequencies"]), counted["total"]) if counted else Recalled(matches)
+def recalled(rows: Sequence[Any], read: Callable[..., Iterable[Text | None]]) -> Recalled[Text]:
+    """Return what the rows of a search function tell, in their order.
+
+    Each row begins with what the search tells of it: matched, cosines, frequencies and total. `read` takes the other columns
+    and returns the texts; None is left out.
+    """
+    if not rows:
+        return Recalled()
+    matched, cosines, frequencies, totals, *columns = zip(*rows, strict=True)
+    counted = zip(frequencies, totals, strict=True)
+    held, total = next(((held, total) for held, total in counted if held is not None), ((), 0))
+    texts: tuple[Any, ...] = tuple(read(*columns))
+    if None in texts:
+        has_text = [text is not None for text in texts]
+        texts, matched, cosines = (tuple(compress(column, has_text)) for column in (texts, matched, cosines))
+    return Recalled(texts, matched, tuple([one or () for one in cosines]), tuple(held), total)
 
 
 def literal(vector: Sequence[float]) -> str:
     """Return a vector as the database reads it."""
-    return "[" + ",".join(f"{number:.5g}" for number in vector) + "]"
+    return "[" + ",".join([f"{number:.5g}" for number in vector]) + "]"

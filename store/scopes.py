@@ -64,6 +64,11 @@ async def lock(connection: Connection, scope: Scope, *, now: datetime) -> ScopeR
     return _row(await _sql.lock_scope(connection, **_key(scope)))
 
 
+async def lock_there(connection: Connection, scope: Scope) -> None:
+    """Lock the row as `lock` does, if there is one."""
+    await _sql.lock_scope(connection, **_key(scope))
+
+
 async def bump_revision(connection: Connection, scope: Scope, *, now: datetime) -> int:
     """Raise the wiki's revision after a write under `lock`, and return it: plans made upon the old one are superseded."""
     return int(await _sql.bump_revision(connection, **_key(scope), now=now))
@@ -100,14 +105,15 @@ async def hold(connection: Connection, scope: Scope, fence: int) -> ScopeRow | N
     return row and _row(row)
 
 
-async def open_apply(connection: Connection, scope: Scope, stand: Stand, *, now: datetime) -> ScopeRow | None:
+async def open_apply(
+    connection: Connection, scope: Scope, stand: Stand, *, logs: bool = False, now: datetime
+) -> ScopeRow | None:
     """Raise the revision when fence, cursor and revision are the ones planned upon, and return the row, locked.
 
-    Else None, and nothing may be written.
+    Else None, and nothing may be written. One that `logs` takes the log's next number too, the returned row's.
     """
-    row = await _sql.open_apply(
-        connection, **_key(scope), fence=stand.fence, cursor=stand.cursor, revision=stand.revision, now=now
-    )
+    expected = {"fence": stand.fence, "cursor": stand.cursor, "revision": stand.revision}
+    row = await _sql.open_apply(connection, **_key(scope), **expected, taken=int(logs), now=now)
     return row and _row(row)
 
 

@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ _Codes = NDArray[np.uint32]
 _Places = NDArray[np.int64]
 
 _TABLE_SIZE = 1 << 16
+_WORD = np.dtype(">u8")
 _SPACE = np.uint32(0x20)
 _FACTORS = np.array([0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F], np.uint32)
 _PERMUTATIONS = np.random.default_rng(4).integers(1 << 31, 1 << 32, BANDS * ROWS, np.uint32) | np.uint32(1)
@@ -74,10 +75,13 @@ def guards(texts: Sequence[str], forms: Sequence[str], codes: _Codes) -> list[in
     return [digest(" ".join(words)) if words else 0 for words in found]
 
 
-def bands(forms: Sequence[str], codes: _Codes, guarded: Sequence[int]) -> list[list[int]]:
-    """Return each text's bands: four 16-bit minima each, bound to the guard so that differing guards share none."""
+def bands(forms: Sequence[str], codes: _Codes, guarded: Sequence[int]) -> list[bytes]:
+    """Return each text's bands: four 16-bit minima each, bound to the guard so that differing guards share none.
+
+    A band is eight bytes, the highest first.
+    """
     sizes = np.fromiter(map(len, forms), np.int64, len(forms))
-    rows = np.zeros((len(sizes), BANDS), np.uint64)
+    rows = np.zeros((len(sizes), BANDS), _WORD)
     wordy = np.flatnonzero(sizes)
     if len(wordy):
         starts = np.cumsum(sizes)[wordy] - sizes[wordy]
@@ -85,13 +89,12 @@ def bands(forms: Sequence[str], codes: _Codes, guarded: Sequence[int]) -> list[l
         lanes = (minima & np.uint32(0xFFFF)).astype(np.uint64).reshape(BANDS, ROWS, -1)
         packed = lanes[:, 0] | lanes[:, 1] << 16 | lanes[:, 2] << 32 | lanes[:, 3] << 48
         rows[wordy] = packed.T ^ np.array(guarded, np.uint64)[wordy, None]
-    listed: list[list[int]] = rows.tolist()
-    return listed
+    return [row.tobytes() for row in rows]
 
 
-def repeated(rows: Iterable[Sequence[int]]) -> set[int]:
-    """Return the 64-bit numbers that stand more than once in the rows."""
-    ordered = np.fromiter(chain.from_iterable(rows), np.uint64)
+def repeated(rows: Iterable[bytes]) -> set[int]:
+    """Return the 64-bit numbers that stand more than once in the rows, which hold them as `bands` gives them."""
+    ordered = np.frombuffer(b"".join(rows), _WORD).astype(np.uint64)
     ordered.sort()
     again: list[int] = ordered[1:][ordered[1:] == ordered[:-1]].tolist()
     return set(again)

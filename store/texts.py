@@ -11,9 +11,9 @@ import re
 import struct
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 from store.shingles import BANDS, ROWS, SHINGLE_CHARS, bands, casefolded, digest, guards, normal_forms, repeated
 from store.words import STOP_WORDS
@@ -26,7 +26,8 @@ MAX_SIGNED_CHARS = 200_000
 _READ_WORDS = 4_000
 _CHUNK_CHARS = 1 << 18
 _FORMAT = 1
-_WITH_BANDS, _WITHOUT_BANDS = struct.Struct(f">B{2 + BANDS}Q"), struct.Struct(">B2Q")
+_VERSION = bytes([_FORMAT])
+_HEAD, _BANDS = struct.Struct(">BQQ"), struct.Struct(f">{BANDS}Q")
 _SPACES = re.compile(r"\s+")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff々〆\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -38,32 +39,35 @@ class InvalidSignature(ValueError):
     """The stored signature was not made by this version; make it again from its text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """What decides whether two texts say the same.
 
     `text_key` is equal for texts equal but for case, width, punctuation and spacing. `guard` digests the numbers, dates
     and negations in order: texts with different guards never fold. `bands` are locality-sensitive hashes of character
-    shingles (Broder's min-wise hashing): texts that share none are not compared.
+    shingles (Broder's min-wise hashing), 64 bits each, as they are stored: texts that share none are not compared. Hardly
+    any are looked at one by one, so they stay bytes.
     """
 
     text_key: int
     guard: int
-    bands: tuple[int, ...]
+    bands: bytes
 
     def pack(self) -> bytes:
-        """Return the signature as stored: a version byte, then 64-bit words."""
-        packing = _WITH_BANDS if self.bands else _WITHOUT_BANDS
-        return packing.pack(_FORMAT, self.text_key, self.guard, *self.bands)
+        """Return the signature as stored: a version byte, then 64-bit words, highest byte first."""
+        return _HEAD.pack(_FORMAT, self.text_key, self.guard) + self.bands
 
     @classmethod
     def unpack(cls, packed: bytes) -> Signature:
         """Return the signature that `pack` stored. Raises InvalidSignature."""
-        packing = _WITH_BANDS if len(packed) == _WITH_BANDS.size else _WITHOUT_BANDS
-        if len(packed) != packing.size or packed[0] != _FORMAT:
+        bands = packed[_HEAD.size :]
+        if packed[:1] != _VERSION or len(packed) < _HEAD.size or len(bands) not in {0, _BANDS.size}:
             raise InvalidSignature
-        words = packing.unpack(packed)
-        return cls(words[1], words[2], words[3:])
+        _, text_key, guard = _HEAD.unpack_from(packed)
+        return cls(text_key, guard, bands)
+
+    def split_bands(self) -> tuple[int, ...]:
+        """Return the bands as numbers: eight, or none for a text without words."""
+        return _BANDS.unpack(self.bands) if self.bands else ()
 
 
 def text_hash(text: str) -> bytes:
@@ -139,7 +143,7 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
 def estimated_similarity(one: Signature, other: Signature) -> float:
     """Return the share of min-wise hashes that two signatures of one guard share: `similarity`, give or take .13."""
     equal = 0
-    for a, b in zip(one.bands, other.bands, strict=False):
+    for a, b in zip(one.split_bands(), other.split_bands(), strict=False):
         differing = a ^ b
         equal += sum(not differing >> shift & 0xFFFF for shift in (0, 16, 32, 48))
     return equal / (BANDS * ROWS)
@@ -163,7 +167,7 @@ def _sign(texts: Sequence[str]) -> list[Signature]:
     guarded = guards(texts, forms, codes)
     rows = bands(forms, codes, guarded)
     return [
-        Signature(key, guard, tuple(row) if form else ())
+        Signature(key, guard, row if form else b"")
         for key, guard, row, form in zip(keys, guarded, rows, forms, strict=True)
     ]
 

@@ -5,11 +5,11 @@ Every function takes a connection inside a scoped transaction; row security sees
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from store import embeddings, queries
@@ -54,7 +54,19 @@ class StoredTurn:
     parts: tuple[dict[str, Any], ...] = ()
     o200k_tokens: int = 0
     cl100k_tokens: int = 0
-    signature: Signature | None = None
+
+
+class RecalledTurn(NamedTuple):
+    """What recall reads of a turn, with its near-duplicate signature. Hundreds are made a turn, which is why it is a tuple."""
+
+    turn_id: UUID
+    client_turn_id: str
+    position: int
+    role: str
+    speaker: str
+    text: str
+    said_at: datetime
+    signature: Signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +202,7 @@ async def summary(connection: Connection, scope: Scope, thread_id: str) -> Threa
     return row and ThreadSummary(row["text"], row["through_position"], tuple(row["turn_ids"]))
 
 
-async def recall(connection: Connection, scope: Scope, thread_id: str, wanted: Wanted) -> Recalled[StoredTurn]:
+async def recall(connection: Connection, scope: Scope, thread_id: str, wanted: Wanted) -> Recalled[RecalledTurn]:
     """Return the turns of the thread that may answer, with those next to the best of them; best first."""
     rows = await _sql.recall_turns(connection, **_key(scope, thread_id), **wanted.parameters())
     return recalled(rows, _found)
@@ -244,8 +256,9 @@ def _turn(row: Any) -> StoredTurn:
     return StoredTurn(*_said(row), tuple(row["parts"]), row["o200k_tokens"], row.get("cl100k_tokens", 0))
 
 
-def _found(row: Any) -> StoredTurn:
-    return StoredTurn(*_said(row), signature=Signature.unpack(row["signature"]))
+def _found(*columns: Any) -> Iterable[RecalledTurn]:
+    *said, signatures = columns
+    return map(RecalledTurn, *said, map(Signature.unpack, signatures))
 
 
 def _said(row: Any) -> tuple[UUID, str, int, str, str, str, datetime]:

@@ -6,9 +6,11 @@ it comes here; what comes back counts rows, not attempts.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -131,13 +133,15 @@ async def write_pages(
     if changes.is_empty:
         return
     key = _key(scope)
-    derived = await derive_pieces(
-        [*(page.summary for page in changes.pages), *(section.body_md for section in changes.sections)],
-        [*(page.searched for page in changes.pages), *(section.searched for section in changes.sections)],
-    )
-    own, of_sections = derived[: len(changes.pages)], derived[len(changes.pages) :]
-    if changes.pages:
-        await _sql.write_pages(connection, **key, **_page_columns(changes.pages, own), revision=revision, now=now)
+    own = await derive_pieces([one.summary for one in changes.pages], [one.searched for one in changes.pages])
+    # Computed here while the server writes the pages.
+    bodies, searched = [one.body_md for one in changes.sections], [one.searched for one in changes.sections]
+    deriving = asyncio.create_task(derive_pieces(bodies, searched))
+    try:
+        if changes.pages:
+            await _sql.write_pages(connection, **key, **_page_columns(changes.pages, own), revision=revision, now=now)
+    finally:
+        of_sections = await deriving
     if changes.sections_removed:
         await _sql.remove_sections(connection, tenant_id=scope.tenant_id, section_ids=list(changes.sections_removed))
     if changes.sections:
@@ -197,6 +201,7 @@ async def drop_links_without_cause(connection: Connection, scope: Scope) -> int:
     return int(await _sql.drop_links_without_cause(connection, **_key(scope)))
 
 
+@lru_cache(maxsize=8192)
 def section_uuid(page_id: UUID, slug: str) -> UUID:
     """Return the id of a page's section."""
     return uuid5(page_id, slug)

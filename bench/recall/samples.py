@@ -17,8 +17,8 @@ from bench.recall.training import Sample
 from bench.recall.world import AGENT, TENANT, THREAD
 from sidecar.recall import Recall
 from sidecar.sources import ContextSource, Limits, Query
-from sidecar.turn.items import Item, Source
-from sidecar.turn.rank import features
+from sidecar.turn.items import Source
+from sidecar.turn.rank import Candidates, features
 from sidecar.turn.reading import Reading
 from store.scope import Scope, owner_uuid, tenant_uuid
 
@@ -37,8 +37,8 @@ class Gatherer:
     recall: Recall
     sources: dict[Source, ContextSource]
 
-    async def gather(self, message: str, owner: str) -> tuple[Reading, dict[str, tuple[Item, ...]]]:
-        """Return the message as read, and what each source brings for it."""
+    async def gather(self, message: str, owner: str) -> tuple[Reading, dict[str, Candidates]]:
+        """Return the message as read, and what each source brings for it to be judged by, where it brings anything."""
         scope = Scope(tenant_uuid(TENANT), owner_uuid(owner))
         now = datetime.now(UTC)
         understood = await self.recall.understand(message, scope, THREAD, now=now, due_s=float("inf"))
@@ -46,7 +46,7 @@ class Gatherer:
         words, reading = understood.reading.words, understood.reading
         query = Query(message, words, THREAD, AGENT, "", "", "", now, reading, understood.meaning)
         found = {source: await one.find(query, scope, _LIMITS) for source, one in self.sources.items()}
-        return reading, {source.value: answer.items for source, answer in found.items()}
+        return reading, {source.value: answer.candidates for source, answer in found.items() if answer.candidates}
 
 
 async def of_conversation(gatherer: Gatherer, conversation: Conversation) -> list[Sample]:
@@ -55,18 +55,18 @@ async def of_conversation(gatherer: Gatherer, conversation: Conversation) -> lis
     for question in conversation.questions:
         if question.category == ADVERSARIAL:
             continue
-        reading, items = await gatherer.gather(question.text, conversation.name)
+        reading, found = await gatherer.gather(question.text, conversation.name)
         gold = {conversation.turns[place].text for place in question.gold}
         facts = {
             f"memory:fact-{place}" for place, one in enumerate(conversation.facts) if {*one.turns} & {*question.gold}
         }
         held = {
-            "thread": [item.candidate is not None and item.candidate.text in gold for item in items["thread"]],
-            "memory": [item.id in facts for item in items["memory"]],
-            "knowledge": [False] * len(items["knowledge"]),
+            "thread": [text in gold for text in found["thread"].texts],
+            "memory": [item_id in facts for item_id in found["memory"].ids],
+            "knowledge": [False] * len(found["knowledge"].ids),
         }
         folds = frozenset({conversation.name})
-        samples += _samples(reading, items, held, (*_POOLS, _EMPTY_POOLS[0]), folds)
+        samples += _samples(reading, found, held, (*_POOLS, _EMPTY_POOLS[0]), folds)
     return samples
 
 
@@ -77,28 +77,28 @@ async def of_documents(
     samples: list[Sample] = []
     for place, question in enumerate(questions):
         conversation = beside[place % len(beside)]
-        reading, items = await gatherer.gather(question.text, conversation.name)
-        texts = [squash(item.text) for item in items["knowledge"]]
+        reading, found = await gatherer.gather(question.text, conversation.name)
+        texts = [squash(text) for text in found["knowledge"].texts]
         held = {
-            "thread": [False] * len(items["thread"]),
-            "memory": [False] * len(items["memory"]),
+            "thread": [False] * len(found["thread"].ids),
+            "memory": [False] * len(found["memory"].ids),
             "knowledge": [any(sentence in text for sentence in question.sentences) for text in texts],
         }
-        samples += _samples(reading, items, held, _DOCUMENT_POOLS[:1], frozenset({question.corpus}))
+        samples += _samples(reading, found, held, _DOCUMENT_POOLS[:1], frozenset({question.corpus}))
         folds = frozenset({question.corpus, conversation.name})
-        samples += _samples(reading, items, held, (*_DOCUMENT_POOLS[1:], _EMPTY_POOLS[1]), folds)
+        samples += _samples(reading, found, held, (*_DOCUMENT_POOLS[1:], _EMPTY_POOLS[1]), folds)
     return samples
 
 
 def _samples(
     reading: Reading,
-    items: dict[str, tuple[Item, ...]],
+    found: dict[str, Candidates],
     held: dict[str, list[bool]],
     pools: Sequence[tuple[str, ...]],
     folds: frozenset[str],
 ) -> Iterator[Sample]:
     for pool in pools:
-        candidates = [item.candidate for source in pool for item in items[source] if item.candidate is not None]
         labels = np.array([label for source in pool for label in held[source]], np.float64)
-        if len(candidates) == len(labels) > 0:
-            yield Sample(features(reading, candidates, 0), labels, folds)
+        if len(labels):
+            whole, *_ = features(reading, [found[source] for source in pool])
+            yield Sample(whole, labels, folds)

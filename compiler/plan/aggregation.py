@@ -18,8 +18,6 @@ from compiler.plan.contract import (
     CreatePage,
     Decision,
     DropLink,
-    LinkKind,
-    LinkOrigin,
     Page,
     PageKey,
     PageType,
@@ -28,7 +26,6 @@ from compiler.plan.contract import (
     SetHubness,
     SetParent,
     Source,
-    WriteLink,
     WriteSection,
 )
 from compiler.plan.gathering import Gathering
@@ -37,7 +34,6 @@ from compiler.plan.merge import Matches, Merger, merger, proposed_key
 from compiler.plan.places import NO_PLACES, Gazetteer
 from compiler.plan.proposal import NewPage, Proposal, Rollup, SectionPromotion
 
-ROLLED_UP = "rolled_up:"
 MAX_HIGHLIGHTS = 5
 
 
@@ -264,20 +260,10 @@ class _Pass:
             self._link(key, section, standing)
 
     def _link(self, page: PageKey, section: Section, standing: Section | None) -> None:
-        before = standing.children if standing else ()
-        context = ROLLED_UP + section.slug
-        links = [
-            WriteLink(page, child, LinkKind.REFERENCE, LinkOrigin.ROLLUP, context)
-            for child in section.children
-            if child not in before
-        ]
-        dropped = [
-            WriteLink(page, child, LinkKind.REFERENCE, LinkOrigin.ROLLUP, context)
-            for child in before
-            if child not in section.children
-        ]
-        self.gathering.add(links)
-        self.gathering.add(DropLink(link) for link in dropped)
+        before = rollup.rolled_up(page, standing) if standing else ()
+        links = rollup.rolled_up(page, section)
+        self.gathering.add(link for link in links if link not in before)
+        self.gathering.add(DropLink(link) for link in before if link not in links)
 
     def score_hubs(self) -> None:
         """Gather the hubness of every page of the view and every new one, where it changed."""

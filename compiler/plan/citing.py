@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import Memory, Rejection, Source
 
 UNKNOWN_MEMORY = "unknown_memory"
+
+_BY_MEMORY = attrgetter("memory_id")  # each memory once: comparing whole sources would give the same order, slower
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +23,8 @@ class Citable:
 
     def cite(self, memory_ids: Iterable[str]) -> tuple[Source, ...]:
         """Return the sources of the cited memories that may be cited, sorted; no citation, no source."""
-        return tuple(sorted({self.sources[one] for one in memory_ids if one in self.sources}))
+        found = {one: self.sources[one] for one in memory_ids if one in self.sources}
+        return tuple(sorted(found.values(), key=_BY_MEMORY))
 
     def unknown(self, memory_ids: Iterable[str]) -> tuple[Rejection, ...]:
         """Return a rejection for each cited memory that was not shown."""
@@ -48,4 +52,4 @@ def source_of(memory: Memory) -> Source:
 
 def united(standing: Iterable[Source], cited: Iterable[Source]) -> tuple[Source, ...]:
     """Return both together, sorted: one source for a memory, with the newer hash where a memory is cited again."""
-    return tuple(sorted({source.memory_id: source for source in (*standing, *cited)}.values()))
+    return tuple(sorted({source.memory_id: source for source in (*standing, *cited)}.values(), key=_BY_MEMORY))

@@ -73,6 +73,19 @@ def renamed(view: StaleView, page: Page) -> Page | None:
     return replace(page, key=PageKey(page.key.type, text.slug(name)), title=name, aliases=aliases, parent=None)
 
 
+def left_behind(view: StaleView, items: Iterable[Item]) -> tuple[str, ...]:
+    """Return the memories that stay and whose words go with a page: what they said has to find another."""
+    deleted = {item.page for item in items if isinstance(item, DeletePage)}
+    gone = [page for page in view.pages if page.key in deleted and page.is_active and renamed(view, page) is None]
+    told = {one.memory_id for page in gone for one in _told(page)}
+    return tuple(sorted(told & view.memories.keys() - view.gone))
+
+
+def _told(page: Page) -> Iterator[Source]:
+    yield from page.summary_sources
+    yield from (source for section in page.sections if section.aggregation is None for source in section.sources)
+
+
 def leave(
     items: Sequence[Item], pages: Mapping[PageKey, Page], ended: Collection[PageKey], *, faded: Collection[PageKey]
 ) -> tuple[Item, ...]:

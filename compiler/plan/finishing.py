@@ -56,11 +56,14 @@ def _finished(item: Item, bodies: Bodies, names: Mapping[str, PageKey], pages: C
         section = _section(item.page, item.section, bodies, names, pages)
         return replace(item, section=section) if section.body_md else RemoveSection(item.page, section.slug)
     if isinstance(item, WriteSummary):
-        return replace(item, summary=_summary(bodies.get((item.page, SUMMARY), item.summary)))
+        summary = _summary(bodies.get((item.page, SUMMARY), item.summary))
+        return replace(item, summary=summary, sources=item.sources if summary else ())
     if isinstance(item, CreatePage):
         sections = (_section(item.page.key, one, bodies, names, pages) for one in item.page.sections)
         kept = tuple(section for section in sections if section.body_md)
-        return CreatePage(replace(item.page, sections=kept, summary=_summary(item.page.summary)))
+        summary = _summary(item.page.summary)
+        proof = item.page.summary_sources if summary else ()
+        return CreatePage(replace(item.page, sections=kept, summary=summary, summary_sources=proof))
     return item
 
 

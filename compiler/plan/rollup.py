@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from compiler.plan.contract import Page, PageKey
+from compiler.plan.contract import LinkKind, LinkOrigin, Page, PageKey, Section, WriteLink
 from compiler.plan.text import escape, first_sentence, unescape
+
+ROLLED_UP = "rolled_up:"
 
 
 def render(children: Iterable[Page]) -> str:
@@ -18,6 +20,12 @@ def line(child: Page) -> str:
     said = first_sentence(unescape(child.summary))
     link = f"- [**{escape(child.title)}**]({child.key.path})"
     return f"{link} — {escape(said)}" if said else link
+
+
+def rolled_up(page: PageKey, section: Section) -> tuple[WriteLink, ...]:
+    """Return the links by which a rollup leads to its children."""
+    context = ROLLED_UP + section.slug
+    return tuple(WriteLink(page, child, LinkKind.REFERENCE, LinkOrigin.ROLLUP, context) for child in section.children)
 
 
 def stub(summary: str, highlights: Iterable[str], *, title: str, promoted: PageKey) -> str:

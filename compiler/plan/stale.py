@@ -39,6 +39,7 @@ from compiler.plan.contract import (
 from compiler.plan.finishing import SUMMARY
 from compiler.plan.gathering import Gathering
 from compiler.plan.locating import tag_names
+from compiler.plan.rollup import rolled_up
 from compiler.plan.writing import page_names
 
 
@@ -109,12 +110,13 @@ class _Stale:
             return section
         memories = self._present(section.sources)
         sources = tuple(sorted(map(source_of, memories)))
-        if section.aggregation is not None:
+        if section.aggregation is not None and memories:
             listing = self._listing(section, section.aggregation, memories, sources)
             self.gathering.items.append(WriteSection(page.key, listing))
             return listing
         if not memories:
             self.gathering.items.append(RemoveSection(page.key, section.slug))
+            self.gathering.add(map(DropLink, rolled_up(page.key, section)))
             self.gathering.count("sections_emptied")
             return None
         rebuilt = replace(section, body_md="", sources=sources)

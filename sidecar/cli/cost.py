@@ -34,6 +34,7 @@ def show(session: Session, by: str, days: int, whole_tenant: bool) -> None:
       sidecar cost show --by source
       sidecar cost show --by agent --days 30 --whole-tenant --json
     """
+    _check_owner(whole_tenant=whole_tenant)
     since = datetime.now(UTC) - timedelta(days=days)
     told = session.client.list_spending(by=by, whole_tenant=whole_tenant, since_time=since)
     session.voice.show(told, lambda given: _draw(given, by))
@@ -51,9 +52,15 @@ def compiles(session: Session, days: int, whole_tenant: bool) -> None:
       sidecar cost compiles
       sidecar cost compiles --days 30 --whole-tenant --json
     """
+    _check_owner(whole_tenant=whole_tenant)
     since = datetime.now(UTC) - timedelta(days=days)
     rows = session.client.list_compile_spending(whole_tenant=whole_tenant, since_time=since)
     session.voice.show(list(rows), _draw_compiles)
+
+
+def _check_owner(*, whole_tenant: bool) -> None:
+    if whole_tenant and click.get_current_context().params.get("owner"):
+        raise click.UsageError("--owner and --whole-tenant exclude one another: name an owner, or ask for all.")
 
 
 def _draw_compiles(rows: Sequence[CompileSpendingRow]) -> Iterator[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,6 +36,8 @@ def doctor(voice: Voice) -> int:
       sidecar doctor
       sidecar doctor --json
     """
+    import asyncio
+
     from sidecar.cli import examining
 
     findings = asyncio.run(examining.examine(os.environ))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from sidecar.database import Database, bring_up_to_date, migrations
 from sidecar.settings import Settings
@@ -16,6 +17,12 @@ async def apply(settings: Settings, *, dry_run: bool) -> Report:
     """Apply the migrations that are left and return what was done. Raises what `store.migrate` raises."""
     async with reached(settings) as database:
         return await bring_up_to_date(database, dry_run=dry_run)
+
+
+def facts(report: Report) -> dict[str, Any]:
+    """Return a report as a JSON document tells it: of a dry run what would be applied, never that anything was."""
+    done = "would_apply" if report.is_dry_run else "applied"
+    return {done: report.applied, "skipped": report.skipped, "is_dry_run": report.is_dry_run}
 
 
 async def status(settings: Settings) -> tuple[MigrationState, ...]:

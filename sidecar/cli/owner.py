@@ -29,11 +29,15 @@ def forget(session: Session, yes: bool) -> None:
       sidecar owner forget --owner mara --yes --json
     """
     if not yes:
-        click.confirm("Delete everything that is the owner's? It cannot be taken back.", abort=True, err=True)
+        whose = f"of the owner {session.owner!r}" if session.owner else "of the token's owner"
+        click.confirm(f"Delete everything {whose}? It cannot be taken back.", abort=True, err=True)
     session.voice.show(session.client.forget_owner(), _draw)
 
 
 def _draw(counts: Mapping[str, int]) -> Iterator[Any]:
     from sidecar.cli import drawing
 
+    if not counts:
+        yield "there is nothing of that owner"
+        return
     yield drawing.rows(("table", "rows deleted"), ((table, f"{count:,}") for table, count in sorted(counts.items())))

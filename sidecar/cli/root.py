@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from importlib import metadata
+from io import TextIOWrapper
 
 import click
 
@@ -28,7 +28,7 @@ from sidecar.cli import (
     wiki,
     working,
 )
-from sidecar.cli.trouble import FAILED, INTERRUPTED
+from sidecar.cli.trouble import FAILED, INTERRUPTED, clipped
 
 _ABOUT = """Answers, every turn, what an LLM agent should see now.
 
@@ -41,6 +41,8 @@ _ABOUT = """Answers, every turn, what an LLM agent should see now.
 
 def _version(context: click.Context, option: click.Parameter, is_asked: bool) -> None:
     if is_asked:
+        from importlib import metadata
+
         try:
             click.echo(metadata.version("context-sidecar"))
         except metadata.PackageNotFoundError:
@@ -66,10 +68,12 @@ for command in (
 
 def run(arguments: Sequence[str]) -> int:
     """Run the command line and return its exit code. A closed pipe and Ctrl-C end it without a word."""
+    _say_all()
     try:
         code = root.main(args=list(arguments), prog_name="sidecar", standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
+        vars(error)["message"] = clipped(error.message)
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -79,3 +83,9 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return code if isinstance(code, int) else 0
+
+
+def _say_all() -> None:
+    """Have signs that the terminal's encoding lacks written as escapes, where they would end the command."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import sys
@@ -17,6 +16,8 @@ from sidecar.cli.session import speaking
 from sidecar.cli.voice import Voice
 
 if TYPE_CHECKING:
+    import asyncio
+
     from sidecar.cli.embedding import Embedded
     from sidecar.demo.story import Story
     from store.migrate import MigrationState, Report
@@ -49,6 +50,8 @@ def serve(voice: Voice, listen: Sequence[str]) -> None:
 
 def _runner() -> asyncio.Runner:
     """Return a runner with the faster event loop where there is one."""
+    import asyncio
+
     try:
         import uvloop
     except ImportError:
@@ -73,10 +76,15 @@ def migrate(voice: Voice, action: str | None, dry_run: bool) -> None:
     from sidecar.cli import migrating
 
     read = settings.read(os.environ)
-    if action == "status":
-        voice.show(asyncio.run(migrating.status(read)), _draw_states)
-    else:
-        voice.show(asyncio.run(migrating.apply(read, dry_run=dry_run)), _draw_report)
+    with _runner() as runner:
+        if action == "status":
+            voice.show(runner.run(migrating.status(read)), _draw_states)
+        else:
+            report = runner.run(migrating.apply(read, dry_run=dry_run))
+            if voice.is_json:
+                voice.document(migrating.facts(report))
+            else:
+                voice.show(report, _draw_report)
 
 
 @click.command(short_help="Give every stored text its vector.")
@@ -96,8 +104,8 @@ def embed(voice: Voice, tenant: str) -> None:
     from sidecar.cli import embedding
 
     read = settings.read(os.environ)
-    with voice.progress("embedding", None) as advance:
-        done = asyncio.run(embedding.embed(read, tenant=tenant, advance=advance))
+    with voice.progress("embedding", None) as advance, _runner() as runner:
+        done = runner.run(embedding.embed(read, tenant=tenant, advance=advance))
     voice.show(done, _draw_embedded)
 
 

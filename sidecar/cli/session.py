@@ -27,10 +27,14 @@ Command = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A client, already calling for the tenant and owner of the options, and the voice to answer with."""
+    """A client, already calling for the tenant and owner of the options, and the voice to answer with.
+
+    `owner` is whom it calls for, empty where that is the token's own.
+    """
 
     client: Sidecar
     voice: Voice
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,7 @@ def connected(work: Command) -> Command:
 
         caller = as_caller(Caller(address, token, tenant, owner), voice)
         with Sidecar(caller.address, caller.token, tls=tls, stance=Stance(caller.tenant, caller.owner)) as client:
-            return work(session=Session(client, voice), **given)
+            return work(session=Session(client, voice, caller.owner), **given)
 
     return speaking(command)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+_MOST_CHARS = 1_000
+
 OK, FAILED, USAGE, REFUSED, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 # The trees whose texts are written for people. An error can only come out of a module that is loaded, so naming the
@@ -59,11 +61,19 @@ def exit_code(error: Exception) -> int:
 
 def line_of(error: Exception) -> str:
     """Return the error on one line: the field, if one is at fault, what is wrong, and what to do."""
-    text = " ".join(str(error).split())
+    text = clipped(" ".join(str(error).split()))
     field = getattr(error, "field", "")
     wait_s = getattr(error, "retry_after_s", None)
     named = f"{field}: {text}" if field and field not in text else text
     return f"{named} Try again in {wait_s:g} s." if wait_s else named
+
+
+def clipped(text: str) -> str:
+    """Return the text as UTF-8 can hold it, without the middle of what is far too long: a message may repeat what was given."""
+    whole = text.encode(errors="backslashreplace").decode()
+    if len(whole) <= _MOST_CHARS:
+        return whole
+    return f"{whole[: _MOST_CHARS // 2]} … {whole[-_MOST_CHARS // 2 :]}"
 
 
 def facts_of(error: Exception) -> dict[str, Any]:

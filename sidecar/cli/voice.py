@@ -6,11 +6,14 @@ is cleaned of control characters before a terminal sees it.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar
+
+from sidecar.cli.trouble import clipped
 
 _WIDTH_OF_A_PIPE = 160  # nobody's window: room for a reason on one line
 
@@ -47,16 +50,12 @@ class Voice:
 
     def document(self, value: Any) -> None:
         """Write the value as the one JSON document."""
-        import orjson
-
-        sys.stdout.buffer.write(
-            orjson.dumps(value, default=_as_json, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z) + b"\n"
-        )
+        sys.stdout.buffer.write(_encoded(value) + b"\n")
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
         """Write a line about the work to standard error."""
-        sys.stderr.write(f"{printable(text)}\n")
+        sys.stderr.write(f"{printable(clipped(text))}\n")
         sys.stderr.flush()
 
     @contextmanager
@@ -83,6 +82,26 @@ def _console() -> Any:
 
     width = None if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
     return Console(highlight=False, markup=False, emoji=False, width=width)
+
+
+def _encoded(value: Any) -> bytes:
+    import orjson
+
+    try:
+        return orjson.dumps(value, default=_as_json, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
+    except orjson.JSONEncodeError:  # it may hold the name of a file that is no text: that is written in escapes
+        return json.dumps(value, default=_as_plain, indent=2).encode()
+
+
+def _as_plain(value: Any) -> Any:
+    """Return what Python's own writer does not know: values as mappings, the rest as the faster one writes it."""
+    import orjson
+
+    if is_dataclass(value):
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    if hasattr(value, "items"):
+        return dict(value)
+    return orjson.loads(orjson.dumps(value, default=_as_json, option=orjson.OPT_UTC_Z))
 
 
 def _as_json(value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sidecar.cli import wiki_acts, wiki_compile, wiki_upkeep
+from sidecar.cli import wiki_acts, wiki_compile, wiki_quarantine, wiki_upkeep
 from sidecar.cli.listing import every, limit_option
 from sidecar.cli.session import Session, connected
 
@@ -140,5 +140,5 @@ def _rows_of(kind: str) -> Any:
     return draw
 
 
-for command in (*wiki_compile.COMMANDS, *wiki_upkeep.COMMANDS, *wiki_acts.COMMANDS):
+for command in (*wiki_compile.COMMANDS, *wiki_upkeep.COMMANDS, *wiki_acts.COMMANDS, *wiki_quarantine.COMMANDS):
     wiki.add_command(command)

@@ -20,6 +20,7 @@ from sidecar.client.wiki_answers import (
     PageHit,
     PageWhole,
     PlanPreview,
+    QuarantinedMemory,
     ReadMeasure,
     RollbackEffect,
     WikiPage,
@@ -150,6 +151,14 @@ def mentions(found: Sequence[Mention]) -> Iterator[Any]:
             for one in found
         ),
     )  # fmt: skip
+
+
+def quarantined(found: Sequence[QuarantinedMemory]) -> Iterator[Any]:
+    """Yield a line for each memory that is held back."""
+    yield rows(
+        ("memory", "why", "since", "begins"),
+        ((one.memory_id, one.reason, moment(one.update_time), (one.text or "")[:_SUMMARY_CHARS]) for one in found),
+    )
 
 
 def graph(part: GraphPart) -> Iterator[str]:

@@ -101,16 +101,24 @@ def rebuild(session: Session, full: bool, yes: bool, dry_run: bool) -> int:
 def verify(session: Session) -> int:
     """Compile the logged batches again, aside, and compare every byte. Nothing is changed, no model is called.
 
+    A wiki that another version compiled cannot be verified until `sidecar wiki rebuild --full` has made it anew.
+
     \b
     Example:
       sidecar wiki verify
     """
     found = session.client.verify_rebuild()
-    session.voice.show(found, _draw_verification)
+    session.voice.show(found, drawn_verification)
     return OK if found.is_identical else FAILED
 
 
-def _draw_verification(found: Verification) -> Iterator[str]:
+def drawn_verification(found: Verification) -> Iterator[str]:
+    """Yield what a comparison found, and what to do where there was none to make."""
+    if found.outdated_count:
+        counts = f"{found.outdated_count:,} of {found.batch_count:,} batches"
+        yield f"not replayable by this version: {counts} were planned by other rules"
+        yield "nothing is wrong with the wiki; `sidecar wiki rebuild --full` makes one that can be verified"
+        return
     verdict = "identical" if found.is_identical else "different"
     yield f"{verdict}: {found.batch_count:,} batches replayed, {found.page_count:,} pages compared"
     if found.unreplayable_count:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from dataclasses import replace
 
@@ -24,6 +23,8 @@ def worker(voice: Voice, *, ends_with_parent: bool) -> None:
     Example:
       sidecar worker
     """
+    import asyncio
+
     from sidecar import settings, telemetry
     from sidecar import worker as process
     from sidecar.telemetry import watch

@@ -152,6 +152,8 @@ class Sidecar:
     list_jobs = _blocking(wiki_requests.ListJobs)
     watch_job = _streaming(wiki_requests.WatchJob)
     cancel_job = _blocking(wiki_requests.CancelJob)
+    list_quarantined = _blocking(wiki_requests.ListQuarantined)
+    retry_quarantined = _blocking(wiki_requests.RetryQuarantined)
     reset_cursor = _blocking(wiki_requests.ResetCursor)
     run_lint = _blocking(wiki_requests.RunLint)
     backfill_links = _blocking(wiki_requests.BackfillLinks)

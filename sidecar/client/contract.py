@@ -103,6 +103,8 @@ def message_of(request: Request[Any], stance: Stance) -> Message:
     """Return the message of a request. Raises RequestUnusable naming the field that it cannot hold."""
     kind = GetMessageClass(METHODS[type(request).__name__].input_type)
     whose = {"tenant_id": stance.tenant_id, "owner_id": stance.owner_id}
+    if getattr(request, "whole_tenant", False):
+        del whose["owner_id"]  # whoever asks for all of a tenant means no owner
     named = {name: whose[name] for name in whose.keys() & kind.DESCRIPTOR.fields_by_name.keys()}
     try:
         fields = {**named, **fields_of(request)}

@@ -155,6 +155,8 @@ class AsyncSidecar:
     list_jobs = _waiting(wiki_requests.ListJobs)
     watch_job = _streaming(wiki_requests.WatchJob)
     cancel_job = _waiting(wiki_requests.CancelJob)
+    list_quarantined = _waiting(wiki_requests.ListQuarantined)
+    retry_quarantined = _waiting(wiki_requests.RetryQuarantined)
     reset_cursor = _waiting(wiki_requests.ResetCursor)
     run_lint = _waiting(wiki_requests.RunLint)
     backfill_links = _waiting(wiki_requests.BackfillLinks)

@@ -239,6 +239,25 @@ class CompileTicket:
 
 
 @dataclass(frozen=True, slots=True)
+class QuarantinedMemory:
+    """A memory that no batch could be made of, and why; how it begins where its text is kept here."""
+
+    memory_id: str
+    reason: str
+    text: str | None = None
+    occurred_time: datetime | None = None
+    update_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RetryEffect:
+    """How many memories are tried again, and the job that reads them."""
+
+    memory_count: int
+    job: CompileJob | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ResetEffect:
     """What was reset, or would be."""
 
@@ -316,6 +335,7 @@ class Verification:
     page_count: int
     differences: tuple[str, ...]
     unreplayable_count: int
+    outdated_count: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,10 @@ from sidecar.client.wiki_answers import (
     Mention,
     PageHit,
     PageWhole,
+    QuarantinedMemory,
     ReadMeasure,
     ResetEffect,
+    RetryEffect,
     RollbackEffect,
     VaultFile,
     Verification,
@@ -233,6 +235,23 @@ class CancelJob(Request[CompileJob]):
 
     reads = Inner("job")
     job_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListQuarantined(Request[Page[QuarantinedMemory]]):
+    """List memories that no batch could be made of, by id."""
+
+    reads = Listed("memories")
+    page_size: int = 0
+    page_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryQuarantined(Request[RetryEffect]):
+    """Have memories that are held back read again; without ids the first thousand."""
+
+    reads = Whole(RetryEffect)
+    memory_ids: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

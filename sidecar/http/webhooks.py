@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from sidecar.telemetry.watch import Watch
 from store import jobs, webhooks
 from store.errors import StoreError
 from store.jobs import Enqueued
@@ -59,14 +60,21 @@ class Delivery:
 
 
 def webhook_routes(
-    pool: Pool, *, now: Callable[[], datetime], is_compiled: Callable[[Subscription], bool]
+    pool: Pool, *, now: Callable[[], datetime], is_compiled: Callable[[Subscription], bool], watch: Watch
 ) -> list[BaseRoute]:
     """Return the routes that take notices, to be served among others.
 
     `is_compiled` says of a subscription whether the owner's wiki is made from that backend's memories: else nothing is queued.
+    A compile that is queued is linked to the notice's span.
     """
 
     async def hindsight(request: Request) -> Response:
+        with watch.post(f"{PATH}/{{webhook_id}}", request.headers) as posted:
+            response = await answered(request)
+            posted.status = response.status_code
+        return response
+
+    async def answered(request: Request) -> Response:
         delivery = await _delivery(request)
         if delivery is None:
             return JSONResponse({"error": f"send at most {MAX_BODY_BYTES} bytes"}, 413)

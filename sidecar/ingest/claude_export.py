@@ -11,6 +11,7 @@ from sidecar.ingest.conversation import (
     Unusable,
     gathered,
     id_of,
+    listed,
     time_of,
     word,
 )
@@ -32,11 +33,7 @@ def _turns(name: str, record: Record, conversation_id: str) -> Iterator[Imported
     if not isinstance(messages, list):
         yield Skipped(name, record.position, '"chat_messages" is no list; export the conversations again')
         return
-    for number, message in enumerate(messages, start=1):
-        try:
-            yield _turn(message, number, conversation_id)
-        except Unusable as error:
-            yield Skipped(name, f"{record.position}, message {number}", str(error))
+    yield from listed(name, record.position, messages, lambda message, number: _turn(message, number, conversation_id))
 
 
 def _turn(message: object, number: int, conversation_id: str) -> ImportedTurn:

@@ -10,10 +10,11 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
-from sidecar.ingest import pdf
 from sidecar.ingest.document import Part, ReadLimits
 from sidecar.ingest.errors import IngestError, TooLarge, UnreadableDocument
 
@@ -56,9 +57,9 @@ def _told(name: str, answer: dict[str, Any], bounds: Bounds) -> tuple[str, list[
     raise UnreadableDocument(name, answer["detail"])
 
 
-def _read(name: str, data: bytes, limits: ReadLimits) -> dict[str, Any]:
+def _answered(read: Callable[[], tuple[str, list[Part]]]) -> dict[str, Any]:
     try:
-        title, parts = pdf.parts(name, data, limits)
+        title, parts = read()
     except IngestError as error:
         return {"outcome": type(error).__name__, "detail": error.detail}
     except MemoryError:
@@ -74,13 +75,15 @@ def main() -> None:
     """Read the document on standard input within the bounds that stand before it, and write what it holds."""
     import resource
 
+    from sidecar.ingest import pdf  # the child's alone, since its parser is large; and loaded before memory is bounded
+
     task = json.loads(sys.stdin.buffer.readline())
     data = sys.stdin.buffer.read()
     cpu_s, memory_bytes = task["bounds"]["cpu_s"], task["bounds"]["memory_bytes"]
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s + 1))
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    answer = _read(task["name"], data, ReadLimits(**task["limits"]))
+    answer = _answered(partial(pdf.parts, task["name"], data, ReadLimits(**task["limits"])))
     sys.stdout.write(json.dumps(answer))
 
 

@@ -7,7 +7,7 @@ and content, so importing the same file again changes nothing.
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
@@ -93,6 +93,17 @@ def _time_of_text(text: str) -> datetime:
         return _EPOCH + timedelta(seconds=int(whole), microseconds=int(fraction[:6].ljust(6, "0")))
     moment = datetime.fromisoformat(text)
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def listed(
+    name: str, position: str, messages: list[Any], turn: Callable[[object, int], ImportedTurn]
+) -> Iterator[ImportedTurn | Skipped]:
+    """Yield what `turn` makes of each message and its number, from 1; a message it finds Unusable is skipped, and named."""
+    for number, message in enumerate(messages, start=1):
+        try:
+            yield turn(message, number)
+        except Unusable as error:
+            yield Skipped(name, f"{position}, message {number}", str(error))
 
 
 def gathered(

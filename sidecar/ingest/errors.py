@@ -35,7 +35,7 @@ class UnreadableDocument(IngestError):
 
 
 class UnreadableExport(IngestError):
-    """Supported are JSONL of OpenAI-style messages and exports of ChatGPT, Claude and Slack; export the file again."""
+    """Supported are JSONL, a JSON array, and for conversations the exports of ChatGPT, Claude and Slack; write the file again."""
 
 
 class TooLarge(IngestError):

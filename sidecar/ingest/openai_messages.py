@@ -11,6 +11,7 @@ from sidecar.ingest.conversation import (
     Unusable,
     gathered,
     id_of,
+    listed,
     time_of,
     word,
 )
@@ -54,11 +55,7 @@ def _turns(name: str, record: Record, thread_id: str) -> Iterator[ImportedTurn |
     if not isinstance(messages, list):
         yield Skipped(name, record.position, '"messages" is no list; write {"messages": [{"role": …, "content": …}]}')
         return
-    for number, message in enumerate(messages, start=1):
-        try:
-            yield turn(message, number, thread_id)
-        except Unusable as error:
-            yield Skipped(name, f"{record.position}, message {number}", str(error))
+    yield from listed(name, record.position, messages, lambda message, number: turn(message, number, thread_id))
 
 
 def _said(message: Mapping[str, Any], role: Role, turn_id: str) -> Said:

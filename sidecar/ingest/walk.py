@@ -25,8 +25,17 @@ def documents_under(path: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if _is_wanted(name))
         for name in sorted(filter(_is_wanted, files)):
             file = Path(folder, name)
-            if file.is_file() and file.resolve().is_relative_to(root):
+            if _is_file_inside(file, root):
                 yield file
+
+
+def _is_file_inside(file: Path, root: Path) -> bool:
+    try:
+        return file.is_file() and file.resolve().is_relative_to(root)
+    except OSError as error:
+        if file.is_symlink():  # to where we may not even look
+            return False
+        raise UnreadablePath(str(file), error.strerror or "it can't be read") from None
 
 
 def _is_wanted(name: str) -> bool:

@@ -14,7 +14,8 @@ from compiler.preview import preview
 from sidecar.errors import FailedPrecondition, NotFound, Stopping
 from sidecar.rpc import compile_messages as write
 from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.compile_upkeep import CompileParts, CompileUpkeep, is_compiled
+from sidecar.rpc.compile_quarantine import CompileQuarantine
+from sidecar.rpc.compile_upkeep import CompileParts, is_compiled
 from sidecar.rpc.fields import read_id, read_uuid
 from sidecar.rpc.identity import resolve_scope
 from sidecar.rpc.paging import Listing
@@ -39,7 +40,7 @@ _OUTCOMES: Mapping[Enqueued, pb.CompileOutcome.ValueType] = {
 _UNDER_WAY = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
 
 
-class CompileService(CompileUpkeep):
+class CompileService(CompileQuarantine):
     """Queues compiles and follows them, and keeps the wiki in order."""
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from compiler import metrics
 from compiler.lint import Report
 from compiler.plan.contract import (
     CreatePage,
@@ -26,6 +27,7 @@ from sidecar.rpc.fields import write_struct, write_time
 from sidecar.v1 import compile_pb2 as pb
 from store.browse import PageRow
 from store.jobs import Job
+from store.overview import HeldBack
 from store.upkeep import Density, Reads
 
 MOST_ITEMS = 500
@@ -40,12 +42,28 @@ def job(one: Job) -> pb.CompileJob:
         attempt=one.attempt,
         hops=one.hops,
         error=one.error,
-        metrics=write_struct(one.metrics),
+        metrics=write_struct(_figures(one)),
         options=write_struct(_options(one)),
         parent_job_id=str(one.parent_job_id or ""),
         create_time=write_time(one.created_at),
         claim_time=_time(one.claimed_at),
         finish_time=_time(one.finished_at),
+    )
+
+
+def _figures(one: Job) -> dict[str, Any]:
+    """Return a job's metrics; of one that has ended every figure, also where it was cancelled before it began."""
+    return one.metrics if one.finished_at is None else metrics.merged(metrics.empty(), one.metrics)
+
+
+def quarantined(one: HeldBack) -> pb.QuarantinedMemory:
+    """Return a memory that is held back."""
+    return pb.QuarantinedMemory(
+        memory_id=one.memory_id,
+        reason=one.reason,
+        text=one.text,
+        occurred_time=write_time(one.occurred_at),
+        update_time=write_time(one.updated_at),
     )
 
 

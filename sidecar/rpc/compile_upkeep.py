@@ -78,6 +78,10 @@ class Rebuilt(Protocol):
     def unreplayable(self) -> int:
         """How many batches could not be replayed."""
 
+    @property
+    def outdated(self) -> int:
+        """How many batches other rules planned; with any, nothing was replayed."""
+
 
 Verify = Callable[[Scope], Awaitable[Rebuilt]]
 
@@ -216,6 +220,7 @@ class CompileUpkeep:
             page_count=found.pages,
             differences=found.differences[:MOST_DIFFERENCES],
             unreplayable_count=found.unreplayable,
+            outdated_count=found.outdated,
         )
 
     async def bootstrap_import(self, request: pb.BootstrapImportRequest, call: Call) -> pb.BootstrapImportResponse:

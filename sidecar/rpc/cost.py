@@ -74,8 +74,7 @@ class CostService:
             async with scoped(self._pools.background, scope, read_only=True) as connection:
                 rows = await costs.of_owner(connection, scope, since=since, until=until, by=by)
             return pb.ListSpendingResponse(rows=_rows(rows, key))
-        require_admin(call.identity)
-        tenant_id = resolve_tenant(call.identity, request.tenant_id)
+        tenant_id = _whole_tenant(request, call)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
             rows = await costs.of_tenant(connection, tenant_id, since=since, until=until, by=by)
             compiles = await costs.of_compiles(connection, tenant_id, since=since, until=until)
@@ -93,8 +92,7 @@ class CostService:
             async with scoped(self._pools.background, scope, read_only=True) as connection:
                 rows = await costs.passes_of_owner(connection, scope, since=since, until=until)
         else:
-            require_admin(call.identity)
-            tenant_id = resolve_tenant(call.identity, request.tenant_id)
+            tenant_id = _whole_tenant(request, call)
             async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
                 rows = await costs.passes_of_tenant(connection, tenant_id, since=since, until=until)
         return pb.ListCompileSpendingResponse(rows=[pb.CompileSpendingRow(**asdict(row)) for row in rows[:MAX_ROWS]])
@@ -183,6 +181,14 @@ def _rows(rows: list[Spent], key: str) -> list[pb.SpendingRow]:
         )
         for one in sums[:MAX_ROWS]
     ]
+
+
+def _whole_tenant(request: pb.ListSpendingRequest | pb.ListCompileSpendingRequest, call: Call) -> UUID:
+    """Return the tenant whose whole spending is asked for. Raises InvalidArgument where an owner is named too."""
+    require_admin(call.identity)
+    if request.owner_id:
+        raise InvalidArgument("whole_tenant", "is set beside owner_id", "send whole_tenant or owner_id, not both")
+    return resolve_tenant(call.identity, request.tenant_id)
 
 
 def _read_budget(budget: pb.CostBudget) -> Budget:

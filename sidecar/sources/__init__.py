@@ -6,11 +6,12 @@ into reports.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
 from sidecar.turn.items import HistorySummary, Item
+from sidecar.turn.rank import Candidates
 from sidecar.turn.reading import Part, Reading
 from store.recalling import Wanted
 from store.scope import Scope
@@ -81,6 +82,7 @@ class Answer:
     """What a source found: items in its own rank order; the thread brings its newest turns and its summary beside them.
 
     `failures` say which part of it should have answered and did not, and why; `notes` whatever else its report should tell.
+    `candidates` are what the relevance of the items can be judged by, as far as the source tells.
     """
 
     items: tuple[Item, ...] = ()
@@ -88,6 +90,15 @@ class Answer:
     summary: HistorySummary | None = None
     notes: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
+    candidates: Candidates | None = None
+
+    def first(self, count: int) -> Answer:
+        """Return the answer with so many items at most, and what these can be judged by."""
+        if 0 < len(self.items) <= count:
+            return self
+        items = self.items[:count]
+        candidates = self.candidates.only({item.id for item in items}) if self.candidates and items else None
+        return replace(self, items=items, candidates=candidates)
 
 
 class Skipped(Exception):

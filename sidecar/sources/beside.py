@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
@@ -143,6 +143,7 @@ async def _merged(asked: _Asked, query: Query, scope: Scope, limits: Limits, not
     if asked.reranker and sum(map(len, theirs)) > 1:
         theirs = [await _reranked(asked.reranker, query, by_rank(theirs), ends_s, notes)]
     items = by_rank([*ours, *theirs])[: limits.top_k]
+    candidates = next((answer.candidates for _, answer in heard.answers if answer.candidates), None)
     told = [_note(place, problem) for place, problem in heard.failures]
     if heard.failures and not items:
         first = heard.failures[0][1]
@@ -150,9 +151,9 @@ async def _merged(asked: _Asked, query: Query, scope: Scope, limits: Limits, not
     if not heard.answers:
         raise heard.skipped[0]
     notes += [note for _, answer in heard.answers for note in answer.notes]
-    return Answer(
-        items, notes=tuple(notes), failures=(*told, *(one for _, answer in heard.answers for one in answer.failures))
-    )
+    told += [one for _, answer in heard.answers for one in answer.failures]
+    judged_by = candidates and candidates.only({item.id for item in items})
+    return Answer(items, notes=tuple(notes), failures=tuple(told), candidates=judged_by)
 
 
 async def _heard(asked: _Asked, query: Query, scope: Scope, limits: Limits) -> _Heard:
@@ -191,7 +192,7 @@ async def _reranked(
         return items
     relevances = sorted((item.relevance for item in items), reverse=True)
     pairs = zip(places, relevances, strict=True)
-    return [replace(items[place], rank=rank, relevance=told) for rank, (place, told) in enumerate(pairs)]
+    return [items[place]._replace(rank=rank, relevance=told) for rank, (place, told) in enumerate(pairs)]
 
 
 def by_rank(answers: Iterable[Sequence[Item]]) -> tuple[Item, ...]:
@@ -201,7 +202,7 @@ def by_rank(answers: Iterable[Sequence[Item]]) -> tuple[Item, ...]:
     once: dict[str, Item] = {}
     for _, item in by_place:
         once.setdefault(item.id, item)
-    return tuple(replace(item, rank=rank) for rank, item in enumerate(once.values()))
+    return tuple(item._replace(rank=rank) for rank, item in enumerate(once.values()))
 
 
 def _problem(place: Place, task: asyncio.Task[Answer]) -> BaseException | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from sidecar.sources import Answer, Limits, Query, Skipped
-from sidecar.turn.evidence import Evidence, evidence_of
+from sidecar.turn.evidence import Standing, evidence_of
 from sidecar.turn.items import Item, Ref, Source
-from sidecar.turn.rank import Candidate, Kind
+from sidecar.turn.rank import Candidates, Kind
 from store import documents
-from store.documents import StoredChunk
+from store.documents import RecalledChunk
 from store.postgres import Pool, tenant_scoped
 from store.scope import Scope
 
@@ -31,14 +33,16 @@ class KnowledgeSource:
                 return Answer()
             wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
             found = await documents.recall(connection, scope.tenant_id, bases, wanted)
-        evidence = evidence_of(found, query.parts, query.words, lambda one: (one.document_id, one.position))
-        pairs = list(zip(found.matches, evidence, strict=True))[: limits.top_k]
-        return Answer(
-            tuple(_item(match.text, told, rank) for rank, (match, told) in enumerate(pairs)), notes=query.notes
-        )
+        chunks = found.texts
+        standing = Standing([chunk.document_id for chunk in chunks], [chunk.position for chunk in chunks])
+        evidence = evidence_of(found, query.parts, query.words, standing)
+        items = tuple(map(_item, chunks, evidence.coverage[0].tolist(), count()))
+        ids, texts = [item.id for item in items], [chunk.text for chunk in chunks]
+        candidates = Candidates(Kind.PASSAGE, ids, texts, evidence)
+        return Answer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
 
 
-def _item(found: StoredChunk, evidence: tuple[Evidence, ...], rank: int) -> Item:
+def _item(found: RecalledChunk, coverage: float, rank: int) -> Item:
     section = f" › {found.heading}" if found.heading else ""
     page = f", page {found.page}" if found.page is not None else ""
     chunk_id = str(found.chunk_id)
@@ -47,7 +51,7 @@ def _item(found: StoredChunk, evidence: tuple[Evidence, ...], rank: int) -> Item
         source=Source.KNOWLEDGE,
         text=found.text,
         rank=rank,
-        relevance=evidence[0].coverage,
+        relevance=coverage,
         header=f"{found.title}{section}{page}",
         provenance=(
             Ref("document", str(found.document_id), found.path),
@@ -55,5 +59,4 @@ def _item(found: StoredChunk, evidence: tuple[Evidence, ...], rank: int) -> Item
         ),
         signature=found.signature,
         position=found.position,
-        candidate=Candidate(Kind.PASSAGE, found.text, evidence),
     )

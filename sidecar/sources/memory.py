@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import count, repeat
+
 from sidecar.sources import Answer, Limits, Query
-from sidecar.turn.evidence import Evidence, evidence_of
+from sidecar.turn.evidence import evidence_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
-from sidecar.turn.rank import Candidate, Kind
+from sidecar.turn.rank import Candidates, Kind
 from store import memories
 from store.memories import RecalledMemory
 from store.postgres import Pool, scoped
@@ -28,21 +30,26 @@ class MemorySource:
         wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
         async with scoped(self._pool, scope, read_only=True) as connection:
             found = await memories.recall(connection, scope, wanted)
-        evidence = evidence_of(found, query.parts, query.words, lambda one: (one.memory_id, 0))
-        pairs = zip(found.matches, evidence, strict=True)
-        items = [_item(match.text, told, rank, limits.lead_lines) for rank, (match, told) in enumerate(pairs)]
-        return Answer(tuple(items), notes=query.notes)
+        evidence = evidence_of(found, query.parts, query.words)
+        items = tuple(map(_item, found.texts, evidence.coverage[0].tolist(), count(), repeat(limits.lead_lines)))
+        candidates = Candidates(
+            kind=Kind.FACT,
+            ids=[item.id for item in items],
+            texts=[memory.text for memory in found.texts],
+            evidence=evidence,
+            days=[memory.occurred_at.date() for memory in found.texts],
+        )
+        return Answer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
 
 
-def _item(memory: RecalledMemory, evidence: tuple[Evidence, ...], rank: int, lead_lines: int) -> Item:
-    day = memory.occurred_at.date()
+def _item(memory: RecalledMemory, coverage: float, rank: int, lead_lines: int) -> Item:
     return Item(
         id=f"memory:{memory.memory_id}",
         source=Source.MEMORY,
         text=memory.text,
         rank=rank,
-        relevance=evidence[0].coverage,
-        header=f"Remembered, {day}",
+        relevance=coverage,
+        header=f"Remembered, {memory.occurred_at.date()}",
         lead=lead(memory.text, lead_lines),
         provenance=(
             Ref("memory", memory.memory_id, memory.document_id),
@@ -51,5 +58,4 @@ def _item(memory: RecalledMemory, evidence: tuple[Evidence, ...], rank: int, lea
         stands_for=tuple([f"turn:{turn_id}" for turn_id in memory.turn_ids]),
         at=memory.occurred_at,
         signature=memory.signature,
-        candidate=Candidate(Kind.FACT, memory.text, evidence, day=day),
     )

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from datetime import date
 from functools import lru_cache
+from itertools import count
 
 from sidecar.sources import Answer, Limits, Query
-from sidecar.turn.evidence import Evidence, evidence_of
+from sidecar.turn.evidence import Standing, evidence_of
 from sidecar.turn.items import HistorySummary, Item, Ref, Source
-from sidecar.turn.rank import Candidate, Kind
+from sidecar.turn.rank import Candidates, Kind
 from store import threads
 from store.postgres import Pool, scoped
-from store.recalling import Match
 from store.scope import Scope
-from store.threads import StoredTurn
+from store.threads import RecalledTurn
 
 _LEAST_EACH, _MOST_EACH = 60, 250
 _TOKENS_A_TURN = 20  # as few as short turns take: the budget must find enough of them
@@ -36,16 +36,21 @@ class ThreadSource:
             summary = await threads.summary(connection, scope, query.thread_id)
             wanted = query.wanted(words, _each(limits))
             found = await threads.recall(connection, scope, query.thread_id, wanted)
-        evidence = evidence_of(found, query.parts, words, lambda turn: (turn.said_at.date(), turn.position))
-        pairs = [
-            (match.text, told) for match, told in zip(found.matches, evidence, strict=True) if _is_older(match, query)
-        ]
-        return Answer(
-            items=tuple(_item(turn, told, rank) for rank, (turn, told) in enumerate(pairs[: limits.top_k])),
-            history=tuple(recent),
-            summary=_summary(summary),
-            notes=query.notes,
+        days = [turn.said_at.date() for turn in found.texts]
+        standing = Standing(days, [turn.position for turn in found.texts])
+        places = [place for place, turn in enumerate(found.texts) if _is_older(turn, query)]
+        evidence = evidence_of(found, query.parts, words, standing).of(places)
+        turns, days = [found.texts[place] for place in places], [days[place] for place in places]
+        items = tuple(map(_item, turns, days, evidence.coverage[0].tolist(), count()))
+        candidates = Candidates(
+            kind=Kind.TURN,
+            ids=[item.id for item in items],
+            texts=[turn.text for turn in turns],
+            evidence=evidence,
+            speakers=[turn.speaker for turn in turns],
+            days=days,
         )
+        return Answer(items, tuple(recent), _summary(summary), query.notes, candidates=candidates).first(limits.top_k)
 
 
 def _words(query: Query) -> tuple[str, ...]:
@@ -59,9 +64,9 @@ def _each(limits: Limits) -> int:
     return min(limits.top_k, _MOST_EACH, max(_LEAST_EACH, limits.window_tokens // _TOKENS_A_TURN))
 
 
-def _is_older(match: Match[StoredTurn], query: Query) -> bool:
-    is_current = match.text.client_turn_id == query.client_turn_id and bool(query.client_turn_id)
-    return bool(match.text.text) and not is_current
+def _is_older(turn: RecalledTurn, query: Query) -> bool:
+    is_current = turn.client_turn_id == query.client_turn_id and bool(query.client_turn_id)
+    return bool(turn.text) and not is_current
 
 
 def _summary(summary: threads.ThreadSummary | None) -> HistorySummary | None:
@@ -73,18 +78,17 @@ def _header(day: date) -> str:
     return f"Earlier in this thread, {day}"
 
 
-def _item(turn: StoredTurn, evidence: tuple[Evidence, ...], rank: int) -> Item:
-    day, turn_id = turn.said_at.date(), str(turn.turn_id)
+def _item(turn: RecalledTurn, day: date, coverage: float, rank: int) -> Item:
+    turn_id = str(turn.turn_id)
     return Item(
         id=f"turn:{turn_id}",
         source=Source.THREAD,
         text=f"{turn.speaker or turn.role}: {turn.text}",
         rank=rank,
-        relevance=evidence[0].coverage,
+        relevance=coverage,
         header=_header(day),
         provenance=(Ref("turn", turn_id, f"turn {turn.position}"),),
         at=turn.said_at,
         signature=turn.signature,
         position=turn.position,
-        candidate=Candidate(Kind.TURN, turn.text, evidence, speaker=turn.speaker, day=day),
     )

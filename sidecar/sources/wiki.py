@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import count, repeat
 
 from sidecar.sources import Answer, Limits, Query
-from sidecar.turn.evidence import Evidence, evidence_of
+from sidecar.turn.evidence import evidence_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
-from sidecar.turn.rank import Candidate, Kind
+from sidecar.turn.rank import Candidates, Kind
 from store import pages
 from store.pages import PageHead, Passage
 from store.postgres import Pool, scoped
-from store.recalling import Recalled
 from store.scope import Scope
 
 _MOST_EACH = 40
@@ -31,23 +30,24 @@ class WikiSource:
         wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
         async with scoped(self._pool, scope, read_only=True) as connection:
             sections, summaries = await pages.recall(connection, scope, wanted)
-        told = [*_told(sections, query), *_told(summaries, query)]
-        told.sort(key=lambda one: one[0])
-        items = [
-            _item(passage, evidence, rank, limits.lead_lines)
-            for rank, (_, passage, evidence) in enumerate(told[: limits.top_k])
-        ]
-        return Answer(tuple(items), notes=query.notes)
+        of_sections, of_summaries = (evidence_of(one, query.parts, query.words) for one in (sections, summaries))
+        places = _in_turn(len(sections.texts), len(summaries.texts))
+        evidence = of_sections.beside(of_summaries).of(places)
+        both = (*sections.texts, *summaries.texts)
+        passages = [both[place] for place in places]
+        items = tuple(map(_item, passages, evidence.coverage[0].tolist(), count(), repeat(limits.lead_lines)))
+        texts = [f"{passage.page.title}: {item.text}" for passage, item in zip(passages, items, strict=True)]
+        candidates = Candidates(Kind.PASSAGE, [item.id for item in items], texts, evidence)
+        return Answer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
 
 
-def _told(found: Recalled[Passage], query: Query) -> Iterator[tuple[int, Passage, tuple[Evidence, ...]]]:
-    """Yield each passage with its place among its sort and its evidence."""
-    evidence = evidence_of(found, query.parts, query.words, lambda one: ((one.page.page_id, one.slug), 0))
-    for place, (match, told) in enumerate(zip(found.matches, evidence, strict=True)):
-        yield place, match.text, told
+def _in_turn(*counts: int) -> list[int]:
+    """Return the places of several sorts of texts, one sort after the other, each sort's first before any second."""
+    ranks = [rank for count in counts for rank in range(count)]
+    return sorted(range(len(ranks)), key=ranks.__getitem__)
 
 
-def _item(found: Passage, evidence: tuple[Evidence, ...], rank: int, lead_lines: int) -> Item:
+def _item(found: Passage, coverage: float, rank: int, lead_lines: int) -> Item:
     heading = f"{found.heading}: " if found.slug else ""
     beginning = lead(found.text, lead_lines) if found.slug else ""
     page, text = found.page, heading + found.text
@@ -56,14 +56,13 @@ def _item(found: Passage, evidence: tuple[Evidence, ...], rank: int, lead_lines:
         source=Source.WIKI,
         text=text,
         rank=rank,
-        relevance=evidence[0].coverage,
+        relevance=coverage,
         header=f"{page.title} (/wiki/{page.type}/{page.slug})",
         lead=beginning and heading + beginning,
         provenance=_provenance(page, found.memory_ids),
         stands_for=tuple(f"memory:{memory_id}" for memory_id in found.memory_ids) if found.slug else (),
         at=page.last_compiled_at,
         signature=found.signature,
-        candidate=Candidate(Kind.PASSAGE, f"{page.title}: {text}", evidence),
     )
 
 

@@ -18,10 +18,10 @@ from threading import Lock
 from uuid import UUID
 
 from sidecar.sources import Answer, Limits, Query, Skipped
-from sidecar.turn.evidence import Evidence
+from sidecar.turn.evidence import of_shares
 from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, TEXT_SUFFIXES, as_text, is_nameable, words_of
 from sidecar.turn.items import Item, Ref, Source
-from sidecar.turn.rank import Candidate, Kind
+from sidecar.turn.rank import Candidates, Kind
 from store import tenants
 from store.postgres import Pool, tenant_scoped
 from store.scope import Scope
@@ -104,11 +104,10 @@ class WorkspaceSource:
         loop = asyncio.get_running_loop()
         folder = _Place(self._root, (str(scope.tenant_id),))
         files = await loop.run_in_executor(self._threads, self._best, folder, spaces, wanted, limits.top_k)
-        items = [
-            _item(file, coverage, rank, scope.tenant_id, parts=len(query.parts))
-            for rank, (file, coverage) in enumerate(files)
-        ]
-        return Answer(tuple(items))
+        items = tuple(_item(file, coverage, rank, scope.tenant_id) for rank, (file, coverage) in enumerate(files))
+        evidence = of_shares([coverage for _, coverage in files], parts=len(query.parts))
+        ids, texts = [item.id for item in items], [item.text for item in items]
+        return Answer(items, candidates=Candidates(Kind.PASSAGE, ids, texts, evidence)).first(limits.top_k)
 
     def _best(
         self, folder: _Place, spaces: Iterable[Workspace], wanted: set[str], top_k: int
@@ -220,7 +219,7 @@ def _when(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _item(file: WorkspaceFile, coverage: float, rank: int, tenant_id: UUID, *, parts: int) -> Item:
+def _item(file: WorkspaceFile, coverage: float, rank: int, tenant_id: UUID) -> Item:
     return Item(
         id=f"file:{file.level}/{file.path}",
         source=Source.WORKSPACE,
@@ -230,5 +229,4 @@ def _item(file: WorkspaceFile, coverage: float, rank: int, tenant_id: UUID, *, p
         header=f"{file.path} ({file.level} workspace)",
         provenance=(Ref("file", f"{tenant_id}/{file.level}/{file.path}", file.path),),
         at=file.changed_at,
-        candidate=Candidate(Kind.PASSAGE, file.text, (Evidence(coverage, coverage, coverage),) * parts),
     )

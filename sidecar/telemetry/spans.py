@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any
 
 from opentelemetry.sdk.resources import Resource
@@ -90,6 +91,15 @@ class SpanMaker:
         is_turn = method.endswith("/AssembleContext")
         name = names.ASSEMBLE if is_turn else method
         made = Made(name, attributes, SpanKind.SERVER, failure=code if is_fault else "")
+        return self.span((call.span, call.parent), made, Stretch(call.began_ns, ended_ns))
+
+    def of_post(self, call: CallTrace, route: str, *, status: int, ended_ns: int) -> ReadableSpan:
+        """Return the span of a posted HTTP request. Only a status that is the server's fault makes it an error."""
+        attributes: Attributes = {names.HTTP_METHOD: "POST", names.HTTP_ROUTE: route, names.HTTP_STATUS: status}
+        failure = str(status) if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
+        if failure:
+            attributes[names.ERROR_TYPE] = failure
+        made = Made(f"POST {route}", attributes, SpanKind.SERVER, failure=failure)
         return self.span((call.span, call.parent), made, Stretch(call.began_ns, ended_ns))
 
     def of_turn(self, receipt: NewReceipt, call: CallTrace) -> Iterator[ReadableSpan]:

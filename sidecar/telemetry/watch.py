@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from types import TracebackType
 
 from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter
@@ -92,6 +93,18 @@ class Watch:
         """Return what is held around a call whose answer is a stream, as `call` does for others."""
         return WatchedStream(self, method, calls.begin(metadata, self._sampler, method), code_of)
 
+    @contextmanager
+    def post(self, route: str, headers: Mapping[str, str]) -> Iterator[Posted]:
+        """Hold around one posted HTTP request of a route: what is queued meanwhile is linked to its span."""
+        posted = Posted()
+        call = calls.begin(headers, self._sampler, f"POST {route}")
+        try:
+            with calls.within(call):
+                yield posted
+        finally:
+            if self._processor is not None and (call.span.trace_flags.sampled or posted.is_fault):
+                self.emit([self._maker.of_post(call, route, status=posted.status, ended_ns=time.time_ns())])
+
     def call_ended(self, call: CallTrace, method: str, code: str, *, messages: int | None = None) -> None:
         """Count the call; make its span unless a receipt will. `messages` is how many a stream sent."""
         ended_ns = time.time_ns()
@@ -138,6 +151,18 @@ class Watch:
             self._processor.shutdown()
         if self._sender is not None:
             self._sender.stop(_STOP_GRACE_S)
+
+
+@dataclass(slots=True)
+class Posted:
+    """A posted HTTP request under watch; `status` is what it is answered with, a server's fault unless said."""
+
+    status: int = HTTPStatus.INTERNAL_SERVER_ERROR.value
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether the server is to blame."""
+        return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 class Watched:
@@ -200,4 +225,4 @@ def _marked(span: ReadableSpan) -> ReadableSpan:
     return span
 
 
-__all__ = ["DEFAULT_RATIO", "Watch", "WatchConfig", "Watched", "config_of", "watching"]
+__all__ = ["DEFAULT_RATIO", "Posted", "Watch", "WatchConfig", "Watched", "config_of", "watching"]

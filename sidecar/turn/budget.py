@@ -65,6 +65,7 @@ class _Sharing:
         self._wanted, self._profile, self._pool_tokens = wanted, profile, pool_tokens
         self._turn_count, self._tail_tokens = len(wanted.exchange.turns), 0
         self._firsts: dict[int, tuple[int, int]] | None = None
+        self._owed_tokens: int | None = None
         self._summary = len(stock.items) - 1 if stock.has_summary else None
         self._places: dict[Source, list[int]] = {source: [] for source in Source}
         for place, source in enumerate(self.ledger.sources[: self._summary]):
@@ -87,14 +88,14 @@ class _Sharing:
         )
         tiers = self._tiers()
         if thread.priority <= min(tiers, default=thread.priority) or 0 in tiers:
-            self._extend_window(tail_tokens, owed_tokens=self._floors_tokens())
+            self._extend_window(tail_tokens, owes_floors=True)
         self._fill_floors(self.ledger)
         for priority in sorted({*tiers, thread.priority}):
             if priority == thread.priority:
-                self._extend_window(tail_tokens, owed_tokens=0)
+                self._extend_window(tail_tokens)
             self._offer(tiers.get(priority, ()), f"priority {priority}" if priority else "relevance")
         self._spill_over()
-        self._extend_window(NO_LIMIT, owed_tokens=0)
+        self._extend_window(NO_LIMIT)
         self.ledger.settle()
 
     def _above_knee(self) -> list[bool]:
@@ -134,13 +135,15 @@ class _Sharing:
             if self._is_first_of_kin(place):
                 yield place
 
-    def _floors_tokens(self) -> int:
-        """Return what all floors together will take, found by filling them from a pool without end."""
-        if not self._wanted.older or not any(self._floor(source) for source in Source):
-            return 0
-        ledger = _opened(self._wanted, NO_LIMIT)
-        self._fill_floors(ledger)
-        return sum(ledger.spent.values())
+    def _covers_floors(self, left_tokens: int) -> bool:
+        """Return whether so many tokens hold what all floors will take, found by filling them from a pool without end."""
+        if left_tokens >= sum(map(self._floor, Source)):
+            return True
+        if self._owed_tokens is None:
+            ledger = _opened(self._wanted, NO_LIMIT)
+            self._fill_floors(ledger)
+            self._owed_tokens = sum(ledger.spent.values())
+        return left_tokens >= self._owed_tokens
 
     def _offer(self, places: Iterable[int], asked: str) -> None:
         self.ledger.offer(places, asked, self._forms, self._limits)
@@ -167,13 +170,14 @@ class _Sharing:
         forms, lead = self.ledger.forms, Form.LEAD
         self.ledger.upgrade([place for place, form in enumerate(forms) if form is lead], _LEFT_OVER, self._limits)
 
-    def _extend_window(self, tail_tokens: int, *, owed_tokens: int) -> None:
+    def _extend_window(self, tail_tokens: int, *, owes_floors: bool = False) -> None:
         """Take in older units, newest first, up to the first that does not fit: a window has no holes."""
         for unit in self._wanted.older[self.older_count :]:
             turns = self._turn_count + len(unit.turns)
             tokens = self._tail_tokens + unit.tokens
             fits = turns <= self._profile.history_turns and tokens <= tail_tokens
-            fits = fits and unit.tokens <= self.ledger.left_tokens - owed_tokens
+            left_tokens = self.ledger.left_tokens - unit.tokens
+            fits = fits and left_tokens >= 0 and (not owes_floors or self._covers_floors(left_tokens))
             self.ledger.steps.append((unit.turns[-1].id, Form.FULL, fits))
             if not fits:
                 return

@@ -67,6 +67,8 @@ def _signatures(items: Sequence[Item]) -> list[Signature]:
 
 
 def _kinds(signed: Sequence[Signature]) -> list[int]:
+    if len({signature.text_key for signature in signed}) == len(signed):
+        return list(range(len(signed)))
     by_text: dict[tuple[int, int], int] = {}
     return [by_text.setdefault((signature.text_key, signature.guard), len(by_text)) for signature in signed]
 
@@ -83,9 +85,9 @@ def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Seque
     by_band: dict[int, list[int]] = defaultdict(list)
     known: dict[int, frozenset[str]] = {}
     for place in rivals:
-        if shared.isdisjoint(signed[place].bands):
+        bands = [band for band in signed[place].split_bands() if band in shared]
+        if not bands:
             continue
-        bands = [band for band in signed[place].bands if band in shared]
         met = sorted({other for band in bands for other in by_band[band]})
         for other in met[:_MOST_COMPARED]:
             if _say_the_same((place, other), items, signed, known):

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from itertools import compress, repeat
-from operator import attrgetter
+from functools import lru_cache
+from itertools import compress
+from operator import attrgetter, truediv
 
 from sidecar.turn.items import Item, Source
 from sidecar.turn.profile import Allocation, Profile
@@ -78,14 +79,18 @@ def _scored(items: Sequence[Item]) -> tuple[list[Item], list[float]]:
     scores = relevances(ranked)
     if not is_calibrated(ranked, scores):
         return ranked, _fused_ranks(ranked)
-    sizes = _sizes([item.text for item in ranked])
-    return ranked, [score / float(size**_SIZE_EXPONENT) for score, size in zip(scores, sizes, strict=True)]
+    return ranked, list(map(truediv, scores, map(_room, _sizes([item.text for item in ranked]))))
 
 
 def _sizes(texts: Sequence[str]) -> list[int]:
-    """Return what each text's size counts for. Bytes stand in for tokens, so that the order hangs on no tokenizer."""
-    sizes = [len(text) if text.isascii() else len(text.encode(errors="replace")) for text in texts]
-    return list(map(max, sizes, repeat(_LEAST_BYTES)))
+    """Return each text's size in bytes, which stand in for tokens, so that the order hangs on no tokenizer."""
+    return [len(text) if text.isascii() else len(text.encode(errors="replace")) for text in texts]
+
+
+@lru_cache(maxsize=8192)
+def _room(size: int) -> float:
+    """Return what a size counts for."""
+    return float(max(size, _LEAST_BYTES) ** _SIZE_EXPONENT)
 
 
 def _fused_ranks(items: Sequence[Item]) -> list[float]:

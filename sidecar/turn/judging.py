@@ -5,12 +5,14 @@ How relevance follows from evidence stands in `rank`; here it is put on the item
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sidecar.turn.items import Item, SourceReport
-from sidecar.turn.rank import Ranked, rank
+from sidecar.turn.items import Item, SourceReport, columns_of
+from sidecar.turn.rank import rank
 from sidecar.turn.reading import Reading
+
+_Judgements = Mapping[str, tuple[float, tuple[tuple[str, float], ...]]]
 
 
 def judge(reports: Sequence[SourceReport], reading: Reading) -> tuple[SourceReport, ...]:
@@ -18,24 +20,19 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> tuple[SourceRepo
 
     An item that came without evidence for this reading keeps the relevance that its source told.
     """
-    judged = [item for report in reports for item in report.items if _has_evidence(item, reading)]
-    ranked = rank(reading, [item.candidate for item in judged if item.candidate])
-    told = {id(item): one for item, one in zip(judged, ranked, strict=True)}
-    return tuple(_ordered(report, told) if report.items else report for report in reports)
+    parts = len(reading.parts)
+    fit = [one for report in reports if (one := report.candidates) and len(one.evidence.coverage) == parts]
+    ranked = rank(reading, fit)
+    judgements = zip(ranked.relevances, ranked.features, strict=True)
+    told = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in fit}
+    return tuple(_ordered(report, told.get(id(report.candidates), {})) for report in reports)
 
 
-def _has_evidence(item: Item, reading: Reading) -> bool:
-    return item.candidate is not None and len(item.candidate.evidence) == len(reading.parts)
-
-
-def _ordered(report: SourceReport, told: dict[int, Ranked]) -> SourceReport:
-    if not any(id(item) in told for item in report.items):
+def _ordered(report: SourceReport, told: _Judgements) -> SourceReport:
+    if not told or not report.items:
         return report
-    relevances = [told[id(item)].relevance if id(item) in told else item.relevance for item in report.items]
-    order = sorted(range(len(report.items)), key=lambda place: (-relevances[place], place))
-    items = []
-    for place, number in enumerate(order):
-        item = report.items[number]
-        features = told[id(item)].features if id(item) in told else item.features
-        items.append(replace(item, relevance=relevances[number], features=features, rank=place))
-    return replace(report, items=tuple(items))
+    judged = [(*(told.get(item.id) or (item.relevance, item.features)), item) for item in report.items]
+    judged.sort(key=lambda one: -one[0])
+    relevances, features, items = zip(*judged, strict=True)
+    columns = columns_of(items) | {"rank": tuple(range(len(items))), "relevance": relevances, "features": features}
+    return replace(report, items=tuple(map(Item, *columns.values())), candidates=None)

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
 
-from sidecar.turn.fence import neutralise
+from sidecar.turn.fence import neutralise, neutralised
 from sidecar.turn.items import Item, Meter, Source, Zone
 
 
@@ -86,15 +85,12 @@ def write(items: Sequence[Item], *, has_summary: bool) -> Pieces:
     blocks = [_BLOCK_OF[item.source] for item in items]
     if has_summary:
         blocks[-1] = SUMMARY_BLOCK
-    known: dict[tuple[int, str], int] = {}
-    groups = [
-        known.setdefault((block, _header_line(item.header[:_MOST_HEADER_CHARS])), len(known))
-        for block, item in zip(blocks, items, strict=True)
-    ]
-    full, lead = [neutralise(item.text).strip() for item in items], [_lead(item) for item in items]
+    headed = list(zip(blocks, [_header_line(item.header[:_MOST_HEADER_CHARS]) for item in items], strict=True))
+    known = {group: place for place, group in enumerate(dict.fromkeys(headed))}
+    full, lead = (list(map(str.strip, neutralised(texts))) for texts in ([item.text for item in items], _leads(items)))
     return Pieces(
         blocks=blocks,
-        groups=groups,
+        groups=[known[group] for group in headed],
         headers=[line for _, line in known],
         full=full,
         lead=lead,
@@ -109,10 +105,12 @@ def _header_line(header: str) -> str:
     return f"# {words}\n" if words.startswith("/") else f"{words}\n" if words else ""
 
 
-def _lead(item: Item) -> str:
-    if not item.lead or item.source not in _SHORTENED or len(item.lead) >= len(item.text):
-        return ""
-    return neutralise(item.lead).strip()
+def _leads(items: Sequence[Item]) -> list[str]:
+    """Return each item's lead, empty where it stands for nothing shorter."""
+    return [
+        item.lead if item.lead and item.source in _SHORTENED and len(item.lead) < len(item.text) else ""
+        for item in items
+    ]
 
 
 def price(pieces: Pieces, tag: str, meter: Meter) -> Prices:
@@ -124,9 +122,9 @@ def price(pieces: Pieces, tag: str, meter: Meter) -> Prices:
     digits = [len(str(pieces.blocks.count(place))) for place in range(len(BLOCKS))]
     widest = [f"[{block.letter}{'9' * size}]" for block, size in zip(BLOCKS, digits, strict=True)]
     marks = [widest[block] for block in pieces.blocks]
-    short_lines = [(mark, line) for mark, line in zip(marks, pieces.lead_lines, strict=True) if line]
-    priced = iter(meter.count_joined([*zip(marks, pieces.full_lines, strict=True), *short_lines]))
-    full_counts = list(islice(priced, len(marks)))
-    lead_counts = [next(priced) if line else 0 for line in pieces.lead_lines]
+    full_counts = meter.count_marked(marks, pieces.full_lines)
+    shorter = [(mark, line) for mark, line in zip(marks, pieces.lead_lines, strict=True) if line]
+    counted_shorter = iter(meter.count_marked([mark for mark, _ in shorter], [line for _, line in shorter]))
+    lead_counts = [next(counted_shorter) if line else 0 for line in pieces.lead_lines]
     saving = [short if short < whole else 0 for short, whole in zip(lead_counts, full_counts, strict=True)]
     return Prices(notice_count, fence_counts, list(counted), full_counts, saving)

@@ -7,11 +7,12 @@ score is not compared here. Which relevant candidates fit the budget is decided 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from functools import lru_cache
+from functools import lru_cache, reduce
+from itertools import compress, repeat
 from typing import Final
 
 import numpy as np
@@ -50,47 +51,68 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A text to judge, with the evidence for each part of the question. `day` is when it was said, or what it speaks of."""
+class Candidates:
+    """Texts to judge, column by column: the ids of the items that they stand for, what is judged of each, its evidence.
+
+    Turns have `speakers`; `days`, where they are known, say when a text was said, or what it speaks of.
+    """
 
     kind: Kind
-    text: str
-    evidence: tuple[Evidence, ...]
-    speaker: str = ""
-    day: date | None = None
+    ids: Sequence[str]
+    texts: Sequence[str]
+    evidence: Evidence
+    speakers: Sequence[str] = ()
+    days: Sequence[date] = ()
+
+    def only(self, ids: Collection[str]) -> Candidates:
+        """Return those of these ids."""
+        is_kept = [one in ids for one in self.ids]
+        return Candidates(
+            kind=self.kind,
+            ids=list(compress(self.ids, is_kept)),
+            texts=list(compress(self.texts, is_kept)),
+            evidence=self.evidence.of([place for place, kept in enumerate(is_kept) if kept]),
+            speakers=list(compress(self.speakers, is_kept)),
+            days=list(compress(self.days, is_kept)),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A candidate's relevance, 0 to 1, and the features that it follows from, as the receipt names them."""
+    """The relevance of each candidate, 0 to 1, and the features that it follows from, as the receipt names them."""
 
-    relevance: float
-    features: tuple[tuple[str, float], ...]
+    relevances: Sequence[float] = ()
+    features: Sequence[tuple[tuple[str, float], ...]] = ()
 
 
-def rank(reading: Reading, candidates: Sequence[Candidate]) -> list[Ranked]:
-    """Return each candidate's relevance: its best for any part of the question.
+def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
+    """Return how relevant all of the candidates are, in their order: each by its best for any part of the question.
 
     One without a vector is judged by its words alone; both models tell probabilities, so they may stand in one order.
     """
-    if not candidates:
-        return []
-    tables = [features(reading, candidates, part) for part in range(len(reading.parts))]
-    logits = np.stack([_logits(table, candidates, part) for part, table in enumerate(tables)])
-    best = np.stack(tables)[logits.argmax(axis=0), np.arange(len(candidates))]
+    if not any(len(one.ids) for one in candidates):
+        return Ranked()
+    tables = features(reading, candidates)
+    has_vector = ~np.isnan(_evidence(candidates).cosine)
+    logits = np.stack([_logits(table, has) for table, has in zip(tables, has_vector, strict=True)])
+    best = np.stack(tables)[logits.argmax(axis=0), np.arange(logits.shape[1])]
     relevances = 1 / (1 + np.exp(-logits.max(axis=0)))
-    return [
-        Ranked(relevance, tuple(pair for pair in zip(NAMES, row, strict=True) if pair[1]))
-        for relevance, row in zip(relevances.round(6).tolist(), best.round(4).tolist(), strict=True)
-    ]
+    named = [tuple(zip(compress(NAMES, row), filter(None, row), strict=True)) for row in best.round(4).tolist()]
+    return Ranked(relevances.round(6).tolist(), named)
 
 
-def features(reading: Reading, candidates: Sequence[Candidate], part: int) -> _Matrix:
-    """Return the features for one part of the question: a row a candidate, a column a name of `NAMES`."""
-    columns = {**_searched(candidates, part), **_subjects(reading, candidates), **_written(reading, candidates)}
-    columns["is_fact"] = np.array([candidate.kind is Kind.FACT for candidate in candidates], np.float64)
-    columns["is_passage"] = np.array([candidate.kind is Kind.PASSAGE for candidate in candidates], np.float64)
-    return np.column_stack([columns[name] for name in NAMES])
+def features(reading: Reading, candidates: Sequence[Candidates]) -> list[_Matrix]:
+    """Return the features for each part of the question: a row a candidate, a column a name of `NAMES`."""
+    written = {**_subjects(reading, candidates), **_written(reading, candidates)}
+    tables = []
+    for part in zip(*_evidence(candidates), strict=True):
+        columns = _searched(Evidence._make(part)) | written
+        tables.append(np.column_stack([columns[name] for name in NAMES]))
+    return tables
+
+
+def _evidence(candidates: Sequence[Candidates]) -> Evidence:
+    return reduce(Evidence.beside, [one.evidence for one in candidates])
 
 
 NAMES: Final = (
@@ -103,33 +125,29 @@ NAMES: Final = (
 """The features, in the order of their columns."""
 
 
-def _searched(candidates: Sequence[Candidate], part: int) -> dict[str, _Matrix]:
-    """Return what search tells, and how far each falls short of the best candidate of any source."""
-    evidence = [candidate.evidence[part] for candidate in candidates]
-    coverage = np.array([one.coverage for one in evidence])
-    cosine = np.array([np.nan if one.cosine is None else one.cosine for one in evidence])
-    has_vector = ~np.isnan(cosine)
-    best_cosine = cosine[has_vector].max() if has_vector.any() else 0.0
+def _searched(evidence: Evidence) -> dict[str, _Matrix]:
+    """Return what search tells for one part, and how far each falls short of the best candidate of any source."""
+    has_vector = ~np.isnan(evidence.cosine)
+    best_cosine = evidence.cosine[has_vector].max() if has_vector.any() else 0.0
     return {
-        "coverage": coverage,
-        "coverage_gap": coverage - coverage.max(),
-        "joint_coverage": np.array([one.joint_coverage for one in evidence]),
-        "local_coverage": np.array([one.local_coverage for one in evidence]),
-        "cosine": np.where(has_vector, cosine, 0.0),
-        "cosine_gap": np.where(has_vector, cosine - best_cosine, 0.0),
-        "near_cosine": np.array([one.near_cosine or 0.0 for one in evidence]),
-        "local_cosine": np.array([one.local_cosine or 0.0 for one in evidence]),
+        "coverage": evidence.coverage,
+        "coverage_gap": evidence.coverage - evidence.coverage.max(),
+        "joint_coverage": evidence.joint_coverage,
+        "local_coverage": evidence.local_coverage,
+        "cosine": np.where(has_vector, evidence.cosine, 0.0),
+        "cosine_gap": np.where(has_vector, evidence.cosine - best_cosine, 0.0),
+        "near_cosine": evidence.near_cosine,
+        "local_cosine": evidence.local_cosine,
     }
 
 
-def _subjects(reading: Reading, candidates: Sequence[Candidate]) -> dict[str, _Matrix]:
+def _subjects(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _Matrix]:
     """Return who speaks, or of whom a fact speaks, when the question names one of those who speak here."""
-    same = np.zeros(len(candidates))
-    other = np.zeros(len(candidates))
+    count = sum(len(one.ids) for one in candidates)
+    same, other = np.zeros(count), np.zeros(count)
     # Who names everyone tells nothing by it.
     is_telling = not reading.speakers <= reading.named
-    for place, candidate in enumerate(candidates) if reading.named else ():
-        about = _about(reading, candidate)
+    for place, about in enumerate(_about(reading, candidates) if reading.named else ()):
         if about:
             is_same = not about.isdisjoint(reading.named)
             same[place] = is_same and is_telling
@@ -137,31 +155,39 @@ def _subjects(reading: Reading, candidates: Sequence[Candidate]) -> dict[str, _M
     return {"same_speaker": same, "other_speaker": other}
 
 
-def _about(reading: Reading, candidate: Candidate) -> frozenset[str]:
-    if candidate.kind is Kind.TURN:
-        return frozenset({_folded(candidate.speaker)}) if candidate.speaker else frozenset()
-    if candidate.kind is Kind.PASSAGE:
-        return frozenset()
-    words = f" {_folded(candidate.text)} "
-    return frozenset(name for name in reading.speakers if f" {name} " in words)
+def _about(reading: Reading, candidates: Sequence[Candidates]) -> Iterator[frozenset[str]]:
+    """Yield for each candidate whom it is about, by their folded names."""
+    for one in candidates:
+        if one.kind is Kind.TURN:
+            yield from (frozenset({_folded(speaker)} if speaker else ()) for speaker in one.speakers)
+        elif one.kind is Kind.FACT:
+            padded = (f" {_folded(text)} " for text in one.texts)
+            yield from (frozenset(name for name in reading.speakers if f" {name} " in words) for words in padded)
+        else:
+            yield from repeat(frozenset(), len(one.ids))
 
 
-def _written(reading: Reading, candidates: Sequence[Candidate]) -> dict[str, _Matrix]:
-    marks = np.array([_marks(candidate.text) for candidate in candidates], np.float64)
-    length, is_question, times, names = marks.T
+def _written(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _Matrix]:
+    """Return what the texts themselves tell, and of what kind they are."""
+    length, is_question, times, names = np.array([_marks(text) for one in candidates for text in one.texts]).T
+    counts = [len(one.ids) for one in candidates]
+    of_kind = {kind: np.repeat([float(one.kind is kind) for one in candidates], counts) for kind in Kind}
     return {
-        "in_period": np.array([_nearness(reading, candidate) for candidate in candidates]),
+        "in_period": np.concatenate([_nearness(reading, one) for one in candidates]),
         "length": length,
-        "is_question": is_question * [candidate.kind is Kind.TURN for candidate in candidates],
+        "is_question": is_question * of_kind[Kind.TURN],
         "times": times,
         "names": names,
+        "is_fact": of_kind[Kind.FACT],
+        "is_passage": of_kind[Kind.PASSAGE],
     }
 
 
-def _nearness(reading: Reading, candidate: Candidate) -> float:
-    if candidate.day is None or not reading.periods:
-        return 0.0
-    return max(period.nearness(candidate.day) for period in reading.periods)
+def _nearness(reading: Reading, candidates: Candidates) -> _Matrix:
+    """Return how near each text's day is to the times that the question names."""
+    if not candidates.days or not reading.periods:
+        return np.zeros(len(candidates.ids))
+    return np.array([max(period.nearness(day) for period in reading.periods) for day in candidates.days])
 
 
 @lru_cache(maxsize=20_000)
@@ -195,8 +221,7 @@ def _folded(text: str) -> str:
     return " ".join(_WORD.findall(fold(text[:_MARKED_CHARS])))
 
 
-def _logits(table: _Matrix, candidates: Sequence[Candidate], part: int) -> _Matrix:
-    has_vector = np.array([candidate.evidence[part].cosine is not None for candidate in candidates])
+def _logits(table: _Matrix, has_vector: NDArray[np.bool_]) -> _Matrix:
     return np.where(
         has_vector, table @ _column(BY_VECTORS) + BY_VECTORS.bias, table @ _column(BY_WORDS) + BY_WORDS.bias
     )

@@ -10,11 +10,13 @@ import hashlib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
+
+import orjson
 
 from sidecar.errors import TextsDropped
 from sidecar.turn.fitting import Fitted, Fitting, Spent
@@ -49,7 +51,7 @@ class _Texts:
         """Return the text's name, or an empty one for an empty text."""
         if not text:
             return ""
-        name = hashlib.sha256(text.encode(errors="surrogatepass")).digest()
+        name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         self.by_hash[name] = text
         return name.hex()
 
@@ -141,12 +143,23 @@ def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str,
             "attempts": report.attempts,
             "is_partial": report.is_partial,
         }
-        items = [_item_row(item, fates[id(item)].pop(), texts) for item in report.items]
+        times = _times([item.at for item in report.items])
+        items = [_item_row(fates[id(item)].pop(), at, texts) for item, at in zip(report.items, times, strict=True)]
         rows.append(shares.pop(report.source, {}) | account | {"items": items})
     return rows
 
 
-def _item_row(item: Item, fate: Fate, texts: _Texts) -> dict[str, Any]:
+def _times(times: Sequence[datetime | None]) -> list[str | None]:
+    """Return each time in ISO 8601, as `isoformat` gives it."""
+    if {at.tzinfo for at in times if at is not None} <= {UTC, None}:
+        # Ten times as fast, but for zones off by seconds, which RFC 3339 does not know.
+        written: list[str | None] = orjson.loads(orjson.dumps(times))
+        return written
+    return [at.isoformat() if at else None for at in times]
+
+
+def _item_row(fate: Fate, at: str | None, texts: _Texts) -> dict[str, Any]:
+    item, decision, reason, form, tokens, mark, into, _ = fate
     return {
         "id": item.id,
         "text": texts.keep(item.text),
@@ -158,13 +171,13 @@ def _item_row(item: Item, fate: Fate, texts: _Texts) -> dict[str, Any]:
         "features": _features(item.features) if item.features else [],
         "provenance": [[ref.kind, ref.ref, ref.label] for ref in item.provenance],
         "stands_for": list(item.stands_for),
-        "at": item.at.isoformat() if item.at else None,
-        "decision": fate.decision,
-        "reason": fate.reason,
-        "form": fate.form,
-        "tokens": fate.tokens,
-        "mark": fate.mark,
-        "into": fate.into,
+        "at": at,
+        "decision": decision,
+        "reason": reason,
+        "form": form,
+        "tokens": tokens,
+        "mark": mark,
+        "into": into,
     }
 
 

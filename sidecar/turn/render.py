@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from sidecar.turn.items import Form, Meter, Source, Zone
@@ -130,31 +131,40 @@ def _lines(places: Sequence[int], letter: str, marks: dict[int, str], ledger: Le
     groups, headers, full, short = pieces.groups, pieces.headers, pieces.full_lines, pieces.lead_lines
     lines: list[str] = []
     group = None
-    for count, place in enumerate(places, start=1):
+    for number, place in enumerate(places, start=1):
         if groups[place] != group:
             group = groups[place]
             lines.append(headers[group])
-        mark = marks[place] = f"{letter}{count}"
-        lines += (f"[{mark}]", short[place] if forms[place] is lead else full[place])
+        marks[place], bracketed = _mark(letter, number)
+        lines += (bracketed, short[place] if forms[place] is lead else full[place])
     return lines
+
+
+@lru_cache(maxsize=8192)
+def _mark(letter: str, number: int) -> tuple[str, str]:
+    """Return an item's mark, alone and as it stands before its line."""
+    return f"{letter}{number}", f"[{letter}{number}]"
 
 
 def _in_canonical_order(places: list[int], ledger: Ledger) -> list[int]:
     """Return the places of one block in an order that neither the question nor the ranking moves."""
     items, groups, headers = ledger.stock.items, ledger.stock.pieces.groups, ledger.stock.pieces.headers
     chosen = [items[place] for place in places]
-    is_timed = chosen[0].source in _BY_TIME
-    moments = [_moment(item.at) for item in chosen] if is_timed else [_LONG_AGO] * len(chosen)
-    opened: dict[int, float] = {}
-    for place, moment in zip(places, moments, strict=True):
-        if moment < opened.get(groups[place], _NEVER):
-            opened[groups[place]] = moment
-    ranks = {
-        group: rank for rank, group in enumerate(sorted(opened, key=lambda group: (opened[group], headers[group])))
-    }
+    of_group = [groups[place] for place in places]
+    if chosen[0].source in _BY_TIME:
+        moments = [_moment(item.at) for item in chosen]
+        opened: dict[int, float] = {}
+        for group, moment in zip(of_group, moments, strict=True):
+            if moment < opened.get(group, _NEVER):
+                opened[group] = moment
+        ordered = sorted(opened, key=lambda group: (opened[group], headers[group]))
+    else:
+        moments = [_LONG_AGO] * len(chosen)
+        ordered = sorted(set(of_group), key=headers.__getitem__)
+    ranks = {group: rank for rank, group in enumerate(ordered)}
     keys = [
-        (ranks[groups[place]], moment, item.position, item.id, place)
-        for place, moment, item in zip(places, moments, chosen, strict=True)
+        (ranks[group], moment, item.position, item.id, place)
+        for group, moment, item, place in zip(of_group, moments, chosen, places, strict=True)
     ]
     return [key[-1] for key in sorted(keys)]
 

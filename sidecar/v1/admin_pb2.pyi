@@ -360,7 +360,7 @@ class ForgetOwnerResponse(_message.Message):
     ROW_COUNTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def row_counts(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
-        """Rows deleted, by table; a table without any is left out."""
+        """Rows deleted, by table; a table without any is left out, so for an owner whom nobody knows there is none."""
 
     def __init__(
         self,

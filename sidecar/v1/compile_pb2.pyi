@@ -579,6 +579,172 @@ class CancelJobResponse(_message.Message):
 Global___CancelJobResponse: _TypeAlias = CancelJobResponse  # noqa: Y015
 
 @_typing.final
+class ListQuarantinedRequest(_message.Message):
+    """Asks for memories that are held back."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; an admin names one."""
+    page_size: _builtins.int
+    """How many at most, 1 to 1000; zero means 50."""
+    page_token: _builtins.str
+    """Where the last page ended; empty for the first."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "page_size", b"page_size", "page_token", b"page_token", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListQuarantinedRequest: _TypeAlias = ListQuarantinedRequest  # noqa: Y015
+
+@_typing.final
+class QuarantinedMemory(_message.Message):
+    """A memory that no batch could be made of, even alone. The compile goes on without it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    OCCURRED_TIME_FIELD_NUMBER: _builtins.int
+    UPDATE_TIME_FIELD_NUMBER: _builtins.int
+    memory_id: _builtins.str
+    """The memory."""
+    reason: _builtins.str
+    """Why, in one word, such as ValueError or crashed_the_worker."""
+    text: _builtins.str
+    """How its text begins, at most 400 characters; absent where the text is kept by another service, or is gone."""
+    @_builtins.property
+    def occurred_time(self) -> _timestamp_pb2.Timestamp:
+        """When it happened."""
+
+    @_builtins.property
+    def update_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was set aside."""
+
+    def __init__(
+        self,
+        *,
+        memory_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        text: _builtins.str | None = ...,
+        occurred_time: _timestamp_pb2.Timestamp | None = ...,
+        update_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "occurred_time", b"occurred_time", "text", b"text", "update_time", b"update_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_text", b"_text", "memory_id", b"memory_id", "occurred_time", b"occurred_time", "reason", b"reason", "text", b"text", "update_time", b"update_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__text: _TypeAlias = _typing.Literal["text"]  # noqa: Y015
+    _WhichOneofArgType__text: _TypeAlias = _typing.Literal["_text", b"_text"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__text) -> _WhichOneofReturnType__text | None: ...
+
+Global___QuarantinedMemory: _TypeAlias = QuarantinedMemory  # noqa: Y015
+
+@_typing.final
+class ListQuarantinedResponse(_message.Message):
+    """Memories that are held back."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORIES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Where to go on; empty at the end."""
+    @_builtins.property
+    def memories(self) -> _containers.RepeatedCompositeFieldContainer[Global___QuarantinedMemory]:
+        """The memories."""
+
+    def __init__(
+        self,
+        *,
+        memories: _abc.Iterable[Global___QuarantinedMemory] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memories", b"memories", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListQuarantinedResponse: _TypeAlias = ListQuarantinedResponse  # noqa: Y015
+
+@_typing.final
+class RetryQuarantinedRequest(_message.Message):
+    """Has memories that are held back tried again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; an admin names one."""
+    @_builtins.property
+    def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Which, at most 1,000; none means the first thousand that are held back."""
+
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        memory_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_ids", b"memory_ids", "owner_id", b"owner_id", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RetryQuarantinedRequest: _TypeAlias = RetryQuarantinedRequest  # noqa: Y015
+
+@_typing.final
+class RetryQuarantinedResponse(_message.Message):
+    """What is tried again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_COUNT_FIELD_NUMBER: _builtins.int
+    JOB_FIELD_NUMBER: _builtins.int
+    memory_count: _builtins.int
+    """How many memories; ones that are not held back are left as they are."""
+    @_builtins.property
+    def job(self) -> Global___CompileJob:
+        """The job that reads them; absent when there was none to try."""
+
+    def __init__(
+        self,
+        *,
+        memory_count: _builtins.int = ...,
+        job: Global___CompileJob | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "memory_count", b"memory_count"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RetryQuarantinedResponse: _TypeAlias = RetryQuarantinedResponse  # noqa: Y015
+
+@_typing.final
 class ResetCursorRequest(_message.Message):
     """Resets the compile."""
 
@@ -1127,14 +1293,19 @@ class VerifyRebuildResponse(_message.Message):
     PAGE_COUNT_FIELD_NUMBER: _builtins.int
     DIFFERENCES_FIELD_NUMBER: _builtins.int
     UNREPLAYABLE_COUNT_FIELD_NUMBER: _builtins.int
+    OUTDATED_COUNT_FIELD_NUMBER: _builtins.int
     is_identical: _builtins.bool
-    """Whether the rebuilt wiki has the same bytes."""
+    """Whether the rebuilt wiki has the same bytes; false too where nothing could be compared."""
     batch_count: _builtins.int
     """How many batches were replayed."""
     page_count: _builtins.int
     """How many pages were compared."""
     unreplayable_count: _builtins.int
     """How many batches could not be replayed because a memory or an answer is gone."""
+    outdated_count: _builtins.int
+    """How many batches were planned by another version of the rules. With any of these nothing was replayed or compared: a full reset
+    and a compile make a wiki that can be.
+    """
     @_builtins.property
     def differences(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What differs, at most 50, as a path and what about it."""
@@ -1147,10 +1318,11 @@ class VerifyRebuildResponse(_message.Message):
         page_count: _builtins.int = ...,
         differences: _abc.Iterable[_builtins.str] | None = ...,
         unreplayable_count: _builtins.int = ...,
+        outdated_count: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_count", b"batch_count", "differences", b"differences", "is_identical", b"is_identical", "page_count", b"page_count", "unreplayable_count", b"unreplayable_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_count", b"batch_count", "differences", b"differences", "is_identical", b"is_identical", "outdated_count", b"outdated_count", "page_count", b"page_count", "unreplayable_count", b"unreplayable_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

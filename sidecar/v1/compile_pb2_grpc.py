@@ -62,6 +62,16 @@ class CompileServiceStub:
                 request_serializer=sidecar_dot_v1_dot_compile__pb2.CancelJobRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_compile__pb2.CancelJobResponse.FromString,
                 _registered_method=True)
+        self.ListQuarantined = channel.unary_unary(
+                '/sidecar.v1.CompileService/ListQuarantined',
+                request_serializer=sidecar_dot_v1_dot_compile__pb2.ListQuarantinedRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_compile__pb2.ListQuarantinedResponse.FromString,
+                _registered_method=True)
+        self.RetryQuarantined = channel.unary_unary(
+                '/sidecar.v1.CompileService/RetryQuarantined',
+                request_serializer=sidecar_dot_v1_dot_compile__pb2.RetryQuarantinedRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_compile__pb2.RetryQuarantinedResponse.FromString,
+                _registered_method=True)
         self.ResetCursor = channel.unary_unary(
                 '/sidecar.v1.CompileService/ResetCursor',
                 request_serializer=sidecar_dot_v1_dot_compile__pb2.ResetCursorRequest.SerializeToString,
@@ -145,6 +155,20 @@ class CompileServiceServicer:
 
     def CancelJob(self, request, context):
         """Cancels a job: one that waits at once, one that runs before its next step. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListQuarantined(self, request, context):
+        """Lists memories that no batch could be made of, by id. Admin only.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RetryQuarantined(self, request, context):
+        """Has memories that no batch could be made of read again as new ones, and queues the compile that does. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -240,6 +264,16 @@ def add_CompileServiceServicer_to_server(servicer, server):
                     servicer.CancelJob,
                     request_deserializer=sidecar_dot_v1_dot_compile__pb2.CancelJobRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_compile__pb2.CancelJobResponse.SerializeToString,
+            ),
+            'ListQuarantined': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListQuarantined,
+                    request_deserializer=sidecar_dot_v1_dot_compile__pb2.ListQuarantinedRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_compile__pb2.ListQuarantinedResponse.SerializeToString,
+            ),
+            'RetryQuarantined': grpc.unary_unary_rpc_method_handler(
+                    servicer.RetryQuarantined,
+                    request_deserializer=sidecar_dot_v1_dot_compile__pb2.RetryQuarantinedRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_compile__pb2.RetryQuarantinedResponse.SerializeToString,
             ),
             'ResetCursor': grpc.unary_unary_rpc_method_handler(
                     servicer.ResetCursor,
@@ -425,6 +459,60 @@ class CompileService:
             '/sidecar.v1.CompileService/CancelJob',
             sidecar_dot_v1_dot_compile__pb2.CancelJobRequest.SerializeToString,
             sidecar_dot_v1_dot_compile__pb2.CancelJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListQuarantined(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.CompileService/ListQuarantined',
+            sidecar_dot_v1_dot_compile__pb2.ListQuarantinedRequest.SerializeToString,
+            sidecar_dot_v1_dot_compile__pb2.ListQuarantinedResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RetryQuarantined(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.CompileService/RetryQuarantined',
+            sidecar_dot_v1_dot_compile__pb2.RetryQuarantinedRequest.SerializeToString,
+            sidecar_dot_v1_dot_compile__pb2.RetryQuarantinedResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -71,11 +71,11 @@ class _BudgetCoverEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_BudgetCov
     BUDGET_COVER_TENANT: _BudgetCover.ValueType  # 1
     """The tenant, its compiles too."""
     BUDGET_COVER_OWNER: _BudgetCover.ValueType  # 2
-    """One owner."""
+    """One owner, with the compiles of its wiki."""
     BUDGET_COVER_AGENT: _BudgetCover.ValueType  # 3
-    """One agent."""
+    """One agent: its turns, since a compile is no agent's."""
     BUDGET_COVER_MODEL: _BudgetCover.ValueType  # 4
-    """One model."""
+    """One model, by turns and by compiles."""
 
 class BudgetCover(_BudgetCover, metaclass=_BudgetCoverEnumTypeWrapper):
     """What a budget covers."""
@@ -85,11 +85,11 @@ BUDGET_COVER_UNSPECIFIED: BudgetCover.ValueType  # 0
 BUDGET_COVER_TENANT: BudgetCover.ValueType  # 1
 """The tenant, its compiles too."""
 BUDGET_COVER_OWNER: BudgetCover.ValueType  # 2
-"""One owner."""
+"""One owner, with the compiles of its wiki."""
 BUDGET_COVER_AGENT: BudgetCover.ValueType  # 3
-"""One agent."""
+"""One agent: its turns, since a compile is no agent's."""
 BUDGET_COVER_MODEL: BudgetCover.ValueType  # 4
-"""One model."""
+"""One model, by turns and by compiles."""
 Global___BudgetCover: _TypeAlias = BudgetCover  # noqa: Y015
 
 class _BudgetPeriod:
@@ -361,7 +361,7 @@ class ListSpendingRequest(_message.Message):
     by: Global___SpendingKey.ValueType
     """What to add up by."""
     whole_tenant: _builtins.bool
-    """The whole tenant instead of one owner; for admins."""
+    """The whole tenant instead of one owner, who is then not named; for admins."""
     @_builtins.property
     def since_time(self) -> _timestamp_pb2.Timestamp:
         """From when on; absent means seven days before the end."""
@@ -482,7 +482,7 @@ class ListCompileSpendingRequest(_message.Message):
     owner_id: _builtins.str
     """The owner; empty means the caller's only one."""
     whole_tenant: _builtins.bool
-    """The whole tenant instead of one owner; for admins."""
+    """The whole tenant instead of one owner, who is then not named; for admins."""
     @_builtins.property
     def since_time(self) -> _timestamp_pb2.Timestamp:
         """From which day (UTC) on; absent means seven days before the end."""

@@ -28,7 +28,10 @@ from sidecar.v1.cost_pb2_grpc import CostServiceStub
 from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.v1.profile_pb2_grpc import ProfileServiceStub
+from tests import sampling
 from tests.conftest import _database as database_clone
+
+pytest_configure = sampling.load
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,16 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 
 from sidecar.cli.root import run
+from sidecar.cli.voice import Voice
+from sidecar.client.shapes import Message
 
 NOBODY = "127.0.0.1:1"
 HEAVY = ("grpc", "google.protobuf", "asyncpg", "boto3", "rich", "orjson", "uvloop", "jwt", "tiktoken", "bs4")
@@ -58,6 +63,33 @@ def test_with_json_an_error_is_the_one_document(capsysbinary: pytest.CaptureFixt
     error = json.loads(capsysbinary.readouterr().out)["error"]
     assert error["code"] == "UNAVAILABLE"
     assert error["kind"] == "CallUnavailable"
+
+
+def test_an_argument_that_is_no_text_is_refused_in_json_too(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run(["replay", "r", "--set", os.fsdecode(b"\xff"), "--token", "t", "--json"]) == 2
+    assert json.loads(capsysbinary.readouterr().out)["error"]["kind"] == "UnusableKnob"
+
+
+@pytest.mark.parametrize("option", ["--window", "--set"])
+def test_an_error_does_not_repeat_a_huge_argument_whole(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["assemble", "hi", "--model", "m", "--token", "t", option, "x" * 100_000]) == 2
+    assert len(capsys.readouterr().err) < 2_500
+
+
+def test_a_file_whose_name_is_no_text_has_one_in_json(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    told = {"turn": Message("user", "hi"), "at": datetime(2026, 3, 1, tzinfo=UTC), "file": os.fsdecode(b"\xff.md")}
+    Voice(is_json=True).document(told)
+    read = json.loads(capsysbinary.readouterr().out)
+    assert read["turn"]["text"] == "hi"
+    assert (read["at"], os.fsencode(read["file"])) == ("2026-03-01T00:00:00Z", b"\xff.md")
+
+
+def test_signs_that_a_terminal_has_not_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = TextIOWrapper(BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", out)
+    assert run(["--version"]) == 0
+    Voice(is_json=False).show("café", lambda text: [text])
+    assert b"caf\\xe9\n" in out.buffer.getvalue()
 
 
 def test_without_a_token_or_a_dev_key_commands_exit_3(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -118,6 +150,15 @@ def test_a_reader_that_went_away_ends_it_quietly(arguments: list[str]) -> None:
     assert done.returncode == 1
 
 
+@pytest.fixture
+def hears_ctrl_c() -> Iterator[None]:
+    """Let started commands hear the signal where whoever started the tests does not: a shell's background jobs ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_ends_it_without_a_trace(tmp_path: Path) -> None:
     file = tmp_path / "memories.jsonl"
     os.mkfifo(file)

@@ -33,10 +33,10 @@ from tests.acceptance.collector import Collector, attributes, collecting
 from tests.acceptance.test_tracing import SAMPLED, SENDING, TRACE, observed, traced
 from tests.acceptance.turns import refusal
 from tests.acceptance.wiki_site import JOURNAL, WikiCaller, retain_journal, streamed
+from tests.contract.test_deploy import LABELS, OURS, expressions
 from tests.stand_ins import plan_answers
 from tests.stand_ins.model_script import Ask, Behaviour, Cut, Refuse, Say
 from tests.stand_ins.model_server import model_server
-from tests.unit.test_deploy import LABELS, OURS, expressions
 
 PATIENCE_S = 120.0
 KEY = "sk-canary-73c1e0"

@@ -15,7 +15,7 @@ import pytest
 from sidecar.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, profile_pb2
-from store import ledger
+from store import jobs, ledger
 from store.ledger import Entry, Outcome
 from store.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
@@ -122,7 +122,7 @@ async def test_memories_that_are_held_back_are_shown_and_compiled_when_tried_aga
         page = (await admin.get("/quarantine")).text
         assert "The boat Calypso winters" in page
         assert page.count("ValueError") >= 2
-        assert (await post(admin, "/quarantine/retry", memory="elsewhere")).status_code == 409
+        assert (await post(admin, "/quarantine/retry", memory="never-held-back")).status_code == 409
         again = await post(admin, "/quarantine/retry", memory="boat-dock")
         assert "1 memory is read anew; a compile is queued." in again.text
         await worked(desk)
@@ -130,6 +130,17 @@ async def test_memories_that_are_held_back_are_shown_and_compiled_when_tried_aga
         assert "boat-dock" not in page
         assert "elsewhere" in page
         assert "chip good" in (await admin.get("/from/memory?id=boat-dock")).text
+
+
+async def test_a_compile_that_the_console_queued_bears_the_trace_of_the_click(desk: Site) -> None:
+    await worked(desk)
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    async with browser(desk, admin=True) as admin:
+        admin.headers["traceparent"] = f"00-{trace}-00f067aa0ba902b7-01"
+        await post(admin, "/compiles/start")
+    async with scoped(desk.app.pools.background, SCOPE, read_only=True) as connection:
+        newest, *_ = await jobs.page(connection, SCOPE, limit=1)
+    assert newest.traceparent.startswith(f"00-{trace}-")
 
 
 async def test_a_job_is_taken_back_and_run_again(desk: Site) -> None:

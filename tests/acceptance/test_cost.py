@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -95,6 +96,18 @@ async def test_an_admin_sees_the_tenant_and_an_agent_its_owner(site: Site) -> No
     assert (await refusal(agent.ListSpending(cost_pb2.ListSpendingRequest(whole_tenant=True))))[1] == "ADMIN_REQUIRED"
     assert (await refusal(agent.ListBudgets(cost_pb2.ListBudgetsRequest())))[1] == "ADMIN_REQUIRED"
     assert (await refusal(agent.ListTurnCosts(cost_pb2.ListTurnCostsRequest(owner_id="noor"))))[1] == "SCOPE_FORBIDDEN"
+
+
+async def test_a_whole_tenant_and_one_owner_are_not_asked_for_at_once(site: Site) -> None:
+    admin = site.caller(admin=True)
+    for work in (
+        admin.ListSpending(cost_pb2.ListSpendingRequest(whole_tenant=True, owner_id="mara")),
+        admin.ListCompileSpending(cost_pb2.ListCompileSpendingRequest(whole_tenant=True, owner_id="mara")),
+    ):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await work
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert {"whole_tenant", "owner_id"} <= set(re.findall(r"\w+", caught.value.details() or ""))
 
 
 def budget(**fields: Any) -> cost_pb2.PutBudgetRequest:

@@ -62,7 +62,7 @@ async def test_a_neighbour_keeps_everything_and_the_owner_may_begin_anew(site: S
     whole = await explained(neighbour, receipt_id)
     await admin.ForgetOwner(admin_pb2.ForgetOwnerRequest(owner_id="mara"))
     again = await admin.ForgetOwner(admin_pb2.ForgetOwnerRequest(owner_id="mara"))
-    assert again.row_counts.keys() <= {"wiki_compile_cursors"}
+    assert not again.row_counts
     assert await explained(neighbour, receipt_id) == whole
     assert len((await neighbour.ListTurns(context_pb2.ListTurnsRequest(thread_id=THREAD))).turns) > 10
     assert not (await agent.ListTurns(context_pb2.ListTurnsRequest(thread_id=THREAD))).turns
@@ -71,11 +71,30 @@ async def test_a_neighbour_keeps_everything_and_the_owner_may_begin_anew(site: S
     assert await words_left(site, (next(iter(JOURNAL.values()))[0],))
 
 
-async def test_only_an_admin_may_and_only_after_saying_whom(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_owner_whom_nobody_knows_is_forgotten_and_not_made(site: Site) -> None:
+    await fill(site)
+    connection = await asyncpg.connect(site.app.database.dsn)
+    tables = [row[0] for row in await connection.fetch("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")]
+
+    async def counts() -> dict[str, int]:
+        return {name: await connection.fetchval(f"SELECT count(*) FROM {name}") for name in tables}
+
+    before = await counts()
+    admin = site.caller(admin=True)
+    assert not (await admin.ForgetOwner(admin_pb2.ForgetOwnerRequest(owner_id="nobody"))).row_counts
+    after = await counts()
+    await connection.close()
+    assert after == before
+
+
+async def test_only_an_admin_may_and_only_after_saying_whom(
+    site: Site, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     agent = await fill(site)
     assert (await refusal(agent.ForgetOwner(admin_pb2.ForgetOwnerRequest(owner_id="mara"))))[1] == "ADMIN_REQUIRED"
     code, _, _ = await refusal(site.caller(admin=True).ForgetOwner(admin_pb2.ForgetOwnerRequest()))
     assert code is grpc.StatusCode.INVALID_ARGUMENT
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
     assert run(["owner", "forget", "--owner", "mara", "--token", "x"]) == INTERRUPTED  # nobody is there to say yes
+    assert "everything of the owner 'mara'?" in capsys.readouterr().err
     assert (await agent.ListTurns(context_pb2.ListTurnsRequest(thread_id=THREAD))).turns

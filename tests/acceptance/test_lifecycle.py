@@ -75,7 +75,8 @@ async def serving(data_dir: Path) -> AsyncIterator[Process]:
     """Start `sidecar serve` with the embedded database on a socket of its own, and wait until it is healthy."""
     process, address = _started(data_dir)
     try:
-        async with grpc.aio.insecure_channel(address) as channel:
+        # A start on a busy machine takes its time, and by default a client looks again after twice as long each time.
+        async with grpc.aio.insecure_channel(address, [("grpc.max_reconnect_backoff_ms", 1_000)]) as channel:
             health = health_pb2_grpc.HealthStub(channel)
             answer = await health.Check(health_pb2.HealthCheckRequest(), wait_for_ready=True, timeout=PATIENCE_S)
             assert answer.status == SERVING
@@ -92,6 +93,7 @@ def _started(data_dir: Path) -> tuple[subprocess.Popen[bytes], str]:
         "SIDECAR_LISTEN": address,
         "SIDECAR_EMBEDDER": "none",
         "SIDECAR_DRAIN_GRACE_S": str(GRACE_S),
+        "SIDECAR_DEADLINE_S": str(PATIENCE_S),
     }
     command = [sys.executable, "-m", "sidecar", "serve"]
     return subprocess.Popen(command, env={"PATH": os.defpath, **environment}, stderr=subprocess.DEVNULL), address

@@ -19,8 +19,9 @@ LISTS = [
     for method in service.methods
     if "page_token" in {field.name for field in method.input_type.fields}
 ]
-OF_ADMINS = {"ListBases", "ListDocuments", "ListProfileVersions"}
+OF_ADMINS = {"ListBases", "ListDocuments", "ListProfileVersions", "ListQuarantined"}
 KNOWN = {
+    "owner_id": "mara",
     "thread_id": "harbour",
     "base": "handbook",
     "page": "calypso",

@@ -67,7 +67,7 @@ async def test_a_journal_goes_in_and_comes_out_as_pages(
     assert {one["page"]["slug"] for one in cited} >= {"franklin-barbecue"}
     _, graph, _ = await command("graph")
     assert {"casa-lola", "suerte"} <= {node["slug"] for node in graph["nodes"]}
-    for name in ("list", "mentions", "jobs", "lint", "density", "reads", "backfill"):
+    for name in ("list", "mentions", "jobs", "lint", "density", "reads", "backfill", "quarantine"):
         code, text, _ = await command(name, as_json=False)
         assert (code, bool(text)) == (0, True), name
     code, facts, _ = await command("export", str(tmp_path / "vault"))
@@ -90,6 +90,8 @@ async def test_acts_say_what_they_did_and_looks_change_nothing(site: Site, comma
     assert (code, page["status"]) == (0, "archived")
     _, pages, _ = await command("list")
     assert len(pages) == would["page_count"] - 1
+    code, effect, _ = await command("retry", "--all")
+    assert (code, effect["memory_count"], effect["job"]) == (0, 0, None)
     code, effect, _ = await command("rollback", "co_mention", "--yes")
     assert (code, effect["evidence_count"] >= 0) == (0, True)
     code, _, _ = await command("delete", "casa lola", "--yes")
@@ -108,7 +110,14 @@ async def test_acts_say_what_they_did_and_looks_change_nothing(site: Site, comma
 
 
 async def test_wrong_use_is_one_line(command: Command, tmp_path: Path) -> None:
-    for arguments in (("show", " "), ("search", " "), ("watch", "nonsense"), ("cancel", "nonsense"), ("cite", "a\nb")):
+    for arguments in (
+        ("show", " "),
+        ("search", " "),
+        ("watch", "nonsense"),
+        ("cancel", "nonsense"),
+        ("cite", "a\nb"),
+        ("retry", "a\nb"),
+    ):
         code, _, said = await command(*arguments, as_json=False)
         assert (code, said.count("\n")) == (2, 1), arguments
     (tmp_path / "empty.jsonl").write_text("")

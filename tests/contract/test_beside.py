@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -15,8 +15,10 @@ from sidecar.backends.errors import BackendDenied, BackendTimedOut, BackendUnava
 from sidecar.inquiry import Asking, Inquiry
 from sidecar.sources import Answer, ContextSource, Limits, Query, Skipped
 from sidecar.sources.beside import Instead, Place, SideBySide
+from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
 from sidecar.turn.profile import merge, parse_layer
+from sidecar.turn.rank import Candidates, Kind
 from store.errors import DatabaseUnavailable
 from store.scope import Scope
 from tests.contract.remote_calls import run
@@ -87,6 +89,20 @@ async def test_what_all_bring_is_merged_by_rank_and_bounded() -> None:
     assert await found(source) == ["a", "x", "b", "c"]
     assert await found(source, limits=Limits(2, 3)) == ["a", "x"]
     assert await found(source, THEIRS) == ["a", "b", "c"]
+
+
+async def test_what_the_built_in_source_brings_can_still_be_judged() -> None:
+    ids = ["a", "b", "c"]
+
+    async def judged() -> Answer:
+        answer = await bringing(*ids).do()
+        return replace(answer, candidates=Candidates(Kind.PASSAGE, ids, ids, of_shares([0.3, 0.2, 0.1], parts=1)))
+
+    source = SideBySide(Scripted(judged), placed(one=bringing("x")), Decided())
+    for top_k, kept in ((9, ids), (3, ["a", "b"])):
+        candidates = (await source.find(QUERY, MINE, Limits(top_k, 3))).candidates
+        assert candidates is not None
+        assert (list(candidates.ids), candidates.evidence.coverage.shape) == (kept, (1, len(kept)))
 
 
 @pytest.mark.parametrize("error", [BackendDenied("one"), KeyError("bug"), DatabaseUnavailable(), UnicodeError("x")])

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 import tiktoken
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from models import encodings
 from models.encodings import ENCODINGS, EncodingName
@@ -30,11 +28,6 @@ HOSTILE = (
     "   leading\t\ttabs   \r\n trailing  \r\n\r\n  /path//to\n/next",
     "नमस्ते दुनिया สวัสดีชาวโลก გამარჯობა Ελληνικά Кириллица",
 )
-# Without unassigned code points: what a later Unicode makes of them is where the two tokenizers may differ.
-words = st.text(st.characters(exclude_categories=("Cs", "Cn")), max_size=30)
-texts = st.lists(
-    words | st.sampled_from([*HOSTILE, "'s", "'LL", "\n", "\r\n", "  ", "/", "A", "aB", "12", "=" * 40]), max_size=12
-).map("".join)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -43,13 +36,6 @@ def test_the_fast_tokenizer_counts_as_the_reference(encoding: EncodingName) -> N
     reference = encodings.reference(encoding)
     assert encodings.count(corpus, encoding) == [len(reference.encode_ordinary(text)) for text in corpus]
     encodings.verify(encoding)
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@settings(max_examples=150, deadline=None)
-@given(text=texts)
-def test_the_fast_tokenizer_counts_as_the_reference_on_any_text(encoding: EncodingName, text: str) -> None:
-    assert encodings.count_one(text, encoding) == encodings.reference_count(text, encoding)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)

@@ -14,8 +14,10 @@ import pytest
 
 from sidecar.inquiry import Asking, Findings, Inquiry
 from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, Status
 from sidecar.turn.profile import LOCAL_DEADLINE_MS, merge, parse_layer
+from sidecar.turn.rank import Candidates, Kind
 from store.errors import DatabaseBusy
 from store.scope import Scope
 
@@ -37,7 +39,7 @@ class Behaving:
 
 def an_item(source: Source = Source.MEMORY, **changes: Any) -> Item:
     item = Item("memory:1", source, "Mara likes tea.", rank=0, relevance=0.5, provenance=(Ref("memory", "1"),))
-    return replace(item, **changes)
+    return item._replace(**changes)
 
 
 def asking(due_in_s: float = 60.0, **knobs: Any) -> Asking:
@@ -83,6 +85,18 @@ def hanging(release: asyncio.Event | None = None) -> Behaving:
 def saying(answer: Any) -> Behaving:
     async def say() -> Any:
         return answer
+
+    return Behaving(say)
+
+
+def once(answer: Answer) -> Behaving:
+    """A source that answers once and fails from then on."""
+    answers = [answer]
+
+    async def say() -> Answer:
+        if not answers:
+            raise ConnectionResetError
+        return answers.pop()
 
     return Behaving(say)
 
@@ -193,15 +207,7 @@ async def test_a_caller_in_a_hurry_does_not_open_the_breaker() -> None:
 
 
 async def test_the_same_question_gets_a_recent_answer_when_the_source_fails() -> None:
-    answers = iter([Answer((an_item(),))])
-
-    async def once() -> Answer:
-        try:
-            return next(answers)
-        except StopIteration:
-            raise ConnectionResetError from None
-
-    inquiry = inquiry_of(memory=Behaving(once))
+    inquiry = inquiry_of(memory=once(Answer((an_item(),))))
     assert _memory_status(await inquiry.ask(asking())) is Status.OK
     stale = await inquiry.ask(asking())
     assert _memory_status(stale) is Status.STALE
@@ -209,16 +215,20 @@ async def test_the_same_question_gets_a_recent_answer_when_the_source_fails() ->
     assert _memory_status(await inquiry.ask(another)) is Status.ERROR
 
 
+async def test_of_a_recent_answer_no_more_is_taken_and_judged_than_is_asked_for_now() -> None:
+    items = tuple(an_item(id=f"memory:{rank}", rank=rank) for rank in range(5))
+    ids, texts = [item.id for item in items], [item.text for item in items]
+    judged_by = Candidates(Kind.FACT, ids, texts, of_shares([0.5] * 5, parts=1))
+    inquiry = inquiry_of(memory=once(Answer(items, candidates=judged_by)))
+    await inquiry.ask(asking())
+    stale = next(report for report in (await inquiry.ask(asking(top_k=2))).reports if report.source is Source.MEMORY)
+    assert (stale.status, stale.items) == (Status.STALE, items[:2])
+    assert stale.candidates is not None
+    assert list(stale.candidates.ids) == ids[:2]
+
+
 async def test_another_owner_never_gets_that_recent_answer() -> None:
-    answers = iter([Answer((an_item(),))])
-
-    async def once() -> Answer:
-        try:
-            return next(answers)
-        except StopIteration:
-            raise ConnectionResetError from None
-
-    inquiry = inquiry_of(memory=Behaving(once))
+    inquiry = inquiry_of(memory=once(Answer((an_item(),))))
     await inquiry.ask(asking())
     other = replace(asking(), scope=Scope(UUID(int=1), UUID(int=3)))
     assert _memory_status(await inquiry.ask(other)) is Status.ERROR

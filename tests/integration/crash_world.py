@@ -22,7 +22,7 @@ from models.openai_compatible import openai_model
 from models.provider import Patience
 from models.remote import RemoteModel
 from models.resilience import BreakerPolicy
-from store import memories
+from store import ledger, memories
 from store.jobs import Job
 from store.memories import NewMemory
 from store.postgres import Pools, scoped
@@ -74,7 +74,8 @@ def _memory(number: int) -> NewMemory:
 
 
 async def prepare(pools: Pools, scope: Scope, model: LanguageModel) -> None:
-    """Compile a few memories, look the wiki over, then edit one memory, forget one, add more, and ask for a compile."""
+    """Compile a few memories, look the wiki over, then edit one memory, forget one, have two read again, add more, and ask for a
+    compile."""
     await write(pools, told(_AT_FIRST), scope=scope)
     await wish(pools, scope=scope)
     await compiled(pools, engine(pools, model, Clock()), scope=scope)
@@ -83,13 +84,14 @@ async def prepare(pools: Pools, scope: Scope, model: LanguageModel) -> None:
     async with scoped(pools.background, scope) as connection:
         await memories.forget(connection, scope, "m00007")
         await forgetting.forget(connection, scope, ["m00007"], now=NOW)
+        assert await ledger.owe(connection, scope, ["m00003", "m00004"], now=NOW) == 2
         await lint.run(connection, scope, now=NOW)
     await wish(pools, scope=scope, now=NOW + timedelta(minutes=6))
 
 
 def engine(pools: Pools, model: LanguageModel, clock: Clock) -> Engine:
     """Return the engine that every worker here has: small batches, low caps, and the model at its server."""
-    settings = capped(record_page_size=4, max_new_pages_per_job=3, max_sections_rewritten_per_job=25)
+    settings = capped(record_page_size=4, max_new_pages_per_job=3, max_sections_rewritten_per_job=29)
     settings = replace(settings, costs=Costs(call_deadline_s=60.0, writers_at_once=4))
     made = engine_on(pools, settings=settings, clock=clock)
 

@@ -41,6 +41,15 @@ async def test_an_agent_gets_the_template_it_is_put_with(service: AdminService, 
             assert await connection.fetchval("SELECT template_id FROM agents WHERE agent_id = 'mara'") == template_id
 
 
+async def test_forgetting_an_owner_of_a_tenant_that_was_never_seen_makes_neither(
+    service: AdminService, pools: Pools
+) -> None:
+    answer = await service.forget_owner(pb.ForgetOwnerRequest(owner_id="nobody"), an_admin())
+    assert not answer.row_counts
+    async with tenant_scoped(pools.background, ACME) as connection:
+        assert await tenants.get(connection, ACME) is None
+
+
 async def test_a_space_gets_its_name(service: AdminService, pools: Pools) -> None:
     await service.put_space(pb.PutSpaceRequest(space_id="home", name="Zuhause 🏠"), an_admin())
     async with tenant_scoped(pools.background, ACME) as connection:

@@ -167,6 +167,16 @@ async def test_caps_of_pages_and_sections_split_a_plan_and_the_wiki_is_the_same(
     assert {name for name in await wiki_of(pools, scope=STRANGER) if name.startswith("page /wiki/entity")} == pages
 
 
+async def test_a_batch_whose_first_item_a_cap_held_back_is_counted_once(pools: Pools) -> None:
+    """The cap of one page is reached by the batch before, so that nothing at all of the next one is written by that job."""
+    await write(pools, journal(12))
+    await wish(pools)
+    await compiled(pools, engine_on(pools, settings=capped(record_page_size=2, max_new_pages_per_job=1)))
+    found = await all_jobs(pools)
+    assert sum(job.metrics["records_read"] for job in found) == 12
+    assert any(job.metrics["batches"] == 0 or job.metrics["cap_hit"] == "new_pages" for job in found)
+
+
 async def test_a_refused_continuation_is_an_error(pools: Pools) -> None:
     await write(pools, journal(3))
     await wish(pools)

@@ -54,13 +54,13 @@ async def ingest(
     return await service.ingest(pb.IngestRequest(base=base, path=path, content=content), an_admin())
 
 
-async def found(pools: Pools, base: str, *words: str, tenant: str = "acme") -> list[documents.StoredChunk]:
+async def found(pools: Pools, base: str, *words: str, tenant: str = "acme") -> list[documents.RecalledChunk]:
     tenant_id = tenant_uuid(tenant)
     async with tenant_scoped(pools.turn, tenant_id, read_only=True) as connection:
         stored = await documents.get_base(connection, tenant_id, base)
         bases = [stored.base_id] if stored else []
         told = await documents.recall(connection, tenant_id, bases, Wanted(words, 9))
-    return [match.text for match in told.matches if match.matched]
+    return [chunk for chunk, matched in zip(told.texts, told.matched, strict=True) if matched]
 
 
 def test_every_method_of_the_contract_is_there(service: KnowledgeService) -> None:

@@ -33,6 +33,6 @@ async def test_nearly_every_question_finds_its_text_among_the_first_five(pools: 
     async with scoped(pools.turn, scope, read_only=True) as connection:
         for question, gold in questions:
             found = await memories.recall(connection, scope, Wanted(tuple(query_words(question)), 5))
-            if f"m{gold}" not in {match.text.memory_id for match in found.matches}:
+            if f"m{gold}" not in {memory.memory_id for memory in found.texts}:
                 missed.append(question)
     assert len(missed) <= len(questions) // 5, missed

@@ -102,18 +102,24 @@ BY_TYPE: dict[str, Any] = {
 
 
 @pytest.fixture
-async def superuser(database: str, request: pytest.FixtureRequest) -> AsyncIterator[Connection]:
-    """A connection to a database of four thousand rows a table, spread or in a crowd, its statistics fresh."""
+async def unanalysed(database: str, request: pytest.FixtureRequest) -> AsyncIterator[Connection]:
+    """A connection to a database of four thousand rows a table, spread or in a crowd, of which Postgres knows nothing yet."""
     connection = await asyncpg.connect(database)
     await fill(connection, await tenant_tables(connection), request.param, count=str(ROWS))
-    await connection.execute("ANALYZE")
-    await connection.execute("VACUUM turn_vectors, memory_vectors, chunk_vectors, section_vectors, page_vectors")
     yield connection
     await connection.close()
 
 
-spread = pytest.mark.parametrize("superuser", [SPREAD], indirect=True, ids=["spread"])
-crowded = pytest.mark.parametrize("superuser", [CROWD], indirect=True, ids=["crowd"])
+@pytest.fixture
+async def superuser(unanalysed: Connection) -> Connection:
+    """The same, its statistics fresh."""
+    await unanalysed.execute("ANALYZE")
+    await unanalysed.execute("VACUUM turn_vectors, memory_vectors, chunk_vectors, section_vectors, page_vectors")
+    return unanalysed
+
+
+spread = pytest.mark.parametrize("unanalysed", [SPREAD], indirect=True, ids=["spread"])
+crowded = pytest.mark.parametrize("unanalysed", [CROWD], indirect=True, ids=["crowd"])
 
 
 def nodes(plan: Any) -> Iterator[dict[str, Any]]:
@@ -124,13 +130,20 @@ def nodes(plan: Any) -> Iterator[dict[str, Any]]:
 
 
 def scanned_whole(plan: dict[str, Any]) -> list[str]:
-    """Return the tables that the plan reads from end to end, or by an index without a condition."""
+    """Return the tables that the plan reads from end to end, or by an index without a condition, or all texts of a tenant."""
     return [
         f"{node['Node Type']} on {node.get('Relation Name') or node.get('Index Name')}"
         for node in nodes(plan)
         if node["Node Type"] == "Seq Scan"
         or (node["Node Type"] in {"Index Scan", "Index Only Scan", "Bitmap Index Scan"} and "Index Cond" not in node)
+        or (is_of_texts(node) and re.fullmatch(r"\(tenant_id = [^ ]+\)", node.get("Index Cond", "")))
     ]
+
+
+def is_of_texts(node: dict[str, Any]) -> bool:
+    """Return whether the node reads turns, memories, chunks or a wiki, by whatever index."""
+    name = str(node.get("Relation Name") or node.get("Index Name", ""))
+    return name.startswith(("turns", "memories", "chunks", "wiki_page"))
 
 
 async def arguments_of(connection: Connection, query: Query) -> list[Any]:
@@ -221,37 +234,67 @@ SEARCHES = {
 }
 
 
-@crowded
-async def test_search_uses_its_index_under_row_security(superuser: Connection) -> None:
+async def plans_inside(connection: Connection, calls: dict[str, str], mode: str) -> dict[str, list[dict[str, Any]]]:
+    """Call functions of the schema under the product's role; return the nodes of all plans inside each."""
     explained = Explained()
-    superuser.add_log_listener(explained)
-    await superuser.execute(
+    connection.add_log_listener(explained)
+    await connection.execute(
         "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_nested_statements = on;"
         " SET auto_explain.log_format = json; SET auto_explain.log_level = notice; SET client_min_messages = notice"
     )
-    for mode in ("force_custom_plan", "force_generic_plan"):
-        for name, arguments in SEARCHES.items():
-            async with superuser.transaction():
-                await superuser.execute(
-                    f"SET LOCAL ROLE sidecar_app; SET LOCAL app.tenant_id = '{SCOPE.tenant_id}';"
-                    f" SET LOCAL app.owner_id = '{SCOPE.owner_id}'; SET LOCAL plan_cache_mode = {mode}"
-                )
-                explained.plans.clear()
-                filled = arguments.format(t=SCOPE.tenant_id, o=SCOPE.owner_id)
-                assert 20 <= len(await superuser.fetch(f"SELECT * FROM {name}({filled})")) <= 100, name
-            inner = [node for plan in explained.plans for node in nodes(plan) if not _is_of_catalogue(node)]
-            assert any(node["Node Type"] == "Bitmap Index Scan" for node in inner), name
-            signs = [node for node in inner if str(node.get("Index Name")).endswith("_signs")]
-            assert {node["Node Type"] for node in signs} == {"Index Only Scan"}, (name, mode)
-            for node in inner:
-                assert node["Node Type"] != "Seq Scan", (name, mode, node.get("Relation Name"))
-                if node["Node Type"] == "Bitmap Index Scan":
-                    assert "tenant_id" in node["Index Cond"], (name, mode)
-                    # By words through the search index; vectors, and the documents of a base, within an owner or a base.
-                    is_search = node["Index Name"].endswith("_search")
-                    assert is_search or re.search("(owner|base)_id = ", node["Index Cond"]), (name, mode)
-                    assert not is_search or "search_tsv @@" in node["Index Cond"], (name, mode)
-    superuser.remove_log_listener(explained)
+    found = {}
+    for name, arguments in calls.items():
+        async with connection.transaction():
+            await connection.execute(
+                f"SET LOCAL ROLE sidecar_app; SET LOCAL app.tenant_id = '{SCOPE.tenant_id}';"
+                f" SET LOCAL app.owner_id = '{SCOPE.owner_id}'; SET LOCAL plan_cache_mode = {mode}"
+            )
+            explained.plans.clear()
+            filled = arguments.format(t=SCOPE.tenant_id, o=SCOPE.owner_id)
+            rows = await connection.fetch(f"SELECT * FROM {name}({filled})")
+        assert name not in SEARCHES or 20 <= len(rows) <= 100, name
+        found[name] = [node for plan in explained.plans for node in nodes(plan) if not _is_of_catalogue(node)]
+    connection.remove_log_listener(explained)
+    return found
+
+
+LOOKUPS = {
+    "match_words": "'{t}', '{o}', ARRAY['ferry', 'word17', 'word1'], 50",
+    "pages_about": "'{t}', '{o}', ARRAY[1, 1], ARRAY['word17', 'word18'], 5",
+}
+
+
+@crowded
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+async def test_search_uses_its_index_under_row_security(superuser: Connection, mode: str) -> None:
+    for name, inner in (await plans_inside(superuser, SEARCHES, mode)).items():
+        signs = [node for node in inner if str(node.get("Index Name")).endswith("_signs")]
+        assert {node["Node Type"] for node in signs} == {"Index Only Scan"}, name
+        assert_searched_by_words(name, inner)
+        for node in inner:
+            assert node["Node Type"] != "Seq Scan", (name, node.get("Relation Name"))
+            if node["Node Type"] == "Bitmap Index Scan" and not node["Index Name"].endswith("_search"):
+                # Vectors, and the documents of a base, within an owner or a base.
+                assert re.search("tenant_id = .*(owner|base)_id = ", node["Index Cond"]), name
+
+
+@crowded
+@pytest.mark.parametrize("mode", ["force_custom_plan", "force_generic_plan"])
+async def test_search_uses_its_index_before_a_table_was_ever_analysed(unanalysed: Connection, mode: str) -> None:
+    for name, inner in (await plans_inside(unanalysed, SEARCHES | LOOKUPS, mode)).items():
+        assert_searched_by_words(name, inner)
+
+
+def assert_searched_by_words(name: str, inner: list[dict[str, Any]]) -> None:
+    """Words lead through the search index, by scope and word at once, and never are what rows found otherwise are asked for."""
+    by_words = [node for node in inner if str(node.get("Index Name")).endswith("_search")]
+    assert len(by_words) >= 1 + (name in SEARCHES), f"{name} looks for words, and recall for close words too"
+    for node in by_words:
+        assert node["Node Type"] == "Bitmap Index Scan", name
+        assert re.match(r"\(scoped_words\(.*tenant_id.*, search_tsv\) @@ ", node["Index Cond"]), name
+    for node in inner:
+        is_asked_for_words = "Relation Name" in node and "@@" in node.get("Filter", "")
+        assert not is_asked_for_words or "scoped_words" in node.get("Recheck Cond", ""), (name, node["Node Type"])
 
 
 def _is_of_catalogue(node: dict[str, Any]) -> bool:

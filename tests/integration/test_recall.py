@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
 import asyncpg
 import numpy as np
 import pytest
@@ -10,9 +13,9 @@ from sidecar.embedding import embed_some
 from sidecar.recall import Numbered
 from store import documents, embedders, embeddings, memories, pages, threads
 from store.postgres import Pools, scoped, tenant_scoped
-from store.recalling import MAX_WORDS, Match, Recalled, Wanted, literal
+from store.recalling import MAX_WORDS, Recalled, Wanted, literal
 from store.scope import Scope
-from store.threads import StoredTurn
+from store.threads import RecalledTurn
 from tests.integration.embedding_world import (
     OTHER_OWNER,
     OTHER_TENANT,
@@ -44,15 +47,27 @@ async def embed_all(pools: Pools, embedder: Numbered) -> None:
             await embed_some(pools.background, embedder, place)
 
 
-async def turns(pools: Pools, question: Wanted, scope: Scope = SCOPE, thread_id: str = "t") -> Recalled[StoredTurn]:
+class Told(NamedTuple):
+    """What the search tells of a text."""
+
+    matched: int
+    cosines: Sequence[float]
+
+
+def told_of(found: Recalled[Any]) -> dict[str, Told]:
+    told = map(Told, found.matched, found.cosines)
+    return {one.text: of_it for one, of_it in zip(found.texts, told, strict=True)}
+
+
+async def turns(pools: Pools, question: Wanted, scope: Scope = SCOPE, thread_id: str = "t") -> Recalled[RecalledTurn]:
     async with scoped(pools.turn, scope, read_only=True) as connection:
         return await threads.recall(connection, scope, thread_id, question)
 
 
-async def facts(pools: Pools, question: Wanted, scope: Scope = SCOPE) -> dict[str, Match[memories.RecalledMemory]]:
+async def facts(pools: Pools, question: Wanted, scope: Scope = SCOPE) -> dict[str, Told]:
     async with scoped(pools.turn, scope, read_only=True) as connection:
         found = await memories.recall(connection, scope, question)
-    return {match.text.text: match for match in found.matches}
+    return told_of(found)
 
 
 async def test_each_text_says_which_words_it_holds_and_each_word_how_many_hold_it(pools: Pools) -> None:
@@ -111,15 +126,15 @@ async def test_every_part_of_a_question_has_its_own_cosine(pools: Pools, topics:
 async def test_turns_next_to_the_best_come_along(pools: Pools) -> None:
     await say(pools, "hello", "the boat leaks", "then caulk it", "and else?", "nothing")
     found = await turns(pools, await wanted("boat"))
-    assert [match.text.text for match in found.matches] == ["the boat leaks", "hello", "then caulk it"]
-    assert [match.matched for match in found.matches] == [1, 0, 0]
+    assert [turn.text for turn in found.texts] == ["the boat leaks", "hello", "then caulk it"]
+    assert found.matched == (1, 0, 0)
 
 
 async def test_chunks_next_to_the_best_come_along(pools: Pools) -> None:
     base_id = await read_in(pools, "zero", "boats ashore", "two", "three")
     async with tenant_scoped(pools.turn, SCOPE.tenant_id, read_only=True) as connection:
         found = await documents.recall(connection, SCOPE.tenant_id, [base_id], await wanted("boats"))
-    assert sorted((match.text.position, match.text.title) for match in found.matches) == [(0, "A"), (1, "A"), (2, "A")]
+    assert sorted((chunk.position, chunk.title) for chunk in found.texts) == [(0, "A"), (1, "A"), (2, "A")]
     assert found.total == 4
 
 
@@ -128,8 +143,8 @@ async def test_sections_and_summaries_are_found_by_meaning_too(pools: Pools, top
     await embed_all(pools, topics)
     async with scoped(pools.turn, SCOPE, read_only=True) as connection:
         sections, summaries = await pages.recall(connection, SCOPE, await wanted("boat", topics, limit=1))
-    assert [match.text.text for match in sections.matches] == ["It is a sloop."]
-    assert [match.text.text for match in summaries.matches] == ["On sailing a sloop."]
+    assert [section.text for section in sections.texts] == ["It is a sloop."]
+    assert [summary.text for summary in summaries.texts] == ["On sailing a sloop."]
 
 
 async def test_an_archived_page_is_not_found(pools: Pools, database: str, topics: Numbered) -> None:
@@ -140,7 +155,7 @@ async def test_an_archived_page_is_not_found(pools: Pools, database: str, topics
     await connection.close()
     async with scoped(pools.turn, SCOPE, read_only=True) as scope:
         sections, summaries = await pages.recall(scope, SCOPE, await wanted("boat", topics))
-    assert (sections.matches, summaries.matches) == ((), ())
+    assert (sections.texts, summaries.texts) == ((), ())
 
 
 @pytest.mark.parametrize("other", [OTHER_OWNER, OTHER_TENANT])
@@ -150,9 +165,9 @@ async def test_nothing_of_another_scope_is_found(pools: Pools, topics: Numbered,
     await embed_all(pools, topics)
     question = await wanted("boat", topics)
     assert await facts(pools, question, other) == {}
-    assert (await turns(pools, question, other)).matches == ()
+    assert (await turns(pools, question, other)).texts == ()
     async with scoped(pools.turn, other, read_only=True) as connection:
-        assert (await memories.recall(connection, SCOPE, question)).matches == (), "the arguments are not the scope"
+        assert (await memories.recall(connection, SCOPE, question)).texts == (), "the arguments are not the scope"
 
 
 async def test_more_words_than_bits_are_left_out(pools: Pools) -> None:
@@ -220,12 +235,12 @@ async def test_close_words_are_those_of_the_scope(pools: Pools) -> None:
     question = Wanted(("triesta",), 10)
     for scope, count in ((SCOPE, 1), (OTHER_OWNER, 0), (OTHER_TENANT, 0)):
         assert len(await facts(pools, question, scope)) == count
-        assert len((await turns(pools, question, scope)).matches) == count
+        assert len((await turns(pools, question, scope)).texts) == count
         async with scoped(pools.turn, scope, read_only=True) as connection:
-            assert [len(told.matches) for told in await pages.recall(connection, scope, question)] == [count, count]
+            assert [len(told.texts) for told in await pages.recall(connection, scope, question)] == [count, count]
         async with tenant_scoped(pools.turn, scope.tenant_id, read_only=True) as connection:
             told = await documents.recall(connection, scope.tenant_id, [base_id], question)
-        assert len(told.matches) == (scope.tenant_id == SCOPE.tenant_id)
+        assert len(told.texts) == (scope.tenant_id == SCOPE.tenant_id)
 
 
 async def test_in_a_large_scope_the_nearest_are_the_same(pools: Pools, database: str, topics: Numbered) -> None:
@@ -237,13 +252,13 @@ async def test_in_a_large_scope_the_nearest_are_the_same(pools: Pools, database:
     boat, garden = (await wanted("boat", topics)).vectors, (await wanted("garden", topics)).vectors
     question = Wanted((), 2, topics.embedder_no, (*boat, *garden))
 
-    async def nearest() -> list[dict[str, tuple[float, ...]]]:
+    async def nearest() -> list[dict[str, Told]]:
         async with tenant_scoped(pools.turn, SCOPE.tenant_id, read_only=True) as connection:
             chunks = await documents.recall(connection, SCOPE.tenant_id, [base_id], question)
         return [
-            {text: match.cosines for text, match in (await facts(pools, question)).items()},
-            {match.text.text: match.cosines for match in (await turns(pools, question)).matches},
-            {match.text.text: match.cosines for match in chunks.matches},
+            await facts(pools, question),
+            told_of(await turns(pools, question)),
+            told_of(chunks),
         ]
 
     small = await nearest()
@@ -290,4 +305,4 @@ async def test_without_vectors_in_the_database_recall_goes_by_words(pools: Pools
     assert await embedders.number_of(pools.background, "topics", 5) is None
     question = Wanted(("boat",), 10, 1, ("[1,0,0,0,0]",))
     assert list(await facts(pools, question)) == ["Mara has a boat"]
-    assert [match.text.text for match in (await turns(pools, question)).matches] == ["the boat leaks"]
+    assert [turn.text for turn in (await turns(pools, question)).texts] == ["the boat leaks"]

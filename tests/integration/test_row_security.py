@@ -204,10 +204,10 @@ async def test_a_search_in_the_wrong_scope_finds_nothing(pools: Pools) -> None:
     wanted = Wanted(("ferry",), 9)
     async with scoped(pools.turn, MINE) as connection:
         for scope in (THEIRS, HOUSEMATE):
-            assert (await memories.recall(connection, scope, wanted)).matches == ()
-            assert [found.matches for found in await pages.recall(connection, scope, wanted)] == [(), ()]
+            assert (await memories.recall(connection, scope, wanted)).texts == ()
+            assert [found.texts for found in await pages.recall(connection, scope, wanted)] == [(), ()]
         chunks = await documents.recall(connection, THEIRS.tenant_id, [UUID(int=5)], wanted)
-        assert chunks.matches == ()
+        assert chunks.texts == ()
 
 
 async def test_content_is_out_of_reach_for_the_role_that_searches_across_rows(superuser: Connection) -> None:

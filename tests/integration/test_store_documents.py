@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from store import documents, tenants
-from store.documents import Assignment, Base, Document, NewChunk, NewDocument, Outcome, StoredChunk
+from store.documents import Assignment, Base, Document, NewChunk, NewDocument, Outcome, RecalledChunk
 from store.errors import ReferenceMissing
 from store.postgres import Pools, PoolsConfig, open_pools, tenant_scoped
 from store.recalling import Wanted
@@ -45,11 +45,11 @@ async def put(
         return await documents.put(connection, tenant_id, base.base_id, prepared, now=now)
 
 
-async def found(pools: Pools, question: str, *bases: Base, tenant_id: UUID = TENANT) -> list[StoredChunk]:
+async def found(pools: Pools, question: str, *bases: Base, tenant_id: UUID = TENANT) -> list[RecalledChunk]:
     async with tenant_scoped(pools.turn, tenant_id, read_only=True) as connection:
         base_ids = [base.base_id for base in bases]
         told = await documents.recall(connection, tenant_id, base_ids, Wanted(tuple(query_words(question)), 10))
-    return [match.text for match in told.matches if match.matched]
+    return [chunk for chunk, matched in zip(told.texts, told.matched, strict=True) if matched]
 
 
 async def test_a_base_is_made_once_and_keeps_its_description(pools: Pools, base: Base) -> None:
@@ -204,6 +204,6 @@ async def test_another_tenants_base_takes_no_document_and_gives_none(pools: Pool
     assert await found(pools, "ferry", base, tenant_id=OTHER) == []
     async with tenant_scoped(pools.background, OTHER) as connection:
         assert await documents.page(connection, TENANT, base.base_id, limit=9) == []
-        assert (await documents.recall(connection, TENANT, [base.base_id], Wanted(("ferry",), 9))).matches == ()
+        assert (await documents.recall(connection, TENANT, [base.base_id], Wanted(("ferry",), 9))).texts == ()
         assert not await documents.delete(connection, TENANT, base.base_id, "a.md")
     assert len(await found(pools, "ferry", base)) == 1

@@ -56,7 +56,7 @@ async def feed(dsn: str, scope: Scope = SCOPE) -> tuple[int | None, list[tuple[s
 async def found(pools: Pools, question: str, scope: Scope = SCOPE) -> list[str]:
     async with scoped(pools.turn, scope, read_only=True) as connection:
         told = await memories.recall(connection, scope, Wanted(tuple(query_words(question)), 10))
-    return [match.text.memory_id for match in told.matches]
+    return [memory.memory_id for memory in told.texts]
 
 
 @pytest.mark.usefixtures("tenant")
@@ -235,10 +235,10 @@ async def test_the_best_match_comes_first_with_its_signature(pools: Pools) -> No
         NewMemory("Bought bread.", "none"),
     )
     async with scoped(pools.turn, SCOPE, read_only=True) as connection:
-        best, second = (await memories.recall(connection, SCOPE, Wanted(("dentist", "kaunas"), 10))).matches
-    assert (best.text.memory_id, second.text.memory_id) == ("both", "one")
-    assert (best.matched, second.matched) == (0b11, 0b01)
-    assert best.text.signature == signatures([best.text.text])[0]
+        found = await memories.recall(connection, SCOPE, Wanted(("dentist", "kaunas"), 10))
+    assert [memory.memory_id for memory in found.texts] == ["both", "one"]
+    assert found.matched == (0b11, 0b01)
+    assert found.texts[0].signature == signatures([found.texts[0].text])[0]
 
 
 @pytest.mark.usefixtures("tenant")
@@ -261,7 +261,7 @@ async def test_words_nobody_wrote_do_not_hide_the_ones_somebody_did(pools: Pools
 @pytest.mark.usefixtures("tenant")
 async def test_no_words_find_nothing(pools: Pools) -> None:
     async with scoped(pools.turn, SCOPE) as connection:
-        assert (await memories.recall(connection, SCOPE, Wanted((), 10))).matches == ()
+        assert (await memories.recall(connection, SCOPE, Wanted((), 10))).texts == ()
 
 
 HOSTILE_QUESTIONS = ("'; DROP TABLE memories; --", "a & | ! ( ) :* <->", "\\ % _ ' \" ", "日本語 ☂ 🌧", "x" * 10_000)
@@ -308,6 +308,6 @@ async def test_owners_and_tenants_see_their_own_memories_only(pools: Pools) -> N
             for foreign in {SCOPE, OTHER_OWNER, OTHER_TENANT} - {scope}:
                 assert await memories.page(connection, foreign, limit=9) == []
                 assert await memories.get(connection, foreign, "a") is None
-                assert (await memories.recall(connection, foreign, Wanted(("dentist",), 9))).matches == ()
+                assert (await memories.recall(connection, foreign, Wanted(("dentist",), 9))).texts == ()
         assert [one.text for one in listed] == [f"The dentist of {scope.owner_id}."]
         assert len(await found(pools, "dentist", scope)) == 1

@@ -71,7 +71,7 @@ async def found(
     wanted = Wanted(tuple(query_words(question)), limit)
     async with scoped(pools.turn, scope, read_only=True) as connection:
         sections, summaries = await pages.recall(connection, scope, wanted)
-    return [match.text for match in sections.matches], [match.text for match in summaries.matches]
+    return list(sections.texts), list(summaries.texts)
 
 
 async def test_a_section_is_found_with_its_page_and_its_memories(pools: Pools, wiki: UUID) -> None:
@@ -144,7 +144,7 @@ async def test_the_same_slug_is_another_page_for_another_type_or_owner(pools: Po
     assert {one.page.page_id for one in (await found(pools, "Trieste", OTHER_OWNER))[0]} == {theirs}
     async with scoped(pools.turn, OTHER_OWNER) as connection:
         both = await pages.recall(connection, SCOPE, Wanted(("trieste",), 9))
-    assert [found.matches for found in both] == [(), ()]
+    assert [found.texts for found in both] == [(), ()]
 
 
 async def test_a_citation_of_a_memory_the_owner_has_not_is_refused_and_nothing_is_written(

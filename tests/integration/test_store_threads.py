@@ -113,11 +113,11 @@ async def test_older_turns_are_found_by_their_words_in_their_thread_alone(pools:
     async with scoped(pools.turn, SCOPE, read_only=True) as connection:
         found = await threads.recall(connection, SCOPE, "t", Wanted(("gate", "code"), 10))
         nothing = await threads.recall(connection, SCOPE, "t", Wanted((), 10))
-    assert [(match.text.text, match.matched) for match in found.matches] == [
+    assert [(turn.text, matched) for turn, matched in zip(found.texts, found.matched, strict=True)] == [
         ("The gate code is 4417.", 0b11),
         ("Noted.", 0),
     ]
-    assert nothing.matches == ()
+    assert nothing.texts == ()
 
 
 async def test_another_owner_sees_nothing(pools: Pools) -> None:
@@ -125,7 +125,7 @@ async def test_another_owner_sees_nothing(pools: Pools) -> None:
     assert await history(pools, scope=OTHER_OWNER) == []
     async with scoped(pools.turn, OTHER_OWNER, read_only=True) as connection:
         assert await threads.list_threads(connection, OTHER_OWNER, limit=10) == []
-        assert (await threads.recall(connection, OTHER_OWNER, "t", Wanted(("gate",), 10))).matches == ()
+        assert (await threads.recall(connection, OTHER_OWNER, "t", Wanted(("gate",), 10))).texts == ()
 
 
 async def test_threads_come_by_their_newest_turn_and_pages_meet(pools: Pools) -> None:

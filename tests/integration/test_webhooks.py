@@ -16,6 +16,7 @@ import pytest
 from starlette.applications import Starlette
 
 from sidecar.http.webhooks import MAX_BODY_BYTES, SIGNATURE, webhook_routes
+from sidecar.telemetry.watch import Watch, WatchConfig
 from store import tenants, webhooks
 from store.postgres import Pools, scoped, tenant_scoped
 from store.scope import Scope
@@ -60,7 +61,12 @@ async def door(pools: Pools, database: str) -> AsyncIterator[Door]:
     subscription = Subscription(uuid4(), MINE, "memories", b"s" * 32, NOW)
     async with scoped(pools.background, MINE) as connection:
         await webhooks.subscribe(connection, subscription)
-    routes = webhook_routes(pools.background, now=lambda: NOW, is_compiled=lambda one: one.backend == "memories")
+    routes = webhook_routes(
+        pools.background,
+        now=lambda: NOW,
+        is_compiled=lambda one: one.backend == "memories",
+        watch=Watch(WatchConfig()),
+    )
     app = Starlette(routes=routes)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://door") as client:
         yield Door(client, subscription, database)
@@ -76,6 +82,17 @@ def signed(secret: bytes, body: bytes, *, at: datetime = NOW) -> dict[str, str]:
 async def test_a_signed_notice_queues_a_compile_of_the_subscriptions_own_scope(door: Door) -> None:
     assert await door.post() == 202
     assert await door.jobs() == [(MINE.tenant_id, MINE.owner_id, "webhook")]
+
+
+async def test_a_compile_that_a_notice_queued_bears_the_senders_trace(door: Door) -> None:
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    sent = {**signed(door.subscription.secret, BODY), "traceparent": f"00-{trace}-00f067aa0ba902b7-01"}
+    assert await door.post(headers=sent) == 202
+    connection = await asyncpg.connect(door.database)
+    (link,) = await connection.fetch("SELECT input->>'traceparent' AS own FROM wiki_compile_jobs")
+    await connection.close()
+    assert link["own"].startswith(f"00-{trace}-")
+    assert "00f067aa0ba902b7" not in link["own"], "it is the notice's own span, under the sender's"
 
 
 async def test_what_the_body_says_of_a_scope_is_not_believed(door: Door) -> None:

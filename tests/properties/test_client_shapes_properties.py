@@ -16,14 +16,30 @@ from hypothesis import strategies as st
 
 from sidecar.client.shapes import (
     Conversation,
+    Message,
+    SystemBlock,
+    ToolCall,
     ToolResult,
     to_anthropic,
     to_bedrock_converse,
     to_openai,
 )
-from tests.unit.test_client_shapes import blocks, call, ids, messages, result, texts
+from tests.unit.test_client_shapes import call, result
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+
+texts = st.sampled_from(["", " \n", "Olá", "two\nlines", "你好", "<|endoftext|>", "🙂" * 3])
+ids = st.sampled_from(["a", "b", "call_1", "functions.search:0", "", "x" * 80, "日本"])
+names = st.sampled_from(["search", "mcp.server/tool", "", "n" * 100])
+arguments = st.dictionaries(
+    st.sampled_from(["q", "n"]), st.sampled_from([1, "x", None, [1, {"deep": True}]]), max_size=2
+)
+parts = st.lists(
+    st.builds(ToolCall, id=ids, name=names, arguments=arguments) | st.builds(ToolResult, call_id=ids, content=texts),
+    max_size=3,
+).map(tuple)
+messages = st.builds(Message, role=st.sampled_from(["user", "assistant", "tool", "system"]), text=texts, parts=parts)
+blocks = st.lists(st.builds(SystemBlock, text=texts, is_cache_point=st.booleans()), max_size=7)
 
 
 paired = st.tuples(ids, texts).map(lambda pair: [call(pair[0], q=1), result(pair[0], pair[1])])

@@ -11,7 +11,19 @@ from hypothesis import strategies as st
 from sidecar.ingest.chunking import CountTokens, chunk
 from sidecar.ingest.document import Part
 from sidecar.ingest.packing import ChunkLimits, Seam, pack
-from tests.unit.test_ingest_chunking import SMALL, Recording, by_characters, by_words, document, parts, texts
+from tests.unit.test_ingest_chunking import KINDS, SMALL, Recording, by_characters, by_words, document, texts
+
+words = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
+prose = st.lists(
+    st.sampled_from(["the harbour", "opens. ", "Dr. ", "No! ", "港口开放。", "é", "👩‍👩‍👧", "\n", " ", "x" * 70])
+)
+parts = st.builds(
+    Part,
+    kind=st.sampled_from(KINDS),
+    text=st.one_of(words, prose.map("".join), prose.map("\n".join)),
+    level=st.integers(1, 6),
+    page=st.none() | st.integers(1, 9),
+)
 
 
 def by_bytes(texts: Sequence[str]) -> list[int]:

@@ -10,7 +10,19 @@ from sidecar.ingest.conversation import ImportedTurn
 from sidecar.ingest.conversations import read_conversations
 from sidecar.ingest.errors import UnreadableExport
 from sidecar.ingest.records import LINE_BYTES
-from tests.unit.test_ingest_messages import json_values, jsonl, messages, read
+from tests.unit.test_ingest_messages import jsonl, read
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+messages = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant", "tool", "system", "x"]) | json_values, "content": json_values},
+    optional=dict.fromkeys(
+        ["id", "name", "tool_calls", "tool_call_id", "function_call", "time", "thread_id"], json_values
+    ),
+)
 
 
 def test_a_line_above_the_limit_is_skipped_whole() -> None:

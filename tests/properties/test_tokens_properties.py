@@ -13,8 +13,8 @@ from models.tokens import (
     recalled_counts,
     stored_counts,
 )
-from tests.contract.test_encodings import texts
 from tests.contract.test_tokens import METERS
+from tests.properties.test_encodings_properties import texts
 
 openings = st.characters(exclude_categories=("Cs", "Cn")).filter(lambda sign: not sign.isspace() and sign != "/")
 
@@ -64,3 +64,5 @@ def test_a_line_costs_the_same_in_pieces_as_whole(bodies: list[str], number: int
     ):
         joined = [*pieces, block, ()]
         assert meter.count_joined(joined) == meter.count(["".join(of_text) for of_text in joined])
+        marks, behind = [mark for mark, _ in pieces], [line for _, line in pieces]
+        assert meter.count_marked(marks, behind) == meter.count(["".join(pair) for pair in pieces])

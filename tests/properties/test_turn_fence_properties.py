@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.turn.fence import neutralise
+from sidecar.turn.fence import neutralise, neutralised
 from tests.unit.test_turn_fence import DISGUISES, ORDINARY, plainly
 
 
@@ -23,6 +23,17 @@ def test_what_is_safe_once_is_safe_and_stays(pieces: list[str]) -> None:
     assert "<context-" not in plainly(safe)
     assert "</context-" not in plainly(safe)
     safe.encode()
+
+
+@given(
+    st.lists(
+        st.text(max_size=8)
+        | st.sampled_from([*DISGUISES, *ORDINARY, "<", "/context-", "context-", "&", "lt;", "\ud83d"]),
+        max_size=40,
+    )
+)
+def test_texts_looked_at_together_come_out_as_each_alone(texts: list[str]) -> None:
+    assert neutralised(texts) == [neutralise(text) for text in texts]
 
 
 @given(st.text(max_size=60))

@@ -5,29 +5,24 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.turn.evidence import Evidence
-from sidecar.turn.rank import Candidate, Kind
-from tests.unit.test_turn_rank import relevances
+from sidecar.turn.rank import Kind
+from tests.unit.test_turn_rank import One, blind, relevances
 
 SHARES = st.floats(0, 1)
+ANY_NUMBERS = st.one_of(st.tuples(*[SHARES] * 6), st.tuples(*[SHARES] * 3).map(lambda shares: blind(*shares)))
 
-
-# Not `st.builds`, which would make up the cosines that are left out.
-ANY_EVIDENCE = st.one_of(*(st.tuples(*[SHARES] * count).map(lambda shares: Evidence(*shares)) for count in (3, 6)))
-
-
-ANY_CANDIDATE = st.builds(
-    Candidate,
-    kind=st.sampled_from(Kind),
+ANY_TEXT = st.builds(
+    One,
+    numbers=st.tuples(ANY_NUMBERS),
     text=st.text(max_size=60),
-    evidence=st.tuples(ANY_EVIDENCE),
+    kind=st.sampled_from(Kind),
     speaker=st.sampled_from(["", "Ana", "rui", "x"]),
     day=st.one_of(st.none(), st.dates()),
 )
 
 
-@given(st.lists(ANY_CANDIDATE, max_size=20))
-def test_a_relevance_is_a_share_and_independent_of_the_order(candidates: list[Candidate]) -> None:
-    found = relevances(*candidates)
+@given(st.lists(ANY_TEXT, max_size=20))
+def test_a_relevance_is_a_share_and_independent_of_the_order(texts: list[One]) -> None:
+    found = relevances(*texts)
     assert all(0 <= relevance <= 1 for relevance in found)
-    assert relevances(*candidates[::-1])[::-1] == found
+    assert relevances(*texts[::-1])[::-1] == found

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta, timezone
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.turn.difference import compare
 from sidecar.turn.fitting import fit
+from sidecar.turn.items import Source
 from sidecar.turn.receipt import replay, write
 from tests.unit.test_turn_receipt import ASKED, receipt_of
-from tests.unit.turn_cases import METER, grown
+from tests.unit.turn_cases import METER, a_fitting, an_item, grown
+
+
+@given(
+    st.lists(
+        st.none() | st.datetimes(timezones=st.sampled_from([UTC, None, timezone(timedelta(hours=-5, seconds=7))])),
+        max_size=3,
+    )
+)
+def test_a_receipt_gives_every_time_as_it_was(times: list[datetime | None]) -> None:
+    items = [an_item(f"m{place}", f"fact {place}a", at=at) for place, at in enumerate(times)]
+    rows = receipt_of(a_fitting(*items))["sources"][list(Source).index(Source.MEMORY)]["items"]
+    assert [row["at"] for row in rows] == [at.isoformat() if at else None for at in times]
 
 
 @given(st.integers(0, 2**40), st.integers(1, 8))

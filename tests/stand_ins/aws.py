@@ -13,12 +13,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import unquote
 
 import botocore.session
 from botocore.validate import ParamValidator
+
+from tests.stand_ins.listening import listening
 
 SERVICES = ("bedrock-agent-runtime", "bedrock-agentcore")
 
@@ -110,26 +112,9 @@ class Aws:
 def serving() -> Iterator[Aws]:
     """Yield a stand-in that listens. At the end, what did not fit the models fails the test."""
     aws = Aws()
-
-    class Handler(_Handler):
-        stand_in = aws
-
-    server = _Server(("127.0.0.1", 0), Handler)
-    aws.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(_Handler, aws) as aws.url:
         yield aws
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
     assert not aws.misfits, aws.misfits
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128  # a burst of connections must not be put off
 
 
 class _Handler(BaseHTTPRequestHandler):

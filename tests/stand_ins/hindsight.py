@@ -13,10 +13,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from uuid import uuid4
+
+from tests.stand_ins.listening import listening
 
 _PATH = re.compile(r"/v1/default/banks/([^/]+)/memories(?:/(recall|list))?$")
 _WINDOW = {"time_field", "start_date", "end_date"}
@@ -108,25 +110,8 @@ class FakeHindsight:
 def serving() -> Iterator[FakeHindsight]:
     """Yield a stand-in that listens."""
     fake = FakeHindsight()
-
-    class Handler(_Handler):
-        stand_in = fake
-
-    server = _Server(("127.0.0.1", 0), Handler)
-    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(_Handler, fake) as fake.url:
         yield fake
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128  # a burst of connections must not be put off
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import md5
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
+
+from tests.stand_ins.listening import listening
 
 PAGE = 3
 
@@ -34,25 +35,8 @@ class FakeS3:
 def serving() -> Iterator[FakeS3]:
     """Yield a stand-in that listens."""
     fake = FakeS3()
-
-    class Handler(_Handler):
-        stand_in = fake
-
-    server = _Server(("127.0.0.1", 0), Handler)
-    fake.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
+    with listening(_Handler, fake) as fake.url:
         yield fake
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128  # a burst of connections must not be put off
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -9,8 +9,8 @@ import pytest
 
 from sidecar.cli import wiki_drawing
 from sidecar.cli.trouble import CommandFailed
-from sidecar.cli.wiki_upkeep import write_file, written_density
-from sidecar.client.wiki_answers import Density, PageWhole, WikiPage, WikiSection, WikiSource
+from sidecar.cli.wiki_upkeep import drawn_verification, write_file, written_density
+from sidecar.client.wiki_answers import Density, PageWhole, Verification, WikiPage, WikiSection, WikiSource
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 DENSITY = Density(4, 3, 0.75, {"reference": 5}, {"planner": 2, "co_mention": 4}, 1, 2)
@@ -62,3 +62,12 @@ def test_a_summary_is_shown_without_its_escapes_and_a_title_cannot_turn_the_line
     shown = WikiPage("p", "entity", "casa", "/wiki/entity/casa", title, summary, "active", "", 0, ())
     (line, told, *_) = wiki_drawing.page(PageWhole(shown, (), (), (), (), 0, 0, 0, ()))
     assert (line, told) == ("Casa \ufffdtac\ufffd Lola  (/wiki/entity/casa)", "Place in St. Louis *and* beyond.")
+
+
+def test_a_log_of_other_rules_is_said_to_be_none_of_a_fault() -> None:
+    told = "\n".join(drawn_verification(Verification(False, 12, 7, (), 0, 5)))
+    assert "not replayable by this version: 5 of 12 batches" in told
+    assert "sidecar wiki rebuild --full" in told
+    assert "different" not in told
+    told = "\n".join(drawn_verification(Verification(False, 12, 7, ("page /wiki/topic/austin",), 0, 0)))
+    assert told.startswith("different: 12 batches replayed, 7 pages compared")

@@ -12,8 +12,6 @@ import pytest
 from google.protobuf.message_factory import GetMessageClass
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sidecar.client import (
     AsyncSidecar,
@@ -259,14 +257,6 @@ class TestKnobs:
         assert [f"SOURCE_{name.upper()}" for name in knobs.SOURCES] == list(items_pb2.Source.keys())[1:]
         assert [f"ALLOCATION_{name.upper()}" for name in knobs.ALLOCATIONS] == list(profile_pb2.Allocation.keys())[1:]
 
-    @given(
-        st.dictionaries(st.sampled_from(knobs.NAMES), st.none(), max_size=12).flatmap(
-            lambda names: st.fixed_dictionaries({name: _value(name) for name in names})
-        )
-    )
-    def test_knobs_go_to_the_wire_and_back_unchanged(self, given_knobs: dict[str, Any]) -> None:
-        assert knobs.from_wire(profile_pb2.Profile(**knobs.to_wire(given_knobs))) == given_knobs
-
     def test_assignments_are_read_by_kind_and_an_empty_one_takes_the_knob_back(self) -> None:
         texts = ["knowledge.top_k=20", "allocation=pooled", "wiki.enabled=no", "relevance_knee=1", "max_items="]
         assert knobs.read_assignments(texts) == {
@@ -310,14 +300,3 @@ class TestKnobs:
     def test_unusable_json_is_refused(self, text: str) -> None:
         with pytest.raises(knobs.UnusableKnob):
             knobs.read_json(text)
-
-
-def _value(name: str) -> st.SearchStrategy[Any]:
-    kind = knobs._kind(name)
-    values: dict[type, st.SearchStrategy[Any]] = {
-        bool: st.booleans(),
-        int: st.integers(0, 10_000),
-        float: st.floats(0, 1),
-        str: st.sampled_from(knobs.ALLOCATIONS),
-    }
-    return values[kind]

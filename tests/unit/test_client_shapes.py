@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import strategies as st
 
 from sidecar.client.shapes import (
     Conversation,
@@ -202,17 +201,3 @@ class TestEveryShape:
         told = Message("tool", "22 degrees", (ToolResult("a", "22 degrees"),))
         request = shape(Conversation("Hi", (said("user", "Go"), call("a"), told)))
         assert str(request).count("22 degrees") == 1
-
-
-texts = st.sampled_from(["", " \n", "Olá", "two\nlines", "你好", "<|endoftext|>", "🙂" * 3])
-ids = st.sampled_from(["a", "b", "call_1", "functions.search:0", "", "x" * 80, "日本"])
-names = st.sampled_from(["search", "mcp.server/tool", "", "n" * 100])
-arguments = st.dictionaries(
-    st.sampled_from(["q", "n"]), st.sampled_from([1, "x", None, [1, {"deep": True}]]), max_size=2
-)
-parts = st.lists(
-    st.builds(ToolCall, id=ids, name=names, arguments=arguments) | st.builds(ToolResult, call_id=ids, content=texts),
-    max_size=3,
-).map(tuple)
-messages = st.builds(Message, role=st.sampled_from(["user", "assistant", "tool", "system"]), text=texts, parts=parts)
-blocks = st.lists(st.builds(SystemBlock, text=texts, is_cache_point=st.booleans()), max_size=7)

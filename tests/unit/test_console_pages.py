@@ -7,8 +7,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from sidecar.http.console import turn_pages
 from sidecar.http.console.charts import share_chart
@@ -50,17 +48,6 @@ def test_a_section_without_texts_or_beyond_all_measure_is_left_as_it_is() -> Non
     assert marked(LOLA, [""], anchor="s") == LOLA
     long = f"{LOLA} " * 1_000
     assert marked(long, [LOLA], anchor="s") == long
-
-
-@given(st.text(), st.lists(st.text(), max_size=3))
-def test_marks_take_nothing_away(body: str, memories: list[str]) -> None:
-    found = marked(body, memories, anchor="s")
-    for number in range(1, 4):
-        found = found.replace(f"[{number}](#s-{number})", "")
-    left = body
-    for number in range(1, 4):
-        left = left.replace(f"[{number}](#s-{number})", "")
-    assert found == left
 
 
 def grown(*pages: int) -> list[Grown]:
@@ -126,16 +113,6 @@ def test_a_source_that_was_given_up_on_is_drawn_for_as_long_as_it_was_waited_for
     lines = turn_pages.source_lines(receipt(late, refused))
     assert [line.latency_ms for line in lines] == [60.0, 0.0]
     assert (lines[0].waited.at, lines[0].waited.width) == (10.0, 60.0)
-
-
-@given(st.integers(0, 10**9), st.integers(0, 10**9), st.floats(0, 1e9, allow_nan=False))
-def test_no_stripe_leaves_its_bar(kept: int, offered: int, duration_ms: float) -> None:
-    lines = turn_pages.source_lines(
-        receipt(row("memory", item(1, "kept", kept), offered_tokens=offered), duration_ms=duration_ms)
-    )
-    for stripe in (lines[0].waited, *lines[0].stripes):
-        assert stripe.at >= 0
-        assert stripe.at + stripe.width <= 100.5
 
 
 def test_what_the_answer_used_is_counted_among_what_it_was_shown() -> None:

@@ -20,6 +20,7 @@ from tests.unit.each import each
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LOGGED = re.compile(r'\b_?log\.(?:info|warning|error)\(\s*"(\w+)"')
 REQUIREMENT = re.compile(r"[A-Za-z0-9-]+")
 
 
@@ -73,6 +74,29 @@ def test_every_command_is_in_the_table() -> None:
     assert shown == paths(root)
 
 
+def shown_commands(text: str) -> list[list[str]]:
+    """Return the words behind `sidecar` wherever a document shows a command, in its lines or in a block."""
+    blocks = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+    found = [
+        one
+        for part in [*re.findall(r"`([^`\n]*)`", text), *blocks]
+        for one in re.findall(r"(?<![\w=-])sidecar ([a-z][^#`)]*)", part)
+    ]
+    return [one.split() for one in found]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_commands_that_are_shown_are_there_with_their_options(document: Path) -> None:
+    for words in shown_commands(document.read_text(encoding="utf-8")):
+        command: click.Command = root
+        rest = words
+        while isinstance(command, click.Group) and rest:
+            assert rest[0] in command.commands, words
+            command, rest = command.commands[rest[0]], rest[1:]
+        known = {option for one in command.params for option in one.opts} | {"--help"}
+        assert not [word for word in rest if word.startswith("--") and word not in known], words
+
+
 def commands(cell: str) -> set[str]:
     """Return the commands that a cell names: `a`, `b` or `group x/y`; words in capitals and options are arguments."""
     found = set()
@@ -101,6 +125,18 @@ def test_the_first_request_calls_what_the_client_has() -> None:
     assert {name for name, _ in used} == owners.keys()
     assert not [f"{name}.{attribute}" for name, attribute in used if not hasattr(owners[name], attribute)]
     assert {"client_turn_id", "role", "text"} <= {field.name for field in fields(NewTurn)}
+
+
+def test_the_log_table_has_every_event_and_no_other() -> None:
+    told = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    table = told[told.index("## What the log says") : told.index("## Health, metrics, traces")]
+    shown = {
+        event for cell in re.findall(r"^\| (`.*?) \| ", table, re.MULTILINE) for event in re.findall(r"`(\w+)`", cell)
+    }
+    sources = (
+        path for package in ("sidecar", "compiler", "store", "models") for path in (ROOT / package).rglob("*.py")
+    )
+    assert shown == {event for path in sources for event in LOGGED.findall(path.read_text(encoding="utf-8"))}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import strategies as st
 
 from sidecar.ingest.chunking import Chunk, chunk
 from sidecar.ingest.document import Document, Kind, Part, lay_out
@@ -43,19 +42,6 @@ def document(*parts: Part) -> Document:
 
 def texts(chunks: Sequence[Chunk]) -> list[str]:
     return [one.text for one in chunks]
-
-
-words = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
-prose = st.lists(
-    st.sampled_from(["the harbour", "opens. ", "Dr. ", "No! ", "港口开放。", "é", "👩‍👩‍👧", "\n", " ", "x" * 70])
-)
-parts = st.builds(
-    Part,
-    kind=st.sampled_from(KINDS),
-    text=st.one_of(words, prose.map("".join), prose.map("\n".join)),
-    level=st.integers(1, 6),
-    page=st.none() | st.integers(1, 9),
-)
 
 
 def test_sentences_stay_whole_and_chunks_come_near_the_target() -> None:

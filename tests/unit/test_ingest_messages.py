@@ -6,7 +6,6 @@ import math
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import strategies as st
 
 from sidecar.ingest.conversation import Conversation, ImportedTurn, Skipped, id_of, time_of
 from sidecar.ingest.conversations import read_conversations
@@ -230,16 +229,3 @@ def test_ids_that_are_no_ids_become_hashes() -> None:
     bad: list[object] = [None, "", True, [], "y" * 201]
     assert [len(id_of(value, "x")) for value in bad] == [32] * len(bad)
     assert id_of(None, "x") != id_of(None, "y")
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
-    max_leaves=12,
-)
-messages = st.fixed_dictionaries(
-    {"role": st.sampled_from(["user", "assistant", "tool", "system", "x"]) | json_values, "content": json_values},
-    optional=dict.fromkeys(
-        ["id", "name", "tool_calls", "tool_call_id", "function_call", "time", "thread_id"], json_values
-    ),
-)

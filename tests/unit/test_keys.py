@@ -21,7 +21,6 @@ from sidecar.rpc.tokens import TokenRules, TokenVerifier
 
 ED = ed25519.Ed25519PrivateKey.generate()
 EC = ec.generate_private_key(ec.SECP256R1())
-RSA = rsa.generate_private_key(65537, 2048)
 GRANT = Grant("acme", ("ann",), "planner")
 
 
@@ -35,9 +34,18 @@ class Watch:
         return self.now_s
 
 
+def rsa_key(bits: int) -> rsa.RSAPublicKey:
+    """Return a public key of that length; looking for the primes of a real one would take longer than all tests here."""
+    return rsa.RSAPublicNumbers(65537, 2 ** (bits - 1) + 1).public_key()
+
+
+RSA = rsa_key(2048)
+
+
 def pem(key: Any) -> bytes:
-    public: bytes = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-    return public
+    public = key if isinstance(key, rsa.RSAPublicKey) else key.public_key()
+    written: bytes = public.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return written
 
 
 def private_pem(key: Any) -> bytes:
@@ -73,7 +81,7 @@ def test_a_key_allows_the_algorithms_of_its_kind_only(key: Any, algorithms: set[
     "text",
     [
         pem(ec.generate_private_key(ec.SECP384R1())),
-        pem(rsa.generate_private_key(65537, 1024)),
+        pem(rsa_key(1024)),
         pem(ed448.Ed448PrivateKey.generate()),
         b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
         b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
@@ -93,7 +101,7 @@ def test_a_private_key_is_named_as_such() -> None:
 def test_a_key_set_keeps_what_can_verify_and_leaves_the_rest_out() -> None:
     text = jwks(
         jwk(ED.public_key(), "ed"),
-        jwk(RSA.public_key(), "rsa", alg="PS256", use="sig"),
+        jwk(RSA, "rsa", alg="PS256", use="sig"),
         jwk(EC.public_key(), "for-encryption", use="enc"),
         jwk(EC.public_key(), "for-signing", key_ops=["sign"]),
         jwk(EC.public_key(), None),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.plan import rollup, stale
+from compiler.plan import departing, finishing, rollup, stale
 from compiler.plan.batch import StaleView
 from compiler.plan.contract import (
     Aggregation,
@@ -78,6 +78,36 @@ def hub(title: str, *children: Page, status: PromotionStatus = PromotionStatus.N
     known = Aggregation(keys, promotion_status=status, promoted_page=to)
     listing = Section("people", "People", rollup.render(children), (source("m2"),), () if to else keys, known)
     return page(title, listing, kind=PageType.TOPIC)
+
+
+def test_what_others_said_on_a_page_that_goes_with_its_name_is_left_behind() -> None:
+    named = Alias("bia", "Bia", sources=(source("m1"),))
+    standing = replace(page("Bia", section("Old.", "m1", "m2"), summary="Sings."), aliases=(named,))
+    seen = view(standing, gone={"m1"})
+    assert departing.left_behind(seen, stale.decide(seen).items) == ("m2",)
+    other = Alias("beatriz", "Beatriz", sources=(source("m2"),))
+    renamed = view(replace(standing, aliases=(named, other)), gone={"m1"})
+    assert departing.left_behind(renamed, stale.decide(renamed).items) == (), "it stands under another name"
+    archived = view(replace(standing, is_active=False), gone={"m1"})
+    assert departing.left_behind(archived, stale.decide(archived).items) == ()
+    kept = view(page("Beatriz", section("Old.", "m1", "m2")), gone={"m1"})
+    assert departing.left_behind(kept, stale.decide(kept).items) == ()
+
+
+def test_a_list_goes_with_the_last_memory_that_was_cited_for_it_and_so_do_its_links() -> None:
+    child = page("Ana", section("Dog.", "m2"))
+    above = hub("Family", child)
+    above = replace(above, sections=(replace(above.sections[0], sources=(source("m1"),)), section("Kept.", "m2")))
+    items = stale.decide(replace(view(above, gone={"m1"}), around=(child,))).items
+    link = WriteLink(above.key, child.key, LinkKind.REFERENCE, LinkOrigin.ROLLUP, "rolled_up:people")
+    assert items == (RemoveSection(above.key, "people"), DropLink(link))
+
+
+def test_a_summary_that_was_emptied_cites_nothing() -> None:
+    standing = replace(page("Beatriz", section("Dog.", "m2"), summary="Old."), summary_sources=(source("m1"),))
+    decision = stale.decide(view(standing, changed={"m1"}))
+    (item,) = finishing.finish(decision, {(standing.key, ""): ""}, {})
+    assert item == WriteSummary(standing.key, "", ())
 
 
 def test_nothing_leads_to_a_page_that_is_deleted() -> None:

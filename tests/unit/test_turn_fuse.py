@@ -97,7 +97,7 @@ def test_a_turn_that_a_likelier_fact_stands_for_waits_behind_its_equals() -> Non
     told = an_item("told", "x", Source.THREAD, rank=0, relevance=0.6)
     untold = an_item("untold", "x", Source.THREAD, rank=1, relevance=0.5)
     assert ids(order([fact, told, untold], PROFILE)) == ["fact", "untold", "told"]
-    assert ids(order([replace(fact, relevance=0.05), told, untold], PROFILE)) == ["told", "untold", "fact"]
+    assert ids(order([fact._replace(relevance=0.05), told, untold], PROFILE)) == ["told", "untold", "fact"]
 
 
 def test_where_all_is_pooled_a_turn_waits_only_for_a_fact_that_is_asked_before_it() -> None:

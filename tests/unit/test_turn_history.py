@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import add
 from typing import Any
 
 import pytest
@@ -26,6 +27,9 @@ class CountingMeter:
         self.calls += 1
         self.chars += sum(map(len, texts))
         return METER.count(texts)
+
+    def count_marked(self, marks: Sequence[str], lines: Sequence[str]) -> list[int]:
+        return self.count(list(map(add, marks, lines)))
 
     def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
         return self.count(["".join(pieces) for pieces in texts])

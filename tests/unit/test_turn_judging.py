@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
-from sidecar.turn.evidence import Evidence
+from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
 from sidecar.turn.judging import judge
-from sidecar.turn.rank import Candidate, Kind
+from sidecar.turn.rank import Candidates, Kind
 from sidecar.turn.reading import Reading, read
 
 READING = read("Where does Ana keep the spare keys?", today=date(2026, 3, 1))
 
 
-def an_item(name: str, coverage: float, source: Source = Source.MEMORY, parts: int = 1) -> Item:
-    evidence = (Evidence(coverage, coverage, coverage),) * parts
-    candidate = Candidate(Kind.FACT, "Ana keeps the keys in the shed", evidence)
-    return Item(name, source, candidate.text, 0, 0.5, provenance=(Ref("memory", name),), candidate=candidate)
+def an_item(name: str, source: Source = Source.MEMORY, **changes: Any) -> Item:
+    item = Item(name, source, "Ana keeps the keys in the shed", 0, 0.5, provenance=(Ref("memory", name),))
+    return item._replace(**changes)
 
 
-def a_report(*items: Item) -> SourceReport:
-    return SourceReport(items[0].source if items else Source.WIKI, Status.OK, items, reason="as it was")
+def a_report(*shares: tuple[str, float], source: Source = Source.MEMORY, parts: int = 1) -> SourceReport:
+    """Return a report of items with so much of the question's words in each."""
+    items = tuple(an_item(name, source, rank=rank) for rank, (name, _) in enumerate(shares))
+    evidence = of_shares([share for _, share in shares], parts=parts)
+    told = Candidates(Kind.FACT, [item.id for item in items], [item.text for item in items], evidence)
+    return SourceReport(source, Status.OK, items, reason="as it was", candidates=told)
 
 
 def judged(*reports: SourceReport, reading: Reading = READING) -> list[Item]:
@@ -29,34 +33,46 @@ def judged(*reports: SourceReport, reading: Reading = READING) -> list[Item]:
 
 
 def test_the_more_a_text_covers_the_more_relevant_it_is_and_the_earlier_it_stands() -> None:
-    items = judged(a_report(an_item("little", 0.1), an_item("much", 0.9)))
+    items = judged(a_report(("little", 0.1), ("much", 0.9)))
     assert [(item.id, item.rank) for item in items] == [("much", 0), ("little", 1)]
     assert 0 < items[1].relevance < items[0].relevance < 1
 
 
 def test_every_judged_item_says_what_its_relevance_follows_from() -> None:
-    (item,) = judged(a_report(an_item("one", 0.9)))
+    (item,) = judged(a_report(("one", 0.9)))
     assert dict(item.features)["coverage"] == 0.9
 
 
 def test_sources_are_compared_with_each_other() -> None:
-    alone = judged(a_report(an_item("one", 0.4)))[0].relevance
-    beside_better = judged(a_report(an_item("one", 0.4)), a_report(an_item("best", 1.0, Source.WIKI)))[0].relevance
+    alone = judged(a_report(("one", 0.4)))[0].relevance
+    beside_better = judged(a_report(("one", 0.4)), a_report(("best", 1.0), source=Source.WIKI))[0].relevance
     assert beside_better < alone
 
 
 def test_what_came_without_evidence_keeps_what_its_source_told() -> None:
-    told = replace(an_item("remote", 0.0, Source.TOOLS), candidate=None, relevance=0.7, rank=3)
-    (item,) = judged(a_report(told))
+    told = an_item("remote", Source.TOOLS, relevance=0.7, rank=3)
+    (item,) = judged(SourceReport(Source.TOOLS, Status.OK, (told,)))
     assert (item.relevance, item.rank, item.features) == (0.7, 3, ())
 
 
+def test_beside_items_with_evidence_one_without_stands_by_what_its_source_told() -> None:
+    ours, told = a_report(("much", 0.9), ("little", 0.1)), an_item("remote", relevance=0.05, rank=2)
+    items = judged(replace(ours, items=(*ours.items, told)))
+    assert [(item.id, item.rank, bool(item.features)) for item in items] == [
+        ("much", 0, True),
+        ("remote", 1, False),
+        ("little", 2, True),
+    ]
+    assert items[1].relevance == 0.05
+
+
 def test_evidence_for_another_reading_is_not_used() -> None:
-    (item,) = judged(a_report(an_item("stale", 0.9, parts=2)))
+    (item,) = judged(a_report(("stale", 0.9), parts=2))
     assert item.relevance == 0.5
 
 
 def test_a_report_is_otherwise_left_as_it_was() -> None:
-    empty, full = judge([a_report(), a_report(an_item("one", 0.9))], READING)
-    assert empty == a_report()
+    nothing = SourceReport(Source.WIKI, Status.EMPTY)
+    empty, full = judge([nothing, a_report(("one", 0.9))], READING)
+    assert empty == nothing
     assert (full.status, full.reason, len(full.items)) == (Status.OK, "as it was", 1)

@@ -2,29 +2,57 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
-from math import exp
+from math import exp, nan
 
+import numpy as np
 import pytest
 
 from sidecar.turn.evidence import Evidence
-from sidecar.turn.rank import NAMES, Candidate, Kind, rank
+from sidecar.turn.rank import NAMES, Candidates, Kind, Ranked, rank
 from sidecar.turn.reading import Reading, read
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, Weights
 
 READING = read("When did Ana go to the sea in May 2025?", speakers=("Ana", "Rui"), today=date(2026, 11, 21))
-BEST = Evidence(1.0, 1.0, 1.0, 0.8, 0.3, 0.8)
-GOOD = Evidence(0.5, 0.6, 0.6, 0.5, 0.3, 0.5)
-POOR = Evidence(0.0, 0.1, 0.2, 0.1, 0.1, 0.3)
+Numbers = tuple[float, ...]
+SWIMMING = "We went swimming with the kids."
+BEST, GOOD, POOR = (1.0, 1.0, 1.0, 0.8, 0.3, 0.8), (0.5, 0.6, 0.6, 0.5, 0.3, 0.5), (0.0, 0.1, 0.2, 0.1, 0.1, 0.3)
 
 
-def candidate(evidence: Evidence = GOOD, text: str = "We went swimming with the kids.", **changes: object) -> Candidate:
-    return replace(Candidate(Kind.TURN, text, (evidence,)), **changes)  # type: ignore[arg-type]  # any field
+@dataclass(frozen=True, slots=True)
+class One:
+    """A text to judge, with the numbers of its evidence, in the order of `Evidence`, for each part."""
+
+    numbers: tuple[Numbers, ...] = (GOOD,)
+    text: str = SWIMMING
+    kind: Kind = Kind.TURN
+    speaker: str = ""
+    day: date | None = None
 
 
-def relevances(*candidates: Candidate, reading: Reading = READING) -> list[float]:
-    return [ranked.relevance for ranked in rank(reading, candidates)]
+def blind(*shares: float) -> Numbers:
+    """Return the numbers of a text without a vector."""
+    return (*shares, nan, 0.0, 0.0)
+
+
+def candidate(numbers: Numbers = GOOD, text: str = SWIMMING, **changes: object) -> One:
+    return replace(One((numbers,), text), **changes)  # type: ignore[arg-type]  # any field
+
+
+def candidates(one: One, name: str = "one") -> Candidates:
+    """Return the text as candidates of its own."""
+    evidence = Evidence._make(np.array(column)[:, None] for column in zip(*one.numbers, strict=True))
+    days = [one.day] if one.day else []
+    return Candidates(one.kind, [name], [one.text], evidence, [one.speaker], days)
+
+
+def ranked(*texts: One, reading: Reading = READING) -> Ranked:
+    return rank(reading, [candidates(one) for one in texts])
+
+
+def relevances(*texts: One, reading: Reading = READING) -> list[float]:
+    return list(ranked(*texts, reading=reading).relevances)
 
 
 def test_more_of_the_words_and_a_nearer_vector_are_more_relevant() -> None:
@@ -33,13 +61,12 @@ def test_more_of_the_words_and_a_nearer_vector_are_more_relevant() -> None:
 
 
 def test_without_vectors_the_words_decide() -> None:
-    blind = [candidate(Evidence(*(share,) * 3)) for share in (0.9, 0.5, 0.1)]
-    assert relevances(*blind) == sorted(relevances(*blind), reverse=True)
+    texts = [candidate(blind(*(share,) * 3)) for share in (0.9, 0.5, 0.1)]
+    assert relevances(*texts) == sorted(relevances(*texts), reverse=True)
 
 
 def test_one_without_a_vector_stands_among_those_that_have_one() -> None:
-    blind = candidate(Evidence(0.9, 0.9, 0.9))
-    best, between, poor = relevances(candidate(BEST), blind, candidate(POOR))
+    best, between, poor = relevances(candidate(BEST), candidate(blind(0.9, 0.9, 0.9)), candidate(POOR))
     assert best > between > poor
 
 
@@ -80,25 +107,25 @@ def test_times_and_names_tell_more_than_their_absence_and_answers_more_than_ques
 def test_an_item_is_relevant_when_it_answers_any_part() -> None:
     reading = read("What did it cost? Where is the invoice?", today=date(2026, 11, 21))
     each = [
-        replace(candidate(), evidence=tuple(BEST if place == part else POOR for place in range(3))) for part in range(3)
+        replace(candidate(), numbers=tuple(BEST if place == part else POOR for place in range(3))) for part in range(3)
     ]
     assert min(relevances(*each, reading=reading)) > relevances(candidate(POOR), candidate(BEST))[0]
 
 
 def test_the_receipt_names_the_features_that_count() -> None:
-    (ranked,) = rank(READING, [candidate(BEST, speaker="Ana")])
-    named = dict(ranked.features)
+    (features,) = ranked(candidate(BEST, speaker="Ana")).features
+    named = dict(features)
     assert named["coverage"] == 1.0
     assert named["same_speaker"] == 1.0
     assert "other_speaker" not in named
     assert set(named) <= set(NAMES)
 
 
-@pytest.mark.parametrize(("evidence", "weights"), [(GOOD, BY_VECTORS), (Evidence(0.5, 0.6, 0.6), BY_WORDS)])
-def test_a_relevance_follows_from_the_features_by_the_weights_alone(evidence: Evidence, weights: Weights) -> None:
-    (ranked,) = rank(READING, [candidate(evidence, speaker="Rui")])
-    log_odds = weights.bias + sum(weights.of.get(name, 0.0) * value for name, value in ranked.features)
-    assert ranked.relevance == pytest.approx(1 / (1 + exp(-log_odds)), abs=1e-5)
+@pytest.mark.parametrize(("numbers", "weights"), [(GOOD, BY_VECTORS), (blind(0.5, 0.6, 0.6), BY_WORDS)])
+def test_a_relevance_follows_from_the_features_by_the_weights_alone(numbers: Numbers, weights: Weights) -> None:
+    told = ranked(candidate(numbers, speaker="Rui"))
+    log_odds = weights.bias + sum(weights.of.get(name, 0.0) * value for name, value in told.features[0])
+    assert told.relevances[0] == pytest.approx(1 / (1 + exp(-log_odds)), abs=1e-5)
 
 
 def test_every_weight_belongs_to_a_feature() -> None:
@@ -107,4 +134,12 @@ def test_every_weight_belongs_to_a_feature() -> None:
 
 
 def test_nothing_offered_is_nothing_ranked() -> None:
-    assert rank(READING, []) == []
+    assert rank(READING, []) == Ranked()
+
+
+def test_of_some_candidates_all_columns_stay_together() -> None:
+    one, other = candidates(candidate(BEST, "one", day=date(2025, 5, 1))), candidates(candidate(POOR, "two"), "other")
+    both = Candidates(Kind.TURN, ["a", "b"], ["one", "two"], one.evidence.beside(other.evidence), ["Ana", "Rui"])
+    kept = both.only({"b", "unknown"})
+    assert (kept.ids, kept.texts, kept.speakers, kept.days) == (["b"], ["two"], ["Rui"], [])
+    assert rank(READING, [kept]) == rank(READING, [candidates(candidate(POOR, "two", speaker="Rui"))])

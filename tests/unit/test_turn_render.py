@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from operator import add
 
 from sidecar.turn.fitting import fit
 from sidecar.turn.items import Decision, Form, HistorySummary, Source, Zone
@@ -97,7 +97,7 @@ def test_nothing_kept_renders_nothing() -> None:
 def test_an_unchanged_source_gives_unchanged_bytes_whatever_else_was_found() -> None:
     wiki = [item for item in ITEMS if item.source is Source.WIKI]
     other = an_item("k", "Something else", Source.KNOWLEDGE, relevance=0.1)
-    one, two = fitted(*ITEMS), fitted(other, *(replace(item, relevance=1 - item.relevance) for item in wiki))
+    one, two = fitted(*ITEMS), fitted(other, *(item._replace(relevance=1 - item.relevance) for item in wiki))
     assert one.rendering.blocks[:2] == two.rendering.blocks[:2]
     assert one.rendering.sha256 != two.rendering.sha256
 
@@ -158,6 +158,9 @@ class WholeMeter:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         return [count(text) + 7 * max(0, text.count("\n") - 1) for text in texts]
+
+    def count_marked(self, marks: Sequence[str], lines: Sequence[str]) -> list[int]:
+        return self.count(list(map(add, marks, lines)))
 
     def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
         return self.count(["".join(pieces) for pieces in texts])

@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 
 from sidecar.sources import Answer
-from sidecar.turn.evidence import Evidence
+from sidecar.turn.evidence import Evidence, of_shares
 from sidecar.turn.items import HistorySummary, Item, Ref, Source
-from sidecar.turn.rank import Candidate, Kind
+from sidecar.turn.rank import Candidates, Kind
 from sidecar.vetting import MOST_ID_CHARS, MOST_TEXT_CHARS, Garbage, check
 from store.texts import signatures
 from store.threads import StoredTurn
@@ -29,8 +29,8 @@ GOOD = Item(
     stands_for=("turn:1",),
     at=MOMENT,
     signature=signatures(["Mara drinks tea."])[0],
-    candidate=Candidate(Kind.FACT, "Mara drinks tea.", (Evidence(0.5, 0.5, 0.5, -0.2, 0.1, 0.1),)),
 )
+JUDGED_BY = Candidates(Kind.FACT, ["memory:1"], ["Mara drinks tea."], of_shares([0.5], parts=2), days=[MOMENT.date()])
 TURN = StoredTurn(UUID(int=1), "u1", 1, "user", "", "hello", MOMENT, ({"type": "tool_result"},), 3, 4)
 NAN = float("nan")
 
@@ -57,9 +57,18 @@ BAD_ITEMS: dict[str, dict[str, Any]] = {
     "time or signature": {"at": "yesterday"},
     "or signature is none": {"signature": b"\x01"},
     "sequence item": {"stands_for": (1,)},
-    "evidence is no number": {"candidate": Candidate(Kind.FACT, "x", (Evidence(NAN, 0.5, 0.5),))},
-    "is no number": {"candidate": Candidate(Kind.FACT, "x", (Evidence(0.5, 0.5, 0.5, 0.1, math.inf, 0.1),))},
-    "has no attribute": {"candidate": "it fits"},
+}
+ONE = of_shares([0.5], parts=1)
+BAD_CANDIDATES: dict[str, Any] = {
+    "evidence is no number": replace(JUDGED_BY, evidence=of_shares([NAN], parts=1)),
+    "is no number": replace(JUDGED_BY, evidence=ONE._replace(near_cosine=ONE.coverage * math.inf)),
+    "no number": replace(JUDGED_BY, evidence=ONE._replace(cosine=ONE.coverage * math.inf)),
+    "not of one length": replace(JUDGED_BY, evidence=of_shares([0.5, 0.5], parts=1)),
+    "of one length": replace(JUDGED_BY, evidence=Evidence._make((*ONE[:5], of_shares([0.5], parts=2).coverage))),
+    "neither text nor day": replace(JUDGED_BY, texts=[b"bytes"]),  # type: ignore[list-item]
+    "nor day": replace(JUDGED_BY, days=["yesterday"]),  # type: ignore[list-item]
+    "has no attribute": "they fit",
+    "wrong type": replace(JUDGED_BY, evidence=None),  # type: ignore[arg-type]
 }
 BAD_TURNS: dict[str, dict[str, Any]] = {
     "negative": {"o200k_tokens": -1},
@@ -80,7 +89,7 @@ BAD_ANSWERS: dict[str, tuple[Any, Source]] = {
     "only the thread has": (Answer(summary=HistorySummary("they spoke", 3)), Source.WIKI),
     "its summary holds": (Answer(summary=HistorySummary("\ud800", 3)), Source.THREAD),
     "a note holds": (Answer(notes=("\ud800",)), Source.MEMORY),
-    "one id": (Answer((GOOD, replace(GOOD, text="Mara drinks milk."))), Source.MEMORY),
+    "one id": (Answer((GOOD, GOOD._replace(text="Mara drinks milk."))), Source.MEMORY),
 }
 
 
@@ -91,29 +100,45 @@ def refused(answer: Any, source: Source) -> str:
 
 
 def test_a_good_answer_passes_as_it_is_up_to_top_k() -> None:
-    items = tuple(replace(GOOD, id=f"memory:{place}", rank=place) for place in range(5))
-    assert check(Answer(items), Source.MEMORY, top_k=3) == items[:3]
-    assert check(Answer(), Source.WIKI, top_k=3) == ()
+    items = tuple(GOOD._replace(id=f"memory:{place}", rank=place) for place in range(5))
+    assert check(Answer(items), Source.MEMORY, top_k=3).items == items[:3]
+    assert check(Answer(), Source.WIKI, top_k=3) == Answer()
+
+
+def test_what_items_are_judged_by_passes_with_them_and_goes_with_them() -> None:
+    first, second = GOOD, GOOD._replace(id="memory:2")
+    told = Candidates(Kind.FACT, [first.id, second.id], [first.text, second.text], of_shares([0.5, 0.2], parts=2))
+    answer = Answer((first, second), candidates=told)
+    assert check(answer, Source.MEMORY, top_k=2) == answer
+    kept = check(answer, Source.MEMORY, top_k=1).candidates
+    assert kept is not None
+    assert (kept.ids, kept.evidence.coverage.tolist()) == ([first.id], [[0.5], [0.5]])
 
 
 def test_a_bare_item_is_enough() -> None:
     bare = Item("x", Source.TOOLS, "", rank=0, relevance=0, provenance=(Ref("tool", "1"),))
-    assert check(Answer((bare,)), Source.TOOLS, top_k=1) == (bare,)
+    assert check(Answer((bare,)), Source.TOOLS, top_k=1).items == (bare,)
 
 
 def test_a_thread_may_bring_its_history_and_summary() -> None:
     answer = Answer(history=(TURN,), summary=HistorySummary("They spoke.", 3, ("turn:1",)))
-    assert check(answer, Source.THREAD, top_k=1) == ()
+    assert check(answer, Source.THREAD, top_k=1) == answer
 
 
 def test_what_is_said_twice_under_one_id_passes() -> None:
-    assert len(check(Answer((GOOD, GOOD)), Source.MEMORY, top_k=9)) == 2
+    assert len(check(Answer((GOOD, GOOD)), Source.MEMORY, top_k=9).items) == 2
 
 
 def test_an_item_that_cannot_be_is_refused_with_a_reason() -> None:
     for reason, changes in BAD_ITEMS.items():
-        answer = Answer((GOOD, replace(GOOD, **{"id": "memory:2"} | changes)))
+        answer = Answer((GOOD, GOOD._replace(**{"id": "memory:2"} | changes)))
         assert reason in refused(answer, Source.MEMORY), changes
+
+
+def test_what_items_cannot_be_judged_by_is_refused_with_a_reason() -> None:
+    assert check(Answer((GOOD,), candidates=JUDGED_BY), Source.MEMORY, top_k=1).candidates is JUDGED_BY
+    for reason, told in BAD_CANDIDATES.items():
+        assert reason in refused(Answer((GOOD,), candidates=told), Source.MEMORY), told
 
 
 def test_a_turn_that_cannot_be_is_refused_with_a_reason() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import add
 from random import Random
 from typing import Any
 
@@ -44,6 +45,9 @@ class PieceMeter:
     def count(self, texts: Sequence[str]) -> list[int]:
         return [len(_PIECES.findall(text)) for text in texts]
 
+    def count_marked(self, marks: Sequence[str], lines: Sequence[str]) -> list[int]:
+        return self.count(list(map(add, marks, lines)))
+
     def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
         return self.count(["".join(pieces) for pieces in texts])
 
@@ -81,7 +85,7 @@ def reports_of(*items: Item) -> tuple[SourceReport, ...]:
     by_source: dict[Source, list[Item]] = {}
     for item in items:
         ranked = by_source.setdefault(item.source, [])
-        ranked.append(replace(item, rank=len(ranked)))
+        ranked.append(item._replace(rank=len(ranked)))
     return tuple(
         SourceReport(source, Status.OK, tuple(items), latency_ms=1.0, attempts=1) for source, items in by_source.items()
     )
@@ -115,8 +119,8 @@ def grown(seed: int, size: int = 6, *, with_kin: bool = True) -> Fitting:
     if with_kin:
         items = [_with_kin(rng, item, items, turns) for item in items]
     else:
-        items = [replace(item, text=f"{item.text} unlike {index}x", stands_for=()) for index, item in enumerate(items)]
-        items = [item if item.source is not Source.THREAD else replace(item, id=f"old:{item.id}") for item in items]
+        items = [item._replace(text=f"{item.text} unlike {index}x", stands_for=()) for index, item in enumerate(items)]
+        items = [item if item.source is not Source.THREAD else item._replace(id=f"old:{item.id}") for item in items]
     summary = (
         HistorySummary("They spoke of boats.", 2, tuple(turn.id for turn in turns[:2])) if rng.random() < 0.4 else None
     )
@@ -163,14 +167,14 @@ def _grown_items(rng: Random, source: Source, size: int) -> list[Item]:
 
 def _with_kin(rng: Random, item: Item, items: Sequence[Item], turns: Sequence[HistoryTurn]) -> Item:
     if item.source is Source.THREAD and turns and rng.random() < 0.5:
-        item = replace(item, id=rng.choice(turns).id)
+        item = item._replace(id=rng.choice(turns).id)
     if rng.random() < 0.2:
-        item = replace(item, text=rng.choice(items).text)
+        item = item._replace(text=rng.choice(items).text)
     if rng.random() < 0.1:
-        item = replace(item, id=rng.choice(items).id)
+        item = item._replace(id=rng.choice(items).id)
     if rng.random() < 0.25:
         others = [other.id for other in items] + [turn.id for turn in turns]
-        item = replace(item, stands_for=tuple(rng.sample(others, k=min(len(others), rng.randint(1, 3)))))
+        item = item._replace(stands_for=tuple(rng.sample(others, k=min(len(others), rng.randint(1, 3)))))
     return item
 
 

@@ -60,7 +60,7 @@ def check_floors(question: Fitting) -> bool:
     The question's items must not be akin.
     """
     bare = [
-        replace(report, items=tuple(replace(item, lead="") for item in report.items)) for report in question.reports
+        replace(report, items=tuple(item._replace(lead="") for item in report.items)) for report in question.reports
     ]
     question = replace(question, reports=tuple(bare))
     result = fit(question, METER)

@@ -77,7 +77,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 async def list_sources(visit: Visit) -> Response:
     """Show the sources with their switches, and the form of a question to try."""
-    rows = source_figures(visit.desk.figures, set(visit.desk.resting()))
+    rows = source_figures(visit.desk.watch.figures, set(visit.desk.resting()))
     stand = await switching.standing(visit)
     values = {"stand": stand, "resting": visit.desk.switches.resting(), "sources": [*Source], "scope": visit.scope}
     return visit.page("sources.html", rows=rows, model=_MODEL, **values)

@@ -23,7 +23,7 @@ from sidecar.recorder import Recorder
 from sidecar.replayer import Replayer
 from sidecar.rpc.identity import Identity, Role, resolve_scope
 from sidecar.rpc.status import TABLE, message_of, row_of
-from sidecar.telemetry.figures import Figures
+from sidecar.telemetry.watch import Watch
 from store.postgres import Pools
 from store.scope import Scope
 
@@ -70,7 +70,7 @@ class Desk:
     recorder: Recorder
     clocks: Clocks
     authenticate: Authenticate
-    figures: Figures
+    watch: Watch
     resting: Callable[[], Sequence[str]]
     switches: Switches = field(default_factory=Switches)
     sessions: Sessions = field(default_factory=Sessions)
@@ -131,7 +131,15 @@ Work = Callable[[Visit], Awaitable[Response]]
 
 
 def route(desk: Desk, path: str, work: Work, *, methods: Sequence[str] = ("GET",)) -> Route:
-    """Return the route of a page for those who are signed in."""
+    """Return the route of a page for those who are signed in. What a post queues is linked to the post's span."""
+
+    async def watched(request: Request) -> Response:
+        if request.method != "POST":
+            return await answer(request)
+        with desk.watch.post(path, request.headers) as posted:
+            response = await answer(request)
+            posted.status = response.status_code
+        return response
 
     async def answer(request: Request) -> Response:
         session_id = request.cookies.get(COOKIE, "")
@@ -151,7 +159,7 @@ def route(desk: Desk, path: str, work: Work, *, methods: Sequence[str] = ("GET",
         except _KNOWN as error:
             return told(error, _STATUS.get(row_of(error).code.name, 500))
 
-    return Route(path, answer, methods=list(methods))
+    return Route(path, watched, methods=list(methods))
 
 
 _KNOWN = tuple(TABLE)

@@ -44,10 +44,10 @@ async def retry(visit: Visit) -> Response:
         if named:
             wanted = [read_id("memory", named)]
         else:
-            wanted = [one.memory_id for one in await overview.held_back(connection, scope, limit=_MOST_AT_ONCE)]
+            wanted = await overview.held_back_ids(connection, scope, limit=_MOST_AT_ONCE)
         count = await overview.retry(connection, scope, wanted, now=now)
         if not count:
-            raise FailedPrecondition("memory", "is not held back here, or its text is kept by another service")
+            raise FailedPrecondition("memory", "is not held back here")
         ticket = await jobs.enqueue(connection, scope, trigger=Trigger.ADMIN.value, now=now)
     what = "1 memory is" if count == 1 else f"{count:,} memories are"
     later = "a compile is queued" if ticket.job_id else "the next compile reads them: compiling is off for this tenant"

@@ -1,0 +1,53 @@
+"""What a process remembers of tenants from call to call, and lets go of when a notice of the database says that it changed."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from uuid import UUID
+
+from sidecar.backends.rulings import Rulings
+from sidecar.profiles import Profiles
+from sidecar.rpc.progress import Progress
+from sidecar.tenancy import Tenancy
+from store import notices
+from store.jobs import PROGRESS
+from store.templates import PROFILE_CHANGED
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What is remembered of tenants, and whom the progress of compile jobs is told to."""
+
+    profiles: Profiles
+    tenancy: Tenancy
+    rulings: Rulings
+    progress: Progress
+
+    async def listen(self, dsn: str) -> None:
+        """Heed the notices of that database until cancelled. Raises what `store.notices` raises."""
+        heeding = notices.Listener(on_notice=self._heard, on_connected=self._connected)
+        await notices.listen(dsn, [PROFILE_CHANGED, PROGRESS], heeding)
+
+    def changed(self, tenant_id: UUID | None = None) -> None:
+        """Let go of what is remembered of a tenant; of all, when notices may have been missed."""
+        self.profiles.forget(tenant_id)
+        self.tenancy.forget(tenant_id)
+        self.rulings.forget(tenant_id)
+
+    def _connected(self) -> None:
+        self.changed()
+        self.progress.missed()
+
+    def _heard(self, notice: notices.Notice) -> None:
+        if notice.channel == PROGRESS:
+            self.progress.moved(notice.payload)
+            return
+        try:
+            tenant_id = UUID(notice.payload)
+        except ValueError:
+            log.warning("notice_ignored", extra={"channel": notice.channel})
+            return
+        self.changed(tenant_id)

@@ -1,0 +1,106 @@
+"""What was forgotten of late: of a turn that had read it before, nothing of it is kept afterwards.
+
+Who forgets notes it, by hash, before deleting what is kept; who keeps receipts or answers asks for it first. The two wait for
+one another.
+Every function takes a connection inside a scoped transaction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from store import queries
+from store.queries import Connection
+from store.receipts import NewReceipt
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+_OWNER = ("owner", "")
+_SKEW = timedelta(seconds=1)  # between the clocks of who forgets and who answers turns
+_LONGEST_TURN = timedelta(hours=1)
+
+
+async def hold_alone(connection: Connection, scope: Scope) -> None:
+    """Wait for receipts of the owner's that are being written, and keep others waiting until the transaction ends."""
+    await _sql.hold_alone(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id)
+
+
+async def note(
+    connection: Connection, scope: Scope, memory_ids: Iterable[str], page_ids: Iterable[object] = (), *, now: datetime
+) -> None:
+    """Note that memories, and the pages that rested on them as they were, are forgotten; receipts of the owner wait."""
+    refs = [("memory", one) for one in memory_ids] + [("page", str(one)) for one in page_ids]
+    await _note(connection, scope, refs, now=now)
+
+
+async def note_owner(connection: Connection, scope: Scope, *, now: datetime) -> None:
+    """Note that the owner is forgotten, as `note`: no receipt of a turn that began before is kept."""
+    await _note(connection, scope, [_OWNER], now=now)
+
+
+async def admit(connection: Connection, scope: Scope, receipts: Sequence[NewReceipt]) -> list[NewReceipt]:
+    """Return what may be kept of an owner's receipts until the transaction ends: without what was forgotten since they began."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    rows = await _sql.forgotten_since(connection, **key, since=min(map(_began, receipts)) - _SKEW)
+    if not rows:
+        return list(receipts)
+    forgotten = {row["ref_hash"]: row["forgotten_at"] for row in rows}
+    known = ((one, _since(scope, forgotten, _began(one) - _SKEW)) for one in receipts)
+    return [without(one, is_forgotten) for one, is_forgotten in known if not is_forgotten(*_OWNER)]
+
+
+async def lately(connection: Connection, scope: Scope, memory_ids: Iterable[str], *, now: datetime) -> bool:
+    """Return whether one of the memories, or their owner, was forgotten within an hour; until the transaction ends none is."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    rows = await _sql.forgotten_since(connection, **key, since=now - _LONGEST_TURN)
+    hashes = {row["ref_hash"] for row in rows}
+    refs = (_OWNER, *(("memory", one) for one in memory_ids))
+    return bool(hashes) and any(_hash(scope, *ref) in hashes for ref in refs)
+
+
+def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> NewReceipt:
+    """Return the receipt without the texts, headings and labels of items that rest on what is forgotten, by kind and id."""
+    lost: set[str] = set()
+    sources = []
+    for source in receipt.details.get("sources", ()):
+        items = []
+        for item in source["items"]:
+            rests = any(is_forgotten(kind, ref) for kind, ref, _ in item["provenance"])
+            lost |= {item["text"], item["lead"]} if rests else set()
+            items.append(_blank(item) if rests else item)
+        sources.append({**source, "items": items})
+    if not lost:
+        return receipt
+    texts = {text_hash: text for text_hash, text in receipt.texts.items() if text_hash.hex() not in lost}
+    return replace(receipt, details={**receipt.details, "sources": sources}, texts=texts)
+
+
+def _blank(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {**item, "header": "", "provenance": [[kind, ref, ""] for kind, ref, _ in item["provenance"]]}
+
+
+def _since(scope: Scope, forgotten: Mapping[bytes, datetime], began: datetime) -> Callable[[str, str], bool]:
+    def is_forgotten(kind: str, ref: str) -> bool:
+        at = forgotten.get(_hash(scope, kind, ref))
+        return at is not None and at >= began
+
+    return is_forgotten
+
+
+def _began(receipt: NewReceipt) -> datetime:
+    return receipt.created_at - timedelta(milliseconds=receipt.duration_ms)
+
+
+async def _note(connection: Connection, scope: Scope, refs: Iterable[tuple[str, str]], *, now: datetime) -> None:
+    await hold_alone(connection, scope)
+    hashes = sorted({_hash(scope, kind, ref) for kind, ref in refs})
+    await _sql.note_forgotten(connection, tenant_id=scope.tenant_id, ref_hashes=hashes, now=now)
+    await _sql.let_notes_go(connection, tenant_id=scope.tenant_id, before=now - _LONGEST_TURN)
+
+
+def _hash(scope: Scope, kind: str, ref: str) -> bytes:
+    return hashlib.sha256(f"{scope.owner_id} {kind} {ref}".encode()).digest()

@@ -1,0 +1,19 @@
+-- name: hold_alone$
+-- Waits for who keeps receipts of an owner's, and keeps them out until the transaction ends.
+SELECT pg_advisory_xact_lock(hashtextextended('forgotten ' || :tenant_id::uuid || :owner_id::uuid, 0));
+
+-- name: note_forgotten!
+-- Notes what is forgotten, given in the order of hashes.
+INSERT INTO forgotten_refs (tenant_id, ref_hash, forgotten_at)
+SELECT :tenant_id, r.ref_hash, :now FROM unnest(:ref_hashes::bytea[]) AS r (ref_hash)
+ON CONFLICT (tenant_id, ref_hash) DO UPDATE SET forgotten_at = greatest(forgotten_refs.forgotten_at, excluded.forgotten_at);
+
+-- name: let_notes_go!
+-- Deletes notes that no turn can be older than; what another transaction deletes meanwhile is left to it.
+DELETE FROM forgotten_refs WHERE tenant_id = :tenant_id AND ref_hash = ANY(ARRAY(
+    SELECT ref_hash FROM forgotten_refs WHERE tenant_id = :tenant_id AND forgotten_at < :before::timestamptz
+    FOR UPDATE SKIP LOCKED));
+
+-- name: forgotten_since
+-- What was forgotten since an instant; nothing more of the owner's is until the transaction ends.
+SELECT ref_hash, forgotten_at FROM forgotten_since(:tenant_id::uuid, :owner_id::uuid, :since::timestamptz);

@@ -1,0 +1,60 @@
+"""Budgets count compiles: of the tenant, of an owner's wiki, of a model; an agent's has none."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from sidecar.spending import BudgetWatch
+from store import answers, budgets, costs, tenants
+from store.budgets import Budget
+from store.costs import CompileCall
+from store.postgres import Pools, scoped, tenant_scoped
+from store.scope import Scope, owner_uuid
+
+NOW = datetime(2026, 3, 15, 12, tzinfo=UTC)
+TENANT = UUID(int=1)
+SPENT = (("mara", "small", 2.0), ("mara", "large", 3.0), ("noor", "large", 4.0))
+
+
+@pytest.fixture
+async def spent(pools: Pools) -> Pools:
+    """Pools on a database in which two owners' wikis were compiled by two models, and nobody took a turn."""
+    async with tenant_scoped(pools.background, TENANT) as connection:
+        await tenants.ensure_tenant(connection, TENANT, now=NOW)
+    for owner, model_id, cost_usd in SPENT:
+        scope = Scope(TENANT, owner_uuid(owner))
+        async with scoped(pools.background, scope) as connection:
+            call = CompileCall("leaf", model_id, 10, 5, 0, cost_usd)
+            await costs.add_compile_call(connection, scope, call, now=NOW)
+            await answers.spend(connection, scope, model_id=model_id, cost_usd=cost_usd, now=NOW)
+    return pools
+
+
+@pytest.mark.parametrize(
+    ("covers", "ref", "spent_usd"),
+    [
+        ("tenant", "", 9.0),
+        ("owner", "mara", 5.0),
+        ("owner", "noor", 4.0),
+        ("owner", "nobody", 0.0),
+        ("model", "large", 7.0),
+        ("model", "small", 2.0),
+        ("agent", "planner", 0.0),
+    ],
+)
+@pytest.mark.parametrize("period", ["day", "month"])
+async def test_a_budget_counts_what_compiling_cost(
+    spent: Pools, covers: str, ref: str, spent_usd: float, period: str
+) -> None:
+    heard: list[int] = []
+    async with tenant_scoped(spent.background, TENANT) as connection:
+        for name, limit_usd in (("just", max(spent_usd, 0.5)), ("above", spent_usd + 0.5)):
+            await budgets.put(connection, TENANT, Budget(name, covers, ref, period, limit_usd, (100,)), now=NOW)
+    await BudgetWatch(spent.background, now=lambda: NOW, told=heard.append).look()
+    async with tenant_scoped(spent.background, TENANT, read_only=True) as connection:
+        alerts = await budgets.alerts(connection, TENANT, limit=9)
+    assert [(one.name, one.spent_usd) for one in alerts] == ([("just", spent_usd)] if spent_usd else [])
+    assert heard == ([100] if spent_usd else [])

@@ -1,0 +1,7 @@
+"""Properties are sampled, or tried at length with `--soak`."""
+
+from __future__ import annotations
+
+from tests import sampling
+
+pytest_configure = sampling.load
