@@ -1,7 +1,7 @@
 """A job as it runs: its place in the log, storing a plan, and applying it with the cursor in one transaction.
 
-A plan is stored before it is applied and applied only upon what it was planned for. What stands in the metrics was committed
-together with the rows that it counts.
+A plan that cost anything is stored before it is applied; any is applied only upon what it was planned for. What stands in the
+metrics was committed together with the rows that it counts.
 """
 
 from __future__ import annotations

@@ -70,36 +70,19 @@ $$;
 
 DROP FUNCTION close_queries(text);
 
-DROP INDEX turns_search;
-DROP INDEX memories_search;
-DROP INDEX chunks_search;
-DROP INDEX wiki_pages_search;
-DROP INDEX wiki_page_sections_search;
-CREATE INDEX turns_search ON turns USING gin (scoped_words(tenant_id::text || owner_id::text || thread_id, search_tsv))
+CREATE INDEX turns_words ON turns USING gin (scoped_words(tenant_id::text || owner_id::text || thread_id, search_tsv))
     WITH (fastupdate = off);
-CREATE INDEX memories_search ON memories USING gin (scoped_words(tenant_id::text || owner_id::text, search_tsv))
+CREATE INDEX memories_words ON memories USING gin (scoped_words(tenant_id::text || owner_id::text, search_tsv))
     WITH (fastupdate = off);
-CREATE INDEX chunks_search ON chunks USING gin (scoped_words(tenant_id::text || base_id::text, search_tsv))
+CREATE INDEX chunks_words ON chunks USING gin (scoped_words(tenant_id::text || base_id::text, search_tsv))
     WITH (fastupdate = off);
-CREATE INDEX wiki_pages_search ON wiki_pages USING gin (scoped_words(tenant_id::text || owner_id::text, search_tsv))
+CREATE INDEX wiki_pages_words ON wiki_pages USING gin (scoped_words(tenant_id::text || owner_id::text, search_tsv))
     WITH (fastupdate = off);
-CREATE INDEX wiki_page_sections_search ON wiki_page_sections
+CREATE INDEX wiki_page_sections_words ON wiki_page_sections
     USING gin (scoped_words(tenant_id::text || owner_id::text, search_tsv)) WITH (fastupdate = off);
 
 -- The old index also led to all of an owner's sections.
 CREATE INDEX wiki_page_sections_by_owner ON wiki_page_sections (tenant_id, owner_id, page_id);
-
--- No plan depends on how words are spread any more.
-ALTER TABLE turns ALTER COLUMN search_tsv SET STATISTICS 0;
-ALTER TABLE memories ALTER COLUMN search_tsv SET STATISTICS 0;
-ALTER TABLE chunks ALTER COLUMN search_tsv SET STATISTICS 0;
-ALTER TABLE wiki_pages ALTER COLUMN search_tsv SET STATISTICS 0;
-ALTER TABLE wiki_page_sections ALTER COLUMN search_tsv SET STATISTICS 0;
-ALTER INDEX turns_search ALTER COLUMN 1 SET STATISTICS 0;
-ALTER INDEX memories_search ALTER COLUMN 1 SET STATISTICS 0;
-ALTER INDEX chunks_search ALTER COLUMN 1 SET STATISTICS 0;
-ALTER INDEX wiki_pages_search ALTER COLUMN 1 SET STATISTICS 0;
-ALTER INDEX wiki_page_sections_search ALTER COLUMN 1 SET STATISTICS 0;
 
 -- Recall as in 0015; what is in braces differs by kind. Words are looked up by scope and word together, and vectors that are asked
 -- for by id are asked for their embedder by a function, so that the index of signs, which has no ids to look up, is not taken for it.
@@ -319,7 +302,7 @@ BEGIN
 END
 $$;
 
--- As in 0019.
+-- As in 0019, words by scope.
 CREATE OR REPLACE FUNCTION pages_about(p_tenant uuid, p_owner uuid, p_texts integer[], p_words text[], p_each integer)
 RETURNS TABLE (text_no integer, found_id uuid, score double precision)
 LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path = public, pg_temp SET enable_seqscan = off SET jit = off
@@ -352,3 +335,27 @@ BEGIN
     SELECT r.text_no, r.page_id, r.score::double precision FROM ranked r WHERE r.place <= p_each ORDER BY r.text_no, r.place;
 END
 $$;
+
+-- Last, since it locks: until here, texts were read as before.
+DROP INDEX turns_search;
+DROP INDEX memories_search;
+DROP INDEX chunks_search;
+DROP INDEX wiki_pages_search;
+DROP INDEX wiki_page_sections_search;
+ALTER INDEX turns_words RENAME TO turns_search;
+ALTER INDEX memories_words RENAME TO memories_search;
+ALTER INDEX chunks_words RENAME TO chunks_search;
+ALTER INDEX wiki_pages_words RENAME TO wiki_pages_search;
+ALTER INDEX wiki_page_sections_words RENAME TO wiki_page_sections_search;
+
+-- No plan depends on how words are spread any more.
+ALTER TABLE turns ALTER COLUMN search_tsv SET STATISTICS 0;
+ALTER TABLE memories ALTER COLUMN search_tsv SET STATISTICS 0;
+ALTER TABLE chunks ALTER COLUMN search_tsv SET STATISTICS 0;
+ALTER TABLE wiki_pages ALTER COLUMN search_tsv SET STATISTICS 0;
+ALTER TABLE wiki_page_sections ALTER COLUMN search_tsv SET STATISTICS 0;
+ALTER INDEX turns_search ALTER COLUMN 1 SET STATISTICS 0;
+ALTER INDEX memories_search ALTER COLUMN 1 SET STATISTICS 0;
+ALTER INDEX chunks_search ALTER COLUMN 1 SET STATISTICS 0;
+ALTER INDEX wiki_pages_search ALTER COLUMN 1 SET STATISTICS 0;
+ALTER INDEX wiki_page_sections_search ALTER COLUMN 1 SET STATISTICS 0;

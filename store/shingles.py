@@ -53,13 +53,15 @@ def normal_forms(texts: Sequence[str]) -> tuple[list[str], _Codes]:
     """Return each text as words with one space after each ("" when it has none), and the code points of them all."""
     plain = [_without_apostrophes(casefolded(text)) for text in texts]
     codes = _code_points(" ".join([*plain, ""]))
-    gaps = _gap_table()[np.minimum(codes, _TABLE_SIZE - 1)]
+    gaps = _gap_table().take(codes, mode="clip")
     kept = ~gaps
     kept[1:] |= ~gaps[:-1]
     kept[0] &= not gaps[0]
     ends = np.cumsum(np.fromiter(map(len, plain), np.int64, len(plain)) + 1)
-    cuts = [0, *np.cumsum(kept, dtype=np.int64)[ends - 1].tolist()]
-    codes = np.where(gaps, _SPACE, codes)[kept]
+    places = np.flatnonzero(kept)
+    cuts = [0, *np.searchsorted(places, ends).tolist()]
+    codes = codes.take(places)
+    codes[gaps.take(places)] = _SPACE
     blob = _text(codes)
     return [blob[start:end] for start, end in pairwise(cuts)], codes
 
@@ -125,13 +127,16 @@ def _guard_table() -> NDArray[np.bool_]:
 
 
 def _word_hashes(codes: _Codes) -> tuple[_Places, _Codes]:
-    """Return where each word starts, and 16 bits of a hash that is blind to the order of its letters."""
+    """Return where each word starts, and 16 bits of a hash that is blind to the order of its letters.
+
+    The space behind a word is hashed with it.
+    """
     ends = np.flatnonzero(codes == _SPACE)
     starts = np.concatenate((np.zeros(1, np.int64), ends + 1))[: len(ends)]
     mixed = codes * _FACTORS[0]
     mixed ^= mixed >> np.uint32(15)
-    sums = np.concatenate((np.zeros(1, np.uint32), np.cumsum(mixed, dtype=np.uint32)))
-    return starts, (sums[ends] - sums[starts]) * _FACTORS[1] >> np.uint32(16)
+    sums = np.add.reduceat(mixed, starts, dtype=np.uint32) if len(starts) else np.zeros(0, np.uint32)
+    return starts, sums * _FACTORS[1] >> np.uint32(16)
 
 
 def _shingle_hashes(codes: _Codes, starts: _Places, sizes: _Places) -> _Codes:

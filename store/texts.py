@@ -24,7 +24,7 @@ MAX_QUERY_CHARS = 20_000
 MAX_SIGNED_CHARS = 200_000
 
 _READ_WORDS = 4_000
-_CHUNK_CHARS = 1 << 18
+_CHUNK_CHARS = 1 << 16
 _FORMAT = 1
 _VERSION = bytes([_FORMAT])
 _HEAD, _BANDS = struct.Struct(">BQQ"), struct.Struct(f">{BANDS}Q")

@@ -30,7 +30,7 @@ def forget(session: Session, yes: bool) -> None:
     """
     if not yes:
         whose = f"of the owner {session.owner!r}" if session.owner else "of the token's owner"
-        click.confirm(f"Delete everything {whose}? It cannot be taken back.", abort=True, err=True)
+        session.voice.confirm(f"Delete everything {whose}? It cannot be taken back.")
     session.voice.show(session.client.forget_owner(), _draw)
 
 

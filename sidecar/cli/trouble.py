@@ -27,6 +27,7 @@ _EXITS = {
     "DevKeyUnsafe": REFUSED,
     "CallUnavailable": UNAVAILABLE,
     "DatabaseUnavailable": UNAVAILABLE,
+    "NobodyAnswered": USAGE,
     "RequestUnusable": USAGE,
     "TargetUnusable": USAGE,
     "UnknownKnob": USAGE,
@@ -47,6 +48,14 @@ class TokenMissing(CommandFailed):
     def __str__(self) -> str:
         """Return the sentence above on one line."""
         return " ".join((type(self).__doc__ or "").split())
+
+
+class NobodyAnswered(CommandFailed):
+    """yes: this cannot be taken back, and nobody is there to answer; add --yes to agree."""
+
+    def __str__(self) -> str:
+        """Return the sentence above."""
+        return str(type(self).__doc__)
 
 
 def told_errors() -> tuple[type[Exception], ...]:

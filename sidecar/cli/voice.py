@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar
 
-from sidecar.cli.trouble import clipped
+from sidecar.cli.trouble import NobodyAnswered, clipped
 
 _WIDTH_OF_A_PIPE = 160  # nobody's window: room for a reason on one line
 
@@ -57,6 +57,20 @@ class Voice:
         """Write a line about the work to standard error."""
         sys.stderr.write(f"{printable(clipped(text))}\n")
         sys.stderr.flush()
+
+    def confirm(self, question: str) -> None:
+        """Return once a person has agreed. Raises click.Abort when they do not, NobodyAnswered when nobody is there."""
+        import click
+
+        try:
+            agreed = click.confirm(printable(clipped(question)), err=True)
+        except click.Abort:
+            if sys.stdin.isatty():
+                raise
+            sys.stderr.write("\n")
+            raise NobodyAnswered from None
+        if not agreed:
+            raise click.Abort
 
     @contextmanager
     def progress(self, title: str, total: int | None) -> Iterator[Step]:

@@ -47,7 +47,7 @@ def delete(session: Session, page: str, yes: bool) -> None:
       sidecar wiki delete austin --yes
     """
     if not yes:
-        click.confirm(f"Delete {page} with everything on it?", abort=True, err=True)
+        session.voice.confirm(f"Delete {page} with everything on it?")
     session.client.delete_page(page=page)
     session.voice.show({"deleted": page}, lambda facts: [f"deleted: {facts['deleted']}"])
 

@@ -57,7 +57,7 @@ def reset(session: Session, full: bool, yes: bool, dry_run: bool) -> None:
       sidecar wiki reset --full --yes
     """
     if not (yes or dry_run):
-        click.confirm(_warning(full=full), abort=True, err=True)
+        session.voice.confirm(_warning(full=full))
     effect = session.client.reset_cursor(mode="full" if full else "polite", dry_run=dry_run)
     session.voice.show(effect, lambda one: _draw_reset(one, full=full, dry_run=dry_run))
 
@@ -87,7 +87,7 @@ def rebuild(session: Session, full: bool, yes: bool, dry_run: bool) -> int:
       sidecar wiki rebuild --yes
     """
     if not (yes or dry_run):
-        click.confirm(_warning(full=full), abort=True, err=True)
+        session.voice.confirm(_warning(full=full))
     effect = session.client.reset_cursor(mode="full" if full else "polite", dry_run=dry_run)
     if dry_run:
         session.voice.show(effect, lambda one: _draw_reset(one, full=full, dry_run=True))
@@ -158,7 +158,7 @@ def rollback(session: Session, origin: str, context_prefix: str, yes: bool, dry_
     from sidecar.cli import wiki_drawing
 
     if not (yes or dry_run):
-        click.confirm(f"Take away every link that only {origin} evidence speaks for?", abort=True, err=True)
+        session.voice.confirm(f"Take away every link that only {origin} evidence speaks for?")
     effect = session.client.rollback_links(origin=origin, context_prefix=context_prefix, dry_run=dry_run)
     session.voice.show(effect, lambda one: wiki_drawing.rollback(one, is_dry=dry_run))
 

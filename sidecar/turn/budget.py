@@ -70,7 +70,9 @@ class _Sharing:
         self._places: dict[Source, list[int]] = {source: [] for source in Source}
         for place, source in enumerate(self.ledger.sources[: self._summary]):
             self._places[source].append(place)
-        ceilings = {source: _limit(profile.knobs(source).ceiling_tokens) for source in Source}
+        ceilings = {source: _limit(knobs.ceiling_tokens) for source, knobs in zip(Source, profile.sources, strict=True)}
+        floors = [knobs.floor_tokens for knobs in profile.sources]
+        self._floors = {source: min(floor, ceilings[source]) for source, floor in zip(Source, floors, strict=True)}
         self._limits = [ceilings[source] for source in self.ledger.sources]
         short, whole = Form.LEAD, Form.FULL
         self._forms = [short if lead else whole for lead in stock.prices.lead]
@@ -121,7 +123,7 @@ class _Sharing:
 
     def _fill_floors(self, ledger: Ledger) -> None:
         for source in sorted(Source, key=lambda source: self._profile.knobs(source).priority):
-            if floor := self._floor(source):
+            if floor := self._floors[source]:
                 limits = [floor] * len(self._forms)
                 ledger.offer(self._within_floor(source, floor, ledger), f"floor of {source}", self._forms, limits)
 
@@ -137,7 +139,7 @@ class _Sharing:
 
     def _covers_floors(self, left_tokens: int) -> bool:
         """Return whether so many tokens hold what all floors will take, found by filling them from a pool without end."""
-        if left_tokens >= sum(map(self._floor, Source)):
+        if left_tokens >= sum(self._floors.values()):
             return True
         if self._owed_tokens is None:
             ledger = _opened(self._wanted, NO_LIMIT)
@@ -184,10 +186,6 @@ class _Sharing:
             self._turn_count, self._tail_tokens = turns, tokens
             self.older_count += 1
             self.ledger.show([turn.id for turn in unit.turns], unit.tokens)
-
-    def _floor(self, source: Source) -> int:
-        knobs = self._profile.knobs(source)
-        return min(knobs.floor_tokens, _limit(knobs.ceiling_tokens))
 
     def _is_first_of_kin(self, place: int) -> bool:
         """Return whether tiers would ask this item before all that say the same: floors must not turn that round."""

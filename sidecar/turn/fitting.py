@@ -220,9 +220,10 @@ def _shares(ledger: Ledger, offers: Offers, turn_fates: Sequence[TurnFate]) -> t
     by_form = Counter(zip(ledger.sources, ledger.forms, strict=True))
     dropped = Counter([fate.item.source for fate in offers.refused])
     turns = Counter([fate.decision for fate in turn_fates])
-    by_form[Source.THREAD, Form.FULL] += turns[Decision.KEPT]
-    by_form[Source.THREAD, Form.LEAD] += turns[Decision.SHORTENED]
-    dropped[Source.THREAD] += len(turn_fates) - turns[Decision.KEPT] - turns[Decision.SHORTENED]
+    kept, cut = turns[Decision.KEPT], turns[Decision.SHORTENED]
+    by_form[Source.THREAD, Form.FULL] += kept
+    by_form[Source.THREAD, Form.LEAD] += cut
+    dropped[Source.THREAD] += len(turn_fates) - kept - cut
     offered = dict.fromkeys(Source, 0)
     for source, tokens in zip(ledger.sources, ledger.stock.prices.full, strict=True):
         offered[source] += tokens

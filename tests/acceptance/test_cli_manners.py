@@ -98,6 +98,17 @@ def test_without_a_token_or_a_dev_key_commands_exit_3(capsys: pytest.CaptureFixt
     assert not (tmp_path / "data").exists()
 
 
+def test_what_cannot_be_taken_back_waits_for_nobodys_answer() -> None:
+    to_nobody = ("--token", "t", "--address", NOBODY)
+    for command in ("owner forget", "wiki delete austin", "wiki reset", "wiki rebuild", "wiki rollback co_mention"):
+        done = subprocess.run(
+            [sys.executable, "-m", "sidecar", *command.split(), *to_nobody], stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 2, command
+        assert "add --yes to agree" in done.stderr, command
+
+
 def test_the_dev_key_stands_in_for_a_token_and_that_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["token"]) == 0
     capsys.readouterr()

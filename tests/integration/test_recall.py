@@ -170,6 +170,30 @@ async def test_nothing_of_another_scope_is_found(pools: Pools, topics: Numbered,
         assert (await memories.recall(connection, SCOPE, question)).texts == (), "the arguments are not the scope"
 
 
+async def test_scopes_that_share_a_key_of_the_search_index_stay_apart(pools: Pools, database: str) -> None:
+    """The functions are asked themselves: row security would hide what they find too much."""
+    connection = await asyncpg.connect(database)
+    await connection.execute(
+        "CREATE OR REPLACE FUNCTION scope_key(p_scope text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE"
+        " AS $$ SELECT 'sharedby' $$"
+    )
+    await connection.close()
+    await say(pools, "the sloop leaks")
+    await remember(pools, "Mara has a sloop")
+    await compile_page(pools, "It is a sloop.", summary="On sloops.")
+    for scope, count in ((SCOPE, 1), (OTHER_OWNER, 0), (OTHER_TENANT, 0)):
+        async with scoped(pools.turn, scope, read_only=True) as on:
+            for name, thread, total in (
+                ("turns", ", 't'", ""),
+                ("memories", "", ""),
+                ("sections", "", ""),
+                ("pages", "", ", 1"),
+            ):
+                for word in ("sloop", "slopo"):
+                    call = f"SELECT * FROM recall_{name}($1, $2{thread}, ARRAY['{word}'], 1, '{{}}', 10{total})"
+                    assert len(await on.fetch(call, scope.tenant_id, scope.owner_id)) == count, (name, word)
+
+
 async def test_more_words_than_bits_are_left_out(pools: Pools) -> None:
     await remember(pools, "the last word is ferry")
     words = tuple(f"w{number}" for number in range(MAX_WORDS))

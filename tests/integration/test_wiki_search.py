@@ -15,6 +15,7 @@ from tests.integration.test_query_plans import (
     crowded,
     nodes,
     superuser,  # noqa: F401  # a fixture
+    unanalysed,  # noqa: F401  # another, beneath it
 )
 from tests.integration.wiki_pages import put_wiki
 

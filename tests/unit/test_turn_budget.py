@@ -204,6 +204,14 @@ def test_the_tail_leaves_room_for_floors() -> None:
     assert 3 < len(window_of(result)) < 40
 
 
+def test_the_tail_leaves_floors_no_more_than_they_can_take() -> None:
+    items = some(Source.MEMORY, 0.9, words=5)
+    profile = a_profile(allocation="seed_order", sources={**NO_FLOORS, "memory": {"floor_tokens": 400}})
+    result = fitted(*items, history=talk(40), budget_tokens=400, profile=profile)
+    assert kept_ids(result) == ["memory0"]
+    assert [step[0] for step in result.steps].index("memory0") > len(window_of(result)) > 3
+
+
 def test_a_thread_that_comes_later_gets_what_its_tier_gets() -> None:
     turns = talk(9)
     items = some(Source.KNOWLEDGE, *[0.9] * 40)
