@@ -61,7 +61,7 @@ class Profile:
     allocation: Allocation = Allocation.PRIORITY
     history_turns: int = 50
     history_tail_tokens: int = 256
-    relevance_knee: float = 0.1
+    relevance_knee: float = 0.2
     lead_lines: int = 3
     response_reserve_tokens: int = 2048
     system_prompt_tokens: int = 0
