@@ -66,9 +66,7 @@ class Replayed:
 
 async def replay(engine: Engine, pool: Pool, scope: Scope) -> Replayed:
     """Return what a replay of the scope's whole log found."""
-    log = await _log(pool, scope)
-    async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
-        expected = await snapshot(connection, scope)
+    log, expected = await _standing(pool, scope)
     pages = sum(name.startswith("page ") for name in expected)
     outdated = sum(batch.kind in _PLANNED and batch.options.get("rules", 0) != RULES for batch in log)
     if outdated:
@@ -94,6 +92,19 @@ async def replay(engine: Engine, pool: Pool, scope: Scope) -> Replayed:
             )
             raise _Taken
     return found
+
+
+async def _standing(pool: Pool, scope: Scope) -> tuple[list[Batch], dict[str, bytes]]:
+    """Return the log and the wiki as of one revision: when a batch is applied in between, both are read again."""
+    while True:
+        async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
+            before = await scopes.read(connection, scope)
+        log = await _log(pool, scope)
+        async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
+            wiki = await snapshot(connection, scope)
+            after = await scopes.read(connection, scope)
+        if (before and before.wiki_revision) == (after and after.wiki_revision):
+            return log, wiki
 
 
 async def _log(pool: Pool, scope: Scope) -> list[Batch]:

@@ -71,7 +71,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class CompileSettings:
-    """Everything a compile is told. `model_id` is the default model's; `uses_model` False plans without any."""
+    """Everything a compile is told. `model_id` is the default model's."""
 
     caps: Caps = field(default_factory=Caps)
     flags: Flags = field(default_factory=Flags)
@@ -79,4 +79,3 @@ class CompileSettings:
     sight: Sight = field(default_factory=Sight)
     patience: Patience = field(default_factory=Patience)
     model_id: str = DEFAULT_MODEL_ID
-    uses_model: bool = False

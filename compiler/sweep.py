@@ -37,6 +37,8 @@ async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: b
 
     Raises ListingUnsafe when the listing proves nothing, or would empty too much without an operator's word.
     """
+    async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
+        before = await ledger.read_all(connection, scope)  # what is compiled meanwhile, the listing may not know yet
     listing = await engine.substrate.listing(scope)
     if not listing.is_complete:
         raise ListingUnsafe("the listing was incomplete")
@@ -45,7 +47,7 @@ async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: b
         await scopes.lock(connection, scope, now=now)
         known = await ledger.read_all(connection, scope)
         there = {memory_id: entry for memory_id, entry in known.items() if entry.outcome is not Outcome.GONE}
-        gone = sorted(there.keys() - listing.memories.keys())
+        gone = sorted((there.keys() & before.keys()) - listing.memories.keys())
         if gone and not listing.memories and not may_archive_many:
             raise ListingUnsafe("the listing was empty")
         pairs = _renamed(there, gone, listing.memories)

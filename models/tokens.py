@@ -19,7 +19,6 @@ from models.encodings import ENCODINGS, EncodingName, count, count_one, warm
 from models.estimates import WEIGHTS, class_counts
 
 __all__ = [
-    "COUNTED",
     "EstimateMeter",
     "ExactMeter",
     "Meter",
@@ -32,16 +31,16 @@ __all__ = [
     "warm",
 ]
 
-# The encodings whose counts are stored with a text; every meter answers from these and the text's characters.
-COUNTED: Final[tuple[EncodingName, ...]] = ("o200k_base", "cl100k_base")
-
 _NOTHING_LEARNED: Mapping[str, Calibration] = MappingProxyType({})
 _EXACT: Final[Mapping[str, EncodingName]] = MappingProxyType({encoding: encoding for encoding in ENCODINGS})
 
 
 @dataclass(frozen=True, slots=True)
 class TextCounts:
-    """What is worth knowing about a text once: its tokens in each of COUNTED, and its characters by class."""
+    """What is worth knowing about a text once: its tokens in two encodings, and its characters by class.
+
+    They are stored with the text, and every meter answers from them.
+    """
 
     o200k_base: int
     cl100k_base: int

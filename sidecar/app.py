@@ -243,12 +243,8 @@ def _recall(ground: _Ground, chosen: embedders.Chosen) -> Recall:
 
 def _keep_up(ground: _Ground, writer: Recorder) -> None:
     """Start what goes on behind the calls for as long as the process lives."""
-    pool, now, figures, start = (
-        ground.pools.background,
-        ground.clocks.now,
-        ground.watch.figures,
-        ground.supervisor.start,
-    )
+    pool, now = ground.pools.background, ground.clocks.now
+    figures, start = ground.watch.figures, ground.supervisor.start
     start("receipts", writer.run)
     start("budgets", BudgetWatch(pool, now=now, told=figures.alerted).run)
     start("compile_figures", partial(keep_counted, pool, figures, now=now))

@@ -66,7 +66,6 @@ def compile_settings(settings: Settings) -> CompileSettings:
             per_tenant_day_usd=settings.compile_day_ceiling_cents / 100 or None,
         ),
         model_id=settings.bedrock_model_id,
-        uses_model=settings.compile_planner != language_models.EXTRACTIVE,
     )
 
 

@@ -8,7 +8,7 @@ StoreError
 ├── TransactionConflict         a concurrent transaction won; the work can be repeated
 ├── VersionConflict             another version is the newest; `.newest_version` says which
 ├── TransactionAborted          an earlier failure was swallowed inside the transaction
-├── ConstraintViolated          a rule of the schema said no; `.constraint` names it
+├── ConstraintViolated          a rule of the schema said no; `.detail` names it
 │   ├── AlreadyExists
 │   └── ReferenceMissing
 ├── UnstorableValue             Postgres cannot hold the value
@@ -85,11 +85,6 @@ class TransactionAborted(StoreError):
 
 class ConstraintViolated(StoreError):
     """The row breaks a rule of the schema; change the value that the named constraint is about."""
-
-    @property
-    def constraint(self) -> str:
-        """The violated constraint's name, empty when Postgres names none."""
-        return self.detail
 
 
 class AlreadyExists(ConstraintViolated):

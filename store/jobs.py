@@ -222,12 +222,12 @@ async def next_startable(connection: Connection, scope: Scope, *, now: datetime)
 
 
 async def record(connection: Connection, scope: Scope, job_id: UUID, metrics: Mapping[str, Any]) -> bool:
-    """Write a running job's metrics, tell listeners, and return whether its end was asked for."""
+    """Write a running job's metrics, tell listeners on PROGRESS once that is committed, and return whether to end it."""
     return bool(await _sql.record_job(connection, tenant_id=scope.tenant_id, job_id=job_id, metrics=dict(metrics)))
 
 
 async def settle(connection: Connection, scope: Scope, job_id: UUID, ending: Ending, *, now: datetime) -> None:
-    """End a running job."""
+    """End a running job, and tell listeners."""
     await _sql.settle_job(
         connection,
         tenant_id=scope.tenant_id,
@@ -237,13 +237,15 @@ async def settle(connection: Connection, scope: Scope, job_id: UUID, ending: End
         metrics=dict(ending.metrics),
         now=now,
     )
-    await notify_progress(connection, job_id)
 
 
 async def put_back(
     connection: Connection, scope: Scope, job_id: UUID, ending: Ending, *, not_before: datetime, counts: bool
 ) -> None:
-    """Make a running job wait again; with `counts` False the attempt is not held against it. Empty metrics leave the old."""
+    """Make a running job wait again, and tell listeners.
+
+    With `counts` False the attempt is not held against it. Empty metrics leave the old.
+    """
     await _sql.put_back_job(
         connection,
         tenant_id=scope.tenant_id,
@@ -254,7 +256,6 @@ async def put_back(
         refund=0 if counts else 1,
     )
     await ready.announce(connection, scope, ready_at=not_before)
-    await notify_progress(connection, job_id)
 
 
 async def get(connection: Connection, scope: Scope, job_id: UUID) -> Job | None:
@@ -274,7 +275,6 @@ async def page(
 async def cancel(connection: Connection, scope: Scope, job_id: UUID, *, now: datetime) -> Job | None:
     """Cancel a waiting job, or ask a running one to stop at its next batch; return how it stands, None if there is none."""
     await _sql.cancel_job(connection, **_key(scope), job_id=job_id, now=now)
-    await notify_progress(connection, job_id)
     return await get(connection, scope, job_id)
 
 
@@ -293,11 +293,6 @@ async def next_due(connection: Connection, scope: Scope) -> datetime | None:
     """Return from when on the scope's next waiting job may start; None without one."""
     due: datetime | None = await _sql.next_due(connection, **_key(scope))
     return due
-
-
-async def notify_progress(connection: Connection, job_id: UUID) -> None:
-    """Tell listeners on PROGRESS, once the transaction commits, that the job moved."""
-    await _sql.notify_progress(connection, job_id=str(job_id))
 
 
 def _dedupe_key(scope: Scope, bucket: int, options: JobOptions) -> str:

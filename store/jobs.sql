@@ -76,17 +76,17 @@ ORDER BY status = 'running' DESC, created_at, sequence, job_id LIMIT 1;
 UPDATE wiki_compile_jobs SET metrics = :metrics WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running'
 RETURNING cancel_requested, pg_notify('compile_progress', job_id::text);
 
--- name: settle_job!
--- Ends a running job.
+-- name: settle_job$
+-- Ends a running job, and tells listeners.
 UPDATE wiki_compile_jobs SET status = :status, error = :error, metrics = :metrics, finished_at = :now
-WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running';
+WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running' RETURNING pg_notify('compile_progress', job_id::text);
 
--- name: put_back_job!
--- Makes a running job wait again.
+-- name: put_back_job$
+-- Makes a running job wait again, and tells listeners.
 UPDATE wiki_compile_jobs SET status = 'pending', error = :error, not_before = :not_before,
     metrics = CASE :metrics::jsonb WHEN '{}' THEN metrics ELSE :metrics END,
     attempt = greatest(attempt - :refund::int, 0)
-WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running';
+WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running' RETURNING pg_notify('compile_progress', job_id::text);
 
 -- name: get_job^
 -- One job of the scope.
@@ -107,23 +107,20 @@ SELECT job_id, status, trigger, attempt, input, metrics, error, parent_job_id, s
     not_before, claimed_at, finished_at FROM wiki_compile_jobs
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'running';
 
--- name: cancel_job!
--- Cancels a waiting job, and asks a running one to stop.
+-- name: cancel_job$
+-- Cancels a waiting job, or asks a running one to stop, and tells listeners.
 UPDATE wiki_compile_jobs SET cancel_requested = true,
     status = CASE status WHEN 'pending' THEN 'cancelled' ELSE status END,
     finished_at = CASE status WHEN 'pending' THEN :now::timestamptz ELSE finished_at END
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id AND status IN ('pending', 'running');
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id AND status IN ('pending', 'running')
+RETURNING pg_notify('compile_progress', job_id::text);
 
 -- name: cancel_pending_jobs!
--- Cancels the scope's waiting jobs.
+-- Cancels the scope's waiting jobs, and tells listeners.
 UPDATE wiki_compile_jobs SET status = 'cancelled', cancel_requested = true, finished_at = :now
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending';
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending' RETURNING pg_notify('compile_progress', job_id::text);
 
 -- name: next_due$
 -- When the scope's next waiting job may start.
 SELECT min(not_before) FROM wiki_compile_jobs
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending';
-
--- name: notify_progress!
--- Tells listeners that a job moved.
-SELECT pg_notify('compile_progress', :job_id::text);

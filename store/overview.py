@@ -17,6 +17,7 @@ from store.scope import Scope
 _sql = queries.load(__file__)
 
 MOST_CHARS = 400
+MOST_RETRIED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,24 +75,19 @@ async def held_back(connection: Connection, scope: Scope, *, after: str = "", li
     return [HeldBack(**row) for row in rows]
 
 
-async def held_back_ids(
-    connection: Connection, scope: Scope, *, among: Sequence[str] | None = None, limit: int | None = None
-) -> list[str]:
-    """Return the ids of memories that are held back, in their order: all, the first ones, or those among some."""
-    wanted = None if among is None else list(among)
-    rows = await _sql.held_back_ids(connection, **_key(scope), memory_ids=wanted, limit=limit)
-    return [row["memory_id"] for row in rows]
-
-
 async def held_back_reasons(connection: Connection, scope: Scope) -> dict[str, int]:
     """Return how many memories are held back, by reason, the most frequent first."""
     return {row["reason"]: row["memories"] for row in await _sql.held_back_reasons(connection, **_key(scope))}
 
 
-async def retry(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> int:
-    """Have those of the memories that are held back read again by the next compile, and return how many that are."""
-    held = await held_back_ids(connection, scope, among=memory_ids)
-    return await ledger.owe(connection, scope, held, now=now)
+async def retry(connection: Connection, scope: Scope, memory_ids: Sequence[str] = (), *, now: datetime) -> int:
+    """Have memories that are held back read again by the next compile, MOST_RETRIED at most, and return how many.
+
+    Without ids it is the first of them; ids of memories that are not held back count for nothing.
+    """
+    wanted = list(memory_ids) or None
+    rows = await _sql.held_back_ids(connection, **_key(scope), memory_ids=wanted, limit=MOST_RETRIED)
+    return await ledger.owe(connection, scope, [row["memory_id"] for row in rows], now=now)
 
 
 async def growth(connection: Connection, scope: Scope) -> list[Grown]:

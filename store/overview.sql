@@ -8,7 +8,7 @@ WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.outcome = 'quara
 ORDER BY l.memory_id LIMIT :limit;
 
 -- name: held_back_ids
--- The ids of memories that no batch could be made of; with a list, of those among it.
+-- The ids of the first memories that no batch could be made of; with a list, of those among it.
 SELECT memory_id FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'quarantined'
     AND (:memory_ids::text[] IS NULL OR memory_id = ANY(:memory_ids::text[]))

@@ -1,7 +1,8 @@
 -- name: ensure_scope!
--- Makes a scope's row, unless it is there.
+-- Makes a scope's row, unless it is there. Its fence begins where no earlier row's can be: an owner may be forgotten and begin anew.
 INSERT INTO wiki_compile_cursors (tenant_id, owner_id, cursor, lease_holder, fence, dirty_through, wiki_revision, updated_at)
-VALUES (:tenant_id, :owner_id, '', '', 0, 0, 0, :now) ON CONFLICT (tenant_id, owner_id) DO NOTHING;
+VALUES (:tenant_id, :owner_id, '', '', (1000000 * extract(epoch FROM clock_timestamp()))::bigint, 0, 0, :now)
+ON CONFLICT (tenant_id, owner_id) DO NOTHING;
 
 -- name: lock_scope^
 -- The row, locked until the transaction ends.
@@ -81,7 +82,9 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence;
 -- name: mark_dirty!
 -- Records that memories up to a position wait to be compiled; null is the end of the built-in feed.
 INSERT INTO wiki_compile_cursors AS c (tenant_id, owner_id, cursor, lease_holder, fence, dirty_through, wiki_revision, updated_at)
-SELECT :tenant_id, :owner_id, '', '', 0, coalesce(:through::bigint, max(f.change_seq), 0), 0, :now FROM memory_feeds f
+SELECT :tenant_id, :owner_id, '', '', (1000000 * extract(epoch FROM clock_timestamp()))::bigint,
+    coalesce(:through::bigint, max(f.change_seq), 0), 0, :now
+FROM memory_feeds f
 WHERE f.tenant_id = :tenant_id AND f.owner_id = :owner_id
 ON CONFLICT (tenant_id, owner_id) DO UPDATE SET dirty_through = greatest(c.dirty_through, excluded.dirty_through),
     updated_at = excluded.updated_at;

@@ -27,6 +27,7 @@ from compiler.plan.contract import (
     Mention,
     Page,
     PageKey,
+    PageType,
     RemoveSection,
     Section,
     Sighting,
@@ -96,7 +97,7 @@ class _Stale:
                 self.gathering.items.append(WriteAlias(page.key, replace(alias, sources=tuple(map(source_of, kept)))))
         for tag in page.tags:
             if self._is_stale(tag.sources):
-                tagged = tuple(one for one in self._present(tag.sources) if tag.name in tag_names(one))
+                tagged = tuple(one for one in self._speaking(page, tag.sources) if tag.name in tag_names(one))
                 self.gathering.items.append(WriteTag(page.key, replace(tag, sources=tuple(map(source_of, tagged)))))
         summary = "" if page.key in self.faded else page.summary
         self.standing[page.key] = replace(page, summary=summary, sections=tuple(one for one in left if one is not None))
@@ -108,7 +109,7 @@ class _Stale:
         """Gather the section's change; returns what is left of it, its text aside."""
         if not self._is_stale(section.sources):
             return section
-        memories = self._present(section.sources)
+        memories = self._speaking(page, section.sources)
         sources = tuple(sorted(map(source_of, memories)))
         if section.aggregation is not None and memories:
             listing = self._listing(section, section.aggregation, memories, sources)
@@ -142,7 +143,7 @@ class _Stale:
         """Gather the summary's change; returns whether something is left of it."""
         if not self._is_stale(page.summary_sources):
             return bool(page.summary)
-        memories = self._present(page.summary_sources)
+        memories = self._speaking(page, page.summary_sources)
         sources = tuple(sorted(map(source_of, memories)))
         self.faded.add(page.key)
         self.gathering.items.append(WriteSummary(page.key, "", sources))
@@ -171,6 +172,14 @@ class _Stale:
 
     def _present(self, sources: Iterable[Source]) -> tuple[Memory, ...]:
         return departing.present(self.view, sources)
+
+    def _speaking(self, page: Page, sources: Iterable[Source]) -> tuple[Memory, ...]:
+        """Return the cited memories that are there, of an entity's page without edited ones that name it no more."""
+        present = self._present(sources)
+        if page.key.type is not PageType.ENTITY:
+            return present
+        names = page_names(page)
+        return tuple(one for one in present if any(self._names(name, one) for name in names))
 
     def _names(self, name: str, memory: Memory) -> bool:
         return memory.memory_id not in self.view.changed or naming.stands_in(name, memory)

@@ -47,14 +47,16 @@ def retry(session: Session, memory_ids: tuple[str, ...], is_all: bool) -> None:
     """
     if bool(memory_ids) == is_all:
         raise click.UsageError("Name the memories to try again, or say --all.")
-    session.voice.show(session.client.retry_quarantined(memory_ids=memory_ids), _draw_retry)
+    session.voice.show(session.client.retry_quarantined(memory_ids=memory_ids), drawn_retry)
 
 
-def _draw_retry(effect: RetryEffect) -> Iterator[str]:
-    if effect.job is None:
+def drawn_retry(effect: RetryEffect) -> Iterator[str]:
+    """Yield how many memories are tried again, and when."""
+    if not effect.memory_count:
         yield "none of them is held back"
         return
-    yield f"{effect.memory_count:,} to read again; follow it with: sidecar wiki watch {effect.job.job_id}"
+    then = f"follow it with: sidecar wiki watch {effect.job.job_id}" if effect.job else "the next compile does"
+    yield f"{effect.memory_count:,} to read again; {then}"
 
 
 COMMANDS = (quarantine, retry)

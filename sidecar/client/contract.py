@@ -113,6 +113,7 @@ def message_of(request: Request[Any], stance: Stance) -> Message:
     message = kind()
     for name, value in fields.items():
         try:
+            _check_lists(kind.DESCRIPTOR.fields_by_name[name], value)
             message.MergeFrom(kind(**{name: value}))
         except (TypeError, ValueError) as error:
             raise RequestUnusable(
@@ -136,6 +137,17 @@ def _call(channel: Any, method: MethodDescriptor) -> Any:
         request_serializer=GetMessageClass(method.input_type).SerializeToString,
         response_deserializer=GetMessageClass(method.output_type).FromString,
     )
+
+
+def _check_lists(field: Any, value: Any) -> None:
+    """Raise TypeError for one text where several are asked for, at any depth: it would be sent letter by letter."""
+    if field.is_repeated and isinstance(value, str):
+        raise TypeError("one text stands where a list of them is asked for")
+    for one in value if isinstance(value, list | tuple) else (value,):
+        if isinstance(one, Mapping) and field.message_type and field.message_type.file.package == "sidecar.v1":
+            inner = field.message_type.fields_by_name
+            for name in one.keys() & inner.keys():
+                _check_lists(inner[name], one[name])
 
 
 def _problem(error: Exception) -> str:

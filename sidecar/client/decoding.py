@@ -184,9 +184,9 @@ _VALUES: Mapping[str, type[Any]] = {
         wiki_answers.Aggregation, wiki_answers.Citation, wiki_answers.CompileJob, wiki_answers.GraphEdge,
         wiki_answers.HistoryEntry, wiki_answers.LintFinding, wiki_answers.Mention, wiki_answers.PageHit,
         wiki_answers.PageReads, wiki_answers.PlanItem, wiki_answers.PlanPreview, wiki_answers.QuarantinedMemory,
-        wiki_answers.Sighting,
-        wiki_answers.WikiAlias, wiki_answers.WikiChild, wiki_answers.WikiLink, wiki_answers.WikiPage,
-        wiki_answers.WikiSection, wiki_answers.WikiSource, backend_answers.Backend, backend_answers.Tool,
+        wiki_answers.Sighting, wiki_answers.WikiAlias, wiki_answers.WikiChild, wiki_answers.WikiLink,
+        wiki_answers.WikiPage, wiki_answers.WikiSection, wiki_answers.WikiSource, backend_answers.Backend,
+        backend_answers.Tool,
         cost_answers.CompileSpendingRow, cost_answers.CostAlert, cost_answers.CostBudget, cost_answers.SpendingRow,
         cost_answers.TurnCost,
     )

@@ -14,8 +14,6 @@ from store import jobs, overview
 from store.jobs import Trigger
 from store.postgres import scoped
 
-MOST_AT_ONCE = 1_000
-
 
 class CompileQuarantine(CompileUpkeep):
     """Shows what a compile set aside, and has it tried again."""
@@ -42,12 +40,11 @@ class CompileQuarantine(CompileUpkeep):
     async def retry_quarantined(self, request: pb.RetryQuarantinedRequest, call: Call) -> pb.RetryQuarantinedResponse:
         """Have memories that are held back read again, and queue the compile that reads them."""
         scope = self._admin(request, call)
-        check_count("memory_ids", request.memory_ids, most=MOST_AT_ONCE)
+        check_count("memory_ids", request.memory_ids, most=overview.MOST_RETRIED)
         named, now = [read_id("memory_ids", one) for one in request.memory_ids], self._now()
         async with scoped(self._pools.background, scope) as connection:
             await self._ready(connection, scope)
-            wanted = named or await overview.held_back_ids(connection, scope, limit=MOST_AT_ONCE)
-            count = await overview.retry(connection, scope, wanted, now=now)
+            count = await overview.retry(connection, scope, named, now=now)
             if not count:
                 return pb.RetryQuarantinedResponse()
             ticket = await jobs.enqueue(connection, scope, trigger=Trigger.ADMIN.value, now=now)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from sidecar.turn.reading import Part
 from store.recalling import Recalled
 
+MOST_COSINE = 1.01  # of vectors in single precision
 _LOCAL_PLACES = 8
 _WEIGHED_WORDS = 12
-_MOST_COSINE = 1.01  # of vectors in single precision
 
 Text = TypeVar("Text")
 _Numbers = NDArray[np.float64]
@@ -90,7 +90,7 @@ def _check(recalled: Recalled[Text]) -> None:
     if matched and (min(matched) < 0 or max(matched) >> len(recalled.frequencies)):
         raise EvidenceUnusable("a word was found that was not counted")
     cosines = np.fromiter(chain.from_iterable(recalled.cosines), np.float64)
-    if not (np.abs(cosines) <= _MOST_COSINE).all():
+    if not (np.abs(cosines) <= MOST_COSINE).all():
         raise EvidenceUnusable("a cosine is not between -1 and 1")
 
 

@@ -24,6 +24,7 @@ from sidecar.turn.weights import BY_VECTORS, BY_WORDS, Weights
 from store.texts import fold
 
 _MARKED_CHARS: Final = 2_000
+_REMEMBERED_CHARS: Final = 8_000  # thousands of texts are remembered, and one may be of a megabyte
 _MOST_TIMES, _MOST_NAMES = 2, 3
 _TIME_WORDS: Final = """
     yesterday today tomorrow tonight last next ago week weekend month year morning evening recently just since
@@ -161,7 +162,7 @@ def _about(reading: Reading, candidates: Sequence[Candidates]) -> Iterator[froze
         if one.kind is Kind.TURN:
             yield from (frozenset({_folded(speaker)} if speaker else ()) for speaker in one.speakers)
         elif one.kind is Kind.FACT:
-            padded = (f" {_folded(text)} " for text in one.texts)
+            padded = (f" {_folded(text[:_MARKED_CHARS])} " for text in one.texts)
             yield from (frozenset(name for name in reading.speakers if f" {name} " in words) for words in padded)
         else:
             yield from repeat(frozenset(), len(one.ids))
@@ -169,7 +170,9 @@ def _about(reading: Reading, candidates: Sequence[Candidates]) -> Iterator[froze
 
 def _written(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _Matrix]:
     """Return what the texts themselves tell, and of what kind they are."""
-    length, is_question, times, names = np.array([_marks(text) for one in candidates for text in one.texts]).T
+    texts = [text for one in candidates for text in one.texts]
+    marks = [_marks(text) if len(text) <= _REMEMBERED_CHARS else _marks.__wrapped__(text) for text in texts]
+    length, is_question, times, names = np.array(marks).T
     counts = [len(one.ids) for one in candidates]
     of_kind = {kind: np.repeat([float(one.kind is kind) for one in candidates], counts) for kind in Kind}
     return {
@@ -216,9 +219,9 @@ def _is_time(word: str) -> bool:
 
 
 @lru_cache(maxsize=20_000)
-def _folded(text: str) -> str:
-    """Return the words of a text as names are compared, one space apart."""
-    return " ".join(_WORD.findall(fold(text[:_MARKED_CHARS])))
+def _folded(head: str) -> str:
+    """Return the words of a text's beginning as names are compared, one space apart."""
+    return " ".join(_WORD.findall(fold(head)))
 
 
 def _logits(table: _Matrix, has_vector: NDArray[np.bool_]) -> _Matrix:

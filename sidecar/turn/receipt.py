@@ -152,7 +152,7 @@ def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str,
 def _times(times: Sequence[datetime | None]) -> list[str | None]:
     """Return each time in ISO 8601, as `isoformat` gives it."""
     if all(at is None or at.tzinfo is None or at.tzinfo is UTC for at in times):
-        # Ten times as fast, but for zones off by seconds, which RFC 3339 does not know.
+        # Ten times as fast; it writes RFC 3339, in which no zone is off by seconds, hence only these zones.
         written: list[str | None] = orjson.loads(orjson.dumps(times))
         return written
     return [at.isoformat() if at else None for at in times]

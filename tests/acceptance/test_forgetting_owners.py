@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from sidecar.cli.root import run
-from sidecar.cli.trouble import INTERRUPTED
+from sidecar.cli.trouble import USAGE
 from sidecar.v1 import admin_pb2, context_pb2
 from tests.acceptance.conftest import Site
 from tests.acceptance.test_cli_cost import told
@@ -95,6 +95,6 @@ async def test_only_an_admin_may_and_only_after_saying_whom(
     code, _, _ = await refusal(site.caller(admin=True).ForgetOwner(admin_pb2.ForgetOwnerRequest()))
     assert code is grpc.StatusCode.INVALID_ARGUMENT
     monkeypatch.setattr("sys.stdin", io.StringIO(""))
-    assert run(["owner", "forget", "--owner", "mara", "--token", "x"]) == INTERRUPTED  # nobody is there to say yes
+    assert run(["owner", "forget", "--owner", "mara", "--token", "x"]) == USAGE  # nobody is there to say yes
     assert "everything of the owner 'mara'?" in capsys.readouterr().err
     assert (await agent.ListTurns(context_pb2.ListTurnsRequest(thread_id=THREAD))).turns

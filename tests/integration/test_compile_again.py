@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
+
+import pytest
 
 from compiler import acts
 from compiler.replay import replay
 from store import browse
-from store.postgres import Pools, scoped
+from store.postgres import Pool, Pools, scoped
 from tests.integration.compiling import (
     NOW,
     SCOPE,
@@ -58,6 +61,37 @@ async def test_an_unchanged_corpus_is_verified_and_compiled_again_without_a_writ
     await compiled(pools, engine_on(pools, clock=clock))
     assert (await all_jobs(pools))[-1].metrics["records_read"] == 0
     assert await row_versions(database) == before
+
+
+class Interrupted:
+    """A pool of whose transactions one waits until something else was done."""
+
+    def __init__(self, pool: Pool, at: int, act: Callable[[], Awaitable[None]]) -> None:
+        self._pool, self._left, self._act = pool, at, act
+
+    async def acquire(self) -> object:
+        self._left -= 1
+        if not self._left:
+            await self._act()
+        return await self._pool.acquire()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._pool, name)
+
+
+@pytest.mark.parametrize("at", [2, 3])
+async def test_a_wiki_that_is_compiled_meanwhile_is_verified_as_of_one_revision(pools: Pools, at: int) -> None:
+    async def compile_more() -> None:
+        await write(pools, journal(3, first=6))
+        await wish(pools, now=NOW + timedelta(minutes=6))
+        await compiled(pools, engine_on(pools, clock=Clock(NOW + timedelta(minutes=6))))
+
+    await write(pools, journal(6))
+    await wish(pools)
+    await compiled(pools, engine_on(pools))
+    found = await replay(engine_on(pools), cast("Pool", Interrupted(pools.background, at, compile_more)), SCOPE)
+    assert found.differences == ()
+    assert found.batches == (await replay(engine_on(pools), pools.background, SCOPE)).batches
 
 
 async def test_a_plan_that_caps_cut_is_replayed_alike_where_aggregation_sees_a_few_pages_only(pools: Pools) -> None:

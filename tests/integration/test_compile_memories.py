@@ -345,6 +345,24 @@ async def test_a_sweep_finds_what_was_deleted_behind_the_services_back(pools: Po
     assert not any(b'"m00003"' in body for body in (await wiki_of(pools)).values())
 
 
+async def test_a_memory_that_was_compiled_while_the_service_listed_is_not_gone(pools: Pools) -> None:
+    later = Clock(NOW + timedelta(minutes=6))
+
+    class Slow(PostgresSubstrate):
+        async def listing(self, scope: Scope) -> Listing:
+            listing = await super().listing(scope)
+            await write(pools, journal(6, first=12))
+            await wish(pools, now=later())
+            await compiled(pools, engine_on(pools, clock=later))
+            return listing
+
+    await write(pools, journal(12))
+    await wish(pools)
+    await compiled(pools, engine_on(pools))
+    found = await sweep(engine_on(pools, substrate=Slow(pools.background), clock=later), pools.background, SCOPE)
+    assert (found.gone, found.missed) == (0, 0)
+
+
 async def test_a_sweep_follows_a_memory_to_its_new_id(pools: Pools, database: str) -> None:
     entries = [replace(one, document_id=f"d{one.memory_id}") for one in journal(30)]
     await write(pools, entries)

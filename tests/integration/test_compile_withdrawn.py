@@ -115,3 +115,21 @@ async def test_an_edit_whose_rebuild_was_cut_is_told_again_when_the_rest_is_supe
         await scopes.bump_revision(connection, SCOPE, now=NOW)
     await again(pools)
     assert not any(b"met again" in body for body in (await wiki_of(pools)).values())
+
+
+async def test_an_edited_memory_speaks_for_no_page_and_no_link_that_it_names_no_more(
+    pools: Pools, database: str
+) -> None:
+    told = journal(12)
+    await write(pools, told)
+    await wish(pools)
+    await compiled(pools, engine_on(pools))
+    cites = "SELECT DISTINCT slug FROM wiki_section_sources JOIN wiki_pages USING (page_id) WHERE source_ref = 'm00000'"
+    links = "SELECT count(*) FROM wiki_link_evidence WHERE ref = 'm00000' AND origin = 'co_mention'"
+    before = {row["slug"] for row in await fetch(database, cites)}
+    assert {"renee-castellano", "dale-whitaker"} <= before
+    assert (await fetch(database, links))[0]["count"] > 0
+    await write(pools, [replace(told[0], text="Suerte had no free table on that day.", metadata={"seen": "no"})])
+    await again(pools)
+    assert {row["slug"] for row in await fetch(database, cites)} == {"suerte"}
+    assert (await fetch(database, links))[0]["count"] == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,9 +16,10 @@ from sidecar.rpc.fields import write_struct, write_time
 from sidecar.rpc.memory import SERVICE, MemoryService
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome
-from store import memories
+from store import memories, scopes
 from store.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from tests.integration.compiling import Clock
 from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 
@@ -133,6 +135,24 @@ async def test_a_forgotten_memory_is_not_found_and_forgetting_twice_is_once(serv
     error = await refused(service.get_memory(pb.GetMemoryRequest(memory_id="m1"), an_agent()))
     assert isinstance(error, NotFound)
     assert error.kind == "memory"
+
+
+async def test_a_memory_is_forgotten_as_of_when_nobody_was_waited_for_any_more(pools: Pools, database: str) -> None:
+    """A turn reads it until then, and what it read is not kept for being younger than the wish."""
+    clock, scope = Clock(NOW), Scope(tenant_uuid("acme"), owner_uuid("ann"))
+    service = MemoryService(pools, now=clock)
+    await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="4711"))
+    watching = await asyncpg.connect(database)
+    async with scoped(pools.background, scope) as connection:
+        await scopes.lock(connection, scope, now=NOW)
+        asked = asyncio.create_task(service.delete_memory(pb.DeleteMemoryRequest(memory_id="m1"), an_agent()))
+        while not await watching.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
+            await asyncio.sleep(0.01)
+        clock.move(minutes=5)
+    await asked
+    noted = await watching.fetchval("SELECT min(forgotten_at) FROM forgotten_refs")
+    await watching.close()
+    assert noted == NOW + timedelta(minutes=5)
 
 
 async def test_agents_keep_to_their_owners_and_admins_to_their_tenant(service: MemoryService) -> None:

@@ -49,12 +49,22 @@ async def test_memories_that_are_held_back_are_listed_by_id_with_why_and_how_the
 
 async def test_a_memory_that_is_tried_again_is_read_by_the_next_compile(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE) as connection:
-        assert await overview.held_back_ids(connection, SCOPE, limit=1) == ["gone"]
         assert await overview.retry(connection, SCOPE, ["odd", "odd", "never"], now=NOW) == 1
         assert await ledger.owed(connection, SCOPE, limit=9) == ["odd"]
         known = await ledger.read(connection, SCOPE, ["odd", "gone"])
     assert known["odd"].content_hash == b"", "it is new to the compile"
     assert known["gone"].outcome is Outcome.QUARANTINED
+
+
+async def test_without_ids_the_first_that_are_held_back_are_tried_again(
+    wiki: Pools, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(overview, "MOST_RETRIED", 1)
+    async with scoped(wiki.background, SCOPE) as connection:
+        assert await overview.retry(connection, SCOPE, now=NOW) == 1
+        assert await ledger.owed(connection, SCOPE, limit=9) == ["gone"]
+        assert await overview.retry(connection, SCOPE, now=NOW) == 1
+        assert await overview.retry(connection, SCOPE, now=NOW) == 0
 
 
 async def test_only_what_is_held_back_is_tried_again(wiki: Pools) -> None:

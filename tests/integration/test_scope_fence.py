@@ -1,13 +1,18 @@
-"""A scope's row opens an apply only for who holds its fence: a worker that was overtaken writes nothing."""
+"""A scope's row opens an apply only for who holds its fence: a worker that was overtaken writes nothing.
+
+Nor does one whose owner was forgotten and began anew while it planned.
+"""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from store import scopes, tenants
+from compiler.plan.batch import LeafBatch
+from compiler.planner import ExtractivePlanner, Proposed
+from store import jobs, owners, scopes, tenants
 from store.postgres import Pools, Role, scoped
 from store.scopes import Lease, Stand
-from tests.integration.compiling import NOW, SCOPE
+from tests.integration.compiling import NOW, SCOPE, engine_on, fetch, journal, wish, worker_on, write
 
 
 async def test_an_overtaken_worker_cannot_open_an_apply(pools: Pools) -> None:
@@ -23,3 +28,27 @@ async def test_an_overtaken_worker_cannot_open_an_apply(pools: Pools) -> None:
         stands = [Stand(one.fence, one.cursor, one.wiki_revision) for one in (first, second)]
         assert await scopes.open_apply(connection, SCOPE, stands[0], now=later) is None
         assert await scopes.open_apply(connection, SCOPE, stands[1], now=later) is not None
+
+
+async def test_a_plan_for_an_owner_who_was_forgotten_and_began_anew_is_not_applied(pools: Pools, database: str) -> None:
+    """The new row looks like the old one, and another worker holds it: only the fence tells them apart."""
+
+    class Overtaken(ExtractivePlanner):
+        async def plan_leaf(self, batch: LeafBatch) -> Proposed:
+            proposed = await super().plan_leaf(batch)
+            async with scoped(pools.background, SCOPE) as connection:
+                await owners.forget(connection, SCOPE, now=NOW)
+            await write(pools, journal(1, first=90))
+            await wish(pools)
+            async with scoped(pools.background, SCOPE, role=Role.WORKER) as connection:
+                assert await scopes.claim(connection, SCOPE, Lease("other", 60.0), now=NOW) is not None
+                assert await jobs.start_next(connection, SCOPE, now=NOW) is not None
+            return proposed
+
+    await write(pools, journal(12))
+    await wish(pools)
+    assert not await worker_on(pools, engine_on(pools, planner=Overtaken())).drain_scope(SCOPE)
+    for table in ("wiki_pages", "compile_batches", "memory_ledger"):
+        assert await fetch(database, f"SELECT 1 FROM {table}") == [], table
+    (row,) = await fetch(database, "SELECT lease_holder FROM wiki_compile_cursors")
+    assert row["lease_holder"] == "other"

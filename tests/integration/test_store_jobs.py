@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -10,10 +11,12 @@ import asyncpg
 import pytest
 
 from store import jobs, memories, tenants
-from store.jobs import BUCKET_S, Enqueued
+from store.jobs import BUCKET_S, PROGRESS, Ending, Enqueued, JobStatus
 from store.memories import NewMemory
 from store.postgres import Pools, scoped
+from store.queries import Connection
 from store.scope import Scope
+from tests.integration.notes import PATIENCE_S
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -68,3 +71,32 @@ async def test_how_far_memories_reach_is_recorded(pools: Pools, database: str) -
 async def test_a_tenant_that_compiles_nothing_gets_no_job(pools: Pools, database: str) -> None:
     await run(database, "UPDATE tenants SET wiki_compile_enabled = false")
     assert await enqueue(pools) is Enqueued.SKIPPED_FLAG_OFF
+
+
+async def test_whoever_watches_a_job_is_told_of_each_of_its_moves(pools: Pools, database: str) -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    listener = await asyncpg.connect(database)
+    await listener.add_listener(PROGRESS, lambda *told: heard.put_nowait(str(told[-1])))
+    later, ended = NOW + timedelta(seconds=BUCKET_S), Ending(JobStatus.SUCCEEDED)
+
+    async def told_of(act: Callable[[Connection, UUID], Awaitable[object]]) -> bool:
+        async with scoped(pools.background, SCOPE) as connection:
+            job = await jobs.running(connection, SCOPE) or await jobs.start_next(connection, SCOPE, now=later)
+            assert job is not None
+            await act(connection, job.job_id)
+        async with asyncio.timeout(PATIENCE_S):
+            return await heard.get() == str(job.job_id)
+
+    try:
+        await enqueue(pools)
+        assert await told_of(lambda one, job_id: jobs.record(one, SCOPE, job_id, {}))
+        assert await told_of(lambda one, job_id: jobs.put_back(one, SCOPE, job_id, ended, not_before=NOW, counts=True))
+        assert await told_of(lambda one, job_id: jobs.cancel(one, SCOPE, job_id, now=NOW))
+        assert await told_of(lambda one, job_id: jobs.settle(one, SCOPE, job_id, ended, now=NOW))
+        await enqueue(pools, now=later)
+        async with scoped(pools.background, SCOPE) as connection:
+            assert await jobs.cancel_pending(connection, SCOPE, now=later) == 1
+        async with asyncio.timeout(PATIENCE_S):
+            assert await heard.get()
+    finally:
+        await listener.close()

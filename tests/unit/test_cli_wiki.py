@@ -9,8 +9,9 @@ import pytest
 
 from sidecar.cli import wiki_drawing
 from sidecar.cli.trouble import CommandFailed
+from sidecar.cli.wiki_quarantine import drawn_retry
 from sidecar.cli.wiki_upkeep import drawn_verification, write_file, written_density
-from sidecar.client.wiki_answers import Density, PageWhole, Verification, WikiPage, WikiSection, WikiSource
+from sidecar.client.wiki_answers import Density, PageWhole, RetryEffect, Verification, WikiPage, WikiSection, WikiSource
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 DENSITY = Density(4, 3, 0.75, {"reference": 5}, {"planner": 2, "co_mention": 4}, 1, 2)
@@ -62,6 +63,11 @@ def test_a_summary_is_shown_without_its_escapes_and_a_title_cannot_turn_the_line
     shown = WikiPage("p", "entity", "casa", "/wiki/entity/casa", title, summary, "active", "", 0, ())
     (line, told, *_) = wiki_drawing.page(PageWhole(shown, (), (), (), (), 0, 0, 0, ()))
     assert (line, told) == ("Casa \ufffdtac\ufffd Lola  (/wiki/entity/casa)", "Place in St. Louis *and* beyond.")
+
+
+def test_memories_that_are_tried_again_are_counted_also_when_no_job_could_be_queued() -> None:
+    assert list(drawn_retry(RetryEffect(2))) == ["2 to read again; the next compile does"]
+    assert list(drawn_retry(RetryEffect(0))) == ["none of them is held back"]
 
 
 def test_a_log_of_other_rules_is_said_to_be_none_of_a_fault() -> None:

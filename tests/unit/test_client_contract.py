@@ -144,7 +144,7 @@ class TestWriting:
         assert message.turns[0].said_time.ToDatetime(tzinfo=UTC) == said
         assert message.turns[0].parts[0].tool_call.arguments["a"] == 1
         assert message.turns[0].parts[1].tool_result.content == "ok"
-        memory = NewMemory(text="x", metadata={"place": {"city": "Lisbon"}, "tags": ["a"]})
+        memory = NewMemory(text="x", metadata={"place": {"city": "Lisbon"}, "tags": ["a"], "fields": "any"})
         kept: Any = message_of(requests.Retain(memories=[memory]), Stance())
         assert kept.memories[0].metadata["place"]["city"] == "Lisbon"
         assert not kept.memories[0].HasField("occurred_time")
@@ -167,6 +167,8 @@ class TestWriting:
             (requests.GetMemory(memory_id=3), "memory_id"),  # type: ignore[arg-type]  # the wrong type is the test
             (requests.AssignBase(base="b", level="planet", ref="x"), "level"),
             (requests.Retain(memories=[NewMemory(text="x", metadata={"a": object()})]), "memories"),
+            (requests.AssembleContext(message="m", model_id="m", seen_item_ids="i-1"), "seen_item_ids"),
+            (requests.Retain(memories=[NewMemory(text="x", turn_ids="t-1")]), "memories"),
         ],
     )
     def test_what_cannot_be_sent_is_refused_by_name(self, request_: Any, field: str) -> None:

@@ -54,6 +54,19 @@ def test_an_edited_memory_rebuilds_its_sections_and_no_other() -> None:
     assert NOW.text_hash in {one.text_hash for one in item.section.sources}
 
 
+def test_an_edited_memory_is_no_source_of_an_entity_that_it_names_no_more() -> None:
+    told = replace(view(changed={"m1"}), memories={"m1": memory("m1", "Nobody lives in Porto now."), "m2": KEPT})
+    standing = page("Beatriz", section("Old.", "m1", "m2"), section("Older.", "m1", name="notes"))
+    standing = replace(standing, summary="Old.", summary_sources=(source("m1"), source("m2")))
+    decision = stale.decide(replace(told, pages=(standing,)))
+    assert {draft.section.slug: draft.memories for draft in decision.drafts} == {"overview": (KEPT,), "": (KEPT,)}
+    assert RemoveSection(standing.key, "notes") in decision.items
+    (written,) = (item for item in decision.items if isinstance(item, WriteSection))
+    assert [one.memory_id for one in written.section.sources] == ["m2"]
+    topic = replace(standing, key=PageKey(PageType.TOPIC, "beatriz"))
+    assert len(stale.decide(replace(told, pages=(topic,))).drafts) == 3, "a topic is rarely named by its title"
+
+
 def test_a_forgotten_memory_empties_what_only_it_fed() -> None:
     standing = page("Beatriz", section("Old.", "m1"), section("Dog.", "m2", name="notes"))
     decision = stale.decide(view(standing, gone={"m1"}))

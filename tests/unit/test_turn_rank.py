@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import date
 from math import exp, nan
+from sys import getrefcount
 
 import numpy as np
 import pytest
 
-from sidecar.turn.evidence import Evidence
+from sidecar.turn.evidence import Evidence, of_shares
 from sidecar.turn.rank import NAMES, Candidates, Kind, Ranked, rank
 from sidecar.turn.reading import Reading, read
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, Weights
@@ -143,3 +144,13 @@ def test_of_some_candidates_all_columns_stay_together() -> None:
     kept = both.only({"b", "unknown"})
     assert (kept.ids, kept.texts, kept.speakers, kept.days) == (["b"], ["two"], ["Rui"], [])
     assert rank(READING, [kept]) == rank(READING, [candidates(candidate(POOR, "two", speaker="Rui"))])
+
+
+def test_long_texts_are_judged_and_not_kept() -> None:
+    text = "Ana asked: when was it in May 2025? " * 1_000
+    held = getrefcount(text)
+    for kind in Kind:
+        told = Candidates(kind, ["1"], [text], of_shares([0.5], parts=len(READING.parts)), speakers=["Ana"])
+        assert 0 < rank(READING, [told]).relevances[0] < 1
+    del told
+    assert getrefcount(text) == held

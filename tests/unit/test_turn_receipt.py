@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 import pytest
@@ -114,6 +114,33 @@ def test_turns_summary_and_zones_stand_in_it() -> None:
     assert sum(turn["included_tokens"] for turn in turns) == receipt["rendered"]["zones"]["turns"]["tokens"]
     assert receipt["history"]["summary"]["turn_ids"] == ["turn:0"]
     assert sum(zone["tokens"] for zone in receipt["rendered"]["zones"].values()) == receipt["rendered"]["tokens"]
+
+
+class OddZone(tzinfo):
+    """A time zone as anybody may write one: not to be hashed, and to the second."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def utcoffset(self, dt: datetime | None) -> timedelta:
+        """Return the offset."""
+        return timedelta(hours=2, seconds=7)
+
+    def dst(self, dt: datetime | None) -> timedelta:
+        """Return none."""
+        return timedelta()
+
+    def tzname(self, dt: datetime | None) -> str:
+        """Return a name."""
+        return "odd"
+
+
+def test_a_time_of_any_zone_stands_in_it_and_comes_back() -> None:
+    odd = datetime(2024, 5, 1, 8, tzinfo=OddZone())
+    question = a_fitting(an_item("m1", "Anna lives in Lisbon.", at=odd), an_item("m2", "Bo sails.", at=None))
+    written, texts = write(ASKED, question, fit(question, METER))
+    assert [one["at"] for one in row(written, Source.MEMORY)["items"]] == ["2024-05-01T08:00:00+02:00:07", None]
+    again = replay(json.loads(json.dumps(written)), texts, fence_tag=question.fence_tag)
+    assert fit(again, METER).rendering == fit(question, METER).rendering
 
 
 def test_texts_stand_in_it_by_hash_only() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 
 from sidecar.sources import Answer
@@ -15,7 +16,7 @@ from sidecar.turn.evidence import Evidence, of_shares
 from sidecar.turn.items import HistorySummary, Item, Ref, Source
 from sidecar.turn.rank import Candidates, Kind
 from sidecar.vetting import MOST_ID_CHARS, MOST_TEXT_CHARS, Garbage, check
-from store.texts import signatures
+from store.texts import Signature, signatures
 from store.threads import StoredTurn
 
 MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
@@ -51,11 +52,21 @@ BAD_ITEMS: dict[str, dict[str, Any]] = {
     "between 0 and 1": {"relevance": NAN},
     "not between": {"relevance": math.inf},
     "a relevance is not": {"relevance": -0.1},
-    "not supported": {"relevance": "high"},
-    "interpreted as an integer": {"rank": "first"},
-    "as an integer": {"position": 0.5},
-    "time or signature": {"at": "yesterday"},
-    "or signature is none": {"signature": b"\x01"},
+    "a relevance is": {"relevance": "high"},
+    "relevance is not": {"relevance": np.float64(0.5)},
+    "whole number": {"rank": "first"},
+    "no whole number": {"position": 0.5},
+    "of 32 bits": {"rank": np.int64(3)},
+    "32 bits": {"position": 1 << 31},
+    "time that is none": {"at": "yesterday"},
+    "signature is none": {"signature": b"\x01"},
+    "not as one is made": {"signature": Signature(1, 2, b"short")},
+    "as one is made": {"signature": Signature([], 2, b"")},  # type: ignore[arg-type]
+    "is made": {"signature": Signature(1, 2, None)},  # type: ignore[arg-type]
+    "before it is judged": {"features": (("cosine", "high"),)},
+    "NUL": {"text": "a\0b"},
+    "a NUL": {"id": "\0"},
+    "NUL character": {"provenance": (Ref("memory", "\0"),)},
     "sequence item": {"stands_for": (1,)},
 }
 ONE = of_shares([0.5], parts=1)
@@ -65,15 +76,25 @@ BAD_CANDIDATES: dict[str, Any] = {
     "no number": replace(JUDGED_BY, evidence=ONE._replace(cosine=ONE.coverage * math.inf)),
     "not of one length": replace(JUDGED_BY, evidence=of_shares([0.5, 0.5], parts=1)),
     "of one length": replace(JUDGED_BY, evidence=Evidence._make((*ONE[:5], of_shares([0.5], parts=2).coverage))),
-    "neither text nor day": replace(JUDGED_BY, texts=[b"bytes"]),  # type: ignore[list-item]
-    "nor day": replace(JUDGED_BY, days=["yesterday"]),  # type: ignore[list-item]
+    "expected str": replace(JUDGED_BY, texts=[b"bytes"]),  # type: ignore[list-item]
+    "expected str instance": replace(JUDGED_BY, ids=[["memory:1"]]),  # type: ignore[list-item]
+    "one length": replace(JUDGED_BY, kind=Kind.TURN),
+    "length": replace(JUDGED_BY, speakers=["Mara", "Bo"]),
+    "is not of one": replace(JUDGED_BY, evidence=Evidence._make(column[0] for column in ONE)),
+    "not of one": replace(JUDGED_BY, evidence=Evidence._make(column[:, None] for column in ONE)),
+    "between -1 and 1": replace(JUDGED_BY, evidence=of_shares([1e308], parts=1)),
+    "-1 and 1": replace(JUDGED_BY, evidence=Evidence._make(column.astype(complex) for column in ONE)),
+    "no day": replace(JUDGED_BY, days=["yesterday"]),  # type: ignore[list-item]
     "has no attribute": "they fit",
     "wrong type": replace(JUDGED_BY, evidence=None),  # type: ignore[arg-type]
 }
 BAD_TURNS: dict[str, dict[str, Any]] = {
     "negative": {"o200k_tokens": -1},
     "count is negative": {"position": -5},
-    "as an integer": {"cl100k_tokens": None},
+    "whole number": {"cl100k_tokens": None},
+    "time that is none": {"said_at": "yesterday"},
+    "serializable": {"parts": ({"type": "tool_result", "content": {1, 2}},)},
+    "surrogates": {"parts": ({"type": "tool_result", "content": "\ud800"},)},
     "role": {"role": "root"},
     "part": {"parts": ("call",)},
     "half a surrogate": {"text": "\ud83d"},
@@ -139,6 +160,29 @@ def test_what_items_cannot_be_judged_by_is_refused_with_a_reason() -> None:
     assert check(Answer((GOOD,), candidates=JUDGED_BY), Source.MEMORY, top_k=1).candidates is JUDGED_BY
     for reason, told in BAD_CANDIDATES.items():
         assert reason in refused(Answer((GOOD,), candidates=told), Source.MEMORY), told
+
+
+class NoZone(tzinfo):
+    """A time zone that cannot say what it is."""
+
+    def utcoffset(self, dt: datetime | None) -> timedelta:
+        """Fail."""
+        raise RuntimeError("no such zone")
+
+    dst = utcoffset
+
+    def tzname(self, dt: datetime | None) -> str:
+        """Return a name."""
+        return "nowhere"
+
+
+def test_a_time_zone_that_fails_does_so_before_a_turn_depends_on_it() -> None:
+    for answer in (
+        Answer((GOOD._replace(at=MOMENT.replace(tzinfo=NoZone())),)),
+        Answer(history=(replace(TURN, said_at=MOMENT.replace(tzinfo=NoZone())),)),
+    ):
+        with pytest.raises(RuntimeError, match="no such zone"):
+            check(answer, Source.THREAD if answer.history else Source.MEMORY, top_k=1)
 
 
 def test_a_turn_that_cannot_be_is_refused_with_a_reason() -> None:

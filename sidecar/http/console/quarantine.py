@@ -15,7 +15,6 @@ from store.jobs import Trigger
 from store.postgres import scoped
 
 _ROWS = 100
-_MOST_AT_ONCE = 1_000
 
 
 def routes(desk: Desk) -> list[BaseRoute]:
@@ -33,7 +32,7 @@ async def list_held(visit: Visit) -> Response:
         rows = await overview.held_back(connection, scope, after=after, limit=_ROWS + 1)
         reasons = await overview.held_back_reasons(connection, scope)
     more = urlencode({"after": rows[_ROWS - 1].memory_id}) if len(rows) > _ROWS else ""
-    return visit.page("quarantine.html", rows=rows[:_ROWS], reasons=reasons, more=more, most=_MOST_AT_ONCE)
+    return visit.page("quarantine.html", rows=rows[:_ROWS], reasons=reasons, more=more, most=overview.MOST_RETRIED)
 
 
 async def retry(visit: Visit) -> Response:
@@ -41,10 +40,7 @@ async def retry(visit: Visit) -> Response:
     visit.require_admin()
     scope, named, now = visit.scope, visit.form.get("memory", ""), visit.desk.clocks.now()
     async with scoped(visit.desk.pools.background, scope) as connection:
-        if named:
-            wanted = [read_id("memory", named)]
-        else:
-            wanted = await overview.held_back_ids(connection, scope, limit=_MOST_AT_ONCE)
+        wanted = [read_id("memory", named)] if named else ()
         count = await overview.retry(connection, scope, wanted, now=now)
         if not count:
             raise FailedPrecondition("memory", "is not held back here")
