@@ -10,13 +10,14 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
 from compiler.worker import Worker
+from models.errors import ModelsError
 from sidecar import app, compiling
 from sidecar.client import AsyncSidecar, Stance
 from sidecar.client.answers import Assembly
@@ -27,12 +28,14 @@ from sidecar.rpc.identity import Grant, Role
 from sidecar.rpc.server import identity_settings
 from sidecar.settings import Settings
 from sidecar.worker import worker_settings
-from store import candidates
+from store import candidates, embeddings
 from store.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 
 _DEADLINE_S = 60.0
 _LOOK_AGAIN_S = 0.2
+_PLACES = 1_000
+_TENANT_ID = tenant_uuid(corpus.TENANT)
 
 
 class Narrator(Protocol):
@@ -62,6 +65,7 @@ async def run(settings: Settings, narrator: Narrator) -> Story:
         began = time.monotonic()
         loaded = await _load(running.addresses[0], private, narrator)
         loaded["pages"] = await _compile(private, running.pools, narrator)
+        await _embed(running, narrator)
         assembly = await _ask(running.addresses[0], private)
         return Story(loaded, corpus.message(), assembly, round(time.monotonic() - began, 3))
 
@@ -126,7 +130,7 @@ async def _ingest(client: AsyncSidecar, documents: Sequence[corpus.File], step: 
 
 async def _compile(settings: Settings, pools: Pools, narrator: Narrator) -> int:
     """Have the memories compiled, by this process unless a worker elsewhere is at it, and return how many pages are new."""
-    scope = Scope(tenant_uuid(corpus.TENANT), owner_uuid(corpus.OWNER))
+    scope = Scope(_TENANT_ID, owner_uuid(corpus.OWNER))
     before = await _page_count(pools, scope)
     with narrator.progress("compiling the pages", None):
         async with compiling.engine(settings, pools.background) as engine:
@@ -135,6 +139,22 @@ async def _compile(settings: Settings, pools: Pools, narrator: Narrator) -> int:
                 while not await worker.drain_scope(scope):  # noqa: ASYNC110  # the other worker is another process
                     await asyncio.sleep(_LOOK_AGAIN_S)
     return await _page_count(pools, scope) - before
+
+
+async def _embed(running: app.App, narrator: Narrator) -> None:
+    """Wait until the demo can be found by meaning, too. Without an embedder, or with one that fails, recall goes by words."""
+    if running.embedding is None:
+        return
+    pool = running.pools.background
+    with narrator.progress("embedding", None) as step, suppress(ModelsError, TimeoutError):
+        async with asyncio.timeout(_DEADLINE_S):
+            while places := [
+                one for one in await embeddings.waiting(pool, limit=_PLACES) if one.tenant_id == _TENANT_ID
+            ]:
+                done = [one for place in places if (one := await running.embedding.go(place)) is not None]
+                step(sum(one.count for one in done))
+                if not done:
+                    await asyncio.sleep(_LOOK_AGAIN_S)  # the service itself is at it
 
 
 async def _page_count(pools: Pools, scope: Scope) -> int:

@@ -95,16 +95,12 @@ DEFAULTS = Profile(
         SourceKnobs(priority=1, top_k=500),
         SourceKnobs(priority=2, top_k=120),
         SourceKnobs(priority=3, top_k=150, floor_tokens=64),
-        SourceKnobs(priority=3, top_k=20),
+        SourceKnobs(priority=3, top_k=20, floor_tokens=64),
         SourceKnobs(priority=2, top_k=10),
         SourceKnobs(priority=2, top_k=10, deadline_ms=REMOTE_DEADLINE_MS),
     )
 )
-"""The built-in profile: the seed's priorities, with a small floor that keeps memory from starving.
-
-The wiki has none: a page that answers is above the knee, and at narrow budgets a floor gave the room of evidence to one
-that did not.
-"""
+"""The built-in profile: the seed's priorities, with small floors that keep memory and wiki from starving."""
 
 
 def parse_layer(mapping: Mapping[str, Any]) -> Layer:

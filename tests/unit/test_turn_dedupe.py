@@ -127,9 +127,6 @@ def test_chains_and_circles_of_lineage_end() -> None:
         wiki("w", "On Anna and her tea", stands_for=("observation",), relevance=0.1),
         wiki("v", "Tea and Anna", stands_for=("w",), relevance=0.05),
         knowledge("k", "A book on tea", stands_for=("v", "w")),
-        profile=a_profile(
-            sources={"wiki": {"floor_tokens": 64}}
-        ),  # the page comes first, and falls to the book after it
     )
     assert kept_ids(result) == ["k"]
     assert fate(result, "fact") == (Decision.DEDUPED_INTO, "k")

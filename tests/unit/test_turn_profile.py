@@ -33,8 +33,8 @@ def test_the_later_layer_wins_knob_by_knob_also_inside_a_source() -> None:
 
 
 def test_an_inherited_floor_is_held_to_a_ceiling_set_elsewhere() -> None:
-    profile = merge(parse_layer({"sources": {"memory": {"ceiling_tokens": 10}}}))
-    assert profile.knobs(Source.MEMORY).floor_tokens == 10
+    profile = merge(parse_layer({"sources": {"wiki": {"ceiling_tokens": 10}}}))
+    assert profile.knobs(Source.WIKI).floor_tokens == 10
 
 
 def test_null_takes_a_ceiling_and_a_budget_away() -> None:

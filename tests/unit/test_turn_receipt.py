@@ -192,7 +192,7 @@ def test_a_difference_names_what_came_went_and_changed() -> None:
     kept = Decision.KEPT
     assert set(difference.changes) == {
         Change(Source.KNOWLEDGE, "k1", kept, None, Form.FULL, None, "kept (priority 2) → not offered"),
-        Change(Source.WIKI, "w1", None, kept, None, Form.FULL, "not offered → kept (priority 3)"),
+        Change(Source.WIKI, "w1", None, kept, None, Form.FULL, "not offered → kept (floor of wiki)"),
     }
     assert difference.status_changes == {
         Source.KNOWLEDGE: "OK → TIMEOUT",
