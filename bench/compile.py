@@ -23,7 +23,7 @@ from compiler.settings import Caps, CompileSettings
 from compiler.substrates import PostgresSubstrate
 from compiler.worker import Worker, WorkerSettings
 from sidecar.collector import calm_collector
-from store import jobs
+from store import jobs, scopes
 from store.jobs import Job
 from store.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.scope import Scope
@@ -129,6 +129,8 @@ class Rates:
 async def _rates(pools: Pools, data_dir: Path, scope: Scope, *, pages: int, count: int) -> Rates:
     titles = compiling.names(pages)
     await compiling.fill(pools, scope, titles)
+    async with scoped(pools.background, scope) as connection:
+        await scopes.mark_aggregated(connection, scope)  # a wiki that stands was looked at as it grew
     entries, about = compiling.journal(titles, count)
     await compiling.retain(pools, scope, entries)
     calm_collector()  # as a worker's process does

@@ -11,7 +11,7 @@ from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain
 from store.postgres import PoolsConfig, open_pools
 from tests.integration import crash_runs
-from tests.integration.crash_runs import STEPS, World, scope_of
+from tests.integration.crash_runs import STEPS, Other, World, scope_of
 from tests.integration.crash_world import model_at, model_site
 
 _FAULTS = {
@@ -32,6 +32,7 @@ def run(*, scale: float) -> list[Figure]:
 async def _measured(points: int) -> list[Figure]:
     died = again = 0
     faults: Counter[str] = Counter()
+    others: list[Figure] = []
     began = time.perf_counter()
     with model_site() as site:
         async with own_database() as (_, opened), model_at(site.url) as model:
@@ -43,15 +44,25 @@ async def _measured(points: int) -> list[Figure]:
                 for number in range(points):
                     at = 1 + number * (there - 1) // points
                     left = await crash_runs.run(world, scope_of(2 + number), killed_at=at)
-                    died += left.died
+                    died += bool(left.died_at)
                     again += left.bought_again
                     faults.update(left.unlike(undisturbed))
+                    others += [_other(at, left.died_at, one) for one in left.other_rows(undisturbed)]
             finally:
                 await pools.close()
     return [
         at_least("workers killed", died, points),
         *(at_most(name, faults[fault], 0) for fault, name in _FAULTS.items()),
+        *others,
         plain("steps of a worker that nobody kills", there),
         plain("calls in flight bought again", again),
         plain("time", time.perf_counter() - began, unit=" s"),
     ]
+
+
+def _other(at: int, step: str, one: Other) -> Figure:
+    """Return a counter that a kill changed, with the undisturbed value as its target; of words, that they differ."""
+    name = f"step {at} ({step}), job {one.job}: {one.counter}"
+    if isinstance(one.value, int | float):
+        return Figure(name, one.value, "", f"= {one.undisturbed}", False)
+    return Figure(name, 1, "", "= 0", False, f"{one.value!r} instead of {one.undisturbed!r}")

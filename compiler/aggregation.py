@@ -12,14 +12,18 @@ from compiler.access import Access
 from compiler.leaf import Planned, Workshop, finished
 from compiler.plan import aggregation, merge
 from compiler.plan.contract import Memory
+from store.candidates import Place
 
 
 async def plan_aggregation(
-    access: Access, workshop: Workshop, memories: tuple[Memory, ...], *, since: int
+    access: Access, workshop: Workshop, memories: tuple[Memory, ...], *, since: Place
 ) -> Planned | None:
-    """Return what to do with the pages that changed after a revision; None when there is nothing to look at."""
+    """Return what to do with the pages that changed after a place; None when there is nothing to look at.
+
+    The option `reached` says where to go on when there are more of them.
+    """
     async with access.reading() as connection:
-        view = await views.aggregation_view(
+        view, reached = await views.aggregation_view(
             connection,
             access.scope,
             since=since,
@@ -38,4 +42,5 @@ async def plan_aggregation(
     items = await finished(access, workshop, decision)
     counters = {**decision.counters, "deterministic_parents_derived": len(view.candidates)}
     seen = {source.memory_id for page in (*view.pages, *view.others) for source in views.cited_on(page)}
-    return Planned(items, counters, {}, (*proposed.rejections, *decision.rejections), lambda: seen)
+    options = {} if reached is None else {"reached": list(reached)}
+    return Planned(items, counters, {}, (*proposed.rejections, *decision.rejections), lambda: seen, options)

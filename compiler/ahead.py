@@ -1,23 +1,28 @@
-"""The next memories, read and looked through while a batch is applied: what hangs on nothing that the batch writes.
+"""The next memories, read and looked through while a batch is applied, and planned as soon as that wrote what planning reads.
 
 One batch ahead, and only for a job that pays for nothing: beside a model's answers these milliseconds do not count. What the
-ledger and the wiki say is asked once the batch is applied, so what was read ahead can be superseded, but not wrong.
+ledger and the wiki say is asked within the batch's own transaction, or behind it: what was made ahead can be superseded, but
+not wrong.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
+from compiler.leaf import Planned
 from compiler.plan import intake, lookup
 from compiler.plan.contract import Memory
 from compiler.plan.intake import Dropped
 from compiler.plan.lookup import Sought
 from compiler.substrates import MemorySubstrate, Reading
+from store.ledger import Entry
 from store.scope import Scope
 
 Place = tuple[str, int]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,20 @@ class Ready:
     sought: Sought | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """A batch seen ahead: what was read, what the ledger knows of it, what is new, what of that is kept.
+
+    `planned` is there when none of it was ever read before, and something is kept.
+    """
+
+    reading: Reading
+    known: dict[str, Entry]
+    fresh: tuple[Memory, ...]
+    kept: tuple[Memory, ...] = ()
+    planned: Planned | None = None
+
+
 @dataclass(slots=True)
 class Ahead:
     """A job's reading of its feed. Whoever ends the job calls `stop`."""
@@ -40,12 +59,37 @@ class Ahead:
     _ready: Ready | None = None
     _place: Place = ("", 0)
     _begun: asyncio.Task[Ready] | None = None
+    _planning: asyncio.Task[Foreseen] | None = None
+    _foreseen: Foreseen | None = None
 
     def begin(self, position: str, *, limit: int) -> None:
         """Read ahead what `reading` will be asked for next, if it is asked for just that."""
         if self._begun is None:
             self._place = (position, limit)
             self._begun = asyncio.create_task(self._look_through(position, limit))
+
+    def plan(self, plan: Callable[[Reading], Awaitable[Foreseen]]) -> None:
+        """Plan what `begin` is reading, if it is."""
+        if self._begun is not None:
+            self._planning = asyncio.create_task(self._plan(plan, *self._place))
+
+    async def foreseen(self, position: str, *, limit: int) -> Foreseen | None:
+        """Return the batch of at most `limit` memories after a position of the feed, None where it was not seen."""
+        planning, self._foreseen = self._planning, None
+        if planning is not None and self._place == (position, limit):
+            await asyncio.wait({planning})
+            self._foreseen = _result(planning)
+        await self.drop_plan()
+        return self._foreseen
+
+    def planned(self, memories: tuple[Memory, ...]) -> Planned | None:
+        """Return what is planned for these memories, if it is."""
+        return self._foreseen.planned if self._foreseen and self._foreseen.kept is memories else None
+
+    async def drop_plan(self) -> None:
+        """Give up planning: who lost what the plan is made upon, or puts pages at hand himself, has to."""
+        await _given_up(self._planning)
+        self._planning = None
 
     async def reading(self, position: str, *, limit: int) -> Reading:
         """Return at most `limit` memories after a position of the feed. Raises what the memory service raises."""
@@ -72,10 +116,10 @@ class Ahead:
     async def stop(self) -> None:
         """Give up what was begun: a reading that fails is not missed, it is read again or not at all."""
         begun, self._begun = self._begun, None
-        if begun is not None:
-            begun.cancel()
-            await asyncio.wait({begun})
-            _result(begun)
+        await _given_up(begun)
+
+    async def _plan(self, plan: Callable[[Reading], Awaitable[Foreseen]], position: str, limit: int) -> Foreseen:
+        return await plan(await self.reading(position, limit=limit))
 
     async def _look_through(self, position: str, limit: int) -> Ready:
         reading = await self.substrate.changed_after(self.scope, position, limit=limit)
@@ -88,6 +132,13 @@ def _looked_through(reading: Reading) -> Ready:
     return Ready(reading, memories, kept, dropped, lookup.names_in(kept))
 
 
-def _result(task: asyncio.Task[Ready]) -> Ready | None:
+async def _given_up(task: asyncio.Task[T] | None) -> None:
+    if task is not None:
+        task.cancel()
+        await asyncio.wait({task})
+        _result(task)
+
+
+def _result(task: asyncio.Task[T]) -> T | None:
     """Return what a task that has ended made, None when it failed."""
     return None if task.cancelled() or task.exception() is not None else task.result()

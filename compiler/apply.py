@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -40,14 +40,28 @@ __all__ = ["UNLIMITED", "Applied", "Terms", "apply_items", "load", "write"]
 UNLIMITED = Limits(new_pages=1_000_000, sections=1_000_000)
 
 
+class Steps:
+    """Who has to hear how far items are written."""
+
+    def named(self, applied: Applied) -> None:
+        """Hear that all by which pages are found is written but their words, and all of held names; counters are not there."""
+
+    def told(self) -> None:
+        """Hear that the pages are written whole."""
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How items are applied: up to which caps, as of which revision of the wiki and which time, with which pages at hand."""
+    """How items are applied: up to which caps, as of which revision of the wiki and which time, with which pages at hand.
+
+    `steps` hear how far it is.
+    """
 
     limits: Limits
     revision: int
     now: datetime
     shelf: Shelf = field(default_factory=Shelf)
+    steps: Steps = field(default_factory=Steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +94,20 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], ter
     folded = folding.fold(standing.pages, items, terms.limits)
     ids = await _ids(connection, scope, standing, folded)
     changes = page_changes(standing.pages, folded.pages, ids)
-    await wiki.write_pages(connection, scope, changes, revision=terms.revision, now=terms.now)
+    await wiki.write_names(connection, scope, changes, revision=terms.revision, now=terms.now)
     counters = Counter(folded.counters)
-    counters.update(pages_written=len(changes.pages), sections_written=len(changes.sections))
+    pages = len(changes.pages_found_anew) + len(changes.pages)
+    counters.update(pages_written=pages, sections_written=len(changes.sections))
     counters.update(sources_written=len(changes.sources), aliases_written=len(changes.aliases))
+    counters.update(await _write_mentions(connection, scope, folded.mentions, ids, terms.now))
+    applied = Applied(folded.taken, folded.cap, {}, standing, folded.pages, ids)
+    terms.steps.named(applied)
+    await wiki.write_texts(connection, scope, changes, revision=terms.revision, now=terms.now)
+    terms.steps.told()
     counters.update(await _write_links(connection, scope, folded.links, ids, terms.now))
     for key in folded.deleted:
         await upkeep.delete_page(connection, scope, standing.ids[key], now=terms.now)
-    counters.update(await _write_mentions(connection, scope, folded.mentions, ids, terms.now))
-    changed = {name: count for name, count in counters.items() if count}
-    return Applied(folded.taken, folded.cap, changed, standing, folded.pages, ids)
+    return replace(applied, counters={name: count for name, count in counters.items() if count})
 
 
 async def _standing(connection: Connection, scope: Scope, items: Sequence[Item], shelf: Shelf) -> Stored:

@@ -1,11 +1,12 @@
 """What a job does once, when its batches are done: it looks at what changed, then links its memories to the hubs of that.
 
-Each of the two is planned upon what the whole job read, and applied as a batch of its own.
+Each of the two is planned upon what was read since hubs were looked at last, and applied as a batch of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 from compiler import aggregation, leaf
@@ -16,27 +17,37 @@ from compiler.run import MOST_SUPERSEDED, Frozen, Run
 from store import batches
 from store.batches import BatchKind
 
+MOST_MEMORIES = 2_000
+
 
 async def aggregate(run: Run, *, is_linking: bool) -> None:
-    """Aggregate, unless the job did, and then link the job's memories to hubs, unless a cap ended it."""
+    """Aggregate, unless the job did, and then link the memories to hubs, unless it did or a cap ended it: that of pages too."""
+    async with run.access.reading() as connection:
+        since = await batches.aggregated_before(connection, run.access.scope, run.job.job_id)
+        _, reached = await batches.aggregated_to(connection, run.access.scope)
+    place = reached or (run.row.aggregated_revision, "", "")
     if not run.figures["aggregation_done"]:
         await _until_done(
             run,
-            lambda memories: aggregation.plan_aggregation(
-                run.access, run.workshop, memories, since=run.row.aggregated_revision
-            ),
+            since,
+            lambda memories: aggregation.plan_aggregation(run.access, run.workshop, memories, since=place),
         )
-    if is_linking and not run.is_capped:
-        await _until_done(run, partial(leaf.plan_links, run.access))
+    async with run.access.reading() as connection:
+        job_id, reached = await batches.aggregated_to(connection, run.access.scope)
+    if reached is not None and job_id == run.job.job_id:
+        run.cap("aggregation_pages")
+    if is_linking and not run.is_capped and not run.figures["links_done"]:
+        await _until_done(run, since, partial(leaf.plan_links, run.access))
 
 
-async def _until_done(run: Run, plan: Callable[[tuple[Memory, ...]], Awaitable[Planned | None]]) -> None:
-    """Plan upon the job's memories and apply, anew from what is left of them when the wiki was written in between."""
+async def _until_done(run: Run, since: int, plan: Callable[[tuple[Memory, ...]], Awaitable[Planned | None]]) -> None:
+    """Plan upon the memories and apply, anew from what is left of them when the wiki was written in between."""
     for _ in range(MOST_SUPERSEDED):
-        planned = await plan(await _memories_of(run))
+        planned = await plan(await _memories_since(run, since))
         run.checkpoint("aggregation_planned")
         if planned is None:
             return
+        planned = replace(planned, options={**planned.options, "since": since})
         try:
             await run.commit(planned, Frozen(BatchKind.AGGREGATION, run.row.cursor, run.row.read_through))
             return
@@ -44,9 +55,9 @@ async def _until_done(run: Run, plan: Callable[[tuple[Memory, ...]], Awaitable[P
             await run.superseded()
 
 
-async def _memories_of(run: Run) -> tuple[Memory, ...]:
-    """Return the memories that the job's batches read, each once, those that are still there."""
+async def _memories_since(run: Run, since: int) -> tuple[Memory, ...]:
+    """Return the memories that batches read after this one, each once, those that are still there."""
     async with run.access.reading() as connection:
-        read = await batches.memories_of_job(connection, run.access.scope, run.job.job_id)
+        read = await batches.memories_since(connection, run.access.scope, since, limit=MOST_MEMORIES)
     texts = await run.workshop.substrate.fetch(run.access.scope, read)
     return tuple(texts[memory_id] for memory_id in dict.fromkeys(read) if memory_id in texts)

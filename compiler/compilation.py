@@ -14,8 +14,8 @@ from typing import Any
 
 from compiler import closing, leaf, metrics, owed
 from compiler.access import Access
-from compiler.ahead import Ahead
-from compiler.errors import JobCancelled, LeaseLost, PlanSuperseded
+from compiler.ahead import Ahead, Foreseen
+from compiler.errors import LeaseLost, PlanSuperseded
 from compiler.leaf import Planned, Workshop
 from compiler.plan.contract import Memory
 from compiler.plan.places import NO_PLACES, Gazetteer
@@ -24,10 +24,9 @@ from compiler.run import MOST_SUPERSEDED, Frozen, NothingSpent, Run, Spending, e
 from compiler.settings import CompileSettings, Flags
 from compiler.shelf import Shelf
 from compiler.substrates import MemorySubstrate, Reading, content_hash
-from compiler.verdicts import Result, is_poison, verdict
+from compiler.verdicts import Result, is_of_aggregation, is_poison, verdict
 from store import batches, candidates, ledger, scopes, tenants
 from store.batches import BatchKind
-from store.errors import ConstraintViolated, StoreError
 from store.jobs import Ending, Job, JobStatus
 from store.ledger import Entry, Outcome
 from store.scopes import ScopeRow
@@ -97,6 +96,7 @@ class _Compilation:
         try:
             error = await _error_of(self._work())
         finally:
+            await self.ahead.drop_plan()
             await self.ahead.stop()
         if error is None:
             return await self._settled()
@@ -113,6 +113,7 @@ class _Compilation:
         self.position = self.run.workshop.substrate.resume(self.run.access.scope, self.run.row.cursor)
         while not self.run.is_capped and await self._next_batch():
             pass
+        await self.ahead.drop_plan()
         if not self.run.is_capped or self.run.figures["cap_hit"] == "records":
             await self._aggregate()
 
@@ -157,9 +158,8 @@ class _Compilation:
                 known = await ledger.read(connection, self.run.access.scope, gone)
             if not gone:
                 return
-            row = self.run.row
-            frozen = Frozen(BatchKind.STALE, row.cursor, row.read_through, tuple(known[one] for one in gone))
-            await self._until_taken(partial(self._plan_stale, frozenset(), frozenset(gone)), frozen)
+            plan = partial(self._plan_stale, frozenset(), frozenset(gone))
+            await self._until_taken(plan, tuple(known[one] for one in gone))
 
     async def _plan_stale(self, changed: frozenset[str], gone: frozenset[str]) -> Planned:
         return await leaf.plan_stale(self.run.access, self.run.workshop, changed=changed, gone=gone)
@@ -171,8 +171,9 @@ class _Compilation:
             self.run.cap("records")
             return False
         size = min(self.run.settings.caps.record_page_size, left, self._crash_limit(), self.limit or left)
-        reading = await self._reading(size)
-        known, fresh = await self._fresh(reading)
+        foreseen = await self.ahead.foreseen(self.position, limit=size)
+        foreseen = foreseen or await self._seen(self.run.access, await self._reading(size))
+        reading, known, fresh = foreseen.reading, foreseen.known, foreseen.fresh
         if any(one.outcome is Outcome.GONE for one in known.values()):
             # Forgotten and written anew in this job's time: what it said then has to go as a forgotten memory's words do.
             await self._rebuild_gone()
@@ -180,12 +181,18 @@ class _Compilation:
         is_asked = bool(self.run.job.options.mention_ids) and not self.run.figures["batches"]
         if fresh or (is_asked and not reading.memories):
             error = await _error_of(self._take(reading, fresh, known))
+            if error is not None:
+                await self.ahead.drop_plan()
+                self.run.shelve()
             if isinstance(error, PlanSuperseded):
                 return await self._again()
             if error is not None:
                 return await self._halve(error, reading, fresh)
         elif reading.cursor > self.run.row.cursor:
-            await self._until_taken(_nothing, Frozen(BatchKind.LEAF, reading.cursor, reading.read_through))
+            try:
+                await self.run.commit(Planned(), Frozen(BatchKind.LEAF, reading.cursor, reading.read_through))
+            except PlanSuperseded:
+                return await self._again()
         else:
             await self._note_read(reading)
         self.superseded = 0
@@ -212,8 +219,13 @@ class _Compilation:
             self.ahead.begin(max(reading.cursor, self.position), limit=min(page, left))
 
     async def _again(self) -> bool:
-        """Have the batch read anew after its plan was superseded: what it read may be forgotten by now."""
+        """Have the batch read anew after its plan was superseded: what it read may be forgotten by now.
+
+        Where a sweep set the cursor back, all from there is read: it found what was missed.
+        """
         await self.run.superseded()
+        if self.position > self.run.row.cursor:
+            self.position = self.run.workshop.substrate.resume(self.run.access.scope, self.run.row.cursor)
         self.superseded += 1
         if self.superseded >= MOST_SUPERSEDED:
             raise PlanSuperseded
@@ -224,19 +236,17 @@ class _Compilation:
         crashes, page = self.run.row.crashes, self.run.settings.caps.record_page_size
         return page if crashes < self.run.settings.patience.crashes_before_halving else 1
 
-    async def _fresh(self, reading: Reading) -> tuple[dict[str, Entry], tuple[Memory, ...]]:
-        """Return what the ledger knows of the memories, and those of them that it does not know as they are."""
-        async with self.run.access.reading() as connection:
-            known = await ledger.read(
-                connection, self.run.access.scope, [memory.memory_id for memory in reading.memories]
-            )
+    async def _seen(self, access: Access, reading: Reading) -> Foreseen:
+        """Return what was read with what the ledger knows of it, and those memories that it does not know as they are."""
+        async with access.reading() as connection:
+            known = await ledger.read(connection, access.scope, [memory.memory_id for memory in reading.memories])
         last = {memory.memory_id: memory for memory in reading.memories}
         fresh = tuple(
             memory
             for memory in last.values()
             if memory.memory_id not in known or known[memory.memory_id].content_hash != content_hash(memory)
         )
-        return known, fresh
+        return Foreseen(reading, known, fresh)
 
     async def _take(self, reading: Reading, fresh: tuple[Memory, ...], known: dict[str, Entry]) -> None:
         edited = frozenset(
@@ -260,29 +270,35 @@ class _Compilation:
         frozen = Frozen(BatchKind.LEAF, reading.cursor, reading.read_through, entries)
         planned = await self._plan_leaf(kept)
         self._read_ahead(reading, len(fresh))
-        await self.run.commit(planned, frozen)
+        await self.run.commit(planned, frozen, lambda access: self.ahead.plan(partial(self._foresee, access)))
 
     async def _plan_leaf(self, memories: tuple[Memory, ...]) -> Planned:
-        asked = mention_uuids(self.run.job)
-        if not memories and not asked:
+        if not memories and not mention_uuids(self.run.job):
             return Planned()
         self.run.checkpoint("frozen")
-        planned = await leaf.plan_leaf(
-            self.run.access,
-            self.run.workshop,
-            memories,
-            mention_ids=asked,
-            is_linking=self.flags.deterministic_linking_enabled,
-        )
+        planned = self.ahead.planned(memories) or await self._planned(self.run.access, memories)
         self.run.checkpoint("planned")
         return planned
 
-    async def _until_taken(self, plan: Callable[[], Awaitable[Planned]], frozen: Frozen) -> None:
-        """Plan and apply, anew when the wiki was written in between."""
+    async def _planned(self, access: Access, memories: tuple[Memory, ...]) -> Planned:
+        is_linking, asked = self.flags.deterministic_linking_enabled, mention_uuids(self.run.job)
+        return await leaf.plan_leaf(access, self.run.workshop, memories, mention_ids=asked, is_linking=is_linking)
+
+    async def _foresee(self, access: Access, reading: Reading) -> Foreseen:
+        """Return the batch after the one that is being written, with its plan if it can be planned already."""
+        seen = await self._seen(access, reading)
+        kept, _ = self.ahead.sift(seen.fresh)
+        if seen.known or not kept:
+            return seen
+        return replace(seen, kept=kept, planned=await self._planned(access, kept))
+
+    async def _until_taken(self, plan: Callable[[], Awaitable[Planned]], entries: tuple[Entry, ...]) -> None:
+        """Plan and apply where the cursor stands, anew when the wiki was written in between."""
         for _ in range(MOST_SUPERSEDED):
             planned = await plan()
+            row = self.run.row
             try:
-                await self.run.commit(planned, frozen)
+                await self.run.commit(planned, Frozen(BatchKind.STALE, row.cursor, row.read_through, entries))
                 return
             except PlanSuperseded:
                 await self.run.superseded()
@@ -328,7 +344,7 @@ class _Compilation:
         error = await _error_of(closing.aggregate(self.run, is_linking=self.flags.deterministic_linking_enabled))
         if error is None:
             return
-        if isinstance(error, LeaseLost | JobCancelled | StoreError) and not isinstance(error, ConstraintViolated):
+        if not is_of_aggregation(error):
             raise error
         log.warning("aggregation_failed", extra={"error": type(error).__name__})
         self.run.figures["aggregation_error"] = type(error).__name__
@@ -344,10 +360,6 @@ class _Compilation:
             count = await candidates.duplicate_titles(connection, self.run.access.scope)
         spent = self.run.spending.take()
         return {**metrics.merged(self.run.figures, spent), "duplicate_candidates_count": count}
-
-
-async def _nothing() -> Planned:
-    return Planned()
 
 
 def _entry(memory: Memory, reason: str) -> Entry:

@@ -28,6 +28,7 @@ class _Difference:
     """Rows of pages that differ, gathered page by page."""
 
     ids: Mapping[PageKey, UUID]
+    pages_found_anew: list[PageRow] = field(default_factory=list)
     pages: list[PageRow] = field(default_factory=list)
     sections: list[SectionRow] = field(default_factory=list)
     sections_removed: list[UUID] = field(default_factory=list)
@@ -42,6 +43,7 @@ class _Difference:
     def changes(self) -> PageChanges:
         """Return everything gathered."""
         return PageChanges(
+            tuple(self.pages_found_anew),
             tuple(self.pages),
             tuple(self.sections),
             tuple(self.sections_removed),
@@ -57,7 +59,8 @@ class _Difference:
     def take(self, page: Page, stood: Page | None) -> None:
         """Note everything in which the page differs from how it stood."""
         page_id = self.ids[page.key]
-        self.pages.append(_page_row(page, page_id, self.ids))
+        row = _page_row(page, page_id, self.ids)
+        (self.pages if stood and _place(page) == _place(stood) else self.pages_found_anew).append(row)
         names = _names(page)
         is_renamed = stood is None or (
             (stood.aliases is not page.aliases or stood.title != page.title) and _names(stood) != names
@@ -151,6 +154,11 @@ def _page_row(page: Page, page_id: UUID, ids: Mapping[PageKey, UUID]) -> PageRow
         tuple(tag.name for tag in page.tags),
         (*_names(page), page.summary, *bodies),
     )
+
+
+def _place(page: Page) -> tuple[object, ...]:
+    """Return by what a page is found, and stands where it does, beside its texts and names."""
+    return (page.title, page.is_active, page.parent, page.hubness_score)
 
 
 def _names(page: Page) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from compiler.plan.proposal import (
     Rollup,
     SectionPromotion,
 )
+from compiler.plan.sentences import sentences
 from compiler.plan.spotting import Kind
 from compiler.plan.subjects import Subject, subjects
 from compiler.plan.text import escape, first_sentence, heading, plain_key, slug, unescape
@@ -74,6 +75,16 @@ def write_section(draft: Draft) -> str:
         return next(
             (_place_summary(memory, keys) for memory in draft.memories if _place_summary(memory, keys)), ""
         ) or (escape(found[0]) if found else "")
+    return "\n".join(dict.fromkeys(map(line, found)))
+
+
+def quote(draft: Draft) -> str:
+    """Return a section that has to be made again in its memories' own sentences: those that name the page, else all."""
+    if written := write_section(draft):
+        return written
+    found = [sentence for memory in draft.memories for sentence in sentences(memory.text)]
+    if draft.section.slug == SUMMARY:
+        return escape(found[0]) if found else ""
     return "\n".join(dict.fromkeys(map(line, found)))
 
 

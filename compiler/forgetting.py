@@ -11,40 +11,41 @@ from datetime import datetime
 
 from compiler.plan.contract import DeletePage, Item
 from store import answers, batches, feed, forgotten, ledger, receipts, scopes, upkeep
+from store.forgotten import Notes
 from store.queries import Connection
 from store.scope import Scope
 
 
 async def forget(
     connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime, is_built_in: bool = True
-) -> None:
+) -> Notes:
     """Delete what was kept of the memories, and mark what they fed for the next job; the caller deletes them themselves.
 
-    A plan under way is superseded, so that no word of theirs is written any more. The caller enqueues the job.
+    A plan under way is superseded, so that no word of theirs is written any more. The caller enqueues the job, and calls
+    `forgotten.date` with what comes back once this is committed.
     """
     if not memory_ids:
-        return
+        return ()
     await scopes.lock(connection, scope, now=now)
-    await _let_go(connection, scope, memory_ids, now=now)
+    notes = await _let_go(connection, scope, memory_ids)
     await ledger.mark_gone(connection, scope, memory_ids, now=now)
     await batches.forget(connection, scope, memory_ids)
     await scopes.bump_revision(connection, scope, now=now)
     through = await feed.announce_forgotten(connection, scope) if is_built_in else None
     await scopes.mark_dirty(connection, scope, through=through, now=now)
+    return notes
 
 
-async def settle(
-    connection: Connection, scope: Scope, memory_ids: Sequence[str], items: Iterable[Item], *, now: datetime
-) -> None:
+async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str], items: Iterable[Item]) -> Notes:
     """Delete what came to be kept of the memories since they were forgotten, and of the pages that the items delete.
 
-    It is called in the transaction that applies the items, before they are applied.
+    It is called in the transaction that applies the items, before they are applied; what comes back is for `forgotten.date`
+    once that is committed.
     """
     deleted = [item.page for item in items if isinstance(item, DeletePage)]
-    if memory_ids:
-        await _let_go(connection, scope, memory_ids, now=now)
     if deleted:
         await batches.forget_names(connection, scope, [(key.slug, key.path) for key in deleted])
+    return await _let_go(connection, scope, memory_ids) if memory_ids else ()
 
 
 async def restate(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
@@ -53,12 +54,13 @@ async def restate(connection: Connection, scope: Scope, memory_ids: Sequence[str
         await upkeep.forget_settled_sightings(connection, scope, memory_ids)
 
 
-async def _let_go(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
+async def _let_go(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> Notes:
     page_ids = await upkeep.pages_resting_on(connection, scope, memory_ids)
-    await forgotten.note(connection, scope, memory_ids, page_ids, now=now)
+    notes = await forgotten.note(connection, scope, memory_ids, page_ids)
     known = await ledger.read(connection, scope, memory_ids)
     hashes = [entry.text_hash for entry in known.values() if entry.text_hash]
     await receipts.forget_texts(connection, scope.tenant_id, hashes)
     await receipts.forget_texts_resting_on(connection, scope, memory_ids, page_ids)
     await answers.forget(connection, scope, memory_ids)
     await upkeep.forget_sightings(connection, scope, memory_ids)
+    return notes

@@ -33,7 +33,7 @@ from compiler.plan.finishing import Bodies
 from compiler.plan.lookup import Sought
 from compiler.plan.merge import Matches, Names
 from compiler.plan.places import NO_PLACES, Gazetteer
-from compiler.planner import Planner, Proposed
+from compiler.planner import Planner, Proposed, Rebuilder
 from compiler.settings import CompileSettings
 from compiler.shelf import Shelf
 from compiler.substrates import MemorySubstrate
@@ -95,7 +95,7 @@ async def plan_leaf(
     `near` are the pages that vectors spoke for when the batch was planned before.
     """
     shelf, names_in = workshop.shelf or Shelf(), workshop.names_in
-    looking = Looking(workshop.settings.sight, workshop.count_tokens, shelf, near, names_in)
+    looking = Looking(workshop.settings.sight, workshop.count_tokens, shelf, near, names_in, access.told)
     batch = await _batch(access, workshop, memories, looking, mention_ids)
     proposed = await workshop.planner.plan_leaf(batch)
     decision = await _decided(access, workshop, batch, proposed)
@@ -124,9 +124,11 @@ async def plan_stale(access: Access, workshop: Workshop, *, changed: frozenset[s
             connection, access.scope, changed=changed, gone=gone, substrate=workshop.substrate
         )
     decision = await asyncio.to_thread(stale.decide, view)
-    items = stale.emptied(view, await finished(access, workshop, decision))
+    rebuilder = Rebuilder(workshop.planner)
+    items = stale.emptied(view, await finished(access, replace(workshop, planner=rebuilder), decision))
+    counters = {**decision.counters, "sections_quoted": rebuilder.quoted}
     options = {"changed": sorted(changed), "gone": sorted(gone), "again": departing.left_behind(view, items)}
-    return Planned(items, decision.counters, {}, decision.rejections, lambda: view.seen_memory_ids, options)
+    return Planned(items, counters, {}, decision.rejections, lambda: view.seen_memory_ids, options)
 
 
 async def plan_links(access: Access, memories: tuple[Memory, ...]) -> Planned | None:

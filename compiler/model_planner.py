@@ -46,7 +46,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Meter:
-    """What a job's calls cost, and where they stop. `spent_usd` is the job's before this claim, `today_usd` the tenant's."""
+    """What a job's calls cost, and where they stop. `spent_usd` is the job's with earlier claims, `today_usd` the tenant's."""
 
     costs: Costs
     spent_usd: float = 0.0
@@ -154,10 +154,17 @@ class ModelPlanner:
             self.meter.count(kept, of_pass, is_kept=True)
             self.told(Asked(request, of_pass, self.now(), kept, is_kept=True))
             return kept
-        self.meter.check()
+        await self._check()
         answer = await self._bought(request, of_pass)
         await self._keep(key, answer, seen, of_pass)
         return answer
+
+    async def _check(self) -> None:
+        """Raise CostCeilingReached when the call may not be made: the tenant's other jobs spend of the same day."""
+        if self.costs.per_tenant_day_usd is not None:
+            async with self.access.reading() as connection:
+                self.meter.today_usd = await answers.spent(connection, self.access.scope, now=self.now())
+        self.meter.check()
 
     async def _bought(self, request: ConverseRequest, of_pass: str) -> ConverseAnswer:
         began_at = self.now()

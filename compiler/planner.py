@@ -1,4 +1,4 @@
-"""What plans a compile: the protocol, and the extractive planner that needs no model."""
+"""What plans a compile: the protocol, the extractive planner that needs no model, and who writes where a model cannot."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from functools import partial
 from typing import Protocol
 
 from compiler import extractive
+from compiler.errors import CostCeilingReached
 from compiler.plan.batch import AggregationView, LeafBatch
 from compiler.plan.contract import Draft, Rejection
 from compiler.plan.places import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal
+from models.errors import AnswerUnusable, InvalidRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +63,37 @@ class ExtractivePlanner:
     async def plan_aggregation(self, view: AggregationView) -> Proposed:
         """Return the hubs that the candidates ask for."""
         return Proposed(await asyncio.to_thread(extractive.plan_aggregation, view))
+
+
+@dataclass
+class Rebuilder:
+    """Plans as `planner` does, but writes whatever comes: what its model cannot, in the memories' own sentences.
+
+    No page may go on saying what was taken back because nobody can be had to say the rest. `quoted` counts such sections.
+    """
+
+    planner: Planner
+    quoted: int = 0
+
+    @property
+    def name(self) -> str:
+        """The planner's name in metrics."""
+        return self.planner.name
+
+    async def plan_leaf(self, batch: LeafBatch) -> Proposed:
+        """Return the planner's proposal. Raises a ProviderError."""
+        return await self.planner.plan_leaf(batch)
+
+    async def write_section(self, draft: Draft) -> str:
+        """Return the section's text. Raises a ProviderError that waiting helps against, and a job's CostCeilingReached."""
+        try:
+            return await self.planner.write_section(draft)
+        except (AnswerUnusable, InvalidRequest, CostCeilingReached) as error:
+            if isinstance(error, CostCeilingReached) and not error.is_for_today:
+                raise
+        self.quoted += 1
+        return await asyncio.to_thread(extractive.quote, draft)
+
+    async def plan_aggregation(self, view: AggregationView) -> Proposed:
+        """Return the planner's proposal. Raises a ProviderError."""
+        return await self.planner.plan_aggregation(view)

@@ -15,6 +15,7 @@ from uuid import UUID, uuid5
 
 from compiler import aggregation, apply, leaf, upkeep
 from compiler.access import Access, AsideAccess, PooledAccess
+from compiler.closing import MOST_MEMORIES
 from compiler.compilation import Engine
 from compiler.leaf import Planned, Workshop
 from compiler.plan import codec
@@ -27,6 +28,7 @@ from compiler.substrates import Feed, Listing, MemorySubstrate, Reading, content
 from compiler.upkeep import ResetMode
 from store import batches, scopes
 from store.batches import Batch, BatchKind
+from store.candidates import Place
 from store.jobs import Job, JobOptions, JobStatus, Trigger
 from store.ledger import Outcome
 from store.postgres import Pool, Role, scoped
@@ -149,7 +151,8 @@ class _Replay:
     unreplayable: int = 0
     model_calls: int = 0
     runs: dict[tuple[UUID | None, str], Run] = field(default_factory=dict)
-    read: dict[UUID | None, list[Memory]] = field(default_factory=dict)
+    read: list[tuple[int, Memory]] = field(default_factory=list)
+    reached: Place | None = None
 
     async def begin(self) -> None:
         """Make the scope's row aside, and hold it."""
@@ -193,12 +196,17 @@ class _Replay:
             changed, gone = frozenset(options.get("changed", ())), frozenset(options.get("gone", ()))
             return await leaf.plan_stale(access, run.workshop, changed=changed, gone=gone)
         if batch.kind is BatchKind.AGGREGATION:
-            every = tuple({one.memory_id: one for one in self.read.get(batch.job_id, [])}.values())
+            read = [memory for batch_seq, memory in self.read if batch_seq > options.get("since", 0)]
+            every = tuple({one.memory_id: one for one in read[-MOST_MEMORIES:]}.values())
             if options.get("links"):
                 return await leaf.plan_links(access, every)
-            since = run.row.aggregated_revision
-            return await aggregation.plan_aggregation(access, run.workshop, every, since=since)
-        self.read.setdefault(batch.job_id, []).extend(memories)
+            since = self.reached or (run.row.aggregated_revision, "", "")
+            planned = await aggregation.plan_aggregation(access, run.workshop, every, since=since)
+            if planned is not None and "taken" not in options:
+                reached = planned.options.get("reached")
+                self.reached = None if reached is None else (reached[0], reached[1], reached[2])
+            return planned
+        self.read.extend((batch.batch_seq, memory) for memory in memories)
         kept = {entry.memory_id for entry in batch.entries if entry.outcome is Outcome.APPLIED}
         asked = tuple(UUID(one) for one in options.get("mention_ids", ()))
         shown = tuple(memory for memory in memories if memory.memory_id in kept)

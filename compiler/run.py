@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from compiler import apply, forgetting, metrics
-from compiler.access import Access
-from compiler.apply import Applied, Terms
+from compiler.access import Access, LentAccess
+from compiler.apply import Applied, Steps, Terms
 from compiler.errors import JobCancelled, LeaseLost, PlanSuperseded
 from compiler.folding import Limits
 from compiler.leaf import Planned, Workshop
@@ -23,8 +23,9 @@ from compiler.plan.contract import Rejection
 from compiler.plan.version import RULES
 from compiler.settings import CompileSettings
 from compiler.shelf import Shelf
-from store import batches, jobs, ledger, scopes
+from store import batches, forgotten, jobs, ledger, scopes
 from store.batches import UNLOGGED, Batch, BatchKind
+from store.forgotten import Notes
 from store.jobs import Job, Trigger
 from store.ledger import Entry, Outcome
 from store.queries import Connection
@@ -99,13 +100,14 @@ class Run:
         self.is_capped = True
         self.figures["cap_hit"] = name
 
-    async def commit(self, planned: Planned, frozen: Frozen) -> None:
+    async def commit(self, planned: Planned, frozen: Frozen, beside: Callable[[Access], None] | None = None) -> None:
         """Store a plan, then apply it. Raises LeaseLost, PlanSuperseded, JobCancelled.
 
-        Of one that nothing was paid for, only what a cap leaves over is stored, in the transaction that applies the rest.
+        Of one that nothing was paid for, only what a cap leaves over is stored, in the transaction that applies the rest; and
+        `beside` gets that to read in, once it holds all that planning reads.
         """
         if self.is_free:
-            await self.apply(self._batch(UNLOGGED, planned, frozen), planned)
+            await self.apply(self._batch(UNLOGGED, planned, frozen), planned, beside)
             return
         batch = await self._store(planned, frozen)
         self.checkpoint("stored")
@@ -148,7 +150,9 @@ class Run:
             },
         )
 
-    async def apply(self, batch: Batch, planned: Planned | None = None) -> None:
+    async def apply(
+        self, batch: Batch, planned: Planned | None = None, beside: Callable[[Access], None] | None = None
+    ) -> None:
         """Apply a plan as far as the caps allow, with cursor, ledger and counters, all or nothing.
 
         `planned` saves reading the items again where they are at hand; a batch that is not in the log yet has them nowhere
@@ -156,16 +160,19 @@ class Run:
         """
         items = planned.items if planned else codec.load((batch.items or ())[batch.items_applied :])
         scope, now = self.access.scope, self.now()
-        async with self.access.writing() as connection:
+        access = LentAccess(self.access) if beside else self.access
+        async with access.writing() as connection:
             row = await self._open(connection, batch)
             self.checkpoint("opened")
             gone = [entry.memory_id for entry in batch.entries if entry.outcome is Outcome.GONE]
-            await forgetting.settle(connection, scope, gone, items, now=now)
+            notes = await forgetting.settle(connection, scope, gone, items)
             if batch.kind is BatchKind.STALE:
                 await forgetting.restate(connection, scope, [one.memory_id for one in batch.entries])
             await ledger.write(connection, scope, batch.entries, now=now)
             await ledger.owe(connection, scope, batch.options.get("again", ()), now=now)
-            applied = await apply.write(connection, scope, items, self._terms(batch))
+            applied = await apply.write(
+                connection, scope, items, self._terms(batch, _Steps(self, batch.kind, access, beside))
+            )
             self.checkpoint("written")
             if applied.taken == len(items):
                 row = await self._finish(connection, batch, row)
@@ -177,12 +184,18 @@ class Run:
             asked_to_stop = await self._record(connection, figures)
             self.checkpoint("before_commit")
         self.row, self.figures = row, figures
-        self._shelve(batch.kind, applied)
         self.checkpoint("applied")
+        await self._date(notes)
         if applied.cap:
             self.cap(applied.cap)
         if asked_to_stop:
             raise JobCancelled
+
+    async def _date(self, notes: Notes) -> None:
+        """Have what was forgotten count from its commit on."""
+        if notes:
+            async with self.access.writing() as connection:
+                await forgotten.date(connection, self.access.scope, notes, clock=self.now)
 
     async def _open(self, connection: Connection, batch: Batch) -> ScopeRow:
         """Return the scope's row, locked, its revision raised; a batch that is not in the log yet gets its last number."""
@@ -218,11 +231,11 @@ class Run:
             await batches.finish(connection, scope, batch.batch_seq, now=self.now())
         gone = [entry.memory_id for entry in batch.entries if entry.outcome is Outcome.GONE]
         await ledger.drop(connection, scope, gone)
-        if batch.kind is BatchKind.AGGREGATION:
+        if batch.kind is BatchKind.AGGREGATION and "reached" not in batch.options:
             await scopes.mark_aggregated(connection, scope)
         return await scopes.reach(connection, scope, cursor=batch.cursor_to, read_through=batch.read_through)
 
-    def _terms(self, batch: Batch) -> Terms:
+    def _terms(self, batch: Batch, steps: Steps) -> Terms:
         """Return how a batch is applied: its pages change as of one revision, however many parts caps cut it into."""
         caps = self.settings.caps
         limits = Limits(
@@ -230,10 +243,10 @@ class Run:
             caps.max_sections_rewritten_per_job - int(self.figures["sections_rewritten"]),
         )
         revision = int(batch.options.get("revision", batch.revision)) + 1
-        return Terms(limits, revision, self.now(), self.workshop.shelf or Shelf())
+        return Terms(limits, revision, self.now(), self.workshop.shelf or Shelf(), steps)
 
-    def _shelve(self, kind: BatchKind | None = None, applied: Applied | None = None) -> None:
-        """Keep what a batch of new memories left at hand; after anything else the wiki is read again."""
+    def shelve(self, kind: BatchKind | None = None, applied: Applied | None = None) -> None:
+        """Keep what a batch of new memories leaves at hand; after anything else the wiki is read again."""
         shelf = self.workshop.shelf
         if shelf is None:
             return
@@ -248,8 +261,9 @@ class Run:
         written = dict(counters)
         written["pages_updated"] = written.get("pages_written", 0) - written.get("pages_created", 0)
         metrics.add(figures, written)
-        if batch.kind is BatchKind.AGGREGATION:
+        if batch.kind is BatchKind.AGGREGATION and batch.job_id == self.job.job_id:
             figures["aggregation_done"] = True
+            figures["links_done"] = bool(figures["links_done"] or batch.options.get("links"))
         return figures
 
     def _take_spending(self) -> None:
@@ -261,13 +275,33 @@ class Run:
     async def superseded(self) -> None:
         """Throw the stored plan away; the next is made upon what stands now."""
         self.figures["plans_superseded"] += 1
-        self._shelve()
+        self.shelve()
         async with self.access.writing() as connection:
             row = await scopes.hold(connection, self.access.scope, self.row.fence)
             if row is None:
                 raise LeaseLost
             await batches.discard(connection, self.access.scope)
             self.row = row
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps(Steps):
+    """What a run does as a batch is written: pages are put at hand, and the next batch is begun beside it where it can be."""
+
+    run: Run
+    kind: BatchKind
+    access: Access
+    beside: Callable[[Access], None] | None
+
+    def named(self, applied: Applied) -> None:
+        self.run.shelve(self.kind, applied)
+        shelf = self.run.workshop.shelf
+        if self.beside and shelf and not applied.cap and shelf.has_changed(applied.stood, applied.pages, applied.ids):
+            self.beside(self.access)
+
+    def told(self) -> None:
+        if isinstance(self.access, LentAccess):
+            self.access.tell()
 
 
 def figures_of(planned: Planned, entries: Sequence[Entry]) -> dict[str, Any]:

@@ -29,10 +29,14 @@ class Kept:
 
 @dataclass(slots=True)
 class Shelf:
-    """Pages by id, at most a thousand. Whoever loses the revision that they were read at has to clear it."""
+    """Pages by id, about a thousand at most. Whoever loses the revision that they were read at has to clear it.
+
+    `taken` are those that the last apply left: they stay at hand until the next, since they may not be there to be read yet.
+    """
 
     kept: dict[UUID, Kept] = field(default_factory=dict)
     ids: dict[PageKey, UUID] = field(default_factory=dict)
+    taken: dict[UUID, Kept] = field(default_factory=dict)
 
     async def load(self, connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> Stored:
         """Return the pages with these ids as they stand; only those that are not at hand are read."""
@@ -51,6 +55,7 @@ class Shelf:
 
         Pages that list others are read again: what they list is settled by the store. So is everything where pages went.
         """
+        self.taken = {}
         if stood.pages.keys() - pages.keys():
             self.clear()
             return
@@ -60,18 +65,27 @@ class Shelf:
                 continue
             self.kept.pop(ids[key], None)
             if not _lists(page) and not (before and _lists(before)):
-                self._keep({ids[key]: Kept(page, _named_ids(page, ids))})
+                self.taken[ids[key]] = Kept(page, _named_ids(page, ids))
+        self._keep(self.taken)
+
+    def has_changed(self, stood: Stored, pages: Mapping[PageKey, Page], ids: Mapping[PageKey, UUID]) -> bool:
+        """Return whether each page that `take` was told of and that changed is at hand, and stays so until it is told anew."""
+        return all(ids[key] in self.taken for key, page in pages.items() if stood.pages.get(key) is not page)
 
     def clear(self) -> None:
         """Forget everything: somebody else wrote the wiki."""
-        self.kept.clear()
-        self.ids.clear()
+        self.taken = {}
+        self._put({})
 
     def _keep(self, found: Mapping[UUID, Kept]) -> None:
         if len(self.kept) + len(found) > _MOST_PAGES:
-            self.clear()
+            self._put(self.taken)
         self.kept.update(found)
         self.ids.update((one.page.key, page_id) for page_id, one in found.items())
+
+    def _put(self, found: Mapping[UUID, Kept]) -> None:
+        self.kept = dict(found)
+        self.ids = {one.page.key: page_id for page_id, one in found.items()}
 
 
 async def load(connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> Stored:

@@ -13,7 +13,7 @@ from compiler import forgetting
 from compiler.compilation import Engine
 from compiler.errors import ListingUnsafe
 from compiler.substrates import Listed
-from store import candidates, jobs, ledger, scopes
+from store import candidates, forgotten, jobs, ledger, scopes
 from store.jobs import Trigger
 from store.ledger import Entry, Outcome
 from store.postgres import Pool, Role, scoped
@@ -61,13 +61,16 @@ async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: b
             if memory_id not in new_ids and (memory_id not in there or there[memory_id].text_hash != one.text_hash)
         )
         is_built_in = not engine.substrate.feed(scope).is_timed
-        await forgetting.forget(connection, scope, lost, now=now, is_built_in=is_built_in)
+        notes = await forgetting.forget(connection, scope, lost, now=now, is_built_in=is_built_in)
         if pairs:
             await scopes.bump_revision(connection, scope, now=now)
         if missed:
             await scopes.rewind(connection, scope, now=now)
         if lost or missed:
             await jobs.enqueue(connection, scope, trigger=Trigger.LINT, now=now)
+    if notes:
+        async with scoped(pool, scope, role=Role.WORKER) as connection:
+            await forgotten.date(connection, scope, notes, clock=engine.now)
     return Swept(len(lost), len(pairs), len(missed))
 
 

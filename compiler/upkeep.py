@@ -27,6 +27,7 @@ from compiler.plan.contract import (
     WriteLink,
 )
 from compiler.plan.upkeep import ActRefused, is_name
+from compiler.stored import key_of
 from store import background, batches, candidates, feed, jobs, ledger, scopes, upkeep
 from store.batches import Batch, BatchKind
 from store.postgres import Pool, Role, scoped
@@ -157,7 +158,10 @@ async def rollback(connection: Connection, scope: Scope, *, origin: LinkOrigin, 
 
 
 async def name_places(connection: Connection, scope: Scope, *, now: datetime) -> int:
-    """Give pages of imported places their other names, as names of an import; return how many were new."""
+    """Give pages of imported places their other names, as names of an import; return how many were new.
+
+    A name that another page bears is not given: what is said of that one would end on the place.
+    """
     await scopes.lock(connection, scope, now=now)
     after = ""
     named: dict[tuple[PageKey, str], Alias] = {}
@@ -171,7 +175,12 @@ async def name_places(connection: Connection, scope: Scope, *, now: datetime) ->
                 known = named.get((page, alias.key), replace(alias, sources=()))
                 named[page, alias.key] = replace(known, sources=(*known.sources, *alias.sources))
         after = places[-1].memory_id
-    items = [WriteAlias(page, alias) for (page, _), alias in sorted(named.items(), key=lambda one: one[0])]
+    bearers = await _bearers(connection, scope, sorted({key for _, key in named}))
+    items = [
+        WriteAlias(page, alias)
+        for (page, key), alias in sorted(named.items(), key=lambda one: one[0])
+        if key not in bearers or page in bearers[key]
+    ]
     return (await acts.enact(connection, scope, items, now=now)).get("aliases_written", 0)
 
 
@@ -195,6 +204,13 @@ async def _pages_named(connection: Connection, scope: Scope, names: Sequence[str
     keys = {one.page_id: PageKey(PageType(one.type), one.slug) for one in known if one.is_active}
     entities = {page_id: key for page_id, key in keys.items() if key.type is PageType.ENTITY}
     return {name: entities[page_id] for name, page_id in sorted(hits, reverse=True) if page_id in entities}
+
+
+async def _bearers(connection: Connection, scope: Scope, names: Sequence[str]) -> dict[str, set[PageKey]]:
+    found: dict[str, set[PageKey]] = {}
+    for name, one in await candidates.bearing(connection, scope, names):
+        found.setdefault(name, set()).add(key_of(one))
+    return found
 
 
 def _names(place: PlaceRow) -> Sequence[Alias]:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 from compiler.plan import text
 from store import browse
@@ -17,6 +18,8 @@ from store.queries import Connection
 from store.scope import Scope
 
 _LINK = re.compile(r"(?<!\\)\]\(/wiki/([a-z]+)/([^)\s]+)\)")
+# What YAML takes for a line's end or for no text at all, and JSON lets stand.
+_NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _PAGES_AT_ONCE = 50
 
 Reading = Callable[[], AbstractAsyncContextManager[Connection]]
@@ -43,8 +46,11 @@ def markdown(found: PageWhole, parent: PageRow | None) -> str:
         "compiled": found.page.last_compiled_at.isoformat(),
         "sources": sources,
         "sections": {one.slug: [source.memory_id for source in one.sources] for one in found.sections},
+        "from_pages": {
+            one.slug: [f"{page.type}/{page.slug}" for page in one.pages] for one in found.sections if one.pages
+        },
     }
-    front = "\n".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in facts.items())
+    front = "\n".join(f"{name}: {_yaml(value)}" for name, value in facts.items())
     bodies = [f"## {text.escape(one.heading)}\n\n{_LINK.sub(_to_file, one.body_md)}" for one in found.sections]
     parts = [f"# {text.escape(found.page.title)}", found.page.summary, *bodies]
     whole = "\n\n".join(part for part in parts if part)
@@ -69,6 +75,11 @@ async def _file(connection: Connection, scope: Scope, page: PageRow) -> str:
     found = await browse.whole(connection, scope, page)
     parent = await browse.page(connection, scope, page.parent_page_id) if page.parent_page_id else None
     return markdown(found, parent)
+
+
+def _yaml(value: Any) -> str:
+    """Return a value as JSON that is YAML too."""
+    return _NOT_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def _to_file(found: re.Match[str]) -> str:

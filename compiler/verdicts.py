@@ -16,6 +16,7 @@ from models.errors import (
     ModelNotFound,
     ModelTimeout,
     ModelUnavailable,
+    PromptRefused,
     PromptTooLong,
     Throttled,
 )
@@ -62,11 +63,18 @@ def verdict(error: Exception, run: Run) -> Result:
     return Result(waiting, resume_at=now + timedelta(seconds=delay_s))
 
 
+def is_of_aggregation(error: Exception) -> bool:
+    """Return whether an aggregation's error is noted and no more: it is not where the job has to end or wait anyway."""
+    if isinstance(error, StoreError):
+        return isinstance(error, ConstraintViolated | UnstorableValue)
+    return not isinstance(error, LeaseLost | JobCancelled | CostCeilingReached | Throttled | ModelUnavailable)
+
+
 def is_poison(error: Exception) -> bool:
     """Return whether the memories themselves may be the cause, so that a smaller batch may pass."""
     if isinstance(error, StoreError):
         return isinstance(error, ConstraintViolated | UnstorableValue)
     if isinstance(error, InvalidRequest):
-        return isinstance(error, PromptTooLong)
+        return isinstance(error, PromptTooLong | PromptRefused)
     never = (*_WAITS, *_HOPELESS, LeaseLost, JobCancelled, CostCeilingReached, PlanSuperseded, OSError)
     return not isinstance(error, never)

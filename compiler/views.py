@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -33,7 +33,7 @@ from compiler.shelf import Shelf, load
 from compiler.stored import key_of, mentions
 from compiler.substrates import MemorySubstrate
 from store import candidates, ledger
-from store.candidates import Like
+from store.candidates import Like, Place
 from store.queries import Connection
 from store.scope import Scope
 
@@ -44,6 +44,11 @@ _LESS_LIKE = 0.1
 _LONGER_EACH = 50
 _AKIN_EACH = 2
 _MOST_NEARED = 10
+_MOST_FED = 300
+
+
+async def _at_once() -> None:
+    return
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class Looking:
     """How a batch looks at the wiki: how much of it is shown, how tokens are counted, and the pages at hand.
 
     `near` are the pages that vectors spoke for, of a batch that is done again; None asks the vectors. `names_in` tells what
-    memories may name.
+    memories may name, `told` ends when the words of pages are written.
     """
 
     sight: Sight
@@ -59,6 +64,7 @@ class Looking:
     shelf: Shelf = field(default_factory=Shelf)
     near: tuple[PageKey, ...] | None = None
     names_in: Callable[[tuple[Memory, ...]], Sought] = lookup.names_in
+    told: Callable[[], Awaitable[None]] = _at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +120,8 @@ async def _candidates(
     ranked = sorted(found, key=lambda page_id: (-found[page_id], labels[page_id], page_id))[:_MOST_LOADED]
     hubs = await candidates.top_hubs(connection, scope, limit=sight.top_hubs)
     silent = lookup.unnamed(memories, sought, (*known, *(one.name for one in alike)))
+    if silent:
+        await looking.told()
     about = await candidates.about(connection, scope, lookup.telling_words(silent), each=_AKIN_EACH)
     near = await _near(connection, scope, silent, looking)
     return _Found(list(dict.fromkeys((*ranked, *hubs))), about, near)
@@ -174,7 +182,11 @@ async def existing(connection: Connection, scope: Scope, pages: Iterable[PageKey
 
 async def feeding(connection: Connection, scope: Scope, memories: Iterable[Memory]) -> dict[str, set[PageKey]]:
     """Return the entity pages that each memory feeds by a section, as things stand."""
-    rows = await candidates.feeding(connection, scope, [one.memory_id for one in memories])
+    return await _feeding(connection, scope, [one.memory_id for one in memories])
+
+
+async def _feeding(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> dict[str, set[PageKey]]:
+    rows = await candidates.feeding(connection, scope, memory_ids)
     fed: dict[str, set[PageKey]] = {}
     for row in rows:
         fed.setdefault(row["source_ref"], set()).add(PageKey(PageType(row["type"]), row["slug"]))
@@ -216,16 +228,19 @@ async def stale_view(
 
 
 async def aggregation_view(
-    connection: Connection, scope: Scope, *, since: int, memories: tuple[Memory, ...], most: int
-) -> AggregationView | None:
+    connection: Connection, scope: Scope, *, since: Place, memories: tuple[Memory, ...], most: int
+) -> tuple[AggregationView | None, Place | None]:
     """Return what the aggregation looks at, None when nothing changed and nothing waits for promotion.
 
-    Pages that changed since the last run, the hubs above them, and those that candidates name.
+    At most so many pages that changed after a place, the hubs above them, and those that candidates name; beside them the pages
+    that candidates' memories feed. The place of the last changed one comes with them when there are more.
     """
-    changed = await candidates.changed_since(connection, scope, since, limit=most)
+    found_changed = await candidates.changed_since(connection, scope, since, limit=most + 1)
+    changed = [page_id for page_id, _ in found_changed[:most]]
+    reached = found_changed[most - 1][1] if len(found_changed) > most else None
     waiting = await candidates.waiting_rollups(connection, scope, limit=most)
     if not changed and not waiting:
-        return None
+        return None, None
     above = await candidates.rollups_of(connection, scope, changed)
     recent = await load(connection, scope, changed)
     found = parents.merge_candidates(parents.from_memories(memories), parents.from_pages(recent.pages.values()))
@@ -233,8 +248,12 @@ async def aggregation_view(
     named = [page_id for _, page_id in await candidates.by_aliases(connection, scope, titles)]
     whole = await load(connection, scope, dict.fromkeys((*changed, *waiting, *above, *named)))
     pages = [page for page in whole.pages.values() if page.is_active]
-    others = await _others(connection, scope, pages, (key for one in found for key in one.pages))
-    return AggregationView(
+    told = sorted({memory_id for one in found for memory_id in one.memory_ids})
+    fed = {key for keys in (await _feeding(connection, scope, told)).values() for key in keys}
+    others = await _others(
+        connection, scope, pages, {*sorted(fed)[:_MOST_FED], *(key for one in found for key in one.pages)}
+    )
+    view = AggregationView(
         tuple(pages),
         found,
         others,
@@ -242,6 +261,7 @@ async def aggregation_view(
         await _inbound(connection, scope, whole.ids),
         await _hierarchy(connection, scope),
     )
+    return view, reached
 
 
 async def _others(

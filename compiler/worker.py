@@ -19,6 +19,7 @@ from compiler.compilation import Claim, Engine, compile_job
 from compiler.errors import CompileError, LeaseLost, ListingUnsafe
 from compiler.substrates import dirty_now
 from compiler.sweep import sweep
+from compiler.upkeep import NotCompiledYet
 from compiler.verdicts import Result
 from models.errors import ModelsError
 from store import background, jobs, ready, scopes
@@ -37,6 +38,7 @@ Handler = Callable[[Scope, str], Awaitable[None]]
 _TRIED_AT_ONCE = 32
 _ATTEMPTS = 5
 _RETRY_S = 30.0
+_MOST_DOUBLINGS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,18 +263,21 @@ class Worker:
 
     async def _do_other(self, scope: Scope, job: BackgroundJob) -> None:
         handler, error = self.handlers.get(job.kind), ""
+        is_early = False
         if handler is None:
             error = f"nothing handles jobs of the kind {job.kind}"
         else:
             try:
                 await handler(scope, job.subject)
+            except NotCompiledYet:
+                is_early, error = True, "its memories are not compiled yet"
             except (CompileError, StoreError, ModelsError, OSError, ValueError) as failure:
                 error = f"{type(failure).__name__}: {failure}"
                 log.warning("background_job_failed", extra={"kind": job.kind, "error": type(failure).__name__})
         now = self.engine.now()
         async with scoped(self.pool, scope, role=Role.WORKER) as connection:
-            if error and handler is not None and job.attempt < _ATTEMPTS:
-                later = now + timedelta(seconds=_RETRY_S * 2 ** (job.attempt - 1))
+            if error and handler is not None and (is_early or job.attempt < _ATTEMPTS):
+                later = now + timedelta(seconds=_RETRY_S * 2 ** min(job.attempt - 1, _MOST_DOUBLINGS))
                 await background.put_back(
                     connection, scope, job, holder=self.settings.holder, error=error, not_before=later
                 )

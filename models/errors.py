@@ -23,7 +23,8 @@ ModelsError
     ├── AccessDenied
     ├── ModelNotFound
     ├── InvalidRequest
-    │   └── PromptTooLong
+    │   ├── PromptTooLong
+    │   └── PromptRefused
     └── AnswerUnusable      it answered and is paid for; `.answer` is what came
         ├── OutputTruncated
         ├── MalformedOutput
@@ -158,6 +159,10 @@ class InvalidRequest(ProviderError):
 
 class PromptTooLong(InvalidRequest):
     """The prompt does not fit the model's window; send fewer memories at once, or choose a model with a larger window."""
+
+
+class PromptRefused(InvalidRequest):
+    """The provider's filter refused what was sent; look at the text, or choose a model with another filter."""
 
 
 class AnswerUnusable(ProviderError):

@@ -19,6 +19,7 @@ from models.errors import (
     ModelNotFound,
     ModelTimeout,
     ModelUnavailable,
+    PromptRefused,
     PromptTooLong,
     ProviderError,
     Throttled,
@@ -44,6 +45,7 @@ _DENIALS: Final = {
     "UnrecognizedClientException",
     "invalid_api_key",
 }
+_FILTERS: Final = {"content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"}
 _NOT_READY: Final = {"ModelNotReadyException", "ModelErrorException", "ServiceUnavailableException"}
 _TOO_LONG: Final = re.compile(
     r"context[ _](length|window|size)|maximum context|too many (input )?tokens|(input|prompt) is too long"
@@ -115,6 +117,8 @@ def _kind_of(refusal: Refusal) -> type[ProviderError]:
     said = refusal.message[:_READ_CHARS]
     if refusal.status == 413 or refusal.code == "context_length_exceeded" or _TOO_LONG.search(said):
         return PromptTooLong
+    if refusal.code in _FILTERS:
+        return PromptRefused
     if refusal.status == 404 or refusal.code == "model_not_found" or _UNKNOWN_MODEL.search(said):
         return ModelNotFound
     return InvalidRequest

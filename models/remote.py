@@ -15,7 +15,15 @@ from functools import partial
 from typing import Final, Protocol
 
 from models.catalog import CATALOG, Catalog, Spending
-from models.errors import InvalidRequest, MalformedOutput, ModelRefused, OutputTruncated, PromptTooLong, ProviderError
+from models.errors import (
+    InvalidRequest,
+    MalformedOutput,
+    ModelRefused,
+    OutputTruncated,
+    PromptRefused,
+    PromptTooLong,
+    ProviderError,
+)
 from models.language import ConverseAnswer, ConverseRequest, TokenUsage
 from models.manner import Manner, Question, first_manner, next_manner
 from models.provider import Patience, Provider
@@ -137,7 +145,7 @@ def _check(request: ConverseRequest) -> None:
 
 
 def _changed(manner: Manner, error: ProviderError) -> Manner | None:
-    if not isinstance(error, InvalidRequest) or isinstance(error, PromptTooLong):
+    if not isinstance(error, InvalidRequest) or isinstance(error, PromptTooLong | PromptRefused):
         return None
     return next_manner(manner, error.detail)
 

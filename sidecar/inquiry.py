@@ -181,7 +181,7 @@ class Inquiry:
             return SourceReport(source, Status.SHED, reason="too many questions are waiting for the database")
         except BackendError:
             raise
-        except Exception as error:  # the first of four: where a source's failure becomes a report
+        except Exception as error:  # the first of five: where a source's failure becomes a report
             log.warning("source_failed", extra={"source": source.value, "error": type(error).__name__}, exc_info=error)
             return SourceReport(source, Status.ERROR, reason=_told(error))
         if source is Source.THREAD:

@@ -38,7 +38,7 @@ class Supervisor:
         while True:
             try:
                 await work()
-            except Exception as error:  # the third of four: long-lived tasks are restarted and counted
+            except Exception as error:  # the third of five: long-lived tasks are restarted and counted
                 log.error("task_failed", extra={"task": name, "error": type(error).__name__}, exc_info=error)
             self.restarts[name] += 1
             await asyncio.sleep(pause_s)

@@ -15,6 +15,7 @@ from uuid import UUID
 import orjson
 
 from store import queries
+from store.candidates import Place
 from store.ledger import Entry, Outcome
 from store.queries import Connection, Json
 from store.scope import Scope
@@ -97,9 +98,26 @@ async def discard(connection: Connection, scope: Scope) -> int:
     return int(closed) + int(await _sql.discard_planned(connection, **_key(scope)))
 
 
-async def memories_of_job(connection: Connection, scope: Scope, job_id: UUID) -> list[str]:
-    """Return the memories that a job's applied batches read, in their order."""
-    rows = await _sql.memories_of_job(connection, **_key(scope), job_id=job_id)
+async def aggregated_before(connection: Connection, scope: Scope, job_id: UUID) -> int:
+    """Return the batch up to which everything was looked at for hubs before a job, 0 where it never was.
+
+    What a job before it left of its plans at a cap is the job's own.
+    """
+    return int(await _sql.aggregated_before(connection, **_key(scope), job_id=job_id) or 0)
+
+
+async def aggregated_to(connection: Connection, scope: Scope) -> tuple[UUID | None, Place | None]:
+    """Return the job that looked for hubs last, and the place of the last page it saw; no place when it saw all."""
+    row = await _sql.last_aggregated(connection, **_key(scope))
+    if row is None:
+        return None, None
+    reached = row["reached"]
+    return row["job_id"], None if reached is None else (reached[0], reached[1], reached[2])
+
+
+async def memories_since(connection: Connection, scope: Scope, after: int, *, limit: int) -> list[str]:
+    """Return the last memories that applied batches read after one of them, in their order."""
+    rows = await _sql.memories_since(connection, **_key(scope), after=after, limit=limit)
     return [row["memory_id"] for row in rows]
 
 

@@ -65,8 +65,32 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'applied' AND
 -- Removes a scope's log.
 DELETE FROM compile_batches WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
--- name: memories_of_job
--- The memories that a job's applied batches read.
-SELECT r.memory_id FROM compile_batches b CROSS JOIN LATERAL unnest(b.memory_ids) WITH ORDINALITY AS r (memory_id, place)
-WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.job_id = :job_id AND b.status = 'applied' AND b.kind = 'leaf'
-ORDER BY b.batch_seq, r.place;
+-- name: last_aggregated^
+-- The job that looked at hubs last, and how far it came where more changed than it may look at.
+SELECT job_id, options -> 'reached' AS reached FROM compile_batches
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kind = 'aggregation' AND status = 'applied'
+    AND NOT options ?| array['links', 'taken']
+ORDER BY batch_seq DESC LIMIT 1;
+
+-- name: aggregated_before$
+-- The last batch after which all that changed had been looked at for hubs, but for those of a job and of the jobs before it
+-- whose plans caps cut.
+WITH RECURSIVE chain AS (
+    SELECT job_id, parent_job_id FROM wiki_compile_jobs
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id
+    UNION ALL
+    SELECT p.job_id, p.parent_job_id FROM chain c JOIN wiki_compile_jobs p ON p.job_id = c.parent_job_id
+    WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.metrics ->> 'cap_hit' IN ('new_pages', 'sections'))
+SELECT b.batch_seq FROM compile_batches b
+WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.kind = 'aggregation' AND b.status = 'applied'
+    AND NOT b.options ?| array['links', 'taken', 'reached'] AND NOT EXISTS (SELECT 1 FROM chain c WHERE c.job_id = b.job_id)
+ORDER BY b.batch_seq DESC LIMIT 1;
+
+-- name: memories_since
+-- The last memories that applied batches read after one of them, oldest first.
+SELECT memory_id FROM (
+    SELECT r.memory_id, b.batch_seq, r.place
+    FROM compile_batches b CROSS JOIN LATERAL unnest(b.memory_ids) WITH ORDINALITY AS r (memory_id, place)
+    WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.batch_seq > :after AND b.status = 'applied' AND b.kind = 'leaf'
+    ORDER BY b.batch_seq DESC, r.place DESC LIMIT :limit) m
+ORDER BY batch_seq, place;

@@ -60,6 +60,21 @@ class PageRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PageRef:
+    """A page by its name."""
+
+    page_id: UUID
+    type: str
+    slug: str
+    title: str
+
+    @property
+    def path(self) -> str:
+        """Where links to the page lead."""
+        return f"/wiki/{self.type}/{self.slug}"
+
+
+@dataclass(frozen=True, slots=True)
 class SourceRow:
     """One memory that a subject of a page cites; `subject` is section, summary, alias or tag, `subject_ref` which one.
 
@@ -79,7 +94,10 @@ class SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class SectionRow:
-    """A section as it stands; `aggregation` is what is known of a rollup, None for a leaf."""
+    """A section as it stands; `aggregation` is what is known of a rollup, None for a leaf.
+
+    `pages` are those that a rollup is made of: what they cite is what it rests on, beside its own sources.
+    """
 
     section_id: UUID
     slug: str
@@ -89,6 +107,7 @@ class SectionRow:
     last_source_at: datetime | None
     aggregation: Mapping[str, Any] | None
     sources: tuple[SourceRow, ...] = ()
+    pages: tuple[PageRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +140,20 @@ class PageWhole:
     other_sources: tuple[SourceRow, ...]
     history: tuple[HistoryRow, ...]
 
+    @property
+    def summary_pages(self) -> tuple[PageRef, ...]:
+        """The pages that a summary without memories of its own rests on: those that the page's sections are made of."""
+        if not self.page.summary or any(one.subject == "summary" for one in self.other_sources):
+            return ()
+        return tuple({one.page_id: one for section in self.sections for one in section.pages}.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A place where a page cites a memory; `heading` is the section's, empty for other subjects."""
+    """A place where a page cites a memory; `heading` is the section's, empty for other subjects.
+
+    A section that is made of pages cites what they do: then `through` is such a page.
+    """
 
     page: PageRow
     subject: str
@@ -132,6 +161,7 @@ class Citation:
     heading: str
     first_seen_at: datetime
     is_current: bool
+    through: PageRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +225,15 @@ async def whole(connection: Connection, scope: Scope, row: PageRow, *, with_text
     by_subject: dict[tuple[str, str], list[SourceRow]] = {}
     for one in cited:
         by_subject.setdefault((one.subject, one.subject_ref), []).append(one)
+    pages: dict[str, list[PageRef]] = {}
+    for one in await _sql.read_source_pages(connection, **key):
+        pages.setdefault(one["section_slug"], []).append(_ref(one))
     return PageWhole(
         page=row,
-        sections=tuple(_section(one, tuple(by_subject.get(("section", one["section_slug"]), ()))) for one in sections),
+        sections=tuple(
+            _section(one, tuple(by_subject.get(("section", slug), ())), tuple(pages.get(slug, ())))
+            for one, slug in ((one, one["section_slug"]) for one in sections)
+        ),
         aliases=tuple(_alias(one, tuple(by_subject.get(("alias", one["alias"]), ()))) for one in aliases),
         other_sources=tuple(one for one in cited if one.subject in {"summary", "tag"}),
         history=tuple(
@@ -261,7 +297,7 @@ async def pages_by_time(
 async def citations(
     connection: Connection, scope: Scope, memory_id: str, *, after: tuple[UUID, str, str] | None = None, limit: int
 ) -> list[Citation]:
-    """Return where active pages cite a memory, by page and subject."""
+    """Return where active pages cite a memory, by page and subject: themselves, or through the pages that they list."""
     after_id, after_subject, after_ref = after or (NO_ID, "", "")
     rows = await _sql.citations_of(
         connection,
@@ -274,7 +310,13 @@ async def citations(
     )
     return [
         Citation(
-            page_row(row), row["subject"], row["subject_ref"], row["heading"], row["first_seen_at"], row["is_current"]
+            page_row(row),
+            row["subject"],
+            row["subject_ref"],
+            row["heading"],
+            row["first_seen_at"],
+            row["is_current"],
+            _ref(row, "through_") if row["through_id"] else None,
         )
         for row in rows
     ]
@@ -315,10 +357,15 @@ def _source(row: Any) -> SourceRow:
     )  # fmt: skip
 
 
-def _section(row: Any, sources: tuple[SourceRow, ...]) -> SectionRow:
+def _ref(row: Any, prefix: str = "") -> PageRef:
+    page_id = row[f"{prefix}id"] if prefix else row["page_id"]
+    return PageRef(page_id, row[f"{prefix}type"], row[f"{prefix}slug"], row[f"{prefix}title"])
+
+
+def _section(row: Any, sources: tuple[SourceRow, ...], pages: tuple[PageRef, ...]) -> SectionRow:
     return SectionRow(
         row["section_id"], row["section_slug"], row["heading"], row["body_md"], row["position"], row["last_source_at"],
-        row["aggregation"], sources,
+        row["aggregation"], sources, pages,
     )  # fmt: skip
 
 

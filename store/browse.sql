@@ -9,16 +9,16 @@ SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_scor
 FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND type = :type AND slug = :slug;
 
 -- name: page_ids_by_name
--- The pages that bear a slug, or active ones that bear a name; never more than ten.
+-- The pages that bear a slug or a name, active ones first; never more than ten.
 SELECT page_id FROM (
-    SELECT p.page_id FROM unnest(ARRAY['entity', 'topic', 'decision']) AS t (type) CROSS JOIN LATERAL (
-        SELECT page_id FROM wiki_pages
+    SELECT p.page_id, p.status FROM unnest(ARRAY['entity', 'topic', 'decision']) AS t (type) CROSS JOIN LATERAL (
+        SELECT page_id, status FROM wiki_pages
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND type = t.type AND slug = :slug LIMIT 1) p
     UNION
-    SELECT a.page_id FROM wiki_page_aliases a
-    JOIN wiki_pages p ON p.tenant_id = a.tenant_id AND p.page_id = a.page_id AND p.status = 'active'
+    SELECT a.page_id, p.status FROM wiki_page_aliases a
+    JOIN wiki_pages p ON p.tenant_id = a.tenant_id AND p.page_id = a.page_id
     WHERE a.tenant_id = :tenant_id AND a.owner_id = :owner_id AND a.alias = :alias
-) named ORDER BY page_id LIMIT 10;
+) named ORDER BY status, page_id LIMIT 10;
 
 -- name: read_sections
 -- A page's sections in their order.
@@ -40,6 +40,17 @@ LEFT JOIN LATERAL (
         AND outcome <> 'gone' LIMIT 1) l ON true
 WHERE s.tenant_id = :tenant_id AND s.page_id = :page_id
 ORDER BY s.subject, s.subject_ref, s.source_kind, s.source_ref;
+
+-- name: read_source_pages
+-- The pages that a page's sections are made of: those that a section lists, or the one that it became.
+SELECT s.section_slug, p.page_id, p.type, p.slug, p.title FROM wiki_page_sections s CROSS JOIN LATERAL (
+    SELECT k.child_page_id AS page_id FROM wiki_section_children k
+    WHERE k.tenant_id = :tenant_id AND k.parent_page_id = :page_id AND k.section_id = s.section_id
+    UNION
+    SELECT (s.aggregation->>'promoted_page_id')::uuid WHERE s.aggregation->>'promoted_page_id' <> '') k
+CROSS JOIN LATERAL (SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = k.page_id LIMIT 1) p
+WHERE s.tenant_id = :tenant_id AND s.page_id = :page_id AND s.aggregation IS NOT NULL
+ORDER BY s.section_slug, p.type, p.slug;
 
 -- name: read_aliases
 -- A page's names by key.
@@ -78,7 +89,33 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND l
 ORDER BY last_compiled_at DESC, page_id LIMIT :limit;
 
 -- name: citations_of
--- Where active pages cite a memory, by page and subject, after one of them. A memory is cited by few.
+-- Where active pages cite a memory, by page and subject, after one of them. A memory is cited by few. A section that is made of pages
+-- cites what they do, each through the first of them by path, unless it cites the memory itself.
+WITH RECURSIVE direct AS MATERIALIZED (
+    SELECT page_id, section_id, subject, subject_ref, first_seen_at, text_hash FROM wiki_section_sources
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_kind = 'memory' AND source_ref = :memory_id
+), above AS (
+    SELECT DISTINCT d.page_id, NULL::uuid AS section_id, NULL::uuid AS through_id FROM direct d
+    UNION
+    SELECT s.page_id, s.section_id, a.page_id FROM above a CROSS JOIN LATERAL (
+        SELECT k.parent_page_id AS page_id, k.section_id FROM wiki_section_children k
+        WHERE k.tenant_id = :tenant_id AND k.owner_id = :owner_id AND k.child_page_id = a.page_id
+        UNION ALL
+        SELECT w.page_id, w.section_id FROM wiki_pages c
+        JOIN wiki_page_sections w ON w.tenant_id = c.tenant_id AND w.page_id = c.parent_page_id
+        WHERE c.tenant_id = :tenant_id AND c.page_id = a.page_id AND w.aggregation->>'promoted_page_id' = a.page_id::text) s
+    JOIN wiki_pages c ON c.tenant_id = :tenant_id AND c.page_id = a.page_id AND c.status = 'active'
+), s AS (
+    SELECT d.page_id, d.section_id, d.subject, d.subject_ref, d.first_seen_at, d.text_hash, NULL::uuid AS through_id FROM direct d
+    UNION ALL
+    SELECT t.page_id, t.section_id, 'section', w.section_slug, e.first_seen_at, e.text_hash, t.through_id FROM (
+        SELECT DISTINCT ON (a.section_id) a.page_id, a.section_id, a.through_id FROM above a
+        JOIN wiki_pages c ON c.tenant_id = :tenant_id AND c.page_id = a.through_id
+        WHERE a.section_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM direct d WHERE d.section_id = a.section_id)
+        ORDER BY a.section_id, c.type, c.slug) t
+    JOIN wiki_page_sections w ON w.tenant_id = :tenant_id AND w.section_id = t.section_id
+    CROSS JOIN (SELECT first_seen_at, text_hash FROM direct ORDER BY first_seen_at DESC, text_hash LIMIT 1) e
+)
 SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id, p.hubness_score, p.tags, p.last_compiled_at,
     p.created_at, p.updated_at, s.subject, s.subject_ref, s.first_seen_at,
     coalesce((SELECT heading FROM wiki_page_sections
@@ -86,11 +123,11 @@ SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id
     coalesce((SELECT text_hash FROM memories
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id), (SELECT text_hash FROM memory_ledger
         WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id AND outcome <> 'gone')) = s.text_hash
-        IS TRUE AS is_current
-FROM wiki_section_sources s CROSS JOIN LATERAL (
+        IS TRUE AS is_current, t.page_id AS through_id, t.type AS through_type, t.slug AS through_slug, t.title AS through_title
+FROM s CROSS JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = s.page_id AND status = 'active' LIMIT 1) p
-WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.source_kind = 'memory' AND s.source_ref = :memory_id
-    AND (s.page_id, s.subject, s.subject_ref) > (:after_id::uuid, :after_subject, :after_ref)
+LEFT JOIN wiki_pages t ON t.tenant_id = :tenant_id AND t.page_id = s.through_id
+WHERE (s.page_id, s.subject, s.subject_ref) > (:after_id::uuid, :after_subject, :after_ref)
 ORDER BY s.page_id, s.subject, s.subject_ref LIMIT :limit;
 
 -- name: list_mentions

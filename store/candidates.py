@@ -17,6 +17,9 @@ from store.scope import Scope
 
 _sql = queries.load(__file__)
 
+# Where a page stands among the changed ones: the revision that changed it, its type and its slug.
+Place = tuple[int, str, str]
+
 
 @dataclass(frozen=True, slots=True)
 class WikiRows:
@@ -148,10 +151,11 @@ async def top_hubs(connection: Connection, scope: Scope, *, limit: int) -> list[
     return [row["page_id"] for row in await _sql.top_hubs(connection, **_key(scope), limit=limit)]
 
 
-async def changed_since(connection: Connection, scope: Scope, revision: int, *, limit: int) -> list[UUID]:
-    """Return the active pages that changed after a revision of the wiki, the latest first."""
-    rows = await _sql.changed_pages(connection, **_key(scope), revision=revision, limit=limit)
-    return [row["page_id"] for row in rows]
+async def changed_since(connection: Connection, scope: Scope, place: Place, *, limit: int) -> list[tuple[UUID, Place]]:
+    """Return active pages that changed after a place, with the place of each: the longest ago first, and none left out."""
+    revision, kind, slug = place
+    rows = await _sql.changed_pages(connection, **_key(scope), revision=revision, type=kind, slug=slug, limit=limit)
+    return [(row["page_id"], (row["changed_revision"], row["type"], row["slug"])) for row in rows]
 
 
 async def citing(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[UUID]:

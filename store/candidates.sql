@@ -95,10 +95,11 @@ SELECT page_id FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owne
 ORDER BY hubness_score DESC, type, slug LIMIT :limit;
 
 -- name: changed_pages
--- The active pages that changed after a revision, the latest first.
-SELECT page_id FROM wiki_pages
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active' AND changed_revision > :revision::bigint
-ORDER BY changed_revision DESC, type, slug LIMIT :limit;
+-- The active pages that changed after a revision, or by it and behind a page, the longest ago first.
+SELECT page_id, changed_revision, type, slug FROM wiki_pages
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active' AND changed_revision >= :revision::bigint
+    AND (changed_revision > :revision OR (type, slug) < (:type::text, :slug::text))
+ORDER BY changed_revision, type DESC, slug DESC LIMIT :limit;
 
 -- name: pages_citing
 -- The pages that cite one of some memories.

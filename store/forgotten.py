@@ -1,7 +1,8 @@
 """What was forgotten of late: of a turn that had read it before, nothing of it is kept afterwards.
 
 Who forgets notes it, by hash, before deleting what is kept; who keeps receipts or answers asks for it first. The two wait for
-one another.
+one another. A turn may read what is forgotten for as long as that is not committed, however long it takes: a note bears no date
+until somebody saw it committed, and until then every turn counts as older.
 Every function takes a connection inside a scoped transaction.
 """
 
@@ -18,6 +19,8 @@ from store.queries import Connection
 from store.receipts import NewReceipt
 from store.scope import Scope
 
+Notes = tuple[bytes, ...]
+
 _sql = queries.load(__file__)
 _OWNER = ("owner", "")
 _SKEW = timedelta(seconds=1)  # between the clocks of who forgets and who answers turns
@@ -30,27 +33,51 @@ async def hold_alone(connection: Connection, scope: Scope) -> None:
 
 
 async def note(
-    connection: Connection, scope: Scope, memory_ids: Iterable[str], page_ids: Iterable[object] = (), *, now: datetime
-) -> None:
-    """Note that memories, and the pages that rested on them as they were, are forgotten; receipts of the owner wait."""
+    connection: Connection, scope: Scope, memory_ids: Iterable[str], page_ids: Iterable[object] = ()
+) -> Notes:
+    """Note that memories, and the pages that rested on them as they were, are forgotten; receipts of the owner wait.
+
+    The notes that come back are for `date`, once the transaction is committed.
+    """
     refs = [("memory", one) for one in memory_ids] + [("page", str(one)) for one in page_ids]
-    await _note(connection, scope, refs, now=now)
+    return await _note(connection, scope, refs)
 
 
-async def note_owner(connection: Connection, scope: Scope, *, now: datetime) -> None:
+async def note_owner(connection: Connection, scope: Scope) -> None:
     """Note that the owner is forgotten, as `note`: no receipt of a turn that began before is kept."""
-    await _note(connection, scope, [_OWNER], now=now)
+    await _note(connection, scope, [_OWNER])
 
 
-async def admit(connection: Connection, scope: Scope, receipts: Sequence[NewReceipt]) -> list[NewReceipt]:
+async def date(connection: Connection, scope: Scope, notes: Notes, *, clock: Callable[[], datetime]) -> None:
+    """Have notes count from now on, in a transaction after theirs: receipts of turns that begin later are kept whole.
+
+    Should nobody come to it, who keeps the next receipt that it concerns does. Notes that no turn can be older than go.
+    """
+    await hold_alone(connection, scope)
+    await _date(connection, scope, notes, now=clock())
+
+
+async def date_owner(connection: Connection, scope: Scope, *, clock: Callable[[], datetime]) -> None:
+    """Have the note of the owner count from now on, as `date`."""
+    await date(connection, scope, (_hash(scope, *_OWNER),), clock=clock)
+
+
+async def admit(
+    connection: Connection, scope: Scope, receipts: Sequence[NewReceipt], *, clock: Callable[[], datetime]
+) -> list[NewReceipt]:
     """Return what may be kept of an owner's receipts until the transaction ends: without what was forgotten since they began."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     rows = await _sql.forgotten_since(connection, **key, since=min(map(_began, receipts)) - _SKEW)
     if not rows:
         return list(receipts)
     forgotten = {row["ref_hash"]: row["forgotten_at"] for row in rows}
-    known = ((one, _since(scope, forgotten, _began(one) - _SKEW)) for one in receipts)
-    return [without(one, is_forgotten) for one, is_forgotten in known if not is_forgotten(*_OWNER)]
+    met: set[bytes] = set()
+    known = [(one, _since(scope, forgotten, _began(one) - _SKEW, met=met)) for one in receipts]
+    kept = [without(one, is_forgotten) for one, is_forgotten in known if not is_forgotten(*_OWNER)]
+    undated = tuple(sorted(one for one in met if forgotten[one] is None))
+    if undated:
+        await _date(connection, scope, undated, now=clock())
+    return kept
 
 
 async def lately(connection: Connection, scope: Scope, memory_ids: Iterable[str], *, now: datetime) -> bool:
@@ -83,10 +110,18 @@ def _blank(item: Mapping[str, Any]) -> dict[str, Any]:
     return {**item, "header": "", "provenance": [[kind, ref, ""] for kind, ref, _ in item["provenance"]]}
 
 
-def _since(scope: Scope, forgotten: Mapping[bytes, datetime], began: datetime) -> Callable[[str, str], bool]:
+def _since(
+    scope: Scope, forgotten: Mapping[bytes, datetime | None], began: datetime, *, met: set[bytes]
+) -> Callable[[str, str], bool]:
+    """Return what tells whether a reference was forgotten since; the notes that it comes upon are added to `met`."""
+
     def is_forgotten(kind: str, ref: str) -> bool:
-        at = forgotten.get(_hash(scope, kind, ref))
-        return at is not None and at >= began
+        ref_hash = _hash(scope, kind, ref)
+        if ref_hash not in forgotten:
+            return False
+        met.add(ref_hash)
+        at = forgotten[ref_hash]
+        return at is None or at >= began
 
     return is_forgotten
 
@@ -95,10 +130,15 @@ def _began(receipt: NewReceipt) -> datetime:
     return receipt.created_at - timedelta(milliseconds=receipt.duration_ms)
 
 
-async def _note(connection: Connection, scope: Scope, refs: Iterable[tuple[str, str]], *, now: datetime) -> None:
+async def _note(connection: Connection, scope: Scope, refs: Iterable[tuple[str, str]]) -> Notes:
     await hold_alone(connection, scope)
     hashes = sorted({_hash(scope, kind, ref) for kind, ref in refs})
-    await _sql.note_forgotten(connection, tenant_id=scope.tenant_id, ref_hashes=hashes, now=now)
+    await _sql.note_forgotten(connection, tenant_id=scope.tenant_id, ref_hashes=hashes)
+    return tuple(hashes)
+
+
+async def _date(connection: Connection, scope: Scope, notes: Notes, *, now: datetime) -> None:
+    await _sql.date_notes(connection, tenant_id=scope.tenant_id, ref_hashes=list(notes), now=now)
     await _sql.let_notes_go(connection, tenant_id=scope.tenant_id, before=now - _LONGEST_TURN)
 
 

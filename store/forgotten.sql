@@ -3,10 +3,17 @@
 SELECT pg_advisory_xact_lock(hashtextextended('forgotten ' || :tenant_id::uuid || :owner_id::uuid, 0));
 
 -- name: note_forgotten!
--- Notes what is forgotten, given in the order of hashes.
+-- Notes what is forgotten, given in the order of hashes, without a date.
 INSERT INTO forgotten_refs (tenant_id, ref_hash, forgotten_at)
-SELECT :tenant_id, r.ref_hash, :now FROM unnest(:ref_hashes::bytea[]) AS r (ref_hash)
-ON CONFLICT (tenant_id, ref_hash) DO UPDATE SET forgotten_at = greatest(forgotten_refs.forgotten_at, excluded.forgotten_at);
+SELECT :tenant_id, r.ref_hash, 'infinity' FROM unnest(:ref_hashes::bytea[]) AS r (ref_hash)
+ON CONFLICT (tenant_id, ref_hash) DO UPDATE SET forgotten_at = excluded.forgotten_at;
+
+-- name: date_notes!
+-- Dates notes that have none yet; what another transaction dates meanwhile is left to it.
+UPDATE forgotten_refs SET forgotten_at = :now WHERE tenant_id = :tenant_id AND ref_hash = ANY(ARRAY(
+    SELECT ref_hash FROM forgotten_refs
+    WHERE tenant_id = :tenant_id AND ref_hash = ANY(:ref_hashes::bytea[]) AND forgotten_at = 'infinity'
+    FOR UPDATE SKIP LOCKED));
 
 -- name: let_notes_go!
 -- Deletes notes that no turn can be older than; what another transaction deletes meanwhile is left to it.
@@ -15,5 +22,5 @@ DELETE FROM forgotten_refs WHERE tenant_id = :tenant_id AND ref_hash = ANY(ARRAY
     FOR UPDATE SKIP LOCKED));
 
 -- name: forgotten_since
--- What was forgotten since an instant; nothing more of the owner's is until the transaction ends.
-SELECT ref_hash, forgotten_at FROM forgotten_since(:tenant_id::uuid, :owner_id::uuid, :since::timestamptz);
+-- What was forgotten since an instant, or has no date yet; nothing more of the owner's is until the transaction ends.
+SELECT ref_hash, nullif(forgotten_at, 'infinity') AS forgotten_at FROM forgotten_since(:tenant_id::uuid, :owner_id::uuid, :since::timestamptz);

@@ -138,13 +138,26 @@ async def enqueue(
             await ready.announce(connection, scope, ready_at=now)
             return Ticket(Enqueued.DEDUPED, waiting)
     bucket = int(now.timestamp()) // BUCKET_S
-    ticket = Ticket(Enqueued.DEDUPED)
-    for ahead in range(_MOST_BUCKETS):
-        dedupe_key = _dedupe_key(scope, bucket + ahead, options)
-        ticket = await _enqueue_once(connection, scope, dedupe_key, (trigger, options, now))
-        if ticket.job_id is not None:
-            break
+    ticket = await _enqueue_once(connection, scope, _dedupe_key(scope, bucket, options), (trigger, options, now))
+    if ticket.job_id is None:
+        ticket = await _enqueue_later(connection, scope, bucket + 1, (trigger, options, now))
     await ready.announce(connection, scope, ready_at=now)
+    return ticket
+
+
+async def _enqueue_later(
+    connection: Connection, scope: Scope, bucket: int, wish: tuple[str, JobOptions, datetime]
+) -> Ticket:
+    """Queue a wish whose own bucket has a started job: in the next free one, and when none is near under a key of its own."""
+    keys = [_dedupe_key(scope, bucket + ahead, wish[1]) for ahead in range(_MOST_BUCKETS)]
+    started = {row["dedupe_key"] for row in await _sql.started_keys(connection, tenant_id=scope.tenant_id, keys=keys)}
+    free = next((key for key in keys if key not in started), None)
+    ticket = await _enqueue_once(connection, scope, free, wish) if free else Ticket(Enqueued.DEDUPED)
+    if ticket.job_id is None:
+        waiting = await _sql.waiting_job(connection, **_key(scope), input=asdict(wish[1]), now=wish[2])
+        ticket = Ticket(Enqueued.DEDUPED, waiting)
+    if ticket.job_id is None:
+        ticket = await _enqueue_once(connection, scope, f"{keys[0]}:{uuid4()}", wish)
     return ticket
 
 

@@ -22,6 +22,18 @@ ON CONFLICT (tenant_id, owner_id, parent_job_id, sequence) DO NOTHING RETURNING 
 SELECT job_id FROM wiki_compile_jobs
 WHERE tenant_id = :tenant_id AND dedupe_key = :dedupe_key AND status = 'pending';
 
+-- name: started_keys
+-- Which of some keys have a job that was started.
+SELECT dedupe_key FROM wiki_compile_jobs
+WHERE tenant_id = :tenant_id AND dedupe_key = ANY(:keys::text[]) AND status <> 'pending';
+
+-- name: waiting_job$
+-- The job of the same wish that starts next.
+SELECT job_id FROM wiki_compile_jobs
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending' AND parent_job_id IS NULL
+    AND input - 'traceparent' = :input AND not_before <= :now::timestamptz
+ORDER BY created_at, job_id LIMIT 1;
+
 -- name: resting_job$
 -- The job of the same wish that is put off.
 SELECT job_id FROM wiki_compile_jobs

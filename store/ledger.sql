@@ -86,11 +86,20 @@ FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id)
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.ref = r.old_id;
 
 -- name: rename_in_log!
--- Gives the memories that batches saw their new ids.
-UPDATE compile_batches b SET seen_memory_ids = ARRAY(
-    SELECT coalesce((SELECT r.new_id FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id) WHERE r.old_id = seen), seen)
-    FROM unnest(b.seen_memory_ids) AS seen)
-WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.seen_memory_ids && :old_ids::text[];
+-- Gives the memories that batches read and saw their new ids.
+UPDATE compile_batches b SET
+    memory_ids = ARRAY(
+        SELECT coalesce((SELECT r.new_id FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id) WHERE r.old_id = m.id), m.id)
+        FROM unnest(b.memory_ids) WITH ORDINALITY AS m (id, place) ORDER BY m.place),
+    verdicts = coalesce((
+        SELECT jsonb_agg(CASE WHEN r.new_id IS NULL THEN v.verdict ELSE jsonb_set(v.verdict, '{0}', to_jsonb(r.new_id)) END ORDER BY v.place)
+        FROM jsonb_array_elements(b.verdicts) WITH ORDINALITY AS v (verdict, place)
+        LEFT JOIN unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id) ON r.old_id = v.verdict ->> 0), '[]'),
+    seen_memory_ids = ARRAY(
+        SELECT coalesce((SELECT r.new_id FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id) WHERE r.old_id = seen), seen)
+        FROM unnest(b.seen_memory_ids) AS seen)
+WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id
+    AND (b.seen_memory_ids && :old_ids::text[] OR b.memory_ids && :old_ids::text[]);
 
 -- name: rename_in_answers!
 -- Gives the memories that answers saw their new ids.

@@ -36,7 +36,7 @@ class LinkRow:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many links lead from a page and to it, and how many active pages were promoted from it."""
+    """How many links a page has to active pages and from them, and how many active pages were promoted from it."""
 
     links: int
     backlinks: int

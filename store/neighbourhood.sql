@@ -12,9 +12,13 @@ WHERE l.tenant_id = :tenant_id AND l.from_page_id = :page_id
 ORDER BY t.hubness_score DESC, t.type, t.slug, l.kind LIMIT :limit;
 
 -- name: count_neighbours^
--- How many links lead from a page and to it, and how many pages stand under it.
-SELECT (SELECT count(*) FROM wiki_page_links WHERE tenant_id = :tenant_id AND from_page_id = :page_id) AS links,
-    (SELECT count(*) FROM wiki_page_links WHERE tenant_id = :tenant_id AND to_page_id = :page_id) AS backlinks,
+-- How many links lead from a page to active ones and from active ones to it, and how many active pages were promoted from it.
+SELECT (SELECT count(*) FROM wiki_page_links l CROSS JOIN LATERAL (
+        SELECT 1 FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id AND status = 'active' LIMIT 1) t
+        WHERE l.tenant_id = :tenant_id AND l.from_page_id = :page_id) AS links,
+    (SELECT count(*) FROM wiki_page_links l CROSS JOIN LATERAL (
+        SELECT 1 FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.from_page_id AND status = 'active' LIMIT 1) f
+        WHERE l.tenant_id = :tenant_id AND l.to_page_id = :page_id) AS backlinks,
     (SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND parent_page_id = :page_id AND status = 'active') AS children;
 
 -- name: list_backlinks

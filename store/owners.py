@@ -5,8 +5,6 @@ What stays of an owner are a tenant's sums, which name nobody, and what an admin
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from store import forgotten, queries, ready, scopes
 from store.queries import Connection
 from store.scope import Scope
@@ -51,10 +49,11 @@ TABLES = (
 )
 
 
-async def forget(connection: Connection, scope: Scope, *, now: datetime) -> dict[str, int]:
+async def forget(connection: Connection, scope: Scope) -> dict[str, int]:
     """Delete everything of the owner's, and return how many rows of each table; a compile under way loses its lease.
 
-    Nothing is made for an owner of whom there is nothing. A turn under way leaves no receipt.
+    Nothing is made for an owner of whom there is nothing. A turn under way leaves no receipt; the caller calls
+    `forgotten.date_owner` once this is committed.
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     await scopes.lock_there(connection, scope)
@@ -65,5 +64,5 @@ async def forget(connection: Connection, scope: Scope, *, now: datetime) -> dict
         counts[row["name"]] = int(await getattr(_sql, f"forget_{row['name']}")(connection, **key))
     deleted = {table: count for table, count in counts.items() if count}
     if deleted:
-        await forgotten.note_owner(connection, scope, now=now)
+        await forgotten.note_owner(connection, scope)
     return deleted

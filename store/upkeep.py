@@ -126,6 +126,15 @@ async def findings(connection: Connection, scope: Scope, measures: Measures) -> 
     key = {**_key(scope), "limit": MOST_FINDINGS}
     found = [_broken(row) for row in await _sql.find_broken_links(connection, **key)]
     found += [_broken_text(row) for row in await _sql.find_broken_text_links(connection, **key)]
+    found += [
+        Finding(
+            "unsourced_section",
+            f"{_path(row)}#{row['section_slug']}",
+            "cites no memory and is made of no page",
+            row["found"],
+        )
+        for row in await _sql.find_unsourced_sections(connection, **key)
+    ]
     found += [_twice_named(row) for row in await _sql.find_duplicate_aliases(connection, **key)]
     found += [_twice_titled(row) for row in await _sql.find_duplicate_titles(connection, **key)]
     stale = await _sql.find_stale_pages(connection, **key, before=measures.stale_before)

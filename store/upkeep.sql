@@ -45,6 +45,18 @@ WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND NOT EXISTS (
         AND t.slug = m.found[2] AND t.status = 'active')
 ORDER BY p.type, p.slug, s.section_slug, m.found[1], m.found[2] LIMIT :limit;
 
+-- name: find_unsourced_sections
+-- Sections of active pages that cite no memory and are made of no page.
+SELECT p.type, p.slug, s.section_slug, count(*) OVER () AS found FROM wiki_page_sections s
+JOIN wiki_pages p ON p.tenant_id = s.tenant_id AND p.page_id = s.page_id AND p.status = 'active'
+WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.body_md <> '' AND NOT EXISTS (
+        SELECT 1 FROM wiki_section_sources c WHERE c.tenant_id = :tenant_id AND c.section_id = s.section_id)
+    AND NOT EXISTS (SELECT 1 FROM wiki_section_children k
+        WHERE k.tenant_id = :tenant_id AND k.parent_page_id = s.page_id AND k.section_id = s.section_id)
+    AND NOT EXISTS (SELECT 1 FROM wiki_pages t
+        WHERE t.tenant_id = :tenant_id AND t.parent_page_id = s.page_id AND t.page_id::text = s.aggregation->>'promoted_page_id')
+ORDER BY p.type, p.slug, s.section_slug LIMIT :limit;
+
 -- name: find_duplicate_aliases
 -- Names that several active pages of one type bear.
 SELECT a.alias, p.type, array_agg(p.slug ORDER BY p.slug) AS slugs, count(*) OVER () AS found FROM wiki_page_aliases a

@@ -87,10 +87,13 @@ class ChildRow:
 class PageChanges:
     """What is written and removed of pages. `sections_removed`, `cited_anew` and `claimed_anew` are section ids.
 
+    `pages_found_anew` are new, or stand otherwise by title, status, parent or hubness; of the `pages` only texts and tags do.
+
     `sources` are those that are new or have another hash. A section in `cited_anew` lost a source, or one that stays was
     edited; the children of every section in `claimed_anew` are replaced by those in `children`.
     """
 
+    pages_found_anew: tuple[PageRow, ...] = ()
     pages: tuple[PageRow, ...] = ()
     sections: tuple[SectionRow, ...] = ()
     sections_removed: tuple[UUID, ...] = ()
@@ -106,7 +109,7 @@ class PageChanges:
     def is_empty(self) -> bool:
         """Return whether nothing changes."""
         removed = self.sections_removed or self.aliases_removed or self.sources_removed
-        return not (self.pages or self.sections or self.sources or removed)
+        return not (self.pages_found_anew or self.pages or self.sections or self.sources or removed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,20 +129,25 @@ class CauseRow:
         return link_uuid(self.from_page_id, self.to_page_id, self.kind)
 
 
-async def write_pages(
+async def write_names(
     connection: Connection, scope: Scope, changes: PageChanges, *, revision: int, now: datetime
 ) -> None:
-    """Write pages with sections, aliases, sources and children. What stays keeps its ids and first sight."""
+    """Write the pages that are new or are found otherwise than they were, and all names. `write_texts` has to follow."""
+    await _write_page_rows(connection, scope, changes.pages_found_anew, revision=revision, now=now)
+    await _write_aliases(connection, scope, changes, now)
+
+
+async def write_texts(
+    connection: Connection, scope: Scope, changes: PageChanges, *, revision: int, now: datetime
+) -> None:
+    """Write the other pages, and sections, sources and children of all. What stays keeps its ids and first sight."""
     if changes.is_empty:
         return
-    key = _key(scope)
-    own = await derive_pieces([one.summary for one in changes.pages], [one.searched for one in changes.pages])
     # Computed here while the server writes the pages.
     bodies, searched = [one.body_md for one in changes.sections], [one.searched for one in changes.sections]
     deriving = asyncio.create_task(derive_pieces(bodies, searched))
     try:
-        if changes.pages:
-            await _sql.write_pages(connection, **key, **_page_columns(changes.pages, own), revision=revision, now=now)
+        await _write_page_rows(connection, scope, changes.pages, revision=revision, now=now)
     finally:
         of_sections = await deriving
     if changes.sections_removed:
@@ -148,8 +156,7 @@ async def write_pages(
         cited_at = await _newest_cited(connection, scope, changes.sources)
         columns = _section_columns(changes.sections, of_sections)
         dates = [cited_at.get(one.section_id) for one in changes.sections]
-        await _sql.write_sections(connection, **key, **columns, cited_at=dates)
-    await _write_aliases(connection, scope, changes, now)
+        await _sql.write_sections(connection, **_key(scope), **columns, cited_at=dates)
     await _write_sources(connection, scope, changes, now)
     await _write_children(connection, scope, changes)
     await embeddings.mark(connection, scope, embeddings.Kind.WIKI, now=now)
@@ -210,6 +217,14 @@ def section_uuid(page_id: UUID, slug: str) -> UUID:
 def link_uuid(from_page_id: UUID, to_page_id: UUID, kind: str) -> UUID:
     """Return the id of a link."""
     return uuid5(from_page_id, f"{kind}:{to_page_id}")
+
+
+async def _write_page_rows(
+    connection: Connection, scope: Scope, pages: Sequence[PageRow], *, revision: int, now: datetime
+) -> None:
+    if pages:
+        derived = await derive_pieces([one.summary for one in pages], [one.searched for one in pages])
+        await _sql.write_pages(connection, **_key(scope), **_page_columns(pages, derived), revision=revision, now=now)
 
 
 async def _write_aliases(connection: Connection, scope: Scope, changes: PageChanges, now: datetime) -> None:

@@ -23,10 +23,12 @@ MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 60
 
 # Where a broad catch is right: a source's failure becomes a report, a failed call becomes a status (gRPC would send the error's
-# text to the caller), a long-lived task is restarted, a job's failure becomes its outcome.
+# text to the caller), a long-lived task is restarted, a job's failure becomes its outcome, a receipt that cannot be made costs no
+# other.
 BROAD_CATCHES = {
     "compiler/compilation.py": 1,
     "sidecar/inquiry.py": 1,
+    "sidecar/recorder.py": 1,
     "sidecar/rpc/status.py": 1,
     "sidecar/supervisor.py": 1,
 }

@@ -12,7 +12,7 @@ czech republic|cesko|slovakia|hungary|magyarorszag|romania|bulgaria|greece|hella
 slovenia|serbia|estonia|latvia|lithuania|ukraine|russia|japan|nippon|日本|china|中国|taiwan|hong kong|south korea
 korea|india|thailand|vietnam|viet nam|malaysia|indonesia|philippines|singapore|australia|new zealand
 south africa|morocco|maroc|egypt|kenya|nigeria|israel|united arab emirates|uae|saudi arabia|qatar|jordan|lebanon
-nepal|sri lanka|pakistan|bangladesh|malta|cyprus|monaco
+nepal|sri lanka|pakistan|bangladesh|malta|cyprus|monaco|россия|украина|беларусь|ελλαδα|대한민국
 """
 _REGIONS = """
 alabama|alaska|arizona|arkansas|california|colorado|connecticut|delaware|florida|georgia|hawaii|idaho|illinois

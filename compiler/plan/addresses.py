@@ -64,9 +64,11 @@ def is_address(text: str) -> bool:
 
 
 def _without_country(parts: list[str]) -> tuple[list[str], str]:
-    """Return the parts without a country at the end, and the country; a postcode before it goes with it."""
+    """Return the parts without a country at the end, and the country; a postcode before or after it goes with it."""
     if not parts:
         return [], ""
+    if len(parts) > 2 and plain_key(parts[-2]) in COUNTRIES and not _TRAILING_CODE.sub("", parts[-1]).strip():
+        parts = parts[:-1]
     last = _LEADING_CODE.sub("", parts[-1]).strip()
     return (parts[:-1], last) if plain_key(last) in COUNTRIES else (parts, "")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from compiler.plan import hubness, promotion, rollup, text, writing
+from compiler.plan import hubness, naming, promotion, rollup, text, writing
 from compiler.plan.batch import AggregationView
 from compiler.plan.citing import united
 from compiler.plan.contract import (
@@ -18,6 +18,8 @@ from compiler.plan.contract import (
     CreatePage,
     Decision,
     DropLink,
+    LinkKind,
+    LinkOrigin,
     Page,
     PageKey,
     PageType,
@@ -26,13 +28,14 @@ from compiler.plan.contract import (
     SetHubness,
     SetParent,
     Source,
+    WriteLink,
     WriteSection,
 )
 from compiler.plan.gathering import Gathering
-from compiler.plan.membership import MIN_CHILDREN, Requirement, hub_names, requirement, shows
+from compiler.plan.membership import MIN_CHILDREN, Requirement, cities_told, requirement, shows
 from compiler.plan.merge import Matches, Merger, merger, proposed_key
 from compiler.plan.places import NO_PLACES, Gazetteer
-from compiler.plan.proposal import NewPage, Proposal, Rollup, SectionPromotion
+from compiler.plan.proposal import NewPage, Proposal, ProposedLink, Rollup, SectionPromotion
 
 MAX_HIGHLIGHTS = 5
 
@@ -56,6 +59,7 @@ def decide(
     for asked in proposal.section_promotions:
         passing.promote(asked)
     passing.write()
+    passing.link(proposal.links)
     passing.score_hubs()
     return passing.gathering.decision()
 
@@ -110,7 +114,7 @@ class _Pass:
         if standing is not None and standing.aggregation is None:
             self.gathering.reject("section_is_no_rollup", f"{page.key.path}#{slug}")
             return
-        known = standing.aggregation if standing and standing.aggregation else Aggregation()
+        known = standing.aggregation if standing and standing.aggregation else self._left(page.key, slug)
         if known.promoted_page is not None and self._page(known.promoted_page) is not None:
             self.take_rollup(replace(proposed, page=known.promoted_page))
             return
@@ -161,8 +165,9 @@ class _Pass:
         self.rollups = {place: self._rendered(one) for place, one in sorted(self.rollups.items())}
 
     def _required(self, page: Page) -> Requirement:
-        names = hub_names(self.view.candidates, (*self.view.pages, *self.view.others))
-        return requirement(page.title, names, gazetteer=self.merger.gazetteer)
+        names = (one.title for one in self.view.candidates)
+        cities = cities_told(self.view.candidates, (*self.view.pages, *self.view.others))
+        return requirement(page.title, names, cities=cities, gazetteer=self.merger.gazetteer)
 
     def _still(self, key: PageKey, required: Requirement) -> bool:
         child = self.merger.pages.get(key)
@@ -222,7 +227,7 @@ class _Pass:
         if (
             key is None
             or key.type is not PageType.TOPIC
-            or self._page(key) is not None
+            or self._is_there(key, asked.new_page.title)
             or key in self._ancestors(page.key)
         ):
             self.gathering.reject("promoted_page_exists" if key else "page_without_name", asked.new_page.title)
@@ -233,6 +238,11 @@ class _Pass:
         done = replace(now, promotion_status=PromotionStatus.PROMOTED, promoted_page=key)
         self.rollups[page.key, slug] = replace(section, body_md=body, children=(), aggregation=done)
         self.gathering.count("sections_promoted")
+
+    def _is_there(self, key: PageKey, title: str) -> bool:
+        """Return whether a topic stands under the key or bears the title, or is promoted by this pass already."""
+        planned = {hub.key for hub in self.hubs.values()} | {child.key for _, child in self.promoted}
+        return key in planned or self._page(key) is not None or self.merger.has(PageType.TOPIC, title)
 
     def _promoted_page(self, key: PageKey, asked: SectionPromotion, section: Section) -> Page:
         title = text.one_line(asked.new_page.title)[: text.MAX_NAME_CHARS]
@@ -265,6 +275,19 @@ class _Pass:
         self.gathering.add(link for link in links if link not in before)
         self.gathering.add(DropLink(link) for link in before if link not in links)
 
+    def link(self, proposed: Iterable[ProposedLink]) -> None:
+        """Gather the links between pages that are there or are made; others are turned down."""
+        made = {item.page.key for item in self.gathering.items if isinstance(item, CreatePage)}
+        there = made | {key for key, page in self.merger.pages.items() if page.is_active}
+        for one in dict.fromkeys(proposed):
+            source, target = self.ended.get(one.source, one.source), self.ended.get(one.target, one.target)
+            if source == target or not {source, target} <= there:
+                reason = "link_to_itself" if source == target else "link_to_unknown_page"
+                self.gathering.reject(reason, f"{source.path} {target.path}")
+                continue
+            context = text.one_line(one.context)[: naming.QUOTE_CHARS]
+            self.gathering.items.append(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.PLANNER, context))
+
     def score_hubs(self) -> None:
         """Gather the hubness of every page of the view and every new one, where it changed."""
         made = [item.page for item in self.gathering.items if isinstance(item, CreatePage)]
@@ -290,6 +313,13 @@ class _Pass:
     def _standing(self, page: Page, slug: str) -> Section | None:
         planned = self.rollups.get((page.key, slug)) if page.key in self.hubs else None
         return planned or next((one for one in page.sections if one.slug == slug), None)
+
+    def _left(self, key: PageKey, slug: str) -> Aggregation:
+        """Return what stays known of a list whose hub comes back out of the archive: that an operator suppressed it."""
+        archived = self.merger.pages.get(key)
+        left = next((one.aggregation for one in archived.sections if one.slug == slug), None) if archived else None
+        is_suppressed = left is not None and left.promotion_status is PromotionStatus.SUPPRESSED
+        return Aggregation(promotion_status=PromotionStatus.SUPPRESSED) if is_suppressed else Aggregation()
 
     def _claims(self, page: Page, *, besides: str) -> set[PageKey]:
         planned = {slug: one.children for (key, slug), one in self.rollups.items() if key == page.key}

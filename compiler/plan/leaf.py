@@ -55,6 +55,9 @@ def decide(batch: LeafBatch, proposal: Proposal, matches: Matches, *, gazetteer:
     leaf.hold(proposal.mentions)
     leaf.settle()
     leaf.link(proposal.links)
+    for foreign in ("rollups", "section_promotions"):
+        if getattr(proposal, foreign):
+            leaf.gathering.reject("not_of_this_pass", foreign)
     return leaf.gathering.decision()
 
 
@@ -184,16 +187,17 @@ class _Leaf:
         """Gather the names to hold, each with what was seen; a name that a page has is not held."""
         held: dict[str, Mention] = {}
         for one in proposed:
-            key = text.alias_key(one.alias)
+            name = text.one_line(one.alias)[: text.MAX_NAME_CHARS]
+            key = text.alias_key(name)
             if not key or key in self.keys or self.merger.knows(key):
                 self.gathering.reject("mention_of_page" if key else "mention_without_name", one.alias)
                 continue
             self.gathering.rejections.extend(self.citable.unknown(one.memory_ids))
-            seen = tuple(_sighting(one.alias, memory) for memory in self.citable.texts(one.memory_ids))
+            seen = tuple(_sighting(name, memory) for memory in self.citable.texts(one.memory_ids))
             if not seen:
                 self.gathering.reject("mention_without_sources", one.alias)
                 continue
-            first = held.get(key) or Mention(key, text.one_line(one.alias), one.suggested_type)
+            first = held.get(key) or Mention(key, name, one.suggested_type)
             held[key] = replace(first, sightings=tuple(dict.fromkeys((*first.sightings, *seen))))
         self.gathering.add(HoldMention(held[key]) for key in sorted(held))
 

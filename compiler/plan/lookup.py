@@ -91,9 +91,12 @@ def _grams(words: list[str]) -> Iterator[str]:
     for start, word in enumerate(words):
         if word in STOP_WORDS:
             continue
-        for end in range(start + 1, min(len(words), start + _MAX_GRAM_WORDS) + 1):
-            if words[end - 1] not in STOP_WORDS:
-                yield " ".join(words[start:end])
+        gram = word
+        yield gram
+        for other in words[start + 1 : start + _MAX_GRAM_WORDS]:
+            gram = f"{gram} {other}"
+            if other not in STOP_WORDS:
+                yield gram
 
 
 def choose(

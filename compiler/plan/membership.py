@@ -27,26 +27,28 @@ class Requirement:
     words: frozenset[str] = frozenset()
 
 
-def requirement(title: str, names: Iterable[str], *, gazetteer: Gazetteer = NO_PLACES) -> Requirement:
-    """Return what the children of a hub of this title show, given the names of candidates and of cities that pages are in.
+def requirement(
+    title: str, names: Iterable[str], *, cities: Iterable[str] = (), gazetteer: Gazetteer = NO_PLACES
+) -> Requirement:
+    """Return what the children of a hub of this title show, given the names of candidates and of cities.
 
-    A given name when it is the whole title; else every given name and every city that stands in it. A title that holds none
-    asks for one of its words.
+    A candidate's name when it is the whole title; else every city that stands in it. Other names in it ask for nothing: a tag
+    that comes up one day says nothing about who belongs to a hub that bears it in its title. A title that holds no city asks
+    for one of its words.
     """
     key = plain_key(title)
-    given = {plain_key(one) for one in names} - {""}
+    given = {plain_key(one) for one in cities} - {""}
     words = key.split()
     runs = (" ".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, len(words) + 1))
-    keys = (
-        (key,) if key in given else tuple(sorted({one for one in runs if one in given or gazetteer.is_known_city(one)}))
-    )
+    is_whole = key != "" and key in {*given, *map(plain_key, names)}
+    keys = (key,) if is_whole else tuple(sorted({one for one in runs if one in given or gazetteer.is_known_city(one)}))
     return Requirement(keys, frozenset() if keys else frozenset(map(_stem, content_words(key))))
 
 
-def hub_names(candidates: Iterable[ParentCandidate], pages: Iterable[Page]) -> frozenset[str]:
-    """Return the names that a hub's title may hold: of the candidates, and of the cities that pages are tagged with."""
+def cities_told(candidates: Iterable[ParentCandidate], pages: Iterable[Page]) -> frozenset[str]:
+    """Return the cities that a hub's title may hold: of the candidates, and those that pages are tagged with."""
     tagged = {tag.name.partition(":")[2] for page in pages for tag in page.tags if tag.name.startswith(CITY_TAG)}
-    return frozenset({one.title for one in candidates} | tagged)
+    return frozenset({one.title for one in candidates if one.kind == "city"} | tagged)
 
 
 def shows(child: Page, required: Requirement) -> bool:

@@ -13,7 +13,7 @@ from compiler.plan import spelling
 from compiler.plan.contract import Page, PageKey, PageType
 from compiler.plan.places import NO_PLACES, Gazetteer
 from compiler.plan.proposal import NewPage, Proposal
-from compiler.plan.text import alias_key, alias_keys, plain_key, slug
+from compiler.plan.text import MAX_NAME_CHARS, alias_key, alias_keys, plain_key, slug
 
 SIMILARITY = 0.85
 CITY_TAG = "city:"
@@ -95,6 +95,11 @@ class Merger:
         """Return whether an active page has this alias key."""
         return (Way.EXACT, key) in self.by_asked
 
+    def has(self, page_type: PageType, name: str) -> bool:
+        """Return whether an active page of the type bears the name."""
+        found = (match for key in alias_keys(name) for match in self.by_asked.get((Way.EXACT, key), ()))
+        return any(match.page.type is page_type for match in found)
+
     def page_of(self, key: str) -> PageKey | None:
         """Return the one page with this alias key, None when there is none or more than one."""
         found = {match.page for match in self.by_asked.get((Way.EXACT, key), ())}
@@ -149,9 +154,10 @@ class Merger:
 def names(proposal: Proposal, *, gazetteer: Gazetteer = NO_PLACES) -> Names:
     """Return what has to be looked up to know which of the proposed pages are there already."""
     proposed = [*proposal.new_pages, *(promotion.page for promotion in proposal.promotions)]
+    proposed += [promotion.new_page for promotion in proposal.section_promotions]
     keys = {key for page in proposed for key in spelling.exact_keys(page)}
     keys |= {key for page in proposed for key in spelling.derived_keys(page, gazetteer)}
-    keys |= {key for mention in proposal.mentions for key in alias_keys(mention.alias)}
+    keys |= {key for mention in proposal.mentions for key in alias_keys(mention.alias[:MAX_NAME_CHARS])}
     return Names(
         keys=tuple(sorted(keys)),
         prefixes=tuple(sorted({key for page in proposed for key in spelling.prefixes(page, gazetteer)})),

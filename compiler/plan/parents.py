@@ -22,7 +22,9 @@ _SECTIONS = (
     ("lodging", ("lodging", "hotel", "hostel")),
     ("museums", ("museum", "art_gallery")),
 )
-_IN_CITY = re.compile(r"\b(?:in|near)\s+([^\W\d_a-z][\w'’-]+(?:\s[^\W\d_a-z][\w'’-]+){0,2})(?=$|[.,;:!])")
+_IN_CITY = re.compile(
+    r"\b(?:in|near)\s+((?:(?:St|Ste|Mt|Ft)\.\s)?[^\W\d_a-z][\w'’-]+(?:\s[^\W\d_a-z][\w'’-]+){0,2})(?=$|[.,;:!])"
+)
 
 
 def from_memories(memories: Iterable[Memory], *, least: int = MIN_MEMORIES) -> tuple[ParentCandidate, ...]:

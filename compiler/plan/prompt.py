@@ -19,7 +19,7 @@ from compiler.plan.text import first_sentence, one_line
 
 LEAF_VERSION = "leaf-1"
 SECTION_VERSION = "section-1"
-AGGREGATION_VERSION = "aggregation-1"
+AGGREGATION_VERSION = "aggregation-2"
 
 SUMMARY_CHARS = 200
 QUOTES_SHOWN = 3

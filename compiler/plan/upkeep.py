@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from compiler.plan import rollup, text
 from compiler.plan.contract import (
+    Aggregation,
     Alias,
     ArchivePage,
     CreatePage,
@@ -58,15 +59,19 @@ def is_name(display: str) -> bool:
 
 
 def archive(gone: Page, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:
-    """Return what takes a page out of sight. `around` are the active pages that lead to it, and all that their sections list."""
-    return (ArchivePage(gone.key), *unlink(gone.key, around))
+    """Return what takes a page out of sight, its promotion too. `around` are the active pages that lead to it, and all that
+    their sections list."""
+    return (*_freed(gone), ArchivePage(gone.key), *unlink(gone.key, around))
 
 
 def delete(gone: Page, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:
     """Return what deletes a page, once everything around it is free of it: also the pages that it promoted."""
     orphans = [SetParent(page.key, None) for page in _sorted(around) if page.parent == gone.key]
-    own = [SetParent(gone.key, None)] if gone.parent is not None else []
-    return (*own, *orphans, *unlink(gone.key, around), DeletePage(gone.key))
+    return (*_freed(gone), *orphans, *unlink(gone.key, around), DeletePage(gone.key))
+
+
+def _freed(gone: Page) -> tuple[Item, ...]:
+    return () if gone.parent is None else (SetParent(gone.key, None),)
 
 
 def unlink(gone: PageKey, around: Mapping[PageKey, Page]) -> Iterator[Item]:
@@ -102,17 +107,10 @@ def undo(page: Page, slug: str, around: Mapping[PageKey, Page]) -> tuple[Item, .
         if section.aggregation.promotion_status is PromotionStatus.SUPPRESSED:
             return ()
         raise ActRefused(slug, "was not promoted; there is nothing to take back")
-    listed = [around[key] for key in (section.children or section.aggregation.linked_pages) if key in around]
-    again = replace(
-        section,
-        children=tuple(child.key for child in listed if child.is_active),
-        body_md=rollup.render(child for child in listed if child.is_active) or section.body_md,
-        aggregation=replace(section.aggregation, promotion_status=PromotionStatus.SUPPRESSED, promoted_page=None),
-    )
     others = (item for item in unlink(promoted, around) if not _is_of(item, page.key, slug))
     there = promoted in around
     gone: tuple[Item, ...] = (SetParent(promoted, None), ArchivePage(promoted)) if there else ()
-    return (*gone, WriteSection(page.key, _without(again, promoted, around)), *others)
+    return (*gone, WriteSection(page.key, _without(section, promoted, around)), *others)
 
 
 def named(items: Iterable[Item]) -> tuple[PageKey, ...]:
@@ -172,16 +170,29 @@ def _listing(page: Page, slug: str) -> Section:
 
 def _without(section: Section, gone: PageKey, around: Mapping[PageKey, Page]) -> Section:
     aggregation = section.aggregation
+    if aggregation is not None and aggregation.promoted_page == gone:
+        section = _listed_again(section, aggregation, around)
+        aggregation = section.aggregation
     if aggregation is not None:
         aggregation = replace(aggregation, linked_pages=tuple(key for key in aggregation.linked_pages if key != gone))
-        if aggregation.promoted_page == gone:
-            aggregation = replace(aggregation, promoted_page=None, promotion_status=PromotionStatus.SUPPRESSED)
     children = tuple(key for key in section.children if key != gone)
     body_md = section.body_md
     if children != section.children and all(key in around for key in children) and _is_rendered(section, around):
         body_md = rollup.render(around[key] for key in children)
     known = set(text.references([body_md]).pages) - {gone}
     return replace(section, body_md=text.drop_bad_links(body_md, known), children=children, aggregation=aggregation)
+
+
+def _listed_again(section: Section, known: Aggregation, around: Mapping[PageKey, Page]) -> Section:
+    """Return a promoted section as the list of pages that it was, kept from promotion."""
+    there = [around[key] for key in (section.children or known.linked_pages) if key in around]
+    listed = [page for page in there if page.is_active]
+    return replace(
+        section,
+        children=tuple(page.key for page in listed),
+        body_md=rollup.render(listed) or section.body_md,
+        aggregation=replace(known, promotion_status=PromotionStatus.SUPPRESSED, promoted_page=None),
+    )
 
 
 def _is_rendered(section: Section, around: Mapping[PageKey, Page]) -> bool:

@@ -52,5 +52,6 @@ Rules
 - A page stands under one section of a hub, never two.
 - sectionPromotions: only for sections whose status is candidate, when they are dense, coherent and lasting: a
   new topic page, a short parentSummary and three to five topHighlights stay behind.
+- pageLinks: between hubs that belong together, shown or of this plan, by type and slug.
 - Cite in source_refs the memories that show the members. Never make up handles.
 - Answer with the JSON object and nothing else."""

@@ -75,6 +75,7 @@ def _draw_compiles(rows: Sequence[CompileSpendingRow]) -> Iterator[Any]:
             )
             for row in rows
         ),
+        empty="No compile asked a model in this time.",
     )  # fmt: skip
     yield f"compiles ${sum(row.cost_usd for row in rows):.4f}"
 
@@ -92,6 +93,7 @@ def _draw(told: SpendingTold, by: str) -> Iterator[Any]:
             )
             for row in told.rows
         ),
+        empty="No turns in this time; one begins with: sidecar assemble",
     )  # fmt: skip
     yield f"turns ${sum(row.cost_usd for row in told.rows):.4f}, compiles ${told.compile_cost_usd:.4f}"
 
@@ -128,6 +130,7 @@ def _draw_budgets(told: BudgetsTold) -> Iterator[Any]:
             )
             for one in told.budgets
         ),
+        empty="No budgets yet; set one with: sidecar budget set",
     )
     for alert in told.alerts:
         spent = f"${alert.spent_usd:,.4f} of ${alert.limit_usd:,.2f}"

@@ -211,12 +211,12 @@ def replay(given: Replay) -> Iterator[Any]:
     yield from budget(given.assembly.budget, given.assembly.sources)
 
 
-def rows(names: Sequence[str], values: Iterable[Sequence[Any]]) -> Table:
-    """Return a plain table of texts and numbers."""
+def rows(names: Sequence[str], values: Iterable[Sequence[Any]], *, empty: str = "") -> Table | str:
+    """Return a plain table of texts and numbers; where there are none, `empty` in its place, which says what would make some."""
     table = _table(*names)
     for row in values:
         table.add_row(*(Text(printable(str(value))) for value in row))
-    return table
+    return table if table.row_count or not empty else empty
 
 
 def _table(*names: str) -> Table:

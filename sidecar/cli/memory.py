@@ -89,7 +89,9 @@ def _draw_memories(memories: list[Memory]) -> Iterator[Any]:
     from sidecar.cli import drawing
 
     yield drawing.rows(
-        ("memory", "when", "text"), ((one.memory_id, _day(one), one.text[:_LEAD_CHARS]) for one in memories)
+        ("memory", "when", "text"),
+        ((one.memory_id, _day(one), one.text[:_LEAD_CHARS]) for one in memories),
+        empty="No memories yet; bring some in with: sidecar memory import",
     )
 
 

@@ -145,6 +145,7 @@ def _draw_history(versions: Sequence[ProfileVersion]) -> Iterator[Any]:
             (one.version, drawing.moment(one.create_time), one.author, "  ".join(_lines(one.profile, indent="")))
             for one in versions
         ),
+        empty="No versions yet; write the first with: sidecar profile set",
     )
 
 

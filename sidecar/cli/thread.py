@@ -137,6 +137,7 @@ def _draw_threads(threads: list[Thread]) -> Iterator[Any]:
     yield drawing.rows(
         ("thread", "turns", "newest", "title"),
         ((one.thread_id, one.turn_count, drawing.moment(one.last_turn_time), one.title) for one in threads),
+        empty="No threads yet; bring some in with: sidecar thread import",
     )
 
 

@@ -160,6 +160,7 @@ def _draw_tools(listing: ToolListing) -> Iterator[Any]:
             (one.backend, one.name, "no" if one.why_not else "yes", one.why_not, one.schema_hash)
             for one in listing.tools
         ),
+        empty="No tools; set up a backend that declares some (docs/backends.md).",
     )
     yield from (f"no answer: {problem}" for problem in listing.problems)
 
@@ -184,6 +185,7 @@ def _draw_backends(found: Sequence[Backend]) -> Iterator[Any]:
     yield drawing.rows(
         ("backend", "is", "why", "author"),
         ((one.name, "off" if one.is_off else "on", one.reason, one.author) for one in found),
+        empty="No backends; set one up (docs/backends.md).",
     )
 
 

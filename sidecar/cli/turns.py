@@ -49,7 +49,7 @@ def draw(rows: Sequence[TurnCost]) -> Iterator[Any]:
     from sidecar.cli import drawing
 
     names = ("time (UTC)", "receipt", "thread", "model", "ms", "tokens", "cost", "state")
-    yield drawing.rows(names, (cells(row) for row in rows))
+    yield drawing.rows(names, map(cells, rows), empty="No such turns yet; one begins with: sidecar assemble")
 
 
 def cells(row: TurnCost) -> tuple[str, ...]:

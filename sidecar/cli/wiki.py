@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sidecar.cli import wiki_acts, wiki_compile, wiki_quarantine, wiki_upkeep
+from sidecar.cli import wiki_acts, wiki_compile, wiki_files, wiki_quarantine, wiki_upkeep
 from sidecar.cli.listing import every, limit_option
 from sidecar.cli.session import Session, connected
 
@@ -85,7 +85,7 @@ def search(session: Session, query: str, page_type: str | None, limit: int) -> N
 @limit_option
 @connected
 def cite(session: Session, memory_id: str, limit: int) -> None:
-    """List where pages cite a memory: section, summary, name or tag.
+    """List where pages cite a memory: section, summary, name or tag. A list of pages cites what these do: THROUGH names the page.
 
     \b
     Example:
@@ -140,5 +140,7 @@ def _rows_of(kind: str) -> Any:
     return draw
 
 
-for command in (*wiki_compile.COMMANDS, *wiki_upkeep.COMMANDS, *wiki_acts.COMMANDS, *wiki_quarantine.COMMANDS):
+for command in (
+    *wiki_compile.COMMANDS, *wiki_upkeep.COMMANDS, *wiki_files.COMMANDS, *wiki_acts.COMMANDS, *wiki_quarantine.COMMANDS,
+):  # fmt: skip
     wiki.add_command(command)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from sidecar.cli.session import Session, connected
+from sidecar.cli.voice import printable
+
+if TYPE_CHECKING:
+    from sidecar.client.wiki_answers import DeleteEffect
 
 
 @click.command(short_help="Give a page another name.")
@@ -19,7 +25,7 @@ def alias(session: Session, page: str, name: str) -> None:
       sidecar wiki alias austin-texas ATX
     """
     kept = session.client.add_alias(page=page, alias=name)
-    session.voice.show(kept, lambda one: [f"{page} is also {one.display}"])
+    session.voice.show(kept, lambda one: [printable(f"{page} is also {one.display}")])
 
 
 @click.command(short_help="Archive a page.")
@@ -48,8 +54,15 @@ def delete(session: Session, page: str, yes: bool) -> None:
     """
     if not yes:
         session.voice.confirm(f"Delete {page} with everything on it?")
-    session.client.delete_page(page=page)
-    session.voice.show({"deleted": page}, lambda facts: [f"deleted: {facts['deleted']}"])
+    effect = session.client.delete_page(page=page)
+    session.voice.show({"deleted": effect.page and effect.page.path}, lambda _: [drawn_deletion(effect, page)])
+
+
+def drawn_deletion(effect: DeleteEffect, named: str) -> str:
+    """Return what was deleted, or that nothing bears the name."""
+    if effect.page is None:
+        return printable(f"there is no page {named!r}; nothing was deleted")
+    return printable(f"deleted: {effect.page.title} ({effect.page.path})")
 
 
 @click.command(short_help="Set a held name aside for good.")

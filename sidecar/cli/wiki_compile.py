@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -50,7 +50,7 @@ def _draw_ticket(ticket: CompileTicket) -> Iterator[Any]:
 
 
 @click.command(short_help="Follow a job until it has ended.")
-@click.argument("job_id", metavar="JOB", required=False, default="")
+@click.argument("job_id", metavar="[JOB]", required=False, default="")
 @connected
 def watch(session: Session, job_id: str) -> int:
     """Follow a job, and those that go on with it, until the last has ended. Without JOB, the newest.
@@ -62,7 +62,7 @@ def watch(session: Session, job_id: str) -> int:
     if not job_id:
         newest = session.client.list_jobs(page_size=1).values
         if not newest:
-            session.voice.show([], lambda _: ["no job yet; queue one with: sidecar wiki compile"])
+            session.voice.show([], lambda _: ["No jobs yet; queue one with: sidecar wiki compile"])
             return OK
         job_id = newest[0].job_id
     return followed(session, job_id)
@@ -70,10 +70,21 @@ def watch(session: Session, job_id: str) -> int:
 
 def followed(session: Session, job_id: str) -> int:
     """Follow the job and its continuations, show how the last ended, and return the command's exit code."""
-    last = _follow(session, job_id)
-    while (following := _continuation(session, last)) is not None:
-        last = _follow(session, following.job_id)
-    session.voice.show(last, _draw_job)
+    *before, last = ended(session, job_id)
+    session.voice.show(last, lambda one: _draw_job(one, before))
+    return exit_of(last)
+
+
+def ended(session: Session, job_id: str) -> list[CompileJob]:
+    """Follow the job and its continuations, and return them as they ended, at least one."""
+    chain = [_follow(session, job_id)]
+    while (following := _continuation(session, chain[-1])) is not None:
+        chain.append(_follow(session, following.job_id))
+    return chain
+
+
+def exit_of(last: CompileJob) -> int:
+    """Return the exit code of a command that followed a job to its end."""
     return OK if last.status in _GOOD else FAILED
 
 
@@ -97,10 +108,10 @@ def _continuation(session: Session, job: CompileJob) -> CompileJob | None:
     return next((one for one in newest if one.parent_job_id == job.job_id), None)
 
 
-def _draw_job(job: CompileJob) -> Iterator[Any]:
+def _draw_job(job: CompileJob, before: Sequence[CompileJob] = ()) -> Iterator[Any]:
     from sidecar.cli import wiki_drawing
 
-    return wiki_drawing.job(job)
+    return wiki_drawing.job(job, before)
 
 
 @click.command(short_help="List jobs, newest first.")

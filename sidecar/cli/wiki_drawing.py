@@ -18,6 +18,7 @@ from sidecar.client.wiki_answers import (
     LintReport,
     Mention,
     PageHit,
+    PageRef,
     PageWhole,
     PlanPreview,
     QuarantinedMemory,
@@ -45,8 +46,8 @@ def page(found: PageWhole) -> Iterator[str]:
     yield printable(f"{one.title}  ({one.path}{', archived' if one.status == 'archived' else ''})")
     if one.summary:
         yield printable(unescape(one.summary))
-    if found.summary_sources:
-        yield f"  ← {_sources(found.summary_sources)}"
+    if found.summary_sources or found.summary_pages:
+        yield from _origins(found.summary_sources, found.summary_pages)
     for section in found.sections:
         yield from _section(section)
     yield ""
@@ -62,8 +63,17 @@ def _section(section: WikiSection) -> Iterator[str]:
         yield printable(
             f"  [{known.promotion_status}, score {known.promotion_score:.3f}, {len(known.linked_page_ids)} pages]"
         )
-    yield f"  ← {_sources(section.sources)}" if section.sources else "  ← no source"
+    yield from _origins(section.sources, section.source_pages)
     yield from (printable(f"      {one.memory_id}: {one.text[:_TEXT_CHARS]}") for one in section.sources if one.text)
+
+
+def _origins(sources: Sequence[WikiSource], pages: Sequence[PageRef]) -> Iterator[str]:
+    if sources:
+        yield f"  ← {_sources(sources)}"
+    if pages:
+        yield printable(f"  ← from pages: {', '.join(one.path for one in pages)}")
+    if not sources and not pages:
+        yield "  ← no source"
 
 
 def _sources(sources: Iterable[WikiSource]) -> str:
@@ -86,8 +96,8 @@ def _around(found: PageWhole) -> Iterator[str]:
     for link in found.links[:_LINKS_SHOWN]:
         yield printable(f"  → {link.page.title} ({link.page.path}; {link.kind}, {', '.join(link.origins)})")
     for entry in found.history[:_HISTORY_SHOWN]:
-        slugs = ", ".join(entry.section_slugs)
-        yield printable(f"  {moment(entry.time)}  cites {entry.memory_count:,} more memories: {slugs}")
+        places = ", ".join(entry.section_slugs) or "summary, names or tags"
+        yield printable(f"  {moment(entry.time)}  cites {entry.memory_count:,} more memories: {places}")
 
 
 def pages(found: Sequence[WikiPage]) -> Iterator[Any]:
@@ -98,14 +108,12 @@ def pages(found: Sequence[WikiPage]) -> Iterator[Any]:
             (one.path, one.title, one.hubness_score, moment(one.compile_time), unescape(one.summary)[:_SUMMARY_CHARS])
             for one in found
         ),
+        empty="No such pages yet; write them from memories with: sidecar wiki compile",
     )
 
 
 def hits(found: Sequence[PageHit]) -> Iterator[Any]:
     """Yield a line for each page that was found."""
-    if not found:
-        yield "nothing found"
-        return
     yield rows(
         ("page", "title", "score", "text", "name", "by"),
         (
@@ -119,23 +127,23 @@ def hits(found: Sequence[PageHit]) -> Iterator[Any]:
             )
             for one in found
         ),
+        empty="No page matches; what there is shows: sidecar wiki list",
     )
 
 
 def citations(found: Sequence[Citation]) -> Iterator[Any]:
     """Yield a line for each place."""
-    if not found:
-        yield "no page cites it"
-        return
     yield rows(
-        ("page", "title", "subject", "which", "since", "now"),
+        ("page", "title", "subject", "which", "through", "since", "now"),
         (
             (
-                one.page.path, one.page.title, one.subject, one.heading or one.subject_ref, moment(one.first_seen_time),
+                one.page.path, one.page.title, one.subject, one.heading or one.subject_ref,
+                one.through_page.path if one.through_page else "", moment(one.first_seen_time),
                 "as read" if one.is_current else "changed",
             )
             for one in found
         ),
+        empty="No page cites it, itself or through a page that it lists.",
     )  # fmt: skip
 
 
@@ -150,6 +158,7 @@ def mentions(found: Sequence[Mention]) -> Iterator[Any]:
             )
             for one in found
         ),
+        empty="No such names; a compile holds one that it sees too seldom for a page.",
     )  # fmt: skip
 
 
@@ -158,6 +167,7 @@ def quarantined(found: Sequence[QuarantinedMemory]) -> Iterator[Any]:
     yield rows(
         ("memory", "why", "since", "begins"),
         ((one.memory_id, one.reason, moment(one.update_time), (one.text or "")[:_SUMMARY_CHARS]) for one in found),
+        empty="No memory is held back.",
     )
 
 
@@ -180,6 +190,7 @@ def preview(given: PlanPreview) -> Iterator[Any]:
     yield rows(
         ("change", "page", "what", "memories"),
         ((one.kind, one.path, one.subject, ", ".join(one.memory_ids)) for one in given.items),
+        empty="Nothing would change.",
     )
     yield from (f"turned down {count:,} times: {reason}" for reason, count in sorted(given.rejections.items()))
 
@@ -195,17 +206,30 @@ def jobs(found: Sequence[CompileJob]) -> Iterator[Any]:
             )
             for one in found
         ),
+        empty="No jobs yet; queue one with: sidecar wiki compile",
     )  # fmt: skip
 
 
-def job(one: CompileJob) -> Iterator[Any]:
-    """Yield how a job stands, and what it did."""
+def job(one: CompileJob, before: Sequence[CompileJob] = ()) -> Iterator[Any]:
+    """Yield how a job stands, and what it did together with those before it in its chain."""
     yield printable(
         f"{one.status}: job {one.job_id}, asked for by {one.trigger}{f', {one.error}' if one.error else ''}"
     )
-    figures = [(name, one.metrics[name]) for name in _SHOWN if one.metrics.get(name)]
+    figures = [(name, value) for name in _SHOWN if (value := _together(name, (*before, one)))]
+    if figures and before:
+        yield f"together with the {len(before):,} before it:"
     if figures:
         yield rows(("what", "count"), figures)
+
+
+def _together(name: str, chain: Sequence[CompileJob]) -> Any:
+    """Return a metric's sum over a chain of jobs; of one that is no number, what the last says."""
+    values = [one.metrics.get(name) or 0 for one in chain]
+    return (
+        round(sum(values), 6)
+        if all(isinstance(value, int | float) for value in values)
+        else chain[-1].metrics.get(name)
+    )
 
 
 def lint(report: LintReport) -> Iterator[Any]:
@@ -242,9 +266,10 @@ def density(found: Density) -> Iterator[str]:
     yield f"titles that several pages share: {found.duplicate_title_count:,}"
 
 
-def density_document(found: Density, now: datetime) -> str:
-    """Return the counts as a markdown document, dated."""
+def density_document(found: Density, now: datetime, *, owner: str = "") -> str:
+    """Return the counts as a markdown document, dated; an empty owner is left out."""
     facts = [
+        *([("owner", owner.replace("|", "\\|"))] if owner else []),
         ("pages", f"{found.page_count}"),
         ("linked pages", f"{found.linked_page_count}"),
         ("density", f"{found.density:.4f}"),

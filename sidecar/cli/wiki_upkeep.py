@@ -1,25 +1,26 @@
-"""Commands that keep the wiki in order: lint, resets, links, density, exports, imports, and what it is read for."""
+"""Commands that keep the wiki in order: lint, resets, links, imports, and what it is read for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sidecar.cli.session import Session, connected
-from sidecar.cli.trouble import FAILED, OK, CommandFailed
-from sidecar.cli.wiki_compile import followed
+from sidecar.cli.trouble import FAILED, OK
+from sidecar.cli.wiki_compile import ended, exit_of, followed
 
 if TYPE_CHECKING:
     from sidecar.client import JournalPlace, JournalRecord
-    from sidecar.client.wiki_answers import Density, LintReport, ReadMeasure, ResetEffect, Verification
+    from sidecar.client.wiki_answers import LintReport, ReadMeasure, ResetEffect, Verification
     from sidecar.ingest.journal import ImportedPlace, ImportedRecord
 
 _BATCH_RECORDS = 500
 _BATCH_CHARS = 4_000_000
+_REASONS_SHOWN = 20
 
 _dry_run = click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 
@@ -28,7 +29,8 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Say what would be done,
 @_dry_run
 @connected
 def lint(session: Session, dry_run: bool) -> None:
-    """Look for broken links, shared names, stale and oversize pages, and queue held names that are ripe for a page.
+    """Look for broken links, sections without a source, shared names, stale and oversize pages, and queue held names that are
+    ripe for a page.
 
     \b
     Example:
@@ -72,6 +74,8 @@ def _draw_reset(effect: ResetEffect, *, full: bool, dry_run: bool) -> Iterator[s
         f"{'would be ' if dry_run else ''}{verb}: {effect.page_count:,} pages, {effect.mention_count:,} held names; "
         f"{effect.job_count:,} jobs cancelled, {effect.memory_count:,} memories to read again"
     )
+    if not dry_run:
+        yield "the next compile reads them: sidecar wiki compile"
 
 
 @click.command(short_help="Reset, compile again, and follow it.")
@@ -107,7 +111,8 @@ def verify(session: Session) -> int:
     Example:
       sidecar wiki verify
     """
-    found = session.client.verify_rebuild()
+    with session.voice.progress("rebuilding aside", None):
+        found = session.client.verify_rebuild()
     session.voice.show(found, drawn_verification)
     return OK if found.is_identical else FAILED
 
@@ -119,10 +124,13 @@ def drawn_verification(found: Verification) -> Iterator[str]:
         yield f"not replayable by this version: {counts} were planned by other rules"
         yield "nothing is wrong with the wiki; `sidecar wiki rebuild --full` makes one that can be verified"
         return
-    verdict = "identical" if found.is_identical else "different"
+    is_partial = not found.is_identical and found.unreplayable_count > 0
+    verdict = "identical" if found.is_identical else "not comparable" if is_partial else "different"
     yield f"{verdict}: {found.batch_count:,} batches replayed, {found.page_count:,} pages compared"
     if found.unreplayable_count:
         yield f"{found.unreplayable_count:,} batches could not be replayed: a memory or an answer is gone"
+    if is_partial:
+        yield "what differs may come of that alone; `sidecar wiki rebuild --full` makes a wiki that can be verified"
     yield from (f"  {one}" for one in found.differences)
 
 
@@ -138,7 +146,8 @@ def backfill(session: Session, dry_run: bool) -> None:
     """
     from sidecar.cli import wiki_drawing
 
-    effect = session.client.backfill_links(dry_run=dry_run)
+    with session.voice.progress("looking through memories", None):
+        effect = session.client.backfill_links(dry_run=dry_run)
     session.voice.show(effect, lambda one: wiki_drawing.backfill(one, is_dry=dry_run))
 
 
@@ -163,81 +172,6 @@ def rollback(session: Session, origin: str, context_prefix: str, yes: bool, dry_
     session.voice.show(effect, lambda one: wiki_drawing.rollback(one, is_dry=dry_run))
 
 
-@click.command(short_help="Count pages and links.")
-@click.option(
-    "--append", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write a dated markdown file there."
-)
-@connected
-def density(session: Session, folder: Path | None) -> None:
-    """Count pages, links by kind and origin, and the share of pages that a reference link touches.
-
-    \b
-    Example:
-      sidecar wiki density --append docs/metrics
-    """
-    found = session.client.link_density()
-    if folder is not None:
-        session.voice.note(f"wrote {written_density(folder, found, datetime.now(UTC))}")
-    session.voice.show(found, _draw_density)
-
-
-def _draw_density(found: Density) -> Iterator[Any]:
-    from sidecar.cli import wiki_drawing
-
-    return wiki_drawing.density(found)
-
-
-def written_density(folder: Path, found: Density, now: datetime) -> Path:
-    """Return the file that holds the counts, named by the instant; an earlier one is never overwritten.
-
-    Raises CommandFailed when nothing can be written there.
-    """
-    from sidecar.cli import wiki_drawing
-
-    target = folder / f"wiki-link-density-{now:%Y%m%dT%H%M%SZ}.md"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with target.open("x", encoding="utf-8") as file:
-            file.write(wiki_drawing.density_document(found, now))
-    except OSError as error:
-        raise CommandFailed(f"{target}: {error.strerror or 'cannot be written'}; name another folder.") from error
-    return target
-
-
-@click.command(short_help="Write the wiki as markdown files.")
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
-@connected
-def export(session: Session, folder: Path) -> None:
-    """Write every active page as a markdown file with front matter, under FOLDER/TYPE/SLUG.md.
-
-    \b
-    Example:
-      sidecar wiki export vault
-    """
-    count = 0
-    with session.voice.progress("pages", None) as step:
-        for file in session.client.export_vault():
-            write_file(folder, file.path, file.content)
-            count += 1
-            step(1)
-    session.voice.show(
-        {"files": count, "folder": str(folder)}, lambda facts: [f"{facts['files']:,} files under {facts['folder']}"]
-    )
-
-
-def write_file(folder: Path, path: str, content: str) -> None:
-    """Write a file below the folder. Raises CommandFailed for a path that leads out of it, or a folder that is closed."""
-    parts = PurePosixPath(path).parts
-    if len(parts) != 2 or any(part in {"", ".", ".."} or "/" in part or "\\" in part for part in parts):
-        raise CommandFailed(f"{path!r} leads out of the folder; nothing was written for it.")
-    target = folder / parts[0] / parts[1]
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(content, encoding="utf-8")
-    except OSError as error:
-        raise CommandFailed(f"{target}: {error.strerror or 'cannot be written'}; name another folder.") from error
-
-
 @click.command("import", short_help="Import a journal, and compile it.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--wait", is_flag=True, help="Follow the compile to the end.")
@@ -248,8 +182,9 @@ def import_journal(session: Session, file: Path, wait: bool) -> int:
     \b
     Example:
       sidecar wiki import journal.jsonl --wait
-      (a line: {"id": "j1", "text": "Ate here.", "place": {"name": "Casa Lola", "city": "Austin",
-      "alternate_names": ["Lola"]}, "tags": ["food"], "journal_id": "trip"})
+      (a line: {"id": "j1", "text": "Ate here.", "occurred_at": "2026-02-01T16:20:00Z",
+      "place": {"name": "Casa Lola", "city": "Austin", "alternate_names": ["Lola"]},
+      "tags": ["food"], "journal_id": "trip"})
     """
     records, skipped = _read(file)
     facts: dict[str, Any] = {"records": len(records), "created": 0, "updated": 0, "unchanged": 0, "skipped": skipped}
@@ -265,8 +200,13 @@ def import_journal(session: Session, file: Path, wait: bool) -> int:
             facts["unchanged"] += done.unchanged_count
             job_id = done.job.job_id if done.job is not None else job_id
             step(len(part))
-    session.voice.show({**facts, "job_id": job_id}, _draw_import)
-    return followed(session, job_id) if wait and job_id and not session.voice.is_json else OK
+    facts["job_id"] = job_id
+    if wait and job_id and session.voice.is_json:
+        *_, last = ended(session, job_id)
+        session.voice.document({**facts, "job": last})
+        return exit_of(last)
+    session.voice.show(facts, drawn_import)
+    return followed(session, job_id) if wait and job_id else OK
 
 
 def _read(file: Path) -> tuple[list[ImportedRecord], list[str]]:
@@ -303,10 +243,13 @@ def _sent(part: Sequence[ImportedRecord]) -> list[JournalRecord]:
     ]
 
 
-def _draw_import(facts: dict[str, Any]) -> Iterator[str]:
+def drawn_import(facts: dict[str, Any]) -> Iterator[str]:
+    """Yield what became of the records, the first twenty that were left out, and how to follow the compile."""
     counts = ", ".join(f"{facts[name]:,} {name}" for name in ("created", "updated", "unchanged"))
     yield f"{facts['records']:,} records: {counts}"
-    yield from (f"skipped {reason}" for reason in facts["skipped"])
+    yield from (f"skipped {reason}" for reason in facts["skipped"][:_REASONS_SHOWN])
+    if len(facts["skipped"]) > _REASONS_SHOWN:
+        yield f"… {len(facts['skipped']) - _REASONS_SHOWN:,} more were skipped; --json lists all"
     if facts["job_id"]:
         yield f"job {facts['job_id']}; follow it with: sidecar wiki watch {facts['job_id']}"
 
@@ -333,4 +276,4 @@ def _draw_reads(found: ReadMeasure) -> Iterator[Any]:
     return wiki_drawing.reads(found)
 
 
-COMMANDS = (lint, reset, rebuild, verify, backfill, rollback, density, export, import_journal, reads)
+COMMANDS = (lint, reset, rebuild, verify, backfill, rollback, import_journal, reads)

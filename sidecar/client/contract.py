@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from google.protobuf.message_factory import GetMessageClass
 from grpc_health.v1 import health_pb2
 
 from sidecar.client.encoding import fields_of
-from sidecar.client.errors import RequestUnusable
+from sidecar.client.errors import CallRefused, RequestUnusable
 from sidecar.client.knobs import UnknownKnob, UnusableKnob
 from sidecar.client.request import Request
 from sidecar.v1 import (
@@ -48,6 +49,7 @@ METHODS: Mapping[str, MethodDescriptor] = {
     for service in file.DESCRIPTOR.services_by_name.values()
     for method in service.methods
 }
+_TOKEN = re.compile(r"[!-~]+")
 _CHECK_HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].methods_by_name["Check"]
 
 
@@ -70,13 +72,20 @@ class Exchange:
 
 
 def exchange(channel: Any, request: Request[Any], *, stance: Stance, token: str) -> Exchange:
-    """Return the call of a request on that channel. Raises RequestUnusable."""
+    """Return the call of a request on that channel. Raises RequestUnusable, and CallRefused for a token that is none."""
     method = METHODS[type(request).__name__]
     options = {
         "timeout": request.deadline_s if stance.deadline_s is None else stance.deadline_s,
-        "metadata": (("authorization", f"Bearer {token}"),) if token else (),
+        "metadata": (("authorization", f"Bearer {_checked(token)}"),) if token else (),
     }
     return Exchange(_call(channel, method), message_of(request, stance), options)
+
+
+def _checked(token: str) -> str:
+    if not _TOKEN.fullmatch(token):
+        told = "token: holds a character that no token has, a space or a line's end maybe; take it whole and alone."
+        raise CallRefused(told, code="UNAUTHENTICATED", field="token")
+    return token
 
 
 def health_check(channel: Any, *, deadline_s: float, waits: bool) -> Exchange:

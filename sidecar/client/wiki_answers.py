@@ -40,6 +40,15 @@ class WikiSource:
 
 
 @dataclass(frozen=True, slots=True)
+class PageRef:
+    """A page by its name."""
+
+    page_id: str
+    path: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregation:
     """What is known of a section that lists other pages."""
 
@@ -55,7 +64,7 @@ class Aggregation:
 
 @dataclass(frozen=True, slots=True)
 class WikiSection:
-    """A section of a page, with the memories it was written from."""
+    """A section of a page, with the memories it was written from, and the pages that it is made of."""
 
     slug: str
     heading: str
@@ -64,6 +73,7 @@ class WikiSection:
     sources: tuple[WikiSource, ...]
     last_source_time: datetime | None = None
     aggregation: Aggregation | None = None
+    source_pages: tuple[PageRef, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +83,14 @@ class WikiAlias:
     alias: str
     display: str
     origin: str
+    sources: tuple[WikiSource, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WikiTag:
+    """A tag of a page and the memories it comes from."""
+
+    name: str
     sources: tuple[WikiSource, ...]
 
 
@@ -97,7 +115,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class PageWhole:
-    """A page with everything that stands on it and around it."""
+    """A page with everything that stands on it and around it; `summary_pages` stand for memories where none is cited for it."""
 
     page: WikiPage
     sections: tuple[WikiSection, ...]
@@ -109,6 +127,8 @@ class PageWhole:
     child_count: int
     history: tuple[HistoryEntry, ...]
     parent: WikiPage | None = None
+    summary_pages: tuple[PageRef, ...] = ()
+    tags: tuple[WikiTag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +172,7 @@ class GraphPart:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A place where a page cites a memory."""
+    """A place where a page cites a memory, itself or through a page that a section is made of."""
 
     page: WikiPage
     subject: str
@@ -160,6 +180,7 @@ class Citation:
     heading: str
     is_current: bool
     first_seen_time: datetime | None = None
+    through_page: PageRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +268,13 @@ class QuarantinedMemory:
     text: str | None = None
     occurred_time: datetime | None = None
     update_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteEffect:
+    """The page that was deleted, as it was; None when there was none of that name."""
+
+    page: WikiPage | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from sidecar.client.wiki_answers import (
     Citation,
     CompileJob,
     CompileTicket,
+    DeleteEffect,
     Density,
     GraphPart,
     ImportEffect,
@@ -48,7 +49,8 @@ from sidecar.client.wiki_answers import (
 )
 
 _WORK_DEADLINE_S = 60.0
-_STREAM_DEADLINE_S = 3600.0
+_PREVIEW_DEADLINE_S = 600.0  # a model may be asked for it
+_LONG_DEADLINE_S = 3600.0  # as long as the service lets such a call last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,10 +166,10 @@ class ArchivePage(Request[WikiPage]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeletePage(Request[None]):
-    """Delete a page with its sections, names, links and sources."""
+class DeletePage(Request[DeleteEffect]):
+    """Delete a page with its sections, names, links and sources; one that is not there is gone already."""
 
-    reads = Nothing()
+    reads = Whole(DeleteEffect)
     deadline_s = _WORK_DEADLINE_S
     page: str
 
@@ -197,7 +199,7 @@ class CompileNow(Request[CompileTicket]):
     """Queue a compile, or only show what the next batch would change."""
 
     reads = Whole(CompileTicket)
-    deadline_s = _WORK_DEADLINE_S
+    deadline_s = _PREVIEW_DEADLINE_S
     model_id: str = ""
     validate_only: bool = False
     may_archive_many: bool = False
@@ -225,7 +227,7 @@ class WatchJob(Request[CompileJob]):
     """Yield a job as it stands, whenever it changes, and when it has ended."""
 
     reads = Inner("job")
-    deadline_s = _STREAM_DEADLINE_S
+    deadline_s = _LONG_DEADLINE_S
     job_id: str
 
 
@@ -259,7 +261,7 @@ class ResetCursor(Request[ResetEffect]):
     """Set the compile back to the beginning, polite or full; refused while a job runs."""
 
     reads = Whole(ResetEffect)
-    deadline_s = _WORK_DEADLINE_S
+    deadline_s = _LONG_DEADLINE_S
     mode: str = field(default="", metadata=RESET_MODE)
     dry_run: bool = False
 
@@ -278,7 +280,7 @@ class BackfillLinks(Request[BackfillEffect]):
     """Write the deterministic links that the memories call for and that are not there."""
 
     reads = Whole(BackfillEffect)
-    deadline_s = _WORK_DEADLINE_S
+    deadline_s = _LONG_DEADLINE_S
     dry_run: bool = False
 
 
@@ -287,7 +289,7 @@ class RollbackLinks(Request[RollbackEffect]):
     """Take one class of evidence for links away, and the links left without any."""
 
     reads = Whole(RollbackEffect)
-    deadline_s = _WORK_DEADLINE_S
+    deadline_s = _LONG_DEADLINE_S
     origin: str = field(metadata=LINK_ORIGIN)
     context_prefix: str = ""
     dry_run: bool = False
@@ -306,7 +308,7 @@ class ExportVault(Request[VaultFile]):
     """Yield every active page as a markdown file with front matter, by path."""
 
     reads = Whole(VaultFile)
-    deadline_s = _STREAM_DEADLINE_S
+    deadline_s = _LONG_DEADLINE_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,7 +316,7 @@ class VerifyRebuild(Request[Verification]):
     """Compile the logged batches again, aside, and compare."""
 
     reads = Whole(Verification)
-    deadline_s = _WORK_DEADLINE_S
+    deadline_s = _LONG_DEADLINE_S
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import read_id, read_text, read_time, write_time
 from sidecar.rpc.identity import require_admin, resolve_scope, resolve_tenant
 from sidecar.v1 import admin_pb2 as pb
-from store import owners, templates, tenants
+from store import forgotten, owners, templates, tenants
 from store.postgres import Pools, scoped, tenant_scoped
 from store.queries import Connection
 from store.tenants import DEFAULT_TEMPLATE, Workspace
@@ -113,10 +113,13 @@ class AdminService:
     async def forget_owner(self, request: pb.ForgetOwnerRequest, call: Call) -> pb.ForgetOwnerResponse:
         """Delete everything of an owner's, and return how many rows of each table: none of one whom nobody knows."""
         require_admin(call.identity)
-        scope, now = resolve_scope(call.identity, request.tenant_id, request.owner_id), self._now()
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         async with scoped(self._pools.background, scope) as connection:
             is_known = await tenants.get(connection, scope.tenant_id) is not None
-            counts = await owners.forget(connection, scope, now=now) if is_known else {}
+            counts = await owners.forget(connection, scope) if is_known else {}
+        if counts:
+            async with scoped(self._pools.background, scope) as connection:
+                await forgotten.date_owner(connection, scope, clock=self._now)
         return pb.ForgetOwnerResponse(row_counts=counts)
 
     @asynccontextmanager

@@ -31,7 +31,9 @@ __all__ = ["LONG_CALLS", "SERVICE", "CompileParts", "CompileService"]
 
 SERVICE = pb.DESCRIPTOR.services_by_name["CompileService"]
 
-LONG_CALLS = frozenset({"CompileNow", "WatchJob", "ExportVault", "VerifyRebuild", "BackfillLinks", "RollbackLinks"})
+LONG_CALLS = frozenset(
+    {"CompileNow", "WatchJob", "ResetCursor", "ExportVault", "VerifyRebuild", "BackfillLinks", "RollbackLinks"}
+)
 
 _OUTCOMES: Mapping[Enqueued, pb.CompileOutcome.ValueType] = {
     Enqueued.ENQUEUED: pb.COMPILE_OUTCOME_ENQUEUED,

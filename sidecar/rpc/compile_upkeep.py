@@ -18,14 +18,14 @@ from compiler.upkeep import ResetMode
 from sidecar.errors import FailedPrecondition, InvalidArgument
 from sidecar.rpc import compile_messages as write
 from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.fields import check_count, read_id, read_text, read_time
+from sidecar.rpc.fields import check_count, read_choice, read_id, read_text, read_time
 from sidecar.rpc.identity import require_admin, resolve_scope
 from sidecar.rpc.progress import Progress
 from sidecar.v1 import compile_pb2 as pb
 from sidecar.v1 import wiki_pb2
-from store import browse, jobs, memories, tenants
+from store import browse, jobs, memories, scopes, tenants
 from store import upkeep as rows
-from store.jobs import Trigger
+from store.jobs import Job, Trigger
 from store.memories import NewMemory
 from store.postgres import Pools, scoped
 from store.queries import Connection
@@ -125,11 +125,7 @@ class CompileUpkeep:
     async def reset_cursor(self, request: pb.ResetCursorRequest, call: Call) -> pb.ResetCursorResponse:
         """Set the scope back. Raises FailedPrecondition while a job runs."""
         scope = self._admin(request, call)
-        mode = _MODES.get(request.mode)
-        if mode is None:
-            raise InvalidArgument(
-                "mode", f"is {request.mode}, which is none", "send RESET_MODE_POLITE or RESET_MODE_FULL"
-            )
+        mode = read_choice("mode", request.mode, _MODES)
         done = await self._done(
             scope, lambda one: upkeep.reset(one, scope, mode=mode, now=self._now()), is_dry=request.dry_run
         )
@@ -232,18 +228,26 @@ class CompileUpkeep:
         async with scoped(self._pools.background, scope) as connection:
             await self._ready(connection, scope)
             retained = await memories.retain(connection, scope, given, now=now)
-            job = None
-            if not request.has_more:
-                ticket = await jobs.enqueue(connection, scope, trigger=Trigger.BOOTSTRAP_IMPORT.value, now=now)
-                job = await jobs.get(connection, scope, ticket.job_id) if ticket.job_id else None
-                await upkeep.queue_place_names(connection, scope, now=now)
-        unchanged = len({one.memory_id for one in given}) - retained.created_count - retained.updated_count
+            changed = retained.created_count + retained.updated_count
+            job = None if request.has_more else await self._imported(connection, scope, is_new=changed > 0)
+        unchanged = len({one.memory_id for one in given}) - changed
         return pb.BootstrapImportResponse(
             created_count=retained.created_count,
             updated_count=retained.updated_count,
             unchanged_count=unchanged,
             job=None if job is None else write.job(job),
         )
+
+    async def _imported(self, connection: Connection, scope: Scope, *, is_new: bool) -> Job | None:
+        """Have imported places named and the import compiled; None where everything has been read already."""
+        now = self._now()
+        await upkeep.queue_place_names(connection, scope, now=now)
+        await scopes.mark_dirty(connection, scope, now=now)
+        row = await scopes.read(connection, scope)
+        if not is_new and row is not None and row.is_caught_up:
+            return None
+        ticket = await jobs.enqueue(connection, scope, trigger=Trigger.BOOTSTRAP_IMPORT.value, now=now)
+        return await jobs.get(connection, scope, ticket.job_id) if ticket.job_id else None
 
     async def measure_reads(self, request: pb.MeasureReadsRequest, call: Call) -> pb.MeasureReadsResponse:
         """Return what turns read of the wiki beside what compiling it cost."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import orjson
@@ -23,6 +23,8 @@ from store.scope import MAX_EXTERNAL_ID_CHARS
 
 MAX_NAME_CHARS = 100
 MAX_ITEM_IDS, MAX_ITEM_ID_CHARS = 10_000, 1_000
+
+V = TypeVar("V")
 
 _FIRST = datetime.min.replace(tzinfo=UTC) + timedelta.resolution
 _LAST = datetime.max.replace(tzinfo=UTC) - timedelta.resolution
@@ -81,6 +83,13 @@ def read_int(field: str, value: int, *, least: int, most: int) -> int:
     if not least <= value <= most:
         raise InvalidArgument(field, f"is {value}", f"send {least} to {most}")
     return value
+
+
+def read_choice(field: str, value: int, meanings: Mapping[int, V]) -> V:
+    """Return what a value of an enum stands for; also one that a newer contract may name is refused."""
+    if value not in meanings:
+        raise InvalidArgument(field, f"is {value}, which is none of its values", "send one that the contract names")
+    return meanings[value]
 
 
 def check_count(field: str, values: Sized, *, most: int, least: int = 0) -> None:

@@ -26,7 +26,7 @@ from sidecar.rpc.paging import Listing
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome
-from store import jobs, memories, receipts, scopes, tenants
+from store import forgotten, jobs, memories, receipts, scopes, tenants
 from store.errors import StoreError
 from store.jobs import Enqueued, Trigger
 from store.memories import Memory, NewMemory
@@ -112,8 +112,10 @@ class MemoryService:
                 await receipts.forget_texts(connection, scope.tenant_id, _kept_forms(memory.text))
                 await memories.forget(connection, scope, memory_id)
                 await scopes.lock(connection, scope, now=self._now())  # turns read on while who compiles is waited for
-                await forgetting.forget(connection, scope, [memory_id], now=self._now())
+                notes = await forgetting.forget(connection, scope, [memory_id], now=self._now())
         if memory is not None:
+            async with scoped(self._pools.background, scope) as connection:
+                await forgotten.date(connection, scope, notes, clock=self._now)
             await self._wish_compile(scope, self._now())
         return pb.DeleteMemoryResponse()
 

@@ -198,6 +198,7 @@ TABLE: Mapping[type[Exception], Row] = {
     models.ModelUnavailable: Row(Code.UNAVAILABLE, "MODEL_UNAVAILABLE", _REMOTE_FAILED),
     models.ModelTimeout: Row(Code.UNAVAILABLE, "MODEL_TIMED_OUT", _REMOTE_FAILED),
     models.PromptTooLong: Row(Code.FAILED_PRECONDITION, "PROMPT_TOO_LONG", _ANSWER_UNUSABLE),
+    models.PromptRefused: Row(Code.FAILED_PRECONDITION, "PROMPT_REFUSED", _ANSWER_UNUSABLE),
     models.AnswerUnusable: Row(Code.FAILED_PRECONDITION, "MODEL_ANSWER_UNUSABLE", _ANSWER_UNUSABLE),
     models.OutputTruncated: Row(Code.FAILED_PRECONDITION, "MODEL_OUTPUT_TRUNCATED", _ANSWER_UNUSABLE),
     models.MalformedOutput: Row(Code.FAILED_PRECONDITION, "MODEL_OUTPUT_MALFORMED", _ANSWER_UNUSABLE),

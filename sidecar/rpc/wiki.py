@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sidecar.rpc import wiki_messages as write
 from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.fields import read_id, read_int, read_text
+from sidecar.rpc.fields import read_choice, read_id, read_int, read_text
 from sidecar.rpc.identity import resolve_scope
 from sidecar.rpc.paging import Int4, Listing
 from sidecar.rpc.wiki_acts import WikiActs
@@ -31,11 +31,22 @@ SERVICE = pb.DESCRIPTOR.services_by_name["WikiService"]
 
 _GRAPH_PAGES = 200
 _TYPES: Mapping[int, str] = {
+    pb.PAGE_TYPE_UNSPECIFIED: "",
     pb.PAGE_TYPE_ENTITY: "entity",
     pb.PAGE_TYPE_TOPIC: "topic",
     pb.PAGE_TYPE_DECISION: "decision",
 }
-_MENTION_STATUSES: Mapping[int, str] = {pb.MENTION_STATUS_PROMOTED: "promoted", pb.MENTION_STATUS_IGNORED: "ignored"}
+_STATUSES: Mapping[int, str] = {
+    pb.PAGE_STATUS_UNSPECIFIED: "active",
+    pb.PAGE_STATUS_ACTIVE: "active",
+    pb.PAGE_STATUS_ARCHIVED: "archived",
+}
+_MENTION_STATUSES: Mapping[int, str] = {
+    pb.MENTION_STATUS_UNSPECIFIED: "open",
+    pb.MENTION_STATUS_OPEN: "open",
+    pb.MENTION_STATUS_PROMOTED: "promoted",
+    pb.MENTION_STATUS_IGNORED: "ignored",
+}
 
 
 class WikiService(WikiActs):
@@ -71,9 +82,9 @@ class WikiService(WikiActs):
     async def list_pages(self, request: pb.ListPagesRequest, call: Call) -> pb.ListPagesResponse:
         """Return a page of the owner's pages."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        page_type = _TYPES.get(request.type, "")
-        status = "archived" if request.status == pb.PAGE_STATUS_ARCHIVED else "active"
-        read, kinds, keys_of = _ORDERS.get(request.order, _ORDERS[pb.PAGE_ORDER_NAME])
+        page_type = read_choice("type", request.type, _TYPES)
+        status = read_choice("status", request.status, _STATUSES)
+        read, kinds, keys_of = read_choice("order", request.order, _ORDERS)
         listing = Listing("ListPages", (*_of(scope), page_type, status, str(request.order)), kinds)
         page = listing.read(request.page_size, request.page_token)
         async with self._reading(scope) as connection:
@@ -87,7 +98,7 @@ class WikiService(WikiActs):
         """Return a page of the pages that match, best first."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         question = read_text("query", request.query, min_chars=1, max_chars=MAX_QUERY_CHARS)
-        page_type = _TYPES.get(request.type, "")
+        page_type = read_choice("type", request.type, _TYPES)
         listing = Listing("SearchPages", (*_of(scope), page_type, question), (Int4,))
         page = listing.read(request.page_size, request.page_token)
         async with self._reading(scope) as connection:
@@ -152,7 +163,7 @@ class WikiService(WikiActs):
     async def list_mentions(self, request: pb.ListMentionsRequest, call: Call) -> pb.ListMentionsResponse:
         """Return a page of held names."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        status = _MENTION_STATUSES.get(request.status, "open")
+        status = read_choice("status", request.status, _MENTION_STATUSES)
         listing = Listing("ListMentions", (*_of(scope), status), (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
         async with self._reading(scope) as connection:
@@ -165,8 +176,11 @@ class WikiService(WikiActs):
 
 
 _Reader = Callable[..., Any]
-_ORDERS: Mapping[int, tuple[_Reader, tuple[type, ...], Callable[[PageRow], tuple[Any, ...]]]] = {
-    pb.PAGE_ORDER_NAME: (browse.pages_by_name, (str, str), lambda row: (row.type, row.slug)),
+_Order = tuple[_Reader, tuple[type, ...], Callable[[PageRow], tuple[Any, ...]]]
+_BY_NAME: _Order = (browse.pages_by_name, (str, str), lambda row: (row.type, row.slug))
+_ORDERS: Mapping[int, _Order] = {
+    pb.PAGE_ORDER_UNSPECIFIED: _BY_NAME,
+    pb.PAGE_ORDER_NAME: _BY_NAME,
     pb.PAGE_ORDER_HUBNESS: (browse.pages_by_hubness, (Int4, UUID), lambda row: (row.hubness_score, row.page_id)),
     pb.PAGE_ORDER_TIME: (browse.pages_by_time, (datetime, UUID), lambda row: (row.last_compiled_at, row.page_id)),
 }

@@ -80,7 +80,7 @@ class WikiActs:
         return pb.ArchivePageResponse(page=write.page(archived or row))
 
     async def delete_page(self, request: pb.DeletePageRequest, call: Call) -> pb.DeletePageResponse:
-        """Delete a page; one that is not there is gone already."""
+        """Delete a page, and return it as it was; one that is not there is gone already."""
         scope = _admin_scope(request, call)
         named = read_page("page", request.page)
         async with self._acting(scope) as connection:
@@ -89,7 +89,7 @@ class WikiActs:
             except NotFound:
                 return pb.DeletePageResponse()
             await acts.delete_page(connection, scope, row, now=self._now())
-        return pb.DeletePageResponse()
+        return pb.DeletePageResponse(page=write.page(row))
 
     async def suppress_promotion(
         self, request: pb.SuppressPromotionRequest, call: Call

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -11,9 +12,11 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.rpc.fields import write_time
 from sidecar.v1 import wiki_pb2 as pb
-from store.browse import AliasRow, Citation, HistoryRow, MentionRow, PageRow, PageWhole, SectionRow, SourceRow
+from store.browse import AliasRow, Citation, HistoryRow, MentionRow, PageRef, PageRow, PageWhole, SectionRow, SourceRow
 from store.neighbourhood import Child, Counts, Graph, LinkRow
 from store.page_search import Hit
+
+MAX_TEXT_BYTES = 16 * 1024 * 1024
 
 
 def page(row: PageRow) -> pb.WikiPage:
@@ -36,8 +39,8 @@ def page(row: PageRow) -> pb.WikiPage:
 
 
 def whole(found: PageWhole, parent: PageRow | None, links: Sequence[LinkRow], around: Counts) -> pb.GetPageResponse:
-    """Return a page with all that stands on it and around it."""
-    return pb.GetPageResponse(
+    """Return a page with all that stands on it and around it; of cited texts the first 16 MiB."""
+    answer = pb.GetPageResponse(
         page=page(found.page),
         parent=None if parent is None else page(parent),
         sections=[section(one) for one in found.sections],
@@ -48,7 +51,26 @@ def whole(found: PageWhole, parent: PageRow | None, links: Sequence[LinkRow], ar
         backlink_count=around.backlinks,
         child_count=around.children,
         history=[_history(one) for one in found.history],
+        summary_pages=[_ref(one) for one in found.summary_pages],
+        tags=[_tag(found, name) for name in found.page.tags],
     )
+    leave_out_texts(answer, most_bytes=MAX_TEXT_BYTES)
+    return answer
+
+
+def leave_out_texts(answer: pb.GetPageResponse, *, most_bytes: int) -> None:
+    """Empty the texts of sources after those that take so many bytes together: an answer has to fit into a message."""
+    left = most_bytes
+    cited = chain(
+        answer.summary_sources,
+        *(one.sources for one in answer.sections),
+        *(one.sources for one in answer.aliases),
+        *(one.sources for one in answer.tags),
+    )
+    for source in cited:
+        left -= len(source.text.encode())
+        if left < 0:
+            source.ClearField("text")
 
 
 def section(row: SectionRow) -> pb.WikiSection:
@@ -61,7 +83,13 @@ def section(row: SectionRow) -> pb.WikiSection:
         last_source_time=_time(row.last_source_at),
         sources=[_source(one) for one in row.sources],
         aggregation=None if row.aggregation is None else _aggregation(row.aggregation),
+        source_pages=[_ref(one) for one in row.pages],
     )
+
+
+def _tag(found: PageWhole, name: str) -> pb.WikiTag:
+    cited = [one for one in found.other_sources if (one.subject, one.subject_ref) == ("tag", name)]
+    return pb.WikiTag(name=name, sources=[_source(one) for one in cited])
 
 
 def alias(row: AliasRow) -> pb.WikiAlias:
@@ -114,6 +142,7 @@ def citation(row: Citation) -> pb.Citation:
         heading=row.heading,
         first_seen_time=write_time(row.first_seen_at),
         is_current=row.is_current,
+        through_page=None if row.through is None else _ref(row.through),
     )
 
 
@@ -135,6 +164,10 @@ def mention(row: MentionRow) -> pb.Mention:
         sightings=sightings,
         promoted_page_id=_id(row.promoted_page_id),
     )
+
+
+def _ref(row: PageRef) -> pb.PageRef:
+    return pb.PageRef(page_id=str(row.page_id), path=row.path, title=row.title)
 
 
 def _source(row: SourceRow) -> pb.WikiSource:

@@ -852,7 +852,9 @@ class LintFinding(_message.Message):
     SUBJECT_FIELD_NUMBER: _builtins.int
     DETAIL_FIELD_NUMBER: _builtins.int
     kind: _builtins.str
-    """What kind: broken_link, broken_text_link, duplicate_alias, duplicate_title, stale_page, oversize_body or ripe_mention."""
+    """What kind: broken_link, broken_text_link, unsourced_section, duplicate_alias, duplicate_title, stale_page, oversize_body or
+    ripe_mention.
+    """
     subject: _builtins.str
     """What it is about: a page's path, an alias, a held name."""
     detail: _builtins.str

@@ -385,7 +385,7 @@ class WikiSource(_message.Message):
     is_current: _builtins.bool
     """Whether its text is still the one that was read; if not, the next compile writes the subject anew."""
     text: _builtins.str
-    """Its text as it is now, when texts were asked for."""
+    """Its text as it is now, when texts were asked for. On a page whose texts take more than 16 MiB together the later ones are empty."""
     @_builtins.property
     def first_seen_time(self) -> _timestamp_pb2.Timestamp:
         """When it was first cited here."""
@@ -471,6 +471,36 @@ class Aggregation(_message.Message):
 Global___Aggregation: _TypeAlias = Aggregation  # noqa: Y015
 
 @_typing.final
+class PageRef(_message.Message):
+    """A page by its name."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_ID_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    TITLE_FIELD_NUMBER: _builtins.int
+    page_id: _builtins.str
+    """Its id, a UUID."""
+    path: _builtins.str
+    """Where links to it lead: /wiki/TYPE/SLUG."""
+    title: _builtins.str
+    """Its title."""
+    def __init__(
+        self,
+        *,
+        page_id: _builtins.str = ...,
+        path: _builtins.str = ...,
+        title: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_id", b"page_id", "path", b"path", "title", b"title"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PageRef: _TypeAlias = PageRef  # noqa: Y015
+
+@_typing.final
 class WikiSection(_message.Message):
     """A section of a page."""
 
@@ -483,6 +513,7 @@ class WikiSection(_message.Message):
     LAST_SOURCE_TIME_FIELD_NUMBER: _builtins.int
     SOURCES_FIELD_NUMBER: _builtins.int
     AGGREGATION_FIELD_NUMBER: _builtins.int
+    SOURCE_PAGES_FIELD_NUMBER: _builtins.int
     slug: _builtins.str
     """Its slug, unique on the page."""
     heading: _builtins.str
@@ -503,6 +534,10 @@ class WikiSection(_message.Message):
     def aggregation(self) -> Global___Aggregation:
         """What is known of a section that lists other pages; absent for others."""
 
+    @_builtins.property
+    def source_pages(self) -> _containers.RepeatedCompositeFieldContainer[Global___PageRef]:
+        """The pages that it is made of: those that it lists, or the one that it became. It rests on what they cite, beside its own sources."""
+
     def __init__(
         self,
         *,
@@ -513,10 +548,11 @@ class WikiSection(_message.Message):
         last_source_time: _timestamp_pb2.Timestamp | None = ...,
         sources: _abc.Iterable[Global___WikiSource] | None = ...,
         aggregation: Global___Aggregation | None = ...,
+        source_pages: _abc.Iterable[Global___PageRef] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["aggregation", b"aggregation", "last_source_time", b"last_source_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["aggregation", b"aggregation", "body_md", b"body_md", "heading", b"heading", "last_source_time", b"last_source_time", "position", b"position", "slug", b"slug", "sources", b"sources"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aggregation", b"aggregation", "body_md", b"body_md", "heading", b"heading", "last_source_time", b"last_source_time", "position", b"position", "slug", b"slug", "source_pages", b"source_pages", "sources", b"sources"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -557,6 +593,34 @@ class WikiAlias(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WikiAlias: _TypeAlias = WikiAlias  # noqa: Y015
+
+@_typing.final
+class WikiTag(_message.Message):
+    """A tag of a page."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    SOURCES_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The tag."""
+    @_builtins.property
+    def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___WikiSource]:
+        """The memories it comes from."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        sources: _abc.Iterable[Global___WikiSource] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "sources", b"sources"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WikiTag: _TypeAlias = WikiTag  # noqa: Y015
 
 @_typing.final
 class WikiLink(_message.Message):
@@ -682,10 +746,12 @@ class GetPageResponse(_message.Message):
     BACKLINK_COUNT_FIELD_NUMBER: _builtins.int
     CHILD_COUNT_FIELD_NUMBER: _builtins.int
     HISTORY_FIELD_NUMBER: _builtins.int
+    SUMMARY_PAGES_FIELD_NUMBER: _builtins.int
+    TAGS_FIELD_NUMBER: _builtins.int
     link_count: _builtins.int
-    """How many links it has."""
+    """How many links it has to active pages."""
     backlink_count: _builtins.int
-    """How many links lead to it."""
+    """How many links from active pages lead to it."""
     child_count: _builtins.int
     """How many pages were promoted from it."""
     @_builtins.property
@@ -716,6 +782,14 @@ class GetPageResponse(_message.Message):
     def history(self) -> _containers.RepeatedCompositeFieldContainer[Global___HistoryEntry]:
         """When it began to cite memories, newest first; at most 50."""
 
+    @_builtins.property
+    def summary_pages(self) -> _containers.RepeatedCompositeFieldContainer[Global___PageRef]:
+        """The pages that its summary rests on where no memory is cited for it: those that its sections are made of."""
+
+    @_builtins.property
+    def tags(self) -> _containers.RepeatedCompositeFieldContainer[Global___WikiTag]:
+        """Its tags, each with its sources."""
+
     def __init__(
         self,
         *,
@@ -729,10 +803,12 @@ class GetPageResponse(_message.Message):
         backlink_count: _builtins.int = ...,
         child_count: _builtins.int = ...,
         history: _abc.Iterable[Global___HistoryEntry] | None = ...,
+        summary_pages: _abc.Iterable[Global___PageRef] | None = ...,
+        tags: _abc.Iterable[Global___WikiTag] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["page", b"page", "parent", b"parent"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "backlink_count", b"backlink_count", "child_count", b"child_count", "history", b"history", "link_count", b"link_count", "links", b"links", "page", b"page", "parent", b"parent", "sections", b"sections", "summary_sources", b"summary_sources"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["aliases", b"aliases", "backlink_count", b"backlink_count", "child_count", b"child_count", "history", b"history", "link_count", b"link_count", "links", b"links", "page", b"page", "parent", b"parent", "sections", b"sections", "summary_pages", b"summary_pages", "summary_sources", b"summary_sources", "tags", b"tags"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1244,6 +1320,7 @@ class Citation(_message.Message):
     HEADING_FIELD_NUMBER: _builtins.int
     FIRST_SEEN_TIME_FIELD_NUMBER: _builtins.int
     IS_CURRENT_FIELD_NUMBER: _builtins.int
+    THROUGH_PAGE_FIELD_NUMBER: _builtins.int
     subject: Global___CitationSubject.ValueType
     """What on it cites the memory."""
     subject_ref: _builtins.str
@@ -1260,6 +1337,10 @@ class Citation(_message.Message):
     def first_seen_time(self) -> _timestamp_pb2.Timestamp:
         """When it was first cited there."""
 
+    @_builtins.property
+    def through_page(self) -> Global___PageRef:
+        """The page through which a section cites it that is made of pages; absent where the memory is cited itself."""
+
     def __init__(
         self,
         *,
@@ -1269,10 +1350,11 @@ class Citation(_message.Message):
         heading: _builtins.str = ...,
         first_seen_time: _timestamp_pb2.Timestamp | None = ...,
         is_current: _builtins.bool = ...,
+        through_page: Global___PageRef | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["first_seen_time", b"first_seen_time", "page", b"page"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["first_seen_time", b"first_seen_time", "page", b"page", "through_page", b"through_page"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["first_seen_time", b"first_seen_time", "heading", b"heading", "is_current", b"is_current", "page", b"page", "subject", b"subject", "subject_ref", b"subject_ref"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["first_seen_time", b"first_seen_time", "heading", b"heading", "is_current", b"is_current", "page", b"page", "subject", b"subject", "subject_ref", b"subject_ref", "through_page", b"through_page"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1655,16 +1737,23 @@ Global___DeletePageRequest: _TypeAlias = DeletePageRequest  # noqa: Y015
 
 @_typing.final
 class DeletePageResponse(_message.Message):
-    """Nothing; the page is gone."""
+    """What was deleted."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
+    PAGE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def page(self) -> Global___WikiPage:
+        """The page as it was; absent when there was none of that name."""
+
     def __init__(
         self,
+        *,
+        page: Global___WikiPage | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -253,6 +253,7 @@ async def test_a_journal_is_imported_once_and_its_places_get_their_other_names(s
     assert [source.memory_id for source in names["Taberna"].sources] == ["j0", "j1"]
     again = await admin.BootstrapImport(pb.BootstrapImportRequest(**MARA, records=_journal()))
     assert (again.created_count, again.updated_count, again.unchanged_count) == (0, 0, 2)
+    assert not again.HasField("job"), "everything has been read"
     await worked(site)
     assert await admin.GetPage(wiki_pb2.GetPageRequest(**MARA, page="東京")) == page
 
@@ -278,6 +279,7 @@ async def test_lint_queues_what_is_ripe_and_a_look_queues_nothing(site: Site, co
     looked = await compiled.RunLint(pb.RunLintRequest(**MARA, dry_run=True))
     assert not looked.HasField("job")
     assert looked.counts.get("broken_text_link", 0) == 0
+    assert looked.counts.get("unsourced_section", 0) == 0
     assert looked.counts.get("duplicate_title", 0) == 0
     done = await compiled.RunLint(pb.RunLintRequest(**MARA))
     assert done.counts == looked.counts

@@ -78,6 +78,19 @@ async def test_a_journal_goes_in_and_comes_out_as_pages(
     assert len(list((tmp_path / "metrics").glob("wiki-link-density-*.md"))) == 1
 
 
+async def test_an_import_that_waits_says_in_one_document_how_its_compile_ended(
+    site: Site, command: Command, journal: Path
+) -> None:
+    importing = asyncio.create_task(command("import", str(journal), "--wait"))
+    while not importing.done():
+        await worked(site)
+        await asyncio.wait([importing], timeout=0.05)
+    code, facts, _ = await importing
+    assert (code, facts["created"], facts["job"]["status"]) == (0, 6, "succeeded")
+    code, facts, _ = await command("import", str(journal), "--wait")
+    assert (code, facts["unchanged"], facts["job_id"]) == (0, 6, ""), "nothing is new, so there is nothing to wait for"
+
+
 async def test_acts_say_what_they_did_and_looks_change_nothing(site: Site, command: Command, journal: Path) -> None:
     await command("import", str(journal))
     await worked(site)
@@ -94,8 +107,9 @@ async def test_acts_say_what_they_did_and_looks_change_nothing(site: Site, comma
     assert (code, effect["memory_count"], effect["job"]) == (0, 0, None)
     code, effect, _ = await command("rollback", "co_mention", "--yes")
     assert (code, effect["evidence_count"] >= 0) == (0, True)
-    code, _, _ = await command("delete", "casa lola", "--yes")
-    assert code == 0
+    for path in ("/wiki/entity/casa-lola", None):
+        code, effect, _ = await command("delete", "casa lola", "--yes")
+        assert (code, effect["deleted"]) == (0, path)
     code, error, said = await command("show", "casa lola")
     assert (code, error["error"]["code"]) == (1, "NOT_FOUND")
     assert said.count("\n") == 1

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import asyncpg
 
+from compiler import forgetting
 from compiler.access import Access
 from compiler.compilation import Engine, Hand
 from compiler.planner import ExtractivePlanner, Planner
@@ -112,6 +113,21 @@ async def wish(
 async def compiled(pools: Pools, engine: Engine, *, scope: Scope = SCOPE) -> None:
     """Do every job of the scope, continuations too."""
     assert await worker_on(pools, engine).drain_scope(scope)
+
+
+async def forget(pools: Pools, *memory_ids: str) -> None:
+    """Forget memories as the memory service does, but for the compile that it wishes for."""
+    async with scoped(pools.background, SCOPE) as connection:
+        for memory_id in memory_ids:
+            await memories.forget(connection, SCOPE, memory_id)
+        await forgetting.forget(connection, SCOPE, memory_ids, now=NOW)
+
+
+async def again(pools: Pools, *, minutes: int = 6, planner: Planner | None = None) -> None:
+    """Compile what changed, in a later bucket."""
+    clock = Clock(NOW + timedelta(minutes=minutes))
+    await wish(pools, now=clock())
+    await compiled(pools, engine_on(pools, clock=clock, planner=planner))
 
 
 async def all_jobs(pools: Pools, *, scope: Scope = SCOPE) -> list[Job]:

@@ -6,7 +6,9 @@ import asyncio
 import signal
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -27,10 +29,23 @@ _SPENT = ("calls", "tokens", "cost", "superseded")
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
-    """What a run left: the wiki, what each job says it wrote, the questions asked and how often one was asked again."""
+class Other:
+    """A counter of a job's (numbered from 1) with its value after a crash and the undisturbed one."""
 
-    died: bool
+    job: int
+    counter: str
+    value: object
+    undisturbed: object
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a run left: the wiki, what each job says it wrote, the questions asked and how often one was asked again.
+
+    `died_at` names the step that the worker died at, empty when it did not.
+    """
+
+    died_at: str
     wiki: dict[str, bytes]
     written: list[dict[str, Any]]
     kept_answers: int
@@ -48,6 +63,18 @@ class Left:
         found += [] if self.kept_answers == undisturbed.kept_answers else ["answers"]
         return tuple(found + ([] if self.bought_again <= self.in_flight else ["bought twice"]))
 
+    def other_rows(self, undisturbed: Left) -> tuple[Other, ...]:
+        """Return where a job tells of other rows than the undisturbed run's job does, job by job."""
+        nothing: dict[str, Any] = {}
+        jobs = enumerate(zip_longest(self.written, undisturbed.written, fillvalue=nothing), 1)
+        pairs = [(number, _flat(one), _flat(other)) for number, (one, other) in jobs]
+        return tuple(
+            Other(number, name, one.get(name, 0), other.get(name, 0))
+            for number, one, other in pairs
+            for name in sorted(one.keys() | other.keys())
+            if one.get(name, 0) != other.get(name, 0)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class World:
@@ -64,18 +91,18 @@ async def run(world: World, scope: Scope, *, killed_at: int) -> Left:
     await prepare(world.pools, scope, world.model)
     before = len(world.site.asks)
     stored = await _kept(world, scope)
-    died = killed_at > 0 and await _die(world, scope, killed_at)
+    died_at = await _die(world, scope, killed_at) if killed_at else ""
     in_flight = len(world.site.asks) - before - (await _kept(world, scope) - stored)
     await _finish(world, scope)
     asked = Counter((one.system, one.user) for one in world.site.asks[before:])
     jobs = await all_jobs(world.pools, scope=scope)
     return Left(
-        died,
+        died_at,
         await wiki_of(world.pools, scope=scope),
         [_rows(job) for job in jobs],
         await _kept(world, scope),
         asked.total() - len(asked),
-        in_flight if died else 0,
+        in_flight if died_at else 0,
         all(job.status is JobStatus.SUCCEEDED for job in jobs),
         frozenset(asked),
     )
@@ -95,12 +122,12 @@ def scope_of(number: int) -> Scope:
     return Scope(UUID(int=1000 + number), UUID(int=900))
 
 
-async def _die(world: World, scope: Scope, after: int) -> bool:
-    """Let a worker die at its nth step, and return whether it got there."""
+async def _die(world: World, scope: Scope, after: int) -> str:
+    """Let a worker die at its nth step, and return the step's name; empty when it did not get there."""
     child = await _child(world, scope, after)
-    await child.communicate()
+    told, _ = await child.communicate()
     assert child.returncode in (0, -signal.SIGKILL)
-    return child.returncode != 0
+    return told.decode().strip() if child.returncode else ""
 
 
 async def _child(world: World, scope: Scope, after: int) -> asyncio.subprocess.Process:
@@ -123,6 +150,14 @@ async def _finish(world: World, scope: Scope) -> None:
 async def _kept(world: World, scope: Scope) -> int:
     (row,) = await fetch(world.dsn, "SELECT count(*) FROM model_answers WHERE tenant_id = $1", scope.tenant_id)
     return int(row["count"])
+
+
+def _flat(figures: Mapping[str, Any], under: str = "") -> dict[str, Any]:
+    """Return the figures with those under a heading by the name of both."""
+    found: dict[str, Any] = {}
+    for name, value in figures.items():
+        found |= _flat(value, f"{under}{name}.") if isinstance(value, Mapping) else {f"{under}{name}": value}
+    return found
 
 
 def _rows(job: Job) -> dict[str, Any]:

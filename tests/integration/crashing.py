@@ -1,4 +1,4 @@
-"""A worker in a process of its own that kills itself at its nth step.
+"""A worker in a process of its own that names its nth step and kills itself there.
 
 python -m tests.integration.crashing DSN MODEL_URL TENANT OWNER N
 """
@@ -26,6 +26,7 @@ async def main(dsn: str, url: str, scope: Scope, after: int) -> None:
         nonlocal left
         left -= 1
         if left == 0:
+            print(place, flush=True)
             os.kill(os.getpid(), signal.SIGKILL)
 
     pools = await open_pools(dsn, PoolsConfig(turn_connections=1, background_connections=3))

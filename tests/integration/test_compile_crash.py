@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from store.postgres import Pools
+from compiler import lint
+from store.postgres import Pools, scoped
 from tests.integration.crash_runs import STEPS, World, run, scope_of
-from tests.integration.crash_world import model_at, model_site
+from tests.integration.crash_world import LAST, model_at, model_site
 
 SAMPLE = (1, 9, 38, 77, 111, 146, 178, 200)
 
@@ -28,7 +29,10 @@ async def test_a_worker_killed_anywhere_leaves_the_wiki_of_an_undisturbed_run(wo
     assert len(rest) >= 5, "jobs go on where a cap stopped them"
     assert sum(figures["sections_promoted"] for figures in undisturbed.written) == 1
     assert sum(figures["mentions_promoted"] for figures in undisturbed.written) == 1
+    async with scoped(world.pools.background, scope_of(0), read_only=True) as connection:
+        assert "unsourced_section" not in (await lint.look(connection, scope_of(0), now=LAST)).counts
     for killed_at in range(1, STEPS + 1) if is_soak else SAMPLE:
         left = await run(world, scope_of(killed_at), killed_at=killed_at)
-        assert left.died, f"step {killed_at} is never reached"
-        assert left.unlike(undisturbed) == (), f"killed at step {killed_at}"
+        assert left.died_at, f"step {killed_at} is never reached"
+        assert left.other_rows(undisturbed) == (), f"killed at step {killed_at}: {left.died_at}"
+        assert left.unlike(undisturbed) == (), f"killed at step {killed_at}: {left.died_at}"

@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 import pytest
 
 from compiler.access import PooledAccess
-from compiler.compilation import Claim, compile_job
+from compiler.compilation import Claim, Hand, compile_job
 from compiler.errors import LeaseLost
+from compiler.model_planner import Meter
 from compiler.plan.batch import LeafBatch
 from compiler.planner import ExtractivePlanner, Proposed
-from compiler.settings import CompileSettings, Flags
+from compiler.settings import CompileSettings, Costs, Flags
 from store import jobs, scopes
 from store.errors import AlreadyExists
 from store.jobs import BUCKET_S, Enqueued, JobOptions, JobStatus, Trigger
@@ -84,6 +85,27 @@ async def test_a_zombie_can_apply_nothing(pools: Pools) -> None:
     with pytest.raises(LeaseLost):
         await compile_job(engine_on(pools, clock=clock), PooledAccess(pools.background, SCOPE), zombie)
     assert await wiki_of(pools) == before
+
+
+@pytest.mark.parametrize("is_paid", [False, True], ids=["free", "paid"])
+async def test_a_zombie_can_apply_nothing_where_its_successor_has_written_nothing_yet(
+    pools: Pools, *, is_paid: bool
+) -> None:
+    """The wiki stands as the zombie planned for it: nothing but the fence tells that it is another's."""
+    await write(pools, journal(10))
+    await wish(pools)
+    zombie = await claimed(pools, holder="zombie")
+    assert zombie is not None
+    later = Clock(NOW + timedelta(hours=1))
+    assert await claimed(pools, holder="successor", now=later()) is not None
+    engine = engine_on(pools, clock=later)
+
+    async def hand(*given: object) -> Hand:
+        return Hand(ExtractivePlanner(), Meter(Costs())) if is_paid else Hand(ExtractivePlanner())
+
+    with pytest.raises(LeaseLost):
+        await compile_job(replace(engine, hand_for=hand), PooledAccess(pools.background, SCOPE), zombie)
+    assert not await wiki_of(pools)
 
 
 class Interrupting(ExtractivePlanner):

@@ -8,16 +8,15 @@ from datetime import timedelta
 
 import pytest
 
-from compiler import forgetting
 from compiler.access import PooledAccess
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import PageType
 from compiler.plan.proposal import NewPage, Proposal, ProposedSection
-from compiler.planner import ExtractivePlanner, Planner, Proposed
+from compiler.planner import ExtractivePlanner, Proposed
 from compiler.preview import preview
 from compiler.replay import replay
 from compiler.settings import CompileSettings, Flags
-from store import ledger, memories
+from store import ledger
 from store.ledger import Outcome
 from store.memories import NewMemory
 from store.postgres import Pools, scoped
@@ -26,10 +25,12 @@ from tests.integration.compiling import (
     NOW,
     SCOPE,
     Clock,
+    again,
     all_jobs,
     compiled,
     engine_on,
     fetch,
+    forget,
     journal,
     wiki_of,
     wish,
@@ -40,20 +41,6 @@ from tests.integration.compiling import (
 NAMED = NewMemory("Quentin Marsh opened a stall by the river.", "named", NOW - timedelta(days=2))
 LEFT = NewMemory("It sells kumquats in June.", "left", NOW - timedelta(days=1))
 STALL = "page /wiki/topic/kumquat-stall"
-
-
-async def forget(pools: Pools, *memory_ids: str) -> None:
-    async with scoped(pools.background, SCOPE) as connection:
-        for memory_id in memory_ids:
-            await memories.forget(connection, SCOPE, memory_id)
-        await forgetting.forget(connection, SCOPE, memory_ids, now=NOW)
-
-
-async def again(pools: Pools, planner: Planner | None = None) -> None:
-    """Compile what changed, in a later bucket."""
-    clock = Clock(NOW + timedelta(minutes=6))
-    await wish(pools, now=clock())
-    await compiled(pools, engine_on(pools, clock=clock, planner=planner))
 
 
 def page(title: str, kind: PageType, body: str, *memory_ids: str) -> NewPage:
@@ -81,7 +68,7 @@ async def test_what_stood_on_a_page_that_went_with_its_name_is_read_again(pools:
     await compiled(pools, engine_on(pools, planner=Naming()))
     assert "page /wiki/entity/quentin-marsh" in await wiki_of(pools)
     await forget(pools, "named")
-    await again(pools, Naming())
+    await again(pools, planner=Naming())
     after = await wiki_of(pools)
     assert [name for name in after if name.startswith("page ")] == [STALL]
     assert b"kumquats" in after[STALL]
@@ -89,7 +76,7 @@ async def test_what_stood_on_a_page_that_went_with_its_name_is_read_again(pools:
     async with scoped(pools.background, SCOPE, read_only=True) as connection:
         (entry,) = (await ledger.read_all(connection, SCOPE)).values()
     assert (entry.memory_id, entry.outcome, entry.content_hash != b"") == ("left", Outcome.APPLIED, True)
-    await again(pools, Naming())
+    await again(pools, planner=Naming())
     assert await wiki_of(pools) == after
     found = await replay(engine_on(pools, planner=Naming()), pools.background, SCOPE)
     assert (found.unreplayable, found.outdated, found.model_calls) == (2, 0, 0), "what was forgotten is named as such"
@@ -173,7 +160,7 @@ async def test_a_memory_forgotten_and_written_anew_within_one_job_keeps_nothing_
     await compiled(pools, engine_on(pools))
     assert "wiki_pages.title" in await columns_with(database, "zwitscher")
     await write(pools, journal(12))
-    await again(pools, Forgetting())
+    await again(pools, planner=Forgetting())
     assert await columns_with(database, "zwitscher") == []
     after = await wiki_of(pools)
     assert b"mended the roof of barn 2" in after["page /wiki/entity/renee-castellano"]

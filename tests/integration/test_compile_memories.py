@@ -8,16 +8,17 @@ from datetime import timedelta
 
 import pytest
 
-from compiler import forgetting, upkeep
+from compiler import upkeep
 from compiler.errors import ListingUnsafe
 from compiler.plan.batch import LeafBatch
 from compiler.planner import ExtractivePlanner, Proposed
+from compiler.replay import replay
 from compiler.settings import CompileSettings, Patience
 from compiler.substrates import Listed, Listing, PostgresSubstrate
 from compiler.sweep import sweep
 from compiler.upkeep import ResetMode
 from models.errors import Throttled
-from store import answers, ledger, memories
+from store import answers, ledger
 from store.jobs import JobOptions, JobStatus, Trigger
 from store.memories import NewMemory
 from store.postgres import Pools, scoped
@@ -27,11 +28,13 @@ from tests.integration.compiling import (
     NOW,
     SCOPE,
     Clock,
+    again,
     all_jobs,
     capped,
     compiled,
     engine_on,
     fetch,
+    forget,
     journal,
     wiki_of,
     wish,
@@ -45,20 +48,6 @@ PAGE = "page /wiki/entity/renee-castellano"
 async def outcomes(pools: Pools) -> dict[str, tuple[str, str]]:
     async with scoped(pools.background, SCOPE, read_only=True) as connection:
         return {one.memory_id: (one.outcome, one.reason) for one in (await ledger.read_all(connection, SCOPE)).values()}
-
-
-async def forget(pools: Pools, *memory_ids: str) -> None:
-    async with scoped(pools.background, SCOPE) as connection:
-        for memory_id in memory_ids:
-            await memories.forget(connection, SCOPE, memory_id)
-        await forgetting.forget(connection, SCOPE, memory_ids, now=NOW)
-
-
-async def again(pools: Pools, *, minutes: int = 6) -> None:
-    """Compile what changed, in a later bucket."""
-    clock = Clock(NOW + timedelta(minutes=minutes))
-    await wish(pools, now=clock())
-    await compiled(pools, engine_on(pools, clock=clock))
 
 
 @pytest.mark.parametrize("is_edited", [False, True], ids=["forgotten", "edited"])
@@ -378,6 +367,8 @@ async def test_a_sweep_follows_a_memory_to_its_new_id(pools: Pools, database: st
     after = await wiki_of(pools)
     assert {name.replace("issued-again", "m00003") for name in after} == before.keys()
     assert all(after[name].replace(b"issued-again", b"m00003") == before[name] for name in before if name in after)
+    found = await replay(engine_on(pools), pools.background, SCOPE)
+    assert (found.differences, found.unreplayable) == ((), 0), "the log knows it under its new id too"
     await forget(pools, "issued-again")
     async with scoped(pools.background, SCOPE) as connection:
         assert await answers.get(connection, SCOPE, b"asked") is None, "the answer saw it under its old id"

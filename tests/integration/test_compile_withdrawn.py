@@ -5,21 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from compiler import acts, forgetting
+from compiler import acts
 from compiler.plan.batch import LeafBatch
 from compiler.planner import ExtractivePlanner, Proposed
-from store import ledger, memories, scopes
+from store import ledger, scopes
 from store.memories import NewMemory
 from store.postgres import Pools, scoped
 from tests.integration.compiling import (
     NOW,
     SCOPE,
     Clock,
+    again,
     all_jobs,
     capped,
     compiled,
     engine_on,
     fetch,
+    forget,
     journal,
     wiki_of,
     wish,
@@ -28,19 +30,6 @@ from tests.integration.compiling import (
 )
 
 PAGE = "page /wiki/entity/renee-castellano"
-
-
-async def forget(pools: Pools, memory_id: str) -> None:
-    async with scoped(pools.background, SCOPE) as connection:
-        await memories.forget(connection, SCOPE, memory_id)
-        await forgetting.forget(connection, SCOPE, [memory_id], now=NOW)
-
-
-async def again(pools: Pools) -> None:
-    """Compile what changed, in a later bucket."""
-    clock = Clock(NOW + timedelta(minutes=6))
-    await wish(pools, now=clock())
-    await compiled(pools, engine_on(pools, clock=clock))
 
 
 async def test_a_memory_forgotten_while_it_is_compiled_leaves_no_word_and_no_row(pools: Pools) -> None:

@@ -28,7 +28,7 @@ async def rows_of(connection: asyncpg.Connection, tables: list[Table], owner_id:
 
 async def forgotten(pools: Pools, scope: Scope) -> dict[str, int]:
     async with scoped(pools.background, scope) as connection:
-        return await owners.forget(connection, scope, now=NOW)
+        return await owners.forget(connection, scope)
 
 
 async def test_an_owner_leaves_no_row_in_any_table_that_has_owners(pools: Pools, database: str) -> None:

@@ -251,6 +251,15 @@ async def test_a_word_that_was_found_stands_for_no_other(pools: Pools) -> None:
     assert list(await facts(pools, Wanted(("marina",), 10))) == ["Marina sails"]
 
 
+async def test_of_many_texts_with_a_close_word_the_shortest_are_looked_at_wherever_they_stand(pools: Pools) -> None:
+    long = [f"on day {number} the boat went on past Trieste and farther along the coast" for number in range(150)]
+    await remember(pools, *long)
+    await remember(pools, "Trieste at last")
+    await say(pools, *long, "Trieste at last")
+    assert next(iter(await facts(pools, Wanted(("triesta",), 5)))) == "Trieste at last"
+    assert (await turns(pools, Wanted(("triesta",), 5))).texts[0].text == "Trieste at last"
+
+
 async def test_close_words_are_those_of_the_scope(pools: Pools) -> None:
     await remember(pools, "the boat winters in Trieste")
     await say(pools, "the boat winters in Trieste")

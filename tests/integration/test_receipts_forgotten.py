@@ -13,14 +13,20 @@ import asyncpg
 import pytest
 
 from compiler import forgetting
+from compiler.sweep import sweep
 from sidecar.recorder import Recorder
+from sidecar.rpc.admin import AdminService
+from sidecar.rpc.memory import MemoryService
+from sidecar.v1 import admin_pb2, memory_pb2
 from store import forgotten, memories, owners, receipts, tenants
+from store.forgotten import Notes
 from store.memories import NewMemory
 from store.postgres import Pools, scoped, tenant_scoped
 from store.receipts import NewReceipt
-from store.scope import Scope
+from store.scope import Scope, owner_uuid, tenant_uuid
 from store.texts import text_hash
-from tests.integration.compiling import NOW, Clock
+from tests.integration.compiling import NOW, Clock, compiled, engine_on, fetch, journal, wish, write
+from tests.integration.service_calls import an_admin, an_agent
 
 MARA, NOOR = Scope(UUID(int=1), UUID(int=11)), Scope(UUID(int=1), UUID(int=12))
 TAKEN_MS = 400.0
@@ -29,14 +35,20 @@ WAITING += "SELECT oid FROM pg_database WHERE datname = current_database())"
 
 
 @pytest.fixture
-async def recorder(pools: Pools) -> AsyncIterator[Recorder]:
+def clock() -> Clock:
+    """The recorder's clock."""
+    return Clock()
+
+
+@pytest.fixture
+async def recorder(pools: Pools, clock: Clock) -> AsyncIterator[Recorder]:
     """A recorder at work, in a tenant with one memory of either owner."""
     async with tenant_scoped(pools.background, MARA.tenant_id) as connection:
         await tenants.ensure_tenant(connection, MARA.tenant_id, now=NOW)
     for scope in (MARA, NOOR):
         async with scoped(pools.background, scope) as connection:
             await memories.retain(connection, scope, [NewMemory("The vault opens with 4417.", "m1")], now=NOW)
-    recorder = Recorder(pools.background, capacity=500, keep_texts_days=7, clock=Clock())
+    recorder = Recorder(pools.background, capacity=500, keep_texts_days=7, clock=clock)
     task = asyncio.create_task(recorder.run())
     yield recorder
     task.cancel()
@@ -59,10 +71,12 @@ def take(recorder: Recorder, receipt: NewReceipt) -> NewReceipt:
 
 
 async def forget(pools: Pools, memory_id: str = "m1", *, scope: Scope = MARA, at_s: float = 0.0) -> None:
-    now = NOW + timedelta(seconds=at_s)
+    clock = Clock(NOW + timedelta(seconds=at_s))
     async with scoped(pools.background, scope) as connection:
         await memories.forget(connection, scope, memory_id)
-        await forgetting.forget(connection, scope, [memory_id], now=now)
+        notes = await forgetting.forget(connection, scope, [memory_id], now=clock())
+    async with scoped(pools.background, scope) as connection:
+        await forgotten.date(connection, scope, notes, clock=clock)
 
 
 async def is_kept(pools: Pools, receipt: NewReceipt) -> bool:
@@ -97,7 +111,7 @@ async def test_what_was_forgotten_between_a_turn_and_its_receipt_is_not_kept(poo
 async def test_a_page_as_it_stood_before_it_was_made_anew_is_not_kept_either(pools: Pools, recorder: Recorder) -> None:
     page_id = uuid4()
     async with scoped(pools.background, MARA) as connection:
-        await forgotten.note(connection, MARA, ["m1"], [page_id], now=NOW)
+        await forgotten.note(connection, MARA, ["m1"], [page_id])
     late = take(recorder, a_receipt(("page", str(page_id))))
     namesake = take(recorder, a_receipt(("memory", str(page_id))))
     await recorder.wait_written()
@@ -105,12 +119,11 @@ async def test_a_page_as_it_stood_before_it_was_made_anew_is_not_kept_either(poo
 
 
 @asynccontextmanager
-async def open_forgetting(pools: Pools) -> AsyncIterator[None]:
-    """Forget the memory in a transaction that ends with the block."""
+async def open_forgetting(pools: Pools) -> AsyncIterator[Notes]:
+    """Forget the memory in a transaction that ends with the block; the notes of it have no date yet."""
     async with scoped(pools.background, MARA) as connection:
         await memories.forget(connection, MARA, "m1")
-        await forgetting.forget(connection, MARA, ["m1"], now=NOW)
-        yield
+        yield await forgetting.forget(connection, MARA, ["m1"], now=NOW)
 
 
 async def someone_waits(database: str) -> None:
@@ -131,12 +144,56 @@ async def test_a_receipt_waits_for_who_is_forgetting(pools: Pools, recorder: Rec
     assert not await is_kept(pools, late)
 
 
+async def test_a_turn_that_begins_while_a_long_forgetting_is_not_committed_leaves_no_word(
+    pools: Pools, database: str, clock: Clock, recorder: Recorder
+) -> None:
+    """However long it takes: the turn began a minute after the forgetting, and still read what was there."""
+    async with open_forgetting(pools) as notes:
+        clock.move(minutes=10)
+        inside = take(recorder, a_receipt(("memory", "m1"), ended_s=60.0))
+        await someone_waits(database)
+    await recorder.wait_written()
+    assert not await is_kept(pools, inside)
+    async with scoped(pools.background, MARA) as connection:
+        await forgotten.date(connection, MARA, notes, clock=clock)
+    before, after = (take(recorder, a_receipt(("memory", "m1"), ended_s=600.0 + by_s)) for by_s in (0.0, 2.0))
+    await recorder.wait_written()
+    assert [await is_kept(pools, one) for one in (before, after)] == [False, True]
+
+
+async def test_who_dies_before_the_date_costs_the_receipts_until_the_next_and_none_after(
+    pools: Pools, clock: Clock, recorder: Recorder
+) -> None:
+    async with open_forgetting(pools):
+        pass
+    clock.move(minutes=10)
+    first = take(recorder, a_receipt(("memory", "m1"), ended_s=700.0))
+    await recorder.wait_written()
+    second = take(recorder, a_receipt(("memory", "m1"), ended_s=700.0))
+    await recorder.wait_written()
+    assert [await is_kept(pools, one) for one in (first, second)] == [False, True]
+
+
+async def test_an_owner_who_is_forgotten_slowly_gets_no_receipt_either(
+    pools: Pools, clock: Clock, recorder: Recorder, database: str
+) -> None:
+    async with scoped(pools.background, MARA) as connection:
+        await owners.forget(connection, MARA)
+        clock.move(minutes=10)
+        take(recorder, a_receipt(("memory", "m1"), ended_s=60.0))
+        await someone_waits(database)
+    await recorder.wait_written()
+    anew = take(recorder, a_receipt(("memory", "m1"), ended_s=660.0))
+    await recorder.wait_written()
+    assert await written(database) == {anew.receipt_id}
+
+
 async def test_who_forgets_waits_for_a_receipt_that_is_being_written(
     pools: Pools, recorder: Recorder, database: str
 ) -> None:
     early = a_receipt(("memory", "m1"))
     async with scoped(pools.background, MARA) as connection:
-        assert await forgotten.admit(connection, MARA, [early]) == [early]
+        assert await forgotten.admit(connection, MARA, [early], clock=Clock()) == [early]
         await receipts.keep_texts(connection, MARA.tenant_id, early.texts, until=NOW + timedelta(days=1))
         await receipts.insert(connection, [early])
         forgetting_it = asyncio.create_task(forget(pools))
@@ -167,16 +224,45 @@ async def test_an_owner_who_is_forgotten_gets_no_receipt_of_a_turn_that_was_unde
     pools: Pools, recorder: Recorder, database: str
 ) -> None:
     async with scoped(pools.background, MARA) as connection:
-        await owners.forget(connection, MARA, now=NOW)
+        await owners.forget(connection, MARA)
+    async with scoped(pools.background, MARA) as connection:
+        await forgotten.date_owner(connection, MARA, clock=Clock())
     late = take(recorder, a_receipt(("memory", "m1")))
     anew = take(recorder, a_receipt(("memory", "m1"), ended_s=60.0))
     neighbour = take(recorder, a_receipt(("memory", "m1"), scope=NOOR))
     await recorder.wait_written()
-    connection = await asyncpg.connect(database)
-    written = {row["receipt_id"] for row in await connection.fetch("SELECT receipt_id FROM receipts")}
-    await connection.close()
-    assert written == {anew.receipt_id, neighbour.receipt_id}
-    assert late.receipt_id not in written
+    assert await written(database) == {anew.receipt_id, neighbour.receipt_id}
+    assert late.receipt_id not in await written(database)
+
+
+async def written(database: str) -> set[UUID]:
+    """Return the ids of all receipts."""
+    return {row["receipt_id"] for row in await fetch(database, "SELECT receipt_id FROM receipts")}
+
+
+async def test_whoever_forgets_says_when(pools: Pools, database: str) -> None:
+    ann, clock = Scope(tenant_uuid("acme"), owner_uuid("ann")), Clock()
+    await write(pools, journal(12), scope=ann)
+    await wish(pools, scope=ann)
+    await compiled(pools, engine_on(pools, clock=clock), scope=ann)
+
+    async def dated() -> int:
+        counts = "SELECT count(*), count(*) FILTER (WHERE forgotten_at = 'infinity') AS undated FROM forgotten_refs"
+        (row,) = await fetch(database, counts)
+        assert row["undated"] == 0
+        return int(row["count"])
+
+    service = MemoryService(pools, now=clock)
+    await service.delete_memory(memory_pb2.DeleteMemoryRequest(memory_id="m00001"), an_agent())
+    by_hand = await dated()
+    clock.move(minutes=6)
+    await compiled(pools, engine_on(pools, clock=clock), scope=ann)
+    await dated()
+    await fetch(database, "DELETE FROM memories WHERE memory_id = 'm00003'")
+    await sweep(engine_on(pools, clock=clock), pools.background, ann)
+    by_sweep = await dated()
+    await AdminService(pools, now=clock).forget_owner(admin_pb2.ForgetOwnerRequest(owner_id="ann"), an_admin())
+    assert 0 < by_hand < by_sweep < await dated()
 
 
 async def test_notes_bear_no_id_and_are_let_go(pools: Pools, recorder: Recorder, database: str) -> None:

@@ -152,20 +152,28 @@ async def test_what_cannot_be_stored_is_dropped_alone(pools: Pools, clock: Day) 
     assert recorder.dropped_count == 1
 
 
-async def test_a_receipt_that_cannot_be_made_ends_the_writer_but_is_counted(pools: Pools, clock: Day) -> None:
+async def test_a_receipt_that_cannot_be_made_is_dropped_alone_and_says_why(
+    pools: Pools, clock: Day, caplog: pytest.LogCaptureFixture
+) -> None:
     recorder = recorder_of(pools, clock)
 
     def failing() -> NewReceipt:
-        raise KeyError
+        raise KeyError("sources")
 
-    broken = take(recorder, a_receipt(), failing)
-    with pytest.raises(KeyError):
-        await recorder.run()
-    assert recorder.was_dropped(MARA, broken.receipt_id)
-    later = take(recorder, a_receipt())
+    before, broken, after = (
+        take(recorder, a_receipt()),
+        take(recorder, a_receipt(), failing),
+        take(recorder, a_receipt()),
+    )
     async with writing(recorder):
         await recorder.wait_written()
-    assert await stored(pools, later) is not None
+        assert recorder.settling(MARA, broken.receipt_id) is None
+    assert [await stored(pools, one) is None for one in (before, broken, after)] == [False, True, False]
+    assert recorder.was_dropped(MARA, broken.receipt_id)
+    assert recorder.dropped_count == 1
+    (said,) = [record for record in caplog.records if record.message == "receipt_not_made"]
+    assert said.error == "KeyError"  # type: ignore[attr-defined]  # a field of the event
+    assert said.exc_info is not None
 
 
 async def test_a_text_is_kept_seven_days_from_its_last_receipt(pools: Pools, clock: Day) -> None:

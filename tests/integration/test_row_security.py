@@ -159,7 +159,7 @@ async def test_functions_that_pass_row_security_are_few_fixed_and_granted_by_nam
         " ARRAY(SELECT coalesce(g.rolname, 'PUBLIC') FROM aclexplode(p.proacl) a"
         "   LEFT JOIN pg_roles g ON g.oid = a.grantee WHERE a.grantee <> p.proowner ORDER BY 1)::text[] AS granted"
         " FROM pg_proc p JOIN pg_roles r ON r.oid = p.proowner"
-        " WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef"
+        " WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef AND p.prorettype <> 'trigger'::regtype"
     )
     assert {row["proname"] for row in rows} > ACROSS_TENANTS
     for row in rows:
@@ -167,6 +167,19 @@ async def test_functions_that_pass_row_security_are_few_fixed_and_granted_by_nam
         assert row["owner"] == "sidecar_search", row["proname"]
         assert row["granted"] == ["sidecar_app", "sidecar_worker"], row["proname"]
         assert ("p_tenant" in row["arguments"]) == (row["proname"] not in ACROSS_TENANTS), row["proname"]
+
+
+async def test_a_trigger_that_has_its_owners_rights_is_nobody_elses_to_call_and_reads_no_table(
+    superuser: Connection,
+) -> None:
+    rows = await superuser.fetch(
+        "SELECT p.proname, p.proconfig, p.prosrc, p.proacl::text AS granted FROM pg_proc p"
+        " WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef AND p.prorettype = 'trigger'::regtype"
+    )
+    assert [row["proname"] for row in rows] == ["settle_words"]
+    assert rows[0]["proconfig"] == ["search_path=public, pg_temp"]
+    assert rows[0]["granted"].count("=X/") == 1  # the owner's alone
+    assert not {"SELECT", "FROM", "EXECUTE"} & set(rows[0]["prosrc"].split())
 
 
 SEARCHES = {

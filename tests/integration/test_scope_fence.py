@@ -37,7 +37,7 @@ async def test_a_plan_for_an_owner_who_was_forgotten_and_began_anew_is_not_appli
         async def plan_leaf(self, batch: LeafBatch) -> Proposed:
             proposed = await super().plan_leaf(batch)
             async with scoped(pools.background, SCOPE) as connection:
-                await owners.forget(connection, SCOPE, now=NOW)
+                await owners.forget(connection, SCOPE)
             await write(pools, journal(1, first=90))
             await wish(pools)
             async with scoped(pools.background, SCOPE, role=Role.WORKER) as connection:

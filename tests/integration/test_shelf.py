@@ -9,7 +9,7 @@ from compiler import acts, shelf
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import PageKey
 from compiler.planner import ExtractivePlanner, Proposed
-from store import browse, candidates
+from store import browse, candidates, scopes
 from store.postgres import Pools, Role, scoped
 from tests.integration.compiling import NOW, SCOPE, Clock, capped, compiled, engine_on, journal, wish, write
 
@@ -25,7 +25,8 @@ class Comparing(ExtractivePlanner):
     async def plan_leaf(self, batch: LeafBatch) -> Proposed:
         """Return what the extractive planner does, once everything was compared."""
         assert self.pools is not None
-        async with scoped(self.pools.background, SCOPE, role=Role.WORKER, read_only=True) as connection:
+        async with scoped(self.pools.background, SCOPE, role=Role.WORKER) as connection:
+            await scopes.lock_there(connection, SCOPE)  # the batch before may still be being written
             standing = await shelf.load(connection, SCOPE, await candidates.all_ids(connection, SCOPE))
         self.compared += len(batch.pages)
         self.unlike += [page.key for page in batch.pages if standing.pages[page.key] != page]

@@ -16,7 +16,7 @@ from store import upkeep as rows
 from store.memories import NewMemory
 from store.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
-from tests.integration.compiling import fetch
+from tests.integration.compiling import Clock, engine_on, fetch, worker_on
 from tests.integration.wiki_pages import FRANKLIN, LOLA, NOW, put_wiki
 
 SCOPE = Scope(tenant_uuid("acme"), owner_uuid("ann"))
@@ -61,10 +61,12 @@ async def test_everything_that_is_amiss_is_named(wiki: Pools) -> None:
         "duplicate_title": 1,
         "oversize_body": 1,
         "stale_page": 2,
+        "unsourced_section": 1,
     }
     told = {one.kind: (one.subject, one.detail) for one in report.findings}
     assert told["broken_text_link"][0] == f"{LOLA.path}#overview"
     assert told["oversize_body"][0] == FRANKLIN.path
+    assert told["unsourced_section"] == (f"{FRANKLIN.path}#overview", "cites no memory and is made of no page")
     assert told["duplicate_alias"][0] == "the usual"
 
 
@@ -133,7 +135,8 @@ async def test_a_full_reset_leaves_memories_and_other_owners_alone(wiki: Pools) 
 
 
 async def test_places_are_named_once_they_are_compiled_and_every_memory_counts(wiki: Pools) -> None:
-    place = {"place": {"name": "Casa Lola", "alternate_names": ["La Casita", "CASA LOLA", ""]}}
+    others = ["La Casita", "CASA LOLA", "", "Franklin BARBECUE", "ATX"]
+    place = {"place": {"name": "Casa Lola", "alternate_names": others}}
     new = [NewMemory(f"Back at Casa Lola, visit {n}.", f"p{n}", metadata=place) for n in range(2)]
     async with scoped(wiki.background, SCOPE) as connection:
         await memories.retain(connection, SCOPE, new, now=NOW)
@@ -146,4 +149,25 @@ async def test_places_are_named_once_they_are_compiled_and_every_memory_counts(w
         assert row is not None
         found = await browse.whole(connection, SCOPE, row)
     (named,) = [one for one in found.aliases if one.source == "import"]
-    assert (named.display, [one.memory_id for one in named.sources]) == ("La Casita", ["p0", "p1"])
+    assert (named.display, [one.memory_id for one in named.sources]) == ("La Casita", ["p0", "p1"]), (
+        "a page's own name stays"
+    )
+
+
+async def test_places_wait_for_their_compile_however_long_it_takes(wiki: Pools, database: str) -> None:
+    clock = Clock(NOW)
+    worker = worker_on(wiki, engine_on(wiki, clock=clock))
+    worker.handlers = {upkeep.PLACE_NAMES: partial(upkeep.handle_place_names, wiki.background, clock)}
+    place = {"place": {"name": "Casa Lola", "alternate_names": ["La Casita"]}}
+    async with scoped(wiki.background, SCOPE) as connection:
+        await memories.retain(connection, SCOPE, [NewMemory("Back at Casa Lola.", "p0", metadata=place)], now=NOW)
+        await scopes.mark_dirty(connection, SCOPE, now=NOW)
+        await upkeep.queue_place_names(connection, SCOPE, now=NOW)
+    named = "SELECT alias FROM wiki_page_aliases WHERE source = 'import'"
+    for _ in range(8):
+        await worker.drain_scope(SCOPE)
+        clock.move(hours=2)
+    assert await fetch(database, named) == []
+    await fetch(database, "UPDATE wiki_compile_cursors SET read_through = dirty_through")
+    await worker.drain_scope(SCOPE)
+    assert [row["alias"] for row in await fetch(database, named)] == ["la casita"]

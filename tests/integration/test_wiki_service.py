@@ -8,9 +8,20 @@ from typing import Any
 
 import pytest
 
-from compiler import acts
+from compiler import acts, lint
+from compiler.plan.contract import (
+    Aggregation,
+    CreatePage,
+    Page,
+    PageKey,
+    PageType,
+    PromotionStatus,
+    Section,
+    SetParent,
+)
 from compiler.plan.upkeep import ActRefused
 from sidecar.errors import AdminRequired, FailedPrecondition, InvalidArgument, NotFound, ScopeForbidden
+from sidecar.rpc import wiki_messages
 from sidecar.rpc.call import Call
 from sidecar.rpc.wiki import SERVICE, WikiService
 from sidecar.v1 import wiki_pb2 as pb
@@ -57,12 +68,53 @@ async def test_a_page_comes_whole_with_what_each_section_cites(service: WikiServ
     assert (page.link_count, page.backlink_count, page.child_count) == (0, 2, 0)
     assert [(entry.memory_count, list(entry.section_slugs)) for entry in page.history] == [(2, ["restaurants"])]
     lola = await get(service, "lola", with_source_texts=True)
+    assert [(tag.name, [source.memory_id for source in tag.sources]) for tag in lola.tags] == [("food", ["m1"])]
     assert [source.text for source in lola.sections[0].sources] == [
         "Ate a beef empanada at Casa Lola in Austin.",
         "Chef João cooks at Casa Lola now.",
     ]
     first = lola.links[0]
     assert (first.page.slug, list(first.origins)) == ("austin", [pb.LINK_ORIGIN_DETERMINISTIC, pb.LINK_ORIGIN_PLANNER])
+
+
+async def test_what_cites_no_memory_says_of_which_pages_it_is_made_and_lint_finds_what_is_made_of_none(
+    service: WikiService, pools: Pools
+) -> None:
+    """The stub of a section that became a page, and a summary: up from the memory, and down to it, one page at a time."""
+    texas, odd = PageKey(PageType.TOPIC, "texas"), PageKey(PageType.TOPIC, "odd")
+    known = Aggregation(promotion_status=PromotionStatus.PROMOTED, promoted_page=AUSTIN)
+    stub = Section("cities", "Cities", f"Cities.\n\n[**Austin**]({AUSTIN.path})", aggregation=known)
+    uncited = Section("notes", "Notes", "Said by nobody.")
+    async with scoped(pools.background, SCOPE) as connection:
+        pages = (Page(texas, "Texas", "A state.", sections=(stub,)), Page(odd, "Odd", "", sections=(uncited,)))
+        await acts.enact(connection, SCOPE, [*map(CreatePage, pages), SetParent(AUSTIN, texas)], now=NOW)
+        report = await lint.look(connection, SCOPE, now=NOW)
+    assert [one.subject for one in report.findings if one.kind == "unsourced_section"] == [f"{odd.path}#notes"]
+    page = await get(service, "texas")
+    assert [one.path for one in page.sections[0].source_pages] == [AUSTIN.path]
+    assert [(one.path, one.title) for one in page.summary_pages] == [(AUSTIN.path, "Austin, Texas")]
+    austin = await get(service, "austin")
+    assert [one.path for one in austin.sections[0].source_pages] == [LOLA.path, FRANKLIN.path]
+    assert not austin.summary_pages, "its summary cites a memory itself"
+    listed = await _drain(
+        service.pages_citing_memory, pb.PagesCitingMemoryRequest(memory_id="m3", page_size=1), "citations"
+    )
+    assert {(one.page.slug, one.subject_ref, one.through_page.path) for one in listed} == {
+        ("casa-lola", "overview", ""),
+        ("austin", "restaurants", LOLA.path),
+        ("texas", "cities", AUSTIN.path),
+    }
+    assert all(one.is_current for one in listed)
+
+
+async def test_texts_that_would_burst_a_message_are_left_out_and_the_sources_stay(service: WikiService) -> None:
+    page = await get(service, "lola", with_source_texts=True)
+    cited = [source.memory_id for source in page.sections[0].sources]
+    room = sum(len(source.text.encode()) for source in (*page.summary_sources, page.sections[0].sources[0]))
+    wiki_messages.leave_out_texts(page, most_bytes=room)
+    assert [source.memory_id for source in page.sections[0].sources] == cited
+    assert [bool(source.text) for source in page.sections[0].sources] == [True, False]
+    assert not any(source.text for tag in page.tags for source in tag.sources)
 
 
 async def test_an_edited_and_a_forgotten_memory_show_on_the_page(service: WikiService, pools: Pools) -> None:
@@ -88,6 +140,44 @@ async def test_what_is_no_page_is_not_found_and_what_cannot_be_one_is_refused(se
         assert isinstance(await refused(get(service, named)), NotFound), named
     for named in ("", " ", "x" * 301, "a\0b"):
         assert await refused_field(get(service, named)) == "page"
+
+
+async def test_an_archived_page_still_goes_by_its_names_until_an_active_one_bears_them(service: WikiService) -> None:
+    await service.archive_page(pb.ArchivePageRequest(page="lola", **ANN), an_admin())
+    for named in ("casa-lola", "Lola", LOLA.path):
+        assert (await get(service, named)).page.status == pb.PAGE_STATUS_ARCHIVED, named
+    await service.add_alias(pb.AddAliasRequest(page="franklin-barbecue", alias="lola", **ANN), an_admin())
+    assert (await get(service, "Lola")).page.slug == "franklin-barbecue"
+
+
+async def test_a_deletion_says_which_page_it_was_and_that_there_was_none(service: WikiService) -> None:
+    await service.archive_page(pb.ArchivePageRequest(page="lola", **ANN), an_admin())
+    gone = await service.delete_page(pb.DeletePageRequest(page="lola", **ANN), an_admin())
+    assert (gone.page.path, gone.page.status) == (LOLA.path, pb.PAGE_STATUS_ARCHIVED)
+    again = await service.delete_page(pb.DeletePageRequest(page="lola", **ANN), an_admin())
+    assert not again.HasField("page")
+
+
+async def test_links_to_and_from_archived_pages_are_neither_shown_nor_counted(service: WikiService) -> None:
+    async def counted(named: str) -> tuple[int, int]:
+        page = await get(service, named)
+        back = (await service.backlinks(pb.BacklinksRequest(page=named), an_agent())).links
+        assert (page.link_count, page.backlink_count) == (len(page.links), len(back))
+        return page.link_count, page.backlink_count
+
+    before = await counted("austin"), await counted("franklin-barbecue")
+    assert before == ((0, 2), (1, 1))
+    await service.archive_page(pb.ArchivePageRequest(page=LOLA.path, **ANN), an_admin())
+    assert (await counted("austin"), await counted("franklin-barbecue")) == ((0, 1), (1, 0))
+
+
+async def test_a_value_that_an_enum_has_not_is_refused_by_name(service: WikiService) -> None:
+    other: Any = 99  # what no client of ours sends
+    for field in ("type", "status", "order"):
+        assert await refused_field(service.list_pages(pb.ListPagesRequest(**{field: other}), an_agent())) == field
+    request = pb.SearchPagesRequest(query="x", type=other)
+    assert await refused_field(service.search_pages(request, an_agent())) == "type"
+    assert await refused_field(service.list_mentions(pb.ListMentionsRequest(status=other), an_agent())) == "status"
 
 
 async def test_a_name_of_several_pages_is_refused_with_their_paths(service: WikiService) -> None:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from sidecar.cli import wiki_drawing
+from sidecar.cli import memory, profile, thread, tools, turns, wiki_drawing
 from sidecar.cli.trouble import CommandFailed
+from sidecar.cli.wiki_files import write_file, written_density
 from sidecar.cli.wiki_quarantine import drawn_retry
-from sidecar.cli.wiki_upkeep import drawn_verification, write_file, written_density
-from sidecar.client.wiki_answers import Density, PageWhole, RetryEffect, Verification, WikiPage, WikiSection, WikiSource
+from sidecar.cli.wiki_upkeep import drawn_import, drawn_verification
+from sidecar.client.wiki_answers import (
+    CompileJob,
+    Density,
+    PageRef,
+    PageWhole,
+    RetryEffect,
+    Verification,
+    WikiPage,
+    WikiSection,
+    WikiSource,
+)
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 DENSITY = Density(4, 3, 0.75, {"reference": 5}, {"planner": 2, "co_mention": 4}, 1, 2)
@@ -26,6 +39,23 @@ def test_a_file_of_the_vault_stays_in_its_folder(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.rglob("*.md")] == ["austin.md"]
 
 
+def test_a_file_of_the_vault_takes_the_place_of_a_link_and_never_goes_through_one(tmp_path: Path) -> None:
+    vault, away = tmp_path / "vault", tmp_path / "away"
+    away.mkdir()
+    (away / "austin.md").write_text("mine")
+    write_file(vault, "topic/austin.md", "# Old\n")
+    (vault / "topic/austin.md").unlink()
+    (vault / "topic/austin.md").symlink_to(away / "austin.md")
+    (vault / "topic/.austin.md.part").symlink_to(away / "austin.md")  # as an export that was killed would leave a file
+    write_file(vault, "topic/austin.md", "# Austin\n")
+    assert not (vault / "topic/austin.md").is_symlink()
+    (vault / "entity").symlink_to(away)
+    with pytest.raises(CommandFailed, match="a link to another folder"):
+        write_file(vault, "entity/austin.md", "x")
+    assert (away / "austin.md").read_text() == "mine"
+    assert sorted(one.name for one in vault.rglob("*.md*")) == ["austin.md"]
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "vault").write_text("a file")
     with pytest.raises(CommandFailed, match="name another folder"):
@@ -35,13 +65,14 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_the_counts_are_kept_dated_and_never_overwritten(tmp_path: Path) -> None:
-    target = written_density(tmp_path, DENSITY, NOW)
+    target = written_density(tmp_path, DENSITY, NOW, owner="ma|ra")
     assert target.name == "wiki-link-density-20260301T120000Z.md"
     text = target.read_text()
     assert "| density | 0.7500 |" in text
     assert "| origin: co_mention | 4 |" in text
-    with pytest.raises(CommandFailed):
-        written_density(tmp_path, DENSITY, NOW)
+    assert "| owner | ma\\|ra |" in text
+    assert written_density(tmp_path, DENSITY, NOW).name == "wiki-link-density-20260301T120000Z-2.md"
+    assert target.read_text() == text
 
 
 def test_a_page_shows_each_sections_sources_and_what_became_of_them() -> None:
@@ -56,6 +87,36 @@ def test_a_page_shows_each_sections_sources_and_what_became_of_them() -> None:
     assert "  ← m1, m2 (edited since), m3 (forgotten)" in shown
     assert any("m1: Text." in line for line in shown)
     assert "\x1b" not in "".join(shown)
+
+
+def test_a_list_of_pages_and_a_summary_without_memories_show_the_pages_that_they_are_made_of() -> None:
+    head = WikiPage("i", "topic", "texas", "/wiki/topic/texas", "Texas", "A state.", "active", "", 2, ())
+    austin, waco = (PageRef(slug, f"/wiki/topic/{slug}", slug.title()) for slug in ("austin", "waco"))
+    both = WikiSection(
+        "cities", "Cities", "A list.", 0, (WikiSource("m1", True, True, ""),), source_pages=(austin, waco)
+    )
+    none = WikiSection("notes", "Notes", "Said by nobody.", 1, ())
+    shown = list(wiki_drawing.page(PageWhole(head, (both, none), (), (), (), 0, 0, 0, (), summary_pages=(austin,))))
+    assert [line for line in shown if line.startswith("  ←")] == [
+        "  ← from pages: /wiki/topic/austin",
+        "  ← m1",
+        "  ← from pages: /wiki/topic/austin, /wiki/topic/waco",
+        "  ← no source",
+    ]
+
+
+LISTS: tuple[Callable[[Any], Iterable[Any]], ...] = (
+    wiki_drawing.pages, wiki_drawing.hits, wiki_drawing.citations, wiki_drawing.mentions, wiki_drawing.quarantined,
+    wiki_drawing.jobs, turns.draw, thread._draw_threads, memory._draw_memories, profile._draw_history,
+    tools._draw_backends,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("draw", LISTS, ids=lambda one: one.__name__)
+def test_an_empty_list_is_a_sentence_and_no_table_without_rows(draw: Callable[[Any], Iterable[Any]]) -> None:
+    (told,) = draw([])
+    assert isinstance(told, str)
+    assert told.startswith("No ")
 
 
 def test_a_summary_is_shown_without_its_escapes_and_a_title_cannot_turn_the_line_around() -> None:
@@ -75,5 +136,26 @@ def test_a_log_of_other_rules_is_said_to_be_none_of_a_fault() -> None:
     assert "not replayable by this version: 5 of 12 batches" in told
     assert "sidecar wiki rebuild --full" in told
     assert "different" not in told
+    told = "\n".join(drawn_verification(Verification(False, 12, 7, ("page /wiki/topic/austin",), 2, 0)))
+    assert told.startswith("not comparable: 12 batches replayed")
+    assert "may come of that alone; `sidecar wiki rebuild --full`" in told
     told = "\n".join(drawn_verification(Verification(False, 12, 7, ("page /wiki/topic/austin",), 0, 0)))
     assert told.startswith("different: 12 batches replayed, 7 pages compared")
+
+
+def test_a_chain_of_jobs_is_told_as_one_piece_of_work() -> None:
+    def ran(**metrics: object) -> CompileJob:
+        return CompileJob("j", "succeeded", "bootstrap_import", 1, 0, "", "", metrics)
+
+    chain = [ran(records_read=100, pages_created=25, cap_hit="new_pages"), ran(records_read=0, pages_created=17)]
+    told, more, table = wiki_drawing.job(chain[1], chain[:1])
+    assert (told.startswith("succeeded: job j"), more) == (True, "together with the 1 before it:")
+    names, counts = ([str(cell) for cell in column.cells] for column in table.columns)
+    assert dict(zip(names, counts, strict=True)) == {"records_read": "100", "pages_created": "42"}
+    assert len(list(wiki_drawing.job(ran()))) == 1
+
+
+def test_of_many_records_that_are_left_out_the_first_are_told() -> None:
+    facts = {"records": 1, "created": 1, "updated": 0, "unchanged": 0, "skipped": ["x"] * 25, "job_id": ""}
+    _, *told = drawn_import(facts)
+    assert told == ["skipped x"] * 20 + ["… 5 more were skipped; --json lists all"]

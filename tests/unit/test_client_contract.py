@@ -34,6 +34,7 @@ from sidecar.client import (
 from sidecar.client.channel import check_target
 from sidecar.client.contract import METHODS, message_of, repeatable
 from sidecar.client.errors import failure
+from sidecar.rpc.compile import LONG_CALLS
 from sidecar.v1 import context_pb2, items_pb2, profile_pb2
 from tests.unit.each import each
 
@@ -230,6 +231,11 @@ class TestFailures:
         assert (error.code, str(error)) == ("NOT_FOUND", "gone")
 
 
+@each("name", sorted(LONG_CALLS))
+def test_a_call_that_may_last_is_given_the_time_for_it(name: str) -> None:
+    assert getattr(requests, name).deadline_s >= 600
+
+
 class TestTargets:
     @pytest.mark.parametrize(
         "target",
@@ -248,6 +254,16 @@ class TestTargets:
     def test_what_is_no_address_is_refused(self, target: str) -> None:
         with pytest.raises(TargetUnusable, match=r"write (HOST:PORT|unix)"):
             check_target(target, is_tls=True)
+
+
+@pytest.mark.parametrize("token", ["a b", "a\n", "Usage: sidecar token\n", "tök", "a\0b", "\ud800"])
+def test_what_is_no_token_is_refused_by_name_before_it_is_sent(token: str) -> None:
+    with (
+        Sidecar("127.0.0.1:1", token) as client,
+        pytest.raises(CallRefused, match=r"^token: holds a character") as told,
+    ):
+        client.get_tenant()
+    assert (told.value.code, told.value.field) == ("UNAUTHENTICATED", "token")
 
 
 class TestKnobs:

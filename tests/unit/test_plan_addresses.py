@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from compiler.plan.address_words import COUNTRIES
 from compiler.plan.addresses import city_of_address, is_address
+from compiler.plan.text import plain_key
 from tests.unit.each import each
 
 ADDRESSES = {
@@ -89,6 +91,8 @@ ADDRESSES = {
     "Cankurtaran, Sultan Ahmet Mahallesi, 34122 Fatih/İstanbul, Türkiye": "İstanbul",
     "19 Dock Rd, Victoria & Alfred Waterfront, Cape Town, 8001, South Africa": "Cape Town",
     "Victoria St West, Auckland CBD, Auckland 1010, New Zealand": "Auckland",
+    "4 Jingshan Front St, Dongcheng, Beijing, China, 100009": "Beijing",
+    "Невский проспект, 28, Санкт-Петербург, Россия, 191186": "Санкт-Петербург",
 }
 
 
@@ -99,6 +103,8 @@ def test_an_address_tells_its_city(address: str, city: str) -> None:
 
 def test_the_addresses_are_of_many_countries() -> None:
     assert len(ADDRESSES) >= 60
+    countries = {plain_key(one.split(",")[-1]) for one in ADDRESSES} & COUNTRIES
+    assert len(countries) >= 25, "as an address says itself, where it does"
 
 
 @pytest.mark.parametrize(

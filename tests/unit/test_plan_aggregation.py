@@ -7,10 +7,12 @@ from datetime import timedelta
 
 import pytest
 
-from compiler.plan import aggregation
+from compiler.folding import Limits, fold
+from compiler.plan import aggregation, merge
 from compiler.plan.batch import AggregationView, Evidence, ParentCandidate
 from compiler.plan.contract import (
     Aggregation,
+    Alias,
     CreatePage,
     Decision,
     DropLink,
@@ -25,9 +27,9 @@ from compiler.plan.contract import (
     WriteLink,
     WriteSection,
 )
-from compiler.plan.merge import Matches
-from compiler.plan.proposal import NewPage, Proposal, Rollup, SectionPromotion
-from tests.unit.plan_cases import START, page, source
+from compiler.plan.merge import Match, Matches, Way
+from compiler.plan.proposal import NewPage, Proposal, ProposedLink, Rollup, SectionPromotion
+from tests.unit.plan_cases import START, page, section, source
 
 AUSTIN = PageKey(PageType.TOPIC, "austin")
 CITY = ParentCandidate("city", "austin", "Austin", "restaurants")
@@ -201,3 +203,72 @@ def test_a_leaf_page_or_an_entity_is_not_made_here() -> None:
     decision = decided([], Proposal(new_pages=(NewPage(PageType.ENTITY, "Uchi"), NewPage(PageType.TOPIC, "***"))))
     assert reasons(decision) == ["hub_is_no_topic", "hub_without_name"]
     assert decision.items == ()
+
+
+def asking(hub_key: PageKey, title: str) -> SectionPromotion:
+    return SectionPromotion(hub_key, "restaurants", NewPage(PageType.TOPIC, title), "Many.", ("one",))
+
+
+def test_two_sections_are_not_promoted_to_one_page() -> None:
+    inside, outside = places(15), places(15, "toronto")
+    first = ready(inside)
+    listed = ready(outside).sections
+    second = replace(page("Toronto", kind=PageType.TOPIC), sections=listed)
+    asked = (asking(AUSTIN, "City Restaurants"), asking(second.key, "City restaurants"))
+    decision = decided([first, second, *inside, *outside], Proposal(section_promotions=asked), records=20, days=30)
+    assert reasons(decision) == ["promoted_page_exists"]
+    (made,) = [item.page for item in decision.items if isinstance(item, CreatePage)]
+    assert set(made.sections[0].children) == {one.key for one in inside}
+    kept = fold({one.key: one for one in (first, second, *inside, *outside)}, decision.items, Limits(99, 99)).pages
+    assert len(kept[second.key].sections[0].children) == 15, "a list that was not promoted stands as it was"
+
+
+@pytest.mark.parametrize("title", ["Austin Restaurants", "Where to eat"], ids=["its slug", "its alias"])
+def test_a_section_is_not_promoted_over_a_topic_that_nothing_else_named(title: str) -> None:
+    children = places(15)
+    other = page("Austin Restaurants", section("Written by hand.", "x1", name="restaurants"), kind=PageType.TOPIC)
+    named = replace(other, aliases=(*other.aliases, Alias("where to eat", "Where to eat")))
+    proposal = Proposal(section_promotions=(asking(AUSTIN, title),))
+    looked_up = merge.names(proposal)
+    found = [
+        Match(alias.key, Way.EXACT, alias.key, named.key) for alias in named.aliases if alias.key in looked_up.keys
+    ]
+    pages = (named,) if found or named.key in looked_up.pages else ()
+    view = AggregationView((ready(children), *children), (CITY,), evidence=evidence(20, 30))
+    decision = aggregation.decide(view, proposal, Matches(tuple(found), pages))
+    assert reasons(decision) == ["promoted_page_exists"]
+    assert not [item for item in decision.items if isinstance(item, CreatePage)]
+
+
+def test_hubs_are_linked_as_the_planner_says_where_both_are_there() -> None:
+    children = places(3)
+    texas, ghost = page("Texas", kind=PageType.TOPIC), PageKey(PageType.TOPIC, "ghost")
+    links = (ProposedLink(AUSTIN, texas.key, "in"), ProposedLink(AUSTIN, ghost), ProposedLink(AUSTIN, AUSTIN))
+    proposal = Proposal(new_pages=(NewPage(PageType.TOPIC, "Austin"),), rollups=(rollup(children),), links=links)
+    decision = decided([texas, *children], proposal)
+    planned = [one for one in decision.items if isinstance(one, WriteLink) and one.origin is LinkOrigin.PLANNER]
+    assert [(one.source, one.target, one.context) for one in planned] == [(AUSTIN, texas.key, "in")]
+    assert reasons(decision) == ["link_to_unknown_page", "link_to_itself"]
+
+
+def test_a_list_that_was_suppressed_stays_so_when_its_hub_comes_back() -> None:
+    children = places(3)
+    archived = replace(ready(children, PromotionStatus.SUPPRESSED), is_active=False)
+    proposal = Proposal(new_pages=(NewPage(PageType.TOPIC, "Austin"),), rollups=(rollup(children),))
+    view = AggregationView(tuple(children), (CITY,))
+    decision = aggregation.decide(view, proposal, Matches(pages=(archived,)))
+    (made,) = [item.page for item in decision.items if isinstance(item, CreatePage)]
+    (listed,) = [one.aggregation for one in made.sections]
+    assert listed is not None
+    assert listed.promotion_status is PromotionStatus.SUPPRESSED
+    assert listed.linked_pages == tuple(sorted(one.key for one in children))
+
+
+def test_a_tag_that_comes_up_drops_nobody_from_a_hub_that_bears_it_in_its_title() -> None:
+    children = places(5, tags=("restaurant",))
+    keys = tuple(one.key for one in children)
+    listed = Section("restaurants", "Restaurants", "old", (), keys, Aggregation(keys))
+    promoted = page("Austin Restaurants", listed, kind=PageType.TOPIC)
+    tag = ParentCandidate("tag", "restaurants", "Restaurants", "related_entities")
+    decision = aggregation.decide(AggregationView((promoted, *children), (CITY, tag)), Proposal(), Matches())
+    assert set(written(decision)["restaurants"].children) == set(keys)

@@ -52,6 +52,7 @@ def test_metadata_of_another_shape_tells_nothing(metadata: dict[str, object]) ->
         ("Korean restaurant in Toronto.", "Toronto"),
         ("Noodle bar at 99 Queen St W, Toronto, ON M6J 1G1, Canada.", "Toronto"),
         ("A swim near Mexico City, then home.", "Mexico City"),
+        ("Bakery in St. Louis.", "St. Louis"),
         ("We met in March.", ""),
         ("Rather good in every way.", ""),
         ("", ""),

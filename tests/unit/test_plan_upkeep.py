@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -26,6 +27,7 @@ HUB = PageKey(PageType.TOPIC, "austin")
 FOOD = PageKey(PageType.TOPIC, "austin-restaurants")
 LOLA = PageKey(PageType.ENTITY, "casa-lola")
 SUERTE = PageKey(PageType.ENTITY, "suerte")
+Act = Callable[[Page, Mapping[PageKey, Page]], tuple[Item, ...]]
 NO_LIMITS = Limits(1_000, 1_000)
 
 
@@ -75,8 +77,20 @@ def test_a_promoted_page_that_is_archived_leaves_no_promotion_behind() -> None:
     aggregation = stands[HUB].sections[0].aggregation
     assert aggregation is not None
     assert (aggregation.promoted_page, aggregation.promotion_status) == (None, PromotionStatus.SUPPRESSED)
-    assert FOOD.path not in stands[HUB].sections[0].body_md
     assert LOLA in stands[HUB].sections[0].children
+    assert (stands[FOOD].is_active, stands[FOOD].parent) == (False, None)
+
+
+@pytest.mark.parametrize("act", [upkeep.archive, upkeep.delete])
+def test_a_section_whose_page_goes_lists_its_pages_again(act: Act) -> None:
+    pages = wiki()
+    stub = replace(pages[HUB].sections[0], children=())
+    pages[HUB] = replace(pages[HUB], sections=(stub,))
+    section = after(pages, act(pages[FOOD], pages))[HUB].sections[0]
+    assert section.children == (LOLA, SUERTE)
+    assert section.body_md == (
+        f"- [**Casa Lola**]({LOLA.path}) — Casa Lola in Austin.\n- [**Suerte**]({SUERTE.path}) — Suerte in Austin."
+    )
 
 
 def test_a_listed_page_that_goes_is_listed_no_more() -> None:

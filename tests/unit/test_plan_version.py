@@ -17,8 +17,8 @@ from sidecar.demo import corpus
 from store.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
-# of it when every third is written anew, and a prompt.
-DIGESTS = {1: "baac401770d0467978c702835a1835120cec97663ef309cca797b835050dd7ee"}
+# of it when every third is written anew, and two prompts.
+DIGESTS = {2: "393dce8e1e8e0753636afe694441318211173fb8c61e39d4633a6e36b1beb0e1"}
 ANEW = Memory("", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC))
 
 
@@ -65,8 +65,8 @@ def test_what_the_rules_decide_is_as_their_version_says() -> None:
     forgotten = rebuilt(standing, {name: one for name, one in there.items() if name not in gone}, gone=gone)
     edited = rebuilt(standing, there | {name: replace(ANEW, memory_id=name) for name in gone}, gone=frozenset())
     assert min(map(len, (pages, pages_of(hubs), forgotten, edited))) > 1, "each pass has something to decide"
-    asked = prompt.leaf(LeafBatch(memories, pages[:20]))
-    words = repr((asked.system, asked.user, asked.version, asked.schema)).encode()
+    questions = (prompt.leaf(LeafBatch(memories, pages[:20])), prompt.aggregation(AggregationView(pages[:20])))
+    words = repr([(one.system, one.user, one.version, one.schema) for one in questions]).encode()
     digest = sha256(b"\n".join((words, *map(codec.dump_json, (items, hubs, forgotten, edited))))).hexdigest()
     assert DIGESTS.get(RULES) == digest, (
         "the rules decide otherwise than this version did: a log that it planned can't be replayed any more. "

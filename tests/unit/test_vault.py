@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
+import pytest
+
 from compiler import vault
-from store.browse import PageRow, PageWhole, SectionRow
+from store.browse import PageRef, PageRow, PageWhole, SectionRow
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PAGE = PageRow(
@@ -26,3 +30,26 @@ def test_a_file_shows_the_title_as_it_is_and_links_to_files() -> None:
     assert r"Bar \*Lola\* here." in body
     assert "[**Suerte**](../entity/suerte.md)" in body
     assert r"\[there\](/wiki/entity/away)" in body
+
+
+def test_front_matter_names_the_pages_that_a_list_is_made_of() -> None:
+    listed = (PageRef(UUID(int=3), "entity", "suerte", "Suerte"),)
+    sections = (
+        SectionRow(UUID(int=2), "places", "Places", "A list.", 0, None, {}, pages=listed),
+        SectionRow(UUID(int=4), "notes", "Notes", "A note.", 1, None, None),
+    )
+    text = vault.markdown(PageWhole(PAGE, sections, (), (), ()), None)
+    assert '\nfrom_pages: {"places": ["entity/suerte"]}\n' in text
+
+
+@pytest.mark.parametrize(
+    "sign", ["\x7f", "\x85", "\x9b", "\u2028", "\u2029", "\ufeff", "\ufffe", "\uffff", "\x1b", "\n", "😀"]
+)
+def test_front_matter_is_yaml_whatever_a_title_holds(sign: str) -> None:
+    title = f'A "{sign}": {{b}} # c'
+    text = vault.markdown(PageWhole(replace(PAGE, title=title), (), (), (), ()), None)
+    line = next(one for one in text.split("\n") if one.startswith("title: "))
+    assert json.loads(line.removeprefix("title: ")) == title
+    assert re.fullmatch(
+        "[\\x20-\\x7e\\xa0-\\u2027\\u202a-\\ud7ff\\ue000-\\ufefe\\uff00-\\ufffd\U00010000-\U0010ffff]+", line
+    )

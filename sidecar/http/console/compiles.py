@@ -33,7 +33,8 @@ _BEHIND = ("funnel", "flags")
 _TOLD = {
     "Memories": ("records_read", "records_skipped", "records_filtered", "records_quarantined"),
     "Pages": ("pages_created", "pages_updated", "pages_resurrected", "pages_archived", "sections_promoted"),
-    "Sections": ("sections_created", "sections_rewritten", "sections_removed", "sections_unchanged", "parent_sections_updated"),
+    "Sections": ("sections_created", "sections_rewritten", "sections_removed", "sections_skipped", "sections_quoted",
+                 "parent_sections_updated"),
     "Links": ("links_written", "links_written_planner", "links_written_deterministic", "links_written_co_mention",
               "links_removed", "links_without_page"),
     "Names": ("aliases_written", "mentions_held", "mentions_promoted", "alias_dedup_merged", "fuzzy_dedupe_merges",
