@@ -107,6 +107,9 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], ter
     counters.update(await _write_links(connection, scope, folded.links, ids, terms.now))
     for key in folded.deleted:
         await upkeep.delete_page(connection, scope, standing.ids[key], now=terms.now)
+    counters["hubs_scored"] = await wiki.score_hubs(
+        connection, scope, [ids[key] for key in folded.scored if key in ids]
+    )
     return replace(applied, counters={name: count for name, count in counters.items() if count})
 
 
@@ -121,7 +124,7 @@ async def _standing(connection: Connection, scope: Scope, items: Sequence[Item],
 
 async def _ids(connection: Connection, scope: Scope, standing: Stored, folded: Folded) -> dict[PageKey, UUID]:
     """Return the ids of every page that the changes name: of those that stand, and of those that are made."""
-    wanted = {key for link in folded.links for key in _ends(link)}
+    wanted = {*folded.scored, *(key for link in folded.links for key in _ends(link))}
     wanted |= {item.page for item in folded.mentions if isinstance(item, SettleMention)}
     for page in folded.pages.values():
         wanted |= {child for section in page.sections for child in section.children}

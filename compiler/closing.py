@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
+from uuid import UUID
 
 from compiler import aggregation, leaf
 from compiler.errors import PlanSuperseded
 from compiler.leaf import Planned
 from compiler.plan.contract import Memory
 from compiler.run import MOST_SUPERSEDED, Frozen, Run
+from compiler.views import Look
 from store import batches
 from store.batches import BatchKind
+from store.candidates import Place
 
 MOST_MEMORIES = 2_000
 
@@ -24,35 +27,50 @@ async def aggregate(run: Run, *, is_linking: bool) -> None:
     """Aggregate, unless the job did, and then link the memories to hubs, unless it did or a cap ended it: that of pages too."""
     async with run.access.reading() as connection:
         since = await batches.aggregated_before(connection, run.access.scope, run.job.job_id)
-        _, reached = await batches.aggregated_to(connection, run.access.scope)
-    place = reached or (run.row.aggregated_revision, "", "")
-    if not run.figures["aggregation_done"]:
-        await _until_done(
-            run,
-            since,
-            lambda memories: aggregation.plan_aggregation(run.access, run.workshop, memories, since=place),
-        )
-    async with run.access.reading() as connection:
-        job_id, reached = await batches.aggregated_to(connection, run.access.scope)
-    if reached is not None and job_id == run.job.job_id:
+    while not run.figures["aggregation_done"] and await _look(run, since, is_linking=is_linking):
+        pass
+    job_id, reached = await _reached(run)
+    if reached is not None and job_id == run.job.job_id and not _is_cut(run):
         run.cap("aggregation_pages")
     if is_linking and not run.is_capped and not run.figures["links_done"]:
         await _until_done(run, since, partial(leaf.plan_links, run.access))
 
 
-async def _until_done(run: Run, since: int, plan: Callable[[tuple[Memory, ...]], Awaitable[Planned | None]]) -> None:
-    """Plan upon the memories and apply, anew from what is left of them when the wiki was written in between."""
+async def _look(run: Run, since: int, *, is_linking: bool) -> bool:
+    """Aggregate as many pages as one look may see, behind those that were looked at; False where that was not done whole."""
+    _, reached = await _reached(run)
+    look = Look(reached or (run.row.aggregated_revision, "", ""), run.most_aggregated, is_linking)
+    plan = partial(aggregation.plan_aggregation, run.access, run.workshop, look=look)
+    return await _until_done(run, since, plan) and not _is_cut(run)
+
+
+async def _reached(run: Run) -> tuple[UUID | None, Place | None]:
+    async with run.access.reading() as connection:
+        return await batches.aggregated_to(connection, run.access.scope)
+
+
+def _is_cut(run: Run) -> bool:
+    """Return whether a cap left some of a plan, which goes before all else; the cap of memories leaves none."""
+    return run.figures["cap_hit"] not in ("", "records")
+
+
+async def _until_done(run: Run, since: int, plan: Callable[[tuple[Memory, ...]], Awaitable[Planned | None]]) -> bool:
+    """Plan upon the memories and apply, anew from what is left of them when the wiki was written in between.
+
+    False when there was nothing to do, or always somebody who wrote.
+    """
     for _ in range(MOST_SUPERSEDED):
         planned = await plan(await _memories_since(run, since))
         run.checkpoint("aggregation_planned")
         if planned is None:
-            return
+            return False
         planned = replace(planned, options={**planned.options, "since": since})
         try:
             await run.commit(planned, Frozen(BatchKind.AGGREGATION, run.row.cursor, run.row.read_through))
-            return
+            return True
         except PlanSuperseded:
             await run.superseded()
+    return False
 
 
 async def _memories_since(run: Run, since: int) -> tuple[Memory, ...]:

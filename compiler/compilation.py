@@ -46,7 +46,10 @@ class Hand:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What compiles: where memories come from, who plans, within which bounds. `checkpoint` is told of each step."""
+    """What compiles: where memories come from, who plans, within which bounds. `checkpoint` is told of each step.
+
+    Where it `has_models` a job may name the one that plans it.
+    """
 
     substrate: MemorySubstrate
     hand_for: Callable[[Access, Job], Awaitable[Hand]]
@@ -55,6 +58,7 @@ class Engine:
     count_tokens: Callable[[str], int]
     gazetteer: Gazetteer = NO_PLACES
     checkpoint: Callable[[str], None] = lambda place: None
+    has_models: bool = True
 
 
 @dataclass(frozen=True, slots=True)

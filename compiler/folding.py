@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
+from typing import TypeVar
 
 from compiler.plan.contract import (
     Alias,
@@ -27,11 +28,13 @@ from compiler.plan.contract import (
     PageKey,
     PageType,
     RemoveSection,
+    ScoreHubs,
     Section,
     SetHubness,
     SetParent,
     SettleMention,
     Source,
+    Tag,
     WriteAlias,
     WriteLink,
     WriteSection,
@@ -41,6 +44,8 @@ from compiler.plan.contract import (
 from store.texts import fold as folded_name
 
 _BY_MEMORY = attrgetter("memory_id")
+
+_Cited = TypeVar("_Cited", Alias, Tag, Section)
 
 MentionItem = HoldMention | DropSighting | SettleMention | IgnoreMention
 
@@ -63,7 +68,8 @@ class Limits:
 class Folded:
     """What items came to: pages as they are to stand, changes of links and mentions in order, how many items were taken.
 
-    `counters` count what changed, not what was tried. `cap` names the cap that stopped it, empty when none did.
+    `counters` count what changed, not what was tried. `cap` names the cap that stopped it, empty when none did. `scored` are
+    the pages whose score as a hub is to be counted once all else is written.
     """
 
     pages: Mapping[PageKey, Page]
@@ -73,6 +79,7 @@ class Folded:
     cap: str = ""
     counters: Mapping[str, int] = field(default_factory=dict)
     deleted: tuple[PageKey, ...] = ()
+    scored: tuple[PageKey, ...] = ()
 
 
 def keys_of(items: Iterable[Item]) -> tuple[PageKey, ...]:
@@ -84,7 +91,15 @@ def keys_of(items: Iterable[Item]) -> tuple[PageKey, ...]:
                 found.add(page.key)
             case SetParent(page=key, parent=parent):
                 found.update(one for one in (key, parent) if one is not None)
-            case HoldMention() | DropSighting() | SettleMention() | IgnoreMention() | WriteLink() | DropLink():
+            case (
+                HoldMention()
+                | DropSighting()
+                | SettleMention()
+                | IgnoreMention()
+                | WriteLink()
+                | DropLink()
+                | ScoreHubs()
+            ):
                 pass
             case _:
                 found.add(item.page)
@@ -107,6 +122,7 @@ def fold(pages: Mapping[PageKey, Page], items: Sequence[Item], limits: Limits) -
         "" if taken == len(items) else folding.cap,
         folding.counters,
         tuple(folding.deleted),
+        tuple(sorted(folding.scored)),
     )
 
 
@@ -119,6 +135,7 @@ class _Folding:
     links: list[WriteLink | DropLink] = field(default_factory=list)
     mentions: list[MentionItem] = field(default_factory=list)
     deleted: list[PageKey] = field(default_factory=list)
+    scored: set[PageKey] = field(default_factory=set)
     counters: Counter[str] = field(default_factory=Counter)
     cap: str = ""
 
@@ -137,6 +154,8 @@ class _Folding:
                 self._set_parent(key, parent)
             case DeletePage(page=key):
                 self._delete(key)
+            case ScoreHubs(pages=pages):
+                self.scored.update(pages)
             case _:
                 self._change(item)
         return True
@@ -203,7 +222,9 @@ class _Folding:
             self.pages[after.key] = after
 
     def _change(self, item: Item) -> None:
-        assert not isinstance(item, CreatePage | DeletePage | WriteSection | WriteLink | DropLink | MentionItem)
+        assert not isinstance(
+            item, CreatePage | DeletePage | WriteSection | WriteLink | DropLink | ScoreHubs | MentionItem
+        )
         page = self.pages.get(item.page)
         if page is None:
             self.counters["items_without_page"] += 1
@@ -254,13 +275,19 @@ def normal(page: Page) -> Page:
         page,
         summary_sources=_sorted(page.summary_sources),
         sections=tuple(_normal(section, frozenset()) for section in page.sections),
-        aliases=tuple(sorted((replace(a, sources=_sorted(a.sources)) for a in page.aliases), key=lambda a: a.key)),
-        tags=tuple(sorted((replace(t, sources=_sorted(t.sources)) for t in page.tags), key=lambda t: t.name)),
+        aliases=tuple(sorted(map(_in_order, page.aliases), key=lambda a: a.key)),
+        tags=tuple(sorted(map(_in_order, page.tags), key=lambda t: t.name)),
     )
+
+
+def _in_order(one: _Cited) -> _Cited:
+    return one if len(one.sources) < 2 else replace(one, sources=_sorted(one.sources))
 
 
 def _normal(section: Section, claimed: frozenset[PageKey]) -> Section:
     aggregation = section.aggregation
+    if aggregation is None and not section.children:
+        return _in_order(section)
     if aggregation is not None:
         aggregation = replace(aggregation, linked_pages=tuple(sorted(set(aggregation.linked_pages))))
     return replace(

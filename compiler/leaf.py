@@ -21,12 +21,10 @@ from compiler.plan.contract import (
     Decision,
     Draft,
     Item,
-    LinkOrigin,
     Memory,
     PageKey,
     PageType,
     Rejection,
-    WriteLink,
     WriteSection,
 )
 from compiler.plan.finishing import Bodies
@@ -136,12 +134,10 @@ async def plan_links(access: Access, memories: tuple[Memory, ...]) -> Planned | 
     if not links.parent_titles(memories):
         return None
     async with access.reading() as connection:
-        linked = await _linked(connection, access.scope, memories, ())
-    items = tuple(
-        item for item in linked.items if isinstance(item, WriteLink) and item.origin is LinkOrigin.DETERMINISTIC
-    )
-    funnel = {f"after_hubs_{name}": count for name, count in linked.counters.items() if name.startswith("determ")}
-    return Planned(items, {}, funnel, options={"links": True}) if items else None
+        fed = await views.feeding(connection, access.scope, memories)
+        titles = await views.topics_titled(connection, access.scope, memories)
+    linked = await asyncio.to_thread(links.to_parents, memories, fed, titles)
+    return Planned(linked.items, {}, linked.counters, options={"links": True}) if linked.items else None
 
 
 async def finished(access: Access, workshop: Workshop, decision: Decision) -> tuple[Item, ...]:

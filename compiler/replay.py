@@ -26,6 +26,7 @@ from compiler.settings import Caps
 from compiler.snapshot import differences, snapshot
 from compiler.substrates import Feed, Listing, MemorySubstrate, Reading, content_hash
 from compiler.upkeep import ResetMode
+from compiler.views import Look
 from store import batches, scopes
 from store.batches import Batch, BatchKind
 from store.candidates import Place
@@ -74,8 +75,7 @@ async def replay(engine: Engine, pool: Pool, scope: Scope) -> Replayed:
     if outdated:
         return Replayed(len(log), pages, outdated=outdated)
     aside = Scope(scope.tenant_id, uuid5(_ASIDE, str(scope.owner_id)))
-    uncapped = replace(_UNCAPPED, max_aggregation_pages=engine.settings.caps.max_aggregation_pages)
-    bounds = replace(engine.settings, caps=uncapped)
+    bounds = replace(engine.settings, caps=_UNCAPPED)
     found = Replayed()
     with suppress(_Taken):
         async with scoped(pool, aside, role=Role.WORKER) as connection:
@@ -186,7 +186,10 @@ class _Replay:
         spent = run.spending.take()
         self.model_calls += sum(int(count) for name, count in spent.items() if name.endswith("_calls"))
         if planned is not None:
-            planned = replace(planned, items=planned.items[: batch.options.get("taken")])
+            if "taken" in batch.options:
+                # Ended before its last item: what it looked at was not looked at to the end.
+                kept = planned.items[: batch.options["taken"]]
+                planned = replace(planned, items=kept, options={**planned.options, "reached": None})
             entries = tuple(entry for entry in batch.entries if entry.outcome is not Outcome.GONE)
             await run.commit(planned, Frozen(batch.kind, batch.cursor_to, batch.read_through, entries))
 
@@ -201,7 +204,8 @@ class _Replay:
             if options.get("links"):
                 return await leaf.plan_links(access, every)
             since = self.reached or (run.row.aggregated_revision, "", "")
-            planned = await aggregation.plan_aggregation(access, run.workshop, every, since=since)
+            look = Look(since, int(options.get("most", _PLENTY)), bool(options.get("is_linking", False)))
+            planned = await aggregation.plan_aggregation(access, run.workshop, every, look)
             if planned is not None and "taken" not in options:
                 reached = planned.options.get("reached")
                 self.reached = None if reached is None else (reached[0], reached[1], reached[2])

@@ -25,6 +25,7 @@ from compiler.settings import CompileSettings
 from compiler.shelf import Shelf
 from store import batches, forgotten, jobs, ledger, scopes
 from store.batches import UNLOGGED, Batch, BatchKind
+from store.errors import TransactionAborted
 from store.forgotten import Notes
 from store.jobs import Job, Trigger
 from store.ledger import Entry, Outcome
@@ -88,6 +89,12 @@ class Run:
         """What a plan made now is made upon."""
         return Stand(self.row.fence, self.row.cursor, self.row.wiki_revision)
 
+    @property
+    def most_aggregated(self) -> int:
+        """How many changed pages one aggregation looks at: what a model is shown is paid for, and a job asks it once."""
+        caps = self.settings.caps
+        return caps.max_free_aggregation_pages if self.is_free else caps.max_aggregation_pages
+
     def records_left(self) -> int:
         """Return how many memories the job may still read."""
         caps = self.settings.caps
@@ -107,7 +114,7 @@ class Run:
         `beside` gets that to read in, once it holds all that planning reads.
         """
         if self.is_free:
-            await self.apply(self._batch(UNLOGGED, planned, frozen), planned, beside)
+            await self._apply_unlogged(self._batch(UNLOGGED, planned, frozen), planned, beside)
             return
         batch = await self._store(planned, frozen)
         self.checkpoint("stored")
@@ -191,6 +198,16 @@ class Run:
         if asked_to_stop:
             raise JobCancelled
 
+    async def _apply_unlogged(self, batch: Batch, planned: Planned, beside: Callable[[Access], None] | None) -> None:
+        """Apply a plan that was not stored; once more by itself where a read beside it failed, which ends its transaction."""
+        try:
+            await self.apply(batch, planned, beside)
+        except TransactionAborted:
+            if beside is None:
+                raise
+            self.shelve()
+            await self.apply(batch, planned)
+
     async def _date(self, notes: Notes) -> None:
         """Have what was forgotten count from its commit on."""
         if notes:
@@ -262,7 +279,8 @@ class Run:
         written["pages_updated"] = written.get("pages_written", 0) - written.get("pages_created", 0)
         metrics.add(figures, written)
         if batch.kind is BatchKind.AGGREGATION and batch.job_id == self.job.job_id:
-            figures["aggregation_done"] = True
+            is_last = not self.is_free or "reached" not in batch.options
+            figures["aggregation_done"] = bool(figures["aggregation_done"] or is_last)
             figures["links_done"] = bool(figures["links_done"] or batch.options.get("links"))
         return figures
 

@@ -9,7 +9,7 @@ from models.language import DEFAULT_MODEL_ID
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Where a job stops and its continuation goes on."""
+    """Where a job stops and its continuation goes on. What costs nothing is aggregated whole, so many pages at a time."""
 
     record_page_size: int = 50
     max_records_per_job: int = 500
@@ -17,6 +17,7 @@ class Caps:
     max_new_pages_per_job: int = 25
     max_sections_rewritten_per_job: int = 100
     max_aggregation_pages: int = 60
+    max_free_aggregation_pages: int = 1_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,10 @@ from compiler.plan.merge import SIMILARITY, Match, Matches, Names, Way
 from compiler.plan.text import alias_keys
 from compiler.settings import Sight
 from compiler.shelf import Shelf, load
-from compiler.stored import key_of, mentions
+from compiler.stored import Stored, key_of, mentions
 from compiler.substrates import MemorySubstrate
 from store import candidates, ledger
-from store.candidates import Like, Place
+from store.candidates import Identity, Like, Place
 from store.queries import Connection
 from store.scope import Scope
 
@@ -65,6 +65,18 @@ class Looking:
     near: tuple[PageKey, ...] | None = None
     names_in: Callable[[tuple[Memory, ...]], Sought] = lookup.names_in
     told: Callable[[], Awaitable[None]] = _at_once
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What an aggregation looks at: pages that changed after a place, at most so many.
+
+    With `is_linking` what a new hub's children rest on links them to it, whenever it was read.
+    """
+
+    since: Place
+    most: int
+    is_linking: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,11 +179,20 @@ async def matches(connection: Connection, scope: Scope, names: Names, shelf: She
 
 
 async def named_pages(connection: Connection, scope: Scope, names: Sequence[str]) -> dict[str, PageKey]:
-    """Return the one active page of each folded name; a name of two pages is left out."""
-    by_name: dict[str, set[PageKey]] = {}
-    for alias, one in await candidates.bearing(connection, scope, names):
-        by_name.setdefault(alias, set()).add(key_of(one))
-    return {alias: next(iter(found)) for alias, found in sorted(by_name.items()) if len(found) == 1}
+    """Return the one active page of each folded name, of several the one whose title it is; else the name is left out."""
+    found = _meant(await candidates.bearing(connection, scope, names))
+    return {alias: pages[0] for alias, pages in found.items() if len(pages) == 1}
+
+
+def _meant(hits: Iterable[tuple[str, Identity]]) -> dict[str, list[PageKey]]:
+    """Return the pages that bear each name, by path; where it is a title, only those with that title."""
+    borne: dict[str, set[PageKey]] = {}
+    titled: dict[str, set[PageKey]] = {}
+    for alias, one in hits:
+        borne.setdefault(alias, set()).add(key_of(one))
+        if alias in alias_keys(one.title):
+            titled.setdefault(alias, set()).add(key_of(one))
+    return {alias: sorted(titled.get(alias, pages)) for alias, pages in sorted(borne.items())}
 
 
 async def existing(connection: Connection, scope: Scope, pages: Iterable[PageKey]) -> frozenset[PageKey]:
@@ -197,8 +218,7 @@ async def topics_titled(connection: Connection, scope: Scope, memories: Iterable
     """Return the topic pages that the memories' hubs name, by folded title."""
     titles = links.parent_titles(memories)
     hits = [hit for hit in await candidates.bearing(connection, scope, titles) if hit[1].type == PageType.TOPIC]
-    found = {alias: key_of(one) for alias, one in sorted(hits, key=lambda hit: hit[1].page_id, reverse=True)}
-    return dict(sorted(found.items()))
+    return {alias: pages[0] for alias, pages in _meant(hits).items()}
 
 
 async def stale_view(
@@ -228,26 +248,27 @@ async def stale_view(
 
 
 async def aggregation_view(
-    connection: Connection, scope: Scope, *, since: Place, memories: tuple[Memory, ...], most: int
+    connection: Connection, scope: Scope, memories: tuple[Memory, ...], look: Look, shelf: Shelf
 ) -> tuple[AggregationView | None, Place | None]:
     """Return what the aggregation looks at, None when nothing changed and nothing waits for promotion.
 
-    At most so many pages that changed after a place, the hubs above them, and those that candidates name; beside them the pages
-    that candidates' memories feed. The place of the last changed one comes with them when there are more.
+    Beside the pages that changed the hubs above them, and those that candidates name; and the pages that candidates' memories
+    feed. The place of the last changed one comes with them when there are more. The shelf has what was just written.
     """
-    found_changed = await candidates.changed_since(connection, scope, since, limit=most + 1)
-    changed = [page_id for page_id, _ in found_changed[:most]]
-    reached = found_changed[most - 1][1] if len(found_changed) > most else None
-    waiting = await candidates.waiting_rollups(connection, scope, limit=most)
+    found_changed = await candidates.changed_since(connection, scope, look.since, limit=look.most + 1)
+    changed = [page_id for page_id, _ in found_changed[: look.most]]
+    reached = found_changed[look.most - 1][1] if len(found_changed) > look.most else None
+    waiting = await candidates.waiting_rollups(connection, scope, limit=look.most)
     if not changed and not waiting:
         return None, None
     above = await candidates.rollups_of(connection, scope, changed)
-    recent = await load(connection, scope, changed)
+    recent = await shelf.load(connection, scope, changed)
     found = parents.merge_candidates(parents.from_memories(memories), parents.from_pages(recent.pages.values()))
     titles = sorted({key for one in found for key in alias_keys(one.title)})
     named = [page_id for _, page_id in await candidates.by_aliases(connection, scope, titles)]
-    whole = await load(connection, scope, dict.fromkeys((*changed, *waiting, *above, *named)))
-    pages = [page for page in whole.pages.values() if page.is_active]
+    rest = await load(connection, scope, {*waiting, *above, *named}.difference(changed))
+    whole = Stored({**recent.pages, **rest.pages}, {**recent.ids, **rest.ids})
+    pages = [page for _, page in sorted(whole.pages.items()) if page.is_active]
     told = sorted({memory_id for one in found for memory_id in one.memory_ids})
     fed = {key for keys in (await _feeding(connection, scope, told)).values() for key in keys}
     others = await _others(
@@ -258,7 +279,7 @@ async def aggregation_view(
         found,
         others,
         await _evidence(connection, scope, (*pages, *others), [id_ for one in found for id_ in one.memory_ids]),
-        await _inbound(connection, scope, whole.ids),
+        await _inbound(connection, scope, {page.key: whole.ids[page.key] for page in pages}),
         await _hierarchy(connection, scope),
     )
     return view, reached

@@ -94,6 +94,7 @@ async def engine(
                 now,
                 count,
                 places,
+                has_models=model is not None,
             )
     finally:
         if model is not None:

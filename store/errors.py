@@ -174,6 +174,7 @@ _BY_SQLSTATE: dict[str, type[StoreError]] = {
     "23": ConstraintViolated,
     "23503": ReferenceMissing,
     "23505": AlreadyExists,
+    "25P02": TransactionAborted,
     "28": DatabaseRefused,
     "3D": DatabaseRefused,
     "3F": SchemaOutdated,

@@ -81,12 +81,20 @@ async def admit(
 
 
 async def lately(connection: Connection, scope: Scope, memory_ids: Iterable[str], *, now: datetime) -> bool:
-    """Return whether one of the memories, or their owner, was forgotten within an hour; until the transaction ends none is."""
+    """Return whether one of the memories, or their owner, was forgotten within an hour; until the transaction ends none is.
+
+    What has no date counts, and gets this one.
+    """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     rows = await _sql.forgotten_since(connection, **key, since=now - _LONGEST_TURN)
-    hashes = {row["ref_hash"] for row in rows}
-    refs = (_OWNER, *(("memory", one) for one in memory_ids))
-    return bool(hashes) and any(_hash(scope, *ref) in hashes for ref in refs)
+    if not rows:
+        return False
+    refs = {_hash(scope, *ref) for ref in (_OWNER, *(("memory", one) for one in memory_ids))}
+    met = [row for row in rows if row["ref_hash"] in refs]
+    undated = tuple(sorted(row["ref_hash"] for row in met if row["forgotten_at"] is None))
+    if undated:
+        await _date(connection, scope, undated, now=now)
+    return bool(met)
 
 
 def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> NewReceipt:

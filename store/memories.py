@@ -21,6 +21,7 @@ from store.texts import Signature
 _sql = queries.load(__file__)
 _MEMORIES = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a04")
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+_PLENTY_BYTES = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +99,19 @@ async def get(connection: Connection, scope: Scope, memory_id: str) -> Memory | 
 
 
 async def page(
-    connection: Connection, scope: Scope, *, limit: int, after: tuple[datetime, str] = (_END_OF_TIME, "")
+    connection: Connection,
+    scope: Scope,
+    *,
+    limit: int,
+    after: tuple[datetime, str] = (_END_OF_TIME, ""),
+    most_bytes: int = _PLENTY_BYTES,
 ) -> list[Memory]:
-    """Return a page of the owner's memories, newest first, from after the memory with this instant and id."""
-    rows = await _sql.list_memories(connection, **_key(scope), before=after[0], after_id=after[1], limit=limit)
+    """Return a page of the owner's memories, newest first, from after the memory with this instant and id.
+
+    The memory whose text passes `most_bytes` together with those before it is the last one.
+    """
+    bounds = {"limit": limit, "most_bytes": most_bytes}
+    rows = await _sql.list_memories(connection, **_key(scope), before=after[0], after_id=after[1], **bounds)
     return [_memory(row) for row in rows]
 
 

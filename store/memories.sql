@@ -44,11 +44,15 @@ SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id;
 
 -- name: list_memories
--- A page of an owner's memories, newest first. The bound on time alone lets the index begin where the last page ended.
-SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at FROM memories
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND occurred_at <= :before::timestamptz
-    AND (occurred_at < :before OR memory_id > :after_id)
-ORDER BY occurred_at DESC, memory_id LIMIT :limit;
+-- A page of an owner's memories, newest first, to the one whose text passes so many bytes. The bound on time alone lets the
+-- index begin where the last page ended.
+SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at
+FROM (SELECT *, sum(octet_length(text)) OVER (ORDER BY occurred_at DESC, memory_id) - octet_length(text) AS bytes_before
+    FROM memories
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND occurred_at <= :before::timestamptz
+        AND (occurred_at < :before OR memory_id > :after_id)
+    ORDER BY occurred_at DESC, memory_id LIMIT :limit) listed
+WHERE bytes_before <= :most_bytes::bigint ORDER BY occurred_at DESC, memory_id;
 
 -- name: delete_memory!
 -- Forgets a memory.

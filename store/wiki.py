@@ -203,6 +203,13 @@ async def drop_causes(connection: Connection, scope: Scope, causes: Sequence[Cau
     return await drop_links_without_cause(connection, scope)
 
 
+async def score_hubs(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> int:
+    """Count the scores of these pages as hubs from what stands now; return how many changed."""
+    if not page_ids:
+        return 0
+    return int(await _sql.score_hubs(connection, **_key(scope), page_ids=list(page_ids)))
+
+
 async def drop_links_without_cause(connection: Connection, scope: Scope) -> int:
     """Remove the links of the scope that nothing causes any more; return how many."""
     return int(await _sql.drop_links_without_cause(connection, **_key(scope)))

@@ -113,3 +113,22 @@ WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.from_page_id = r
 -- Removes links that nothing causes.
 DELETE FROM wiki_page_links l WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND NOT EXISTS (
     SELECT 1 FROM wiki_link_evidence e WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id);
+
+-- name: score_hubs$
+-- Counts how much of a hub some pages are: inbound reference links + 2 x promoted children + floor(mean supporting records of
+-- their lists / 10). Returns how many scores changed.
+WITH counted AS (
+    SELECT w.page_id,
+        (SELECT count(*) FROM wiki_page_links l
+            WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.to_page_id = w.page_id AND l.kind = 'reference')
+        + 2 * (SELECT count(*) FROM wiki_pages c
+            WHERE c.tenant_id = :tenant_id AND c.owner_id = :owner_id AND c.parent_page_id = w.page_id)
+        + coalesce((SELECT sum((s.aggregation ->> 'supporting_record_count')::int) / (10 * count(*)) FROM wiki_page_sections s
+            WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.page_id = w.page_id
+                AND s.aggregation IS NOT NULL), 0) AS score
+    FROM unnest(:page_ids::uuid[]) AS w (page_id)
+), changed AS (
+    UPDATE wiki_pages p SET hubness_score = counted.score::int FROM counted
+    WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.page_id = counted.page_id AND p.status = 'active'
+        AND p.hubness_score <> counted.score RETURNING 1)
+SELECT count(*) FROM changed;

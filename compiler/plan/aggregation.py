@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from compiler.plan import hubness, naming, promotion, rollup, text, writing
+from compiler.plan import naming, promotion, rollup, text, writing
 from compiler.plan.batch import AggregationView
 from compiler.plan.citing import united
 from compiler.plan.contract import (
@@ -24,8 +24,8 @@ from compiler.plan.contract import (
     PageKey,
     PageType,
     PromotionStatus,
+    ScoreHubs,
     Section,
-    SetHubness,
     SetParent,
     Source,
     WriteLink,
@@ -289,21 +289,13 @@ class _Pass:
             self.gathering.items.append(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.PLANNER, context))
 
     def score_hubs(self) -> None:
-        """Gather the hubness of every page of the view and every new one, where it changed."""
-        made = [item.page for item in self.gathering.items if isinstance(item, CreatePage)]
-        children = [*self.view.parents.values(), *(parent for parent, _ in self.promoted)]
-        for page in sorted((*self.view.pages, *made), key=lambda page: page.key):
-            sections = {one.slug: one for one in page.sections} | {
-                slug: one for (key, slug), one in self.rollups.items() if key == page.key
-            }
-            records = [one.aggregation.supporting_record_count for one in sections.values() if one.aggregation]
-            score = hubness.score(
-                inbound_links=self.view.inbound.get(page.key, 0),
-                promoted_children=children.count(page.key),
-                supporting_records=records,
-            )
-            if score != page.hubness_score:
-                self.gathering.items.append(SetHubness(page.key, score))
+        """Gather that every page of the view, every new one and every one linked to anew is scored behind all of this."""
+        touched = {page.key for page in self.view.pages}
+        touched |= {item.page.key for item in self.gathering.items if isinstance(item, CreatePage)}
+        touched |= {item.target for item in self.gathering.items if isinstance(item, WriteLink)}
+        touched |= {item.link.target for item in self.gathering.items if isinstance(item, DropLink)}
+        if touched:
+            self.gathering.items.append(ScoreHubs(tuple(sorted(touched))))
 
     def _page(self, key: PageKey) -> Page | None:
         found = self.ended.get(key, key)

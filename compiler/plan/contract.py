@@ -279,6 +279,13 @@ class SetHubness:
 
 
 @dataclass(frozen=True, slots=True)
+class ScoreHubs:
+    """Pages whose score as a hub is counted again, once all that is written beside it stands."""
+
+    pages: tuple[PageKey, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ArchivePage:
     """A page with nothing left that anyone said; its rows stay."""
 
@@ -313,6 +320,7 @@ Item = (
     | DropLink
     | SetParent
     | SetHubness
+    | ScoreHubs
     | ArchivePage
     | DeletePage
     | IgnoreMention

@@ -54,12 +54,18 @@ def _is_named(view: StaleView, page: Page, left: Collection[Memory]) -> bool:
     """Return whether the page's title may stay: what named it is there, or other words of its say the same."""
     keys = set(text.alias_keys(page.title))
     proof = tuple(source for alias in page.aliases if alias.key in keys for source in alias.sources)
-    if not any(one.memory_id in view.gone for one in proof):
+    if not any(one.memory_id in view.gone for one in proof) and (proof or page.key.type is not PageType.ENTITY):
         return True
     if page.key.type is not PageType.ENTITY and present(view, proof):
         return True
     words = text.plain_key(page.title).split()
     return all(any(naming.stands_in(word, memory) for memory in left) for word in words)
+
+
+def witnesses(view: StaleView, page: Page) -> tuple[Memory, ...]:
+    """Return the memories that are left in which a word of the page's title stands: what it rests on without its own."""
+    words = text.plain_key(page.title).split()
+    return tuple(one for one in present(view, page.cited()) if any(naming.stands_in(word, one) for word in words))
 
 
 def renamed(view: StaleView, page: Page) -> Page | None:

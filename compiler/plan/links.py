@@ -6,10 +6,20 @@ Each is a cause of its own, with a tag of its class, so that a class can be take
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations
 
 from compiler.plan.batch import ParentCandidate
-from compiler.plan.contract import Decision, LinkKind, LinkOrigin, Memory, PageKey, PageType, WriteLink
+from compiler.plan.contract import (
+    Decision,
+    LinkKind,
+    LinkOrigin,
+    Memory,
+    PageKey,
+    PageType,
+    ScoreHubs,
+    WriteLink,
+)
 from compiler.plan.gathering import Gathering
 from compiler.plan.parents import from_memories
 from store.texts import fold
@@ -20,6 +30,20 @@ MAX_CO_MENTIONS = 10
 def parent_titles(memories: Iterable[Memory]) -> tuple[str, ...]:
     """Return the folded titles of the hubs that the memories could link to, to be looked up exactly, sorted."""
     return tuple(sorted({fold(one.title) for one in _hubs(memories)}))
+
+
+def to_parents(
+    memories: Iterable[Memory], fed: Mapping[str, Iterable[PageKey]], parents: Mapping[str, PageKey]
+) -> Decision:
+    """Return only the links to hubs, as `emit` does, and their targets to be scored anew; the counters are told apart."""
+    gathering = Gathering()
+    found = tuple(_to_parents(tuple(memories), fed, parents, gathering))
+    gathering.add(found)
+    gathering.count("deterministic_edges", len(found))
+    if found:
+        gathering.items.append(ScoreHubs(tuple(sorted({link.target for link in found}))))
+    decision = gathering.decision()
+    return replace(decision, counters={f"after_hubs_{name}": count for name, count in decision.counters.items()})
 
 
 def emit(memories: Iterable[Memory], fed: Mapping[str, Iterable[PageKey]], parents: Mapping[str, PageKey]) -> Decision:

@@ -5,7 +5,7 @@ What to look up is named first, the store answers in one query, and the answer i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -101,9 +101,9 @@ class Merger:
         return any(match.page.type is page_type for match in found)
 
     def page_of(self, key: str) -> PageKey | None:
-        """Return the one page with this alias key, None when there is none or more than one."""
+        """Return the one page with this alias key, of several the one whose title it is; None when that leaves none or more."""
         found = {match.page for match in self.by_asked.get((Way.EXACT, key), ())}
-        return min(found) if len(found) == 1 else None
+        return self._one({key}, found)
 
     def _exact(self, proposed: NewPage, keys: Iterable[str]) -> set[PageKey]:
         found = {match.page for key in keys for match in self.by_asked.get((Way.EXACT, key), ())}
@@ -136,9 +136,14 @@ class Merger:
         return {match.page for match in found if match.similarity == best}
 
     def _only(self, proposed: NewPage, found: set[PageKey]) -> PageKey | None:
-        """Return the one page among these, those of the same type first."""
+        """Return the one page among these, those of the same type first, then those that bear the title as theirs."""
         same = {page for page in found if page.type == proposed.type} or found
-        return min(same) if len(same) == 1 else None
+        return self._one(alias_keys(proposed.title), same)
+
+    def _one(self, keys: Collection[str], found: set[PageKey]) -> PageKey | None:
+        if len(found) > 1:
+            found = {page for page in found if not set(alias_keys(self.pages[page].title)).isdisjoint(keys)}
+        return min(found) if len(found) == 1 else None
 
     def _same_place(self, proposed: NewPage, key: PageKey) -> bool:
         """Return whether nothing says that the two are in different cities, or are different cities."""

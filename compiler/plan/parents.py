@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from compiler.plan.addresses import city_of_address, is_address
@@ -38,9 +38,10 @@ def from_memories(memories: Iterable[Memory], *, least: int = MIN_MEMORIES) -> t
 
 
 def from_pages(pages: Iterable[Page]) -> tuple[ParentCandidate, ...]:
-    """Return the cities that the pages' summaries tell, by a preposition or as a postal address."""
+    """Return the cities that the pages' summaries tell, by a preposition or as a postal address. The order of pages changes
+    nothing."""
     found = []
-    for page in pages:
+    for page in sorted(pages, key=lambda one: one.key):
         city = city_in_summary(page.summary) if page.key.type is PageType.ENTITY else ""
         if slug(city):
             ids = tuple(source.memory_id for source in page.summary_sources)
@@ -53,12 +54,10 @@ def from_pages(pages: Iterable[Page]) -> tuple[ParentCandidate, ...]:
 
 def merge_candidates(*lists: Iterable[ParentCandidate]) -> tuple[ParentCandidate, ...]:
     """Return the candidates of all lists, those of one kind, slug and section made one, in that order."""
-    found: dict[tuple[str, str, str], ParentCandidate] = {}
+    found: dict[tuple[str, str, str], list[ParentCandidate]] = {}
     for one in sorted((one for many in lists for one in many), key=lambda one: (one.origin, one.title)):
-        key = (one.kind, one.slug, one.section)
-        first = found.get(key)
-        found[key] = one if first is None else _united(first, one)
-    return tuple(found[key] for key in sorted(found))
+        found.setdefault((one.kind, one.slug, one.section), []).append(one)
+    return tuple(_united(found[key]) for key in sorted(found))
 
 
 def city_in_summary(summary: str) -> str:
@@ -90,10 +89,12 @@ def _of_memory(memory: Memory) -> Iterable[ParentCandidate]:
         yield ParentCandidate("tag", slug(tag), tag.capitalize(), "related_entities", ids, (), (tag,))
 
 
-def _united(first: ParentCandidate, second: ParentCandidate) -> ParentCandidate:
+def _united(same: Sequence[ParentCandidate]) -> ParentCandidate:
+    if len(same) == 1:
+        return same[0]
     return replace(
-        first,
-        memory_ids=tuple(dict.fromkeys((*first.memory_ids, *second.memory_ids))),
-        pages=tuple(sorted({*first.pages, *second.pages})),
-        tags=tuple(sorted({*first.tags, *second.tags})),
+        same[0],
+        memory_ids=tuple(dict.fromkeys(memory_id for one in same for memory_id in one.memory_ids)),
+        pages=tuple(sorted({page for one in same for page in one.pages})),
+        tags=tuple(sorted({tag for one in same for tag in one.tags})),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from compiler.plan import departing, naming
+from compiler.plan import departing, naming, text
 from compiler.plan.batch import StaleView
 from compiler.plan.citing import source_of
 from compiler.plan.contract import (
@@ -94,6 +94,9 @@ class _Stale:
         for alias in page.aliases:
             if self._is_stale(alias.sources):
                 kept = tuple(one for one in self._present(alias.sources) if self._names(alias.display, one))
+                if not kept and alias.key in text.alias_keys(page.title):
+                    # One that says it no more is cited still: the title is its old text's, and goes when it is forgotten.
+                    kept = departing.witnesses(self.view, page) or self._present(alias.sources)
                 self.gathering.items.append(WriteAlias(page.key, replace(alias, sources=tuple(map(source_of, kept)))))
         for tag in page.tags:
             if self._is_stale(tag.sources):

@@ -13,7 +13,7 @@ from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import Memory, Page
 from compiler.plan.places import NO_PLACES, Gazetteer
 from compiler.plan.spotting import Kind, Spotted, known_names, spotted, told
-from compiler.plan.text import plain_key
+from compiler.plan.text import alias_keys, plain_key
 from compiler.plan.words import GENERIC
 
 SHORTEST_NICKNAME = 3
@@ -66,9 +66,7 @@ class Subject:
 
 def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subject]:
     """Return the subjects of the batch, by key: what is sure to be a name, or has a page or a mention already."""
-    pages = {
-        alias.key: page for page in sorted(batch.pages, key=lambda one: one.key, reverse=True) for alias in page.aliases
-    }
+    pages = _pages(batch.pages)
     held = {plain_key(mention.alias) for mention in batch.mentions}
     found = _seen(batch.memories, {*map(plain_key, pages), *held})
     for key, subject in found.items():
@@ -77,6 +75,14 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
             subject.kind = Kind.CITY
     sure = {key: one for key, one in sorted(found.items()) if one.is_sure or one.page is not None or key in held}
     return list(_joined(sure, batch.memories).values())
+
+
+def _pages(pages: Iterable[Page]) -> dict[str, Page]:
+    """Return the pages by their names' keys: of several with a name the one whose title it is, else the first path."""
+    ordered = sorted(pages, key=lambda one: one.key, reverse=True)
+    borne = {alias.key: page for page in ordered for alias in page.aliases}
+    titled = {key: page for page in ordered for key in alias_keys(page.title) if key in borne}
+    return borne | titled
 
 
 def _seen(memories: Iterable[Memory], known: Collection[str]) -> dict[str, Subject]:

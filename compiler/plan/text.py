@@ -22,11 +22,11 @@ _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 _NOT_WORD = re.compile(r"[\W_]+")
 _APOSTROPHES = re.compile(r"(?<=\w)['’ʼ`](?=\w)")
 _WIKILINK = re.compile(r"\[\[([^\[\]\n]*?)\]\]")
-_BOLD = re.compile(r"(?<![\\*\[])\*\*(?=[^\s*])([^*\n\[\]]{1,120}?)(?<=[^\s*\\])\*\*(?![*\]])")
+_BOLD = re.compile(r"(?<![\\*\[])\*\*(?=[^\s*])((?:[^*\n\[\]\\]|\\[^\n]){1,120}?)(?<!\s)\*\*(?![*\]])")
 _PAGE_LINK = re.compile(r"(!?)\[((?:[^\[\]\\\n]|\\.)*)\]\(\s*<?/wiki/([^/)\s>]*)/([^)\s>]*)>?(?:\s+\"[^\"\n]*\")?\s*\)")
 _ESCAPED = re.compile(r"([\\`*\[\]<]|(?<!\w)_|_(?!\w)|~(?=~)|(?<=~)~)")
 _LINE_SIGN = re.compile(r"^([-+#]|\d{1,9}(?=[.)]))")
-_UNESCAPED = re.compile(r"\\([^\w\s])")
+_UNESCAPED = re.compile(r"\\([^\w\s]|_)")
 _SPACES = re.compile(r"\s+")
 _CYRILLIC = (
     "а a б b в v г g д d е e ж zh з z и i к k л l м m н n о o п p р r с s т t у u ф f х kh ц ts "
@@ -98,8 +98,8 @@ def strip_wikilinks(markdown: str) -> str:
 
 
 def bold_names(bodies: Iterable[str]) -> tuple[str, ...]:
-    """Return the folded names that stand in bold, and might be pages, sorted."""
-    return tuple(sorted({alias_key(found[1]) for body in bodies for found in _BOLD.finditer(body)}))
+    """Return the folded names that stand in bold, and might be pages, sorted. They are read as they are shown."""
+    return tuple(sorted({_bold_key(found) for body in bodies for found in _BOLD.finditer(body)}))
 
 
 def references(bodies: Iterable[str]) -> References:
@@ -120,7 +120,7 @@ def linkify(markdown: str, known: Mapping[str, PageKey], *, own: PageKey | None 
     """Return the markdown with bold names of known pages, by folded name, made links; names in links stay as they are."""
 
     def linked(found: re.Match[str]) -> str:
-        page = known.get(alias_key(found[1]))
+        page = known.get(_bold_key(found))
         return found[0] if page is None or page == own else f"[{found[0]}]({page.path})"
 
     return _BOLD.sub(linked, markdown)
@@ -146,6 +146,10 @@ def unescape(markdown: str) -> str:
     """Return the plain text that a line of markdown shows: links, bold and escapes undone."""
     unlinked = re.sub(r"\[((?:[^\[\]\\]|\\.)*)\]\([^)\s]*\)", r"\1", markdown)
     return _UNESCAPED.sub(r"\1", re.sub(r"(?<!\\)\*\*", "", unlinked))
+
+
+def _bold_key(found: re.Match[str]) -> str:
+    return alias_key(_UNESCAPED.sub(r"\1", found[1]))
 
 
 def _slug(text: str) -> str:

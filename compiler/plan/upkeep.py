@@ -23,6 +23,7 @@ from compiler.plan.contract import (
     Page,
     PageKey,
     PromotionStatus,
+    ScoreHubs,
     Section,
     SetParent,
     WriteAlias,
@@ -129,6 +130,8 @@ def named(items: Iterable[Item]) -> tuple[PageKey, ...]:
                 found |= {key} if parent is None else {key, parent}
             case HoldMention() | DropSighting() | IgnoreMention():
                 pass
+            case ScoreHubs(pages=keys):
+                found.update(keys)
             case _:
                 found.add(item.page)
     return tuple(sorted(found))

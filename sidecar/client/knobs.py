@@ -23,6 +23,7 @@ OF_A_SOURCE: Mapping[str, type] = {
     "priority": int,
     "top_k": int,
     "floor_tokens": int,
+    "floor_share": float,
     "ceiling_tokens": int,
     "deadline_ms": int,
 }

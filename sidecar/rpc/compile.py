@@ -39,6 +39,7 @@ _OUTCOMES: Mapping[Enqueued, pb.CompileOutcome.ValueType] = {
     Enqueued.ENQUEUED: pb.COMPILE_OUTCOME_ENQUEUED,
     Enqueued.DEDUPED: pb.COMPILE_OUTCOME_DEDUPED,
 }
+_NO_MODELS = "names a model, but SIDECAR_COMPILE_PLANNER is extractive: leave it out, or set that to what has the model"
 _UNDER_WAY = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
 
 
@@ -58,9 +59,11 @@ class CompileService(CompileQuarantine):
         }
 
     async def compile_now(self, request: pb.CompileNowRequest, call: Call) -> pb.CompileNowResponse:
-        """Queue a compile of the scope, or return what its next batch would change."""
+        """Queue a compile of the scope, or return what its next batch would change. Raises FailedPrecondition."""
         scope = self._admin(request, call)
         model_id = read_id("model_id", request.model_id, is_optional=True)
+        if model_id and not self._engine.has_models:
+            raise FailedPrecondition("model_id", _NO_MODELS)
         async with scoped(self._pools.background, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=self._now())
             await is_compiled(connection, scope)
@@ -90,8 +93,8 @@ class CompileService(CompileQuarantine):
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await jobs.page(connection, scope, limit=page.limit, **page.starting("after"))
-        kept, token = listing.cut(rows, page, lambda job: (job.created_at, job.job_id))
-        return pb.ListJobsResponse(jobs=[write.job(job) for job in kept], next_page_token=token)
+        written, token = listing.cut(rows, page, lambda job: (job.created_at, job.job_id), write.job)
+        return pb.ListJobsResponse(jobs=written, next_page_token=token)
 
     async def watch_job(self, request: pb.WatchJobRequest, call: Call) -> AsyncGenerator[pb.WatchJobResponse]:
         """Yield the job as it stands and whenever it has changed, until it has ended. Raises NotFound, Stopping."""

@@ -34,8 +34,8 @@ class CompileQuarantine(CompileUpkeep):
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await overview.held_back(connection, scope, limit=page.limit, **page.starting("after"))
-        kept, token = listing.cut(rows, page, lambda one: (one.memory_id,))
-        return pb.ListQuarantinedResponse(memories=[write.quarantined(one) for one in kept], next_page_token=token)
+        written, token = listing.cut(rows, page, lambda one: (one.memory_id,), write.quarantined)
+        return pb.ListQuarantinedResponse(memories=written, next_page_token=token)
 
     async def retry_quarantined(self, request: pb.RetryQuarantinedRequest, call: Call) -> pb.RetryQuarantinedResponse:
         """Have memories that are held back read again, and queue the compile that reads them."""

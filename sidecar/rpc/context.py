@@ -33,6 +33,7 @@ from store.errors import StoreError
 from store.jobs import Enqueued
 from store.postgres import Pools, scoped
 from store.scope import Scope
+from store.threads import ThreadHead
 
 log = logging.getLogger(__name__)
 
@@ -179,10 +180,10 @@ class ContextService:
             rows = await receipts.page(
                 connection, scope, thread_id=thread_id, limit=page.limit, **page.starting("before")
             )
-        kept, token = listing.cut(rows, page, lambda row: (row.created_at, row.receipt_id))
-        return pb.ListAssembliesResponse(
-            receipts=[explanations.write_receipt_head(row) for row in kept], next_page_token=token
+        written, token = listing.cut(
+            rows, page, lambda row: (row.created_at, row.receipt_id), explanations.write_receipt_head
         )
+        return pb.ListAssembliesResponse(receipts=written, next_page_token=token)
 
     async def list_threads(self, request: pb.ListThreadsRequest, call: Call) -> pb.ListThreadsResponse:
         """Return a page of the owner's threads, newest turn first."""
@@ -191,16 +192,7 @@ class ContextService:
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await threads.list_threads(connection, scope, limit=page.limit, **page.starting("before"))
-        kept, token = listing.cut(rows, page, lambda row: (row.last_turn_at, row.thread_id))
-        written = [
-            pb.Thread(
-                thread_id=row.thread_id,
-                title=row.title,
-                turn_count=row.turn_count,
-                last_turn_time=write_time(row.last_turn_at),
-            )
-            for row in kept
-        ]
+        written, token = listing.cut(rows, page, lambda row: (row.last_turn_at, row.thread_id), _write_thread)
         return pb.ListThreadsResponse(threads=written, next_page_token=token)
 
     async def list_turns(self, request: pb.ListTurnsRequest, call: Call) -> pb.ListTurnsResponse:
@@ -211,8 +203,8 @@ class ContextService:
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await threads.list_turns(connection, scope, thread_id, limit=page.limit, **page.starting("after"))
-        kept, token = listing.cut(rows, page, lambda row: (row.position,))
-        return pb.ListTurnsResponse(turns=[turns.write_turn(row) for row in kept], next_page_token=token)
+        written, token = listing.cut(rows, page, lambda row: (row.position,), turns.write_turn)
+        return pb.ListTurnsResponse(turns=written, next_page_token=token)
 
     async def notify_retained(self, request: pb.NotifyRetainedRequest, call: Call) -> pb.NotifyRetainedResponse:
         """Mark the owner's scope as due for a compile; that a store fails is an outcome, never the caller's failure."""
@@ -271,6 +263,15 @@ def _question(request: pb.AssembleContextRequest, identity: Identity) -> Questio
 
 def _without_fences(part: dict[str, Any]) -> dict[str, Any]:
     return part | {"content": strip_fences(part["content"])} if part["type"] == "tool_result" else part
+
+
+def _write_thread(row: ThreadHead) -> pb.Thread:
+    return pb.Thread(
+        thread_id=row.thread_id,
+        title=row.title,
+        turn_count=row.turn_count,
+        last_turn_time=write_time(row.last_turn_at),
+    )
 
 
 def _spent(field: str, spent: pb.Spent) -> str | int:

@@ -61,8 +61,8 @@ class CostService:
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await costs.page(connection, scope, filters, limit=page.limit, **page.starting("before"))
-        kept, token = listing.cut(rows, page, lambda row: (row.created_at, row.receipt_id))
-        return pb.ListTurnCostsResponse(turns=[_turn(row) for row in kept], next_page_token=token)
+        written, token = listing.cut(rows, page, lambda row: (row.created_at, row.receipt_id), _turn)
+        return pb.ListTurnCostsResponse(turns=written, next_page_token=token)
 
     async def list_spending(self, request: pb.ListSpendingRequest, call: Call) -> pb.ListSpendingResponse:
         """Return what was spent, by one key: an owner's, or an admin's whole tenant's."""

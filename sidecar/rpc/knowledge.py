@@ -88,8 +88,8 @@ class KnowledgeService:
         page = listing.read(request.page_size, request.page_token)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
             rows = await documents.list_bases(connection, tenant_id, limit=page.limit, **page.starting("after"))
-        kept, token = listing.cut(rows, page, lambda base: (base.name,))
-        return pb.ListBasesResponse(bases=[_write_base(one) for one in kept], next_page_token=token)
+        written, token = listing.cut(rows, page, lambda base: (base.name,), _write_base)
+        return pb.ListBasesResponse(bases=written, next_page_token=token)
 
     async def ingest(self, request: pb.IngestRequest, call: Call) -> pb.IngestResponse:
         """Read a document into a base; the content it has already is not read again."""
@@ -119,8 +119,8 @@ class KnowledgeService:
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
             base_id = (await _base(connection, tenant_id, name)).base_id
             rows = await documents.page(connection, tenant_id, base_id, limit=page.limit, **page.starting("after"))
-        kept, token = listing.cut(rows, page, lambda document: (document.path,))
-        return pb.ListDocumentsResponse(documents=[_write_document(one) for one in kept], next_page_token=token)
+        written, token = listing.cut(rows, page, lambda document: (document.path,), _write_document)
+        return pb.ListDocumentsResponse(documents=written, next_page_token=token)
 
     async def delete_document(self, request: pb.DeleteDocumentRequest, call: Call) -> pb.DeleteDocumentResponse:
         """Remove a document with its chunks; one that is not there is removed already. Raises NotFound for a base."""

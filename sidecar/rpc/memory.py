@@ -22,7 +22,7 @@ from sidecar.rpc.fields import (
     write_time,
 )
 from sidecar.rpc.identity import resolve_scope
-from sidecar.rpc.paging import Listing
+from sidecar.rpc.paging import MAX_PAGE_BYTES, Listing
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome
@@ -88,9 +88,11 @@ class MemoryService:
         listing = Listing("ListMemories", (str(scope.tenant_id), str(scope.owner_id)), (datetime, str))
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
-            rows = await memories.page(connection, scope, limit=page.limit, **page.starting("after"))
-        kept, token = listing.cut(rows, page, lambda memory: (memory.occurred_at, memory.memory_id))
-        return pb.ListMemoriesResponse(memories=[_write(one) for one in kept], next_page_token=token)
+            rows = await memories.page(
+                connection, scope, limit=page.limit, most_bytes=MAX_PAGE_BYTES, **page.starting("after")
+            )
+        written, token = listing.cut(rows, page, lambda memory: (memory.occurred_at, memory.memory_id), _write)
+        return pb.ListMemoriesResponse(memories=written, next_page_token=token)
 
     async def get_memory(self, request: pb.GetMemoryRequest, call: Call) -> pb.GetMemoryResponse:
         """Return one memory. Raises NotFound."""

@@ -1,4 +1,4 @@
-"""Pages of a list call: how large, from where on, and the token that leads to the next one.
+"""Pages of a list call: how large in rows and in bytes, from where on, and the token that leads to the next one.
 
 A token is the last row's keys and a digest of these keys with the call's arguments. It keeps a caller from going on in
 another list by mistake; it guards no secret, since rows are read inside the caller's scope whatever the keys say.
@@ -16,13 +16,17 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 import orjson
+from google.protobuf.message import Message
 
 from sidecar.errors import InvalidArgument
 
 DEFAULT_PAGE_SIZE = 50
 MAX_PAGE_SIZE = 1000
 
+MAX_PAGE_BYTES = 16 * 1024 * 1024
+
 Row = TypeVar("Row")
+Written = TypeVar("Written", bound=Message)
 Keys = tuple[Any, ...]
 
 _DIGEST_BYTES = 9
@@ -70,15 +74,29 @@ class Listing:
         """Return the page asked for. Raises InvalidArgument naming page_size or page_token."""
         return Page(read_page_size(page_size), self._open(page_token) if page_token else None)
 
-    def cut(self, rows: Sequence[Row], page: Page, keys_of: Callable[[Row], Keys]) -> tuple[Sequence[Row], str]:
-        """Return the page's rows and the token of the next page, empty when this is the last.
+    def cut(
+        self,
+        rows: Sequence[Row],
+        page: Page,
+        keys_of: Callable[[Row], Keys],
+        write: Callable[[Row], Written],
+        *,
+        most_bytes: int = MAX_PAGE_BYTES,
+    ) -> tuple[list[Written], str]:
+        """Return the page's rows as messages and the token of the next page, empty when this is the last.
 
-        `rows` are the answer to `page.limit`.
+        `rows` are the answer to `page.limit`, or its first ones that take `most_bytes` with the row that passes them. The
+        page ends before that row, but has one row at least.
         """
-        if len(rows) <= page.size:
-            return rows, ""
-        kept = rows[: page.size]
-        return kept, self._seal(keys_of(kept[-1]))
+        kept: list[Written] = []
+        left = most_bytes
+        for row in rows[: page.size]:
+            message = write(row)
+            left -= message.ByteSize()
+            if kept and left < 0:
+                break
+            kept.append(message)
+        return kept, self._seal(keys_of(rows[len(kept) - 1])) if len(kept) < len(rows) else ""
 
     def _seal(self, keys: Keys) -> str:
         written = [_write(key) for key in keys]

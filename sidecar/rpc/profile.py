@@ -101,8 +101,8 @@ class ProfileService:
         page = listing.read(request.page_size, request.page_token)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
             rows = await templates.history(connection, tenant_id, level, limit=page.limit, **page.starting("before"))
-        kept, token = listing.cut(rows, page, lambda version: (version.version,))
-        return pb.ListProfileVersionsResponse(versions=[_write_version(one) for one in kept], next_page_token=token)
+        written, token = listing.cut(rows, page, lambda version: (version.version,), _write_version)
+        return pb.ListProfileVersionsResponse(versions=written, next_page_token=token)
 
     async def rollback_profile(self, request: pb.RollbackProfileRequest, call: Call) -> pb.RollbackProfileResponse:
         """Write an earlier version of a level as its newest. Raises NotFound for a version that never was."""

@@ -91,8 +91,8 @@ class WikiService(WikiActs):
             rows = await read(
                 connection, scope, status=status, page_type=page_type, limit=page.limit, **page.starting("after")
             )
-        kept, token = listing.cut(rows, page, keys_of)
-        return pb.ListPagesResponse(pages=[write.page(row) for row in kept], next_page_token=token)
+        written, token = listing.cut(rows, page, keys_of, write.page)
+        return pb.ListPagesResponse(pages=written, next_page_token=token)
 
     async def search_pages(self, request: pb.SearchPagesRequest, call: Call) -> pb.SearchPagesResponse:
         """Return a page of the pages that match, best first."""
@@ -105,8 +105,8 @@ class WikiService(WikiActs):
             hits = await page_search.search(connection, scope, question, page_type=page_type)
         start = max(0, page.after[0]) if page.after else 0
         ranked = list(enumerate(hits, start=1))[start : start + page.limit]
-        kept, token = listing.cut(ranked, page, lambda one: (one[0],))
-        return pb.SearchPagesResponse(hits=[write.hit(hit) for _, hit in kept], next_page_token=token)
+        written, token = listing.cut(ranked, page, lambda one: (one[0],), lambda one: write.hit(one[1]))
+        return pb.SearchPagesResponse(hits=written, next_page_token=token)
 
     async def backlinks(self, request: pb.BacklinksRequest, call: Call) -> pb.BacklinksResponse:
         """Return a page of the links that lead to a page."""
@@ -119,8 +119,8 @@ class WikiService(WikiActs):
             rows = await neighbourhood.backlinks(
                 connection, scope, row.page_id, limit=page.limit, **page.starting("after")
             )
-        kept, token = listing.cut(rows, page, lambda one: (one.page.page_id, one.kind))
-        return pb.BacklinksResponse(links=[write.link(one) for one in kept], next_page_token=token)
+        written, token = listing.cut(rows, page, lambda one: (one.page.page_id, one.kind), write.link)
+        return pb.BacklinksResponse(links=written, next_page_token=token)
 
     async def children(self, request: pb.ChildrenRequest, call: Call) -> pb.ChildrenResponse:
         """Return a page of the pages under a page."""
@@ -133,8 +133,8 @@ class WikiService(WikiActs):
             rows = await neighbourhood.children(
                 connection, scope, row.page_id, limit=page.limit, **page.starting("after")
             )
-        kept, token = listing.cut(rows, page, lambda one: (one.page.type, one.page.slug))
-        return pb.ChildrenResponse(children=[write.child(one) for one in kept], next_page_token=token)
+        written, token = listing.cut(rows, page, lambda one: (one.page.type, one.page.slug), write.child)
+        return pb.ChildrenResponse(children=written, next_page_token=token)
 
     async def graph(self, request: pb.GraphRequest, call: Call) -> pb.GraphResponse:
         """Return a part of the wiki to draw."""
@@ -157,8 +157,10 @@ class WikiService(WikiActs):
         page = listing.read(request.page_size, request.page_token)
         async with self._reading(scope) as connection:
             rows = await browse.citations(connection, scope, memory_id, limit=page.limit, **page.starting("after"))
-        kept, token = listing.cut(rows, page, lambda one: (one.page.page_id, one.subject, one.subject_ref))
-        return pb.PagesCitingMemoryResponse(citations=[write.citation(one) for one in kept], next_page_token=token)
+        written, token = listing.cut(
+            rows, page, lambda one: (one.page.page_id, one.subject, one.subject_ref), write.citation
+        )
+        return pb.PagesCitingMemoryResponse(citations=written, next_page_token=token)
 
     async def list_mentions(self, request: pb.ListMentionsRequest, call: Call) -> pb.ListMentionsResponse:
         """Return a page of held names."""
@@ -168,8 +170,8 @@ class WikiService(WikiActs):
         page = listing.read(request.page_size, request.page_token)
         async with self._reading(scope) as connection:
             rows = await browse.mentions(connection, scope, status=status, limit=page.limit, **page.starting("after"))
-        kept, token = listing.cut(rows, page, lambda one: (one.updated_at, one.mention_id))
-        return pb.ListMentionsResponse(mentions=[write.mention(one) for one in kept], next_page_token=token)
+        written, token = listing.cut(rows, page, lambda one: (one.updated_at, one.mention_id), write.mention)
+        return pb.ListMentionsResponse(mentions=written, next_page_token=token)
 
     def _reading(self, scope: Scope) -> Any:
         return scoped(self._pools.background, scope, read_only=True)

@@ -37,7 +37,7 @@ class WikiSource:
         passages = [both[place] for place in places]
         items = tuple(map(_item, passages, evidence.coverage[0].tolist(), count(), repeat(limits.lead_lines)))
         texts = [f"{passage.page.title}: {item.text}" for passage, item in zip(passages, items, strict=True)]
-        candidates = Candidates(Kind.PASSAGE, [item.id for item in items], texts, evidence)
+        candidates = Candidates(Kind.PAGE, [item.id for item in items], texts, evidence)
         return Answer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
 
 

@@ -2,7 +2,8 @@
 
 The order of offers, always the same: the recent turns where the thread comes first (never what the floors will take);
 each source's floor; tiers of priority; then what is left: leads made full, older history, candidates below the relevance
-knee, older turns. An offer that finds no room is passed over and the next one made, so an item is refused for its own size only.
+knee, pages last, older turns. An offer that finds no room is passed over and the next one made, so an item is refused for its
+own size only.
 
 Why a larger budget never loses what first tells two budgets apart: the offers up to there were answered alike, so the
 larger one has more left. Why a raised priority never costs a source: its offers and the others' keep their own order and
@@ -20,10 +21,11 @@ from sidecar.turn.history import Exchange
 from sidecar.turn.items import Form, Source
 from sidecar.turn.ledger import NO_LIMIT, Ledger, Stock
 from sidecar.turn.pairs import Unit
-from sidecar.turn.profile import Allocation, Profile
+from sidecar.turn.profile import Allocation, Profile, SourceKnobs
 
 _LEFT_OVER = "what was left"
 _LAST_TIER = 100
+_PAGE_KNEE_SHARE = 16  # a page below this part of the knee tells too little for the wiki's floor
 _TAIL_SHARE = 16  # of a narrow pool, recent turns that nobody asked for take no more than this part
 
 
@@ -71,7 +73,7 @@ class _Sharing:
         for place, source in enumerate(self.ledger.sources[: self._summary]):
             self._places[source].append(place)
         ceilings = {source: _limit(knobs.ceiling_tokens) for source, knobs in zip(Source, profile.sources, strict=True)}
-        floors = [knobs.floor_tokens for knobs in profile.sources]
+        floors = [_floor(knobs, pool_tokens) for knobs in profile.sources]
         self._floors = {source: min(floor, ceilings[source]) for source, floor in zip(Source, floors, strict=True)}
         self._limits = [ceilings[source] for source in self.ledger.sources]
         short, whole = Form.LEAD, Form.FULL
@@ -79,7 +81,13 @@ class _Sharing:
         self._first_tokens = [lead or full for lead, full in zip(stock.prices.lead, stock.prices.full, strict=True)]
         if self._summary is not None:
             self._forms[self._summary] = Form.SUMMARY
-        self._is_telling = self._above_knee()
+        told = relevances(stock.items)
+        self._has_knee = profile.allocation is Allocation.PRIORITY and is_calibrated(
+            stock.items[: self._summary], told[: self._summary]
+        )
+        self._relevances = told
+        # Without calibrated relevances, or in seed order, all take part in a tier.
+        self._is_telling = [not self._has_knee or one >= profile.relevance_knee for one in told]
 
     def run(self) -> None:
         """Make every offer, in order."""
@@ -100,16 +108,6 @@ class _Sharing:
         self._extend_window(NO_LIMIT)
         self.ledger.settle()
 
-    def _above_knee(self) -> list[bool]:
-        """Return which items may take part in a tier. Without calibrated relevances, or in seed order, all may."""
-        profile, items = self._profile, self._wanted.stock.items
-        told = relevances(items)
-        ranked = len(items) if self._summary is None else self._summary
-        if profile.allocation is not Allocation.PRIORITY or not is_calibrated(items[:ranked], told[:ranked]):
-            return [True] * len(items)
-        knee = profile.relevance_knee
-        return [one >= knee for one in told]
-
     def _tiers(self) -> dict[int, list[int]]:
         """Return the places of each tier by its priority; where all is pooled, one tier of all, before any priority."""
         if self._profile.allocation is Allocation.POOLED:
@@ -123,19 +121,33 @@ class _Sharing:
 
     def _fill_floors(self, ledger: Ledger) -> None:
         for source in sorted(Source, key=lambda source: self._profile.knobs(source).priority):
-            if floor := self._floors[source]:
+            if self._profile.knobs(source).floor_tokens:
+                floor = self._floors[source]
                 limits = [floor] * len(self._forms)
                 ledger.offer(self._within_floor(source, floor, ledger), f"floor of {source}", self._forms, limits)
 
     def _within_floor(self, source: Source, floor: int, ledger: Ledger) -> Iterator[int]:
-        """Yield a source's items that its floor may hold, until not even the smallest fits what is left of it."""
-        small = [place for place in self._places[source] if self._first_tokens[place] <= floor]
+        """Yield a source's items that its floor may hold, until not even the smallest fits what is left of it.
+
+        Where the floor is a share of the pool, all are asked: two pools must ask alike to be told apart by what they answer.
+        """
+        worth = self._worth_a_floor(source)
+        is_shared = self._profile.knobs(source).floor_share < 1
+        small = worth if is_shared else [place for place in worth if self._first_tokens[place] <= floor]
         least = min((self._first_tokens[place] for place in small), default=0)
         for place in small:
-            if floor - ledger.spent[source] < least:
+            if not is_shared and floor - ledger.spent[source] < least:
                 return
             if self._is_first_of_kin(place):
                 yield place
+
+    def _worth_a_floor(self, source: Source) -> list[int]:
+        """Return the source's items but pages that tell next to nothing: a floor is not filled with what merely fits."""
+        places = self._places[source]
+        if source is not Source.WIKI or not self._has_knee:
+            return places
+        least = self._profile.relevance_knee / _PAGE_KNEE_SHARE
+        return [place for place in places if self._relevances[place] >= least]
 
     def _covers_floors(self, left_tokens: int) -> bool:
         """Return whether so many tokens hold what all floors will take, found by filling them from a pool without end."""
@@ -153,7 +165,9 @@ class _Sharing:
     def _spill_over(self) -> None:
         """Give out what the tiers left: leads made full, older history, candidates below the knee, leads again."""
         ledger = self.ledger
-        self._upgrade()
+        self._upgrade(
+            [place for place, is_telling in enumerate(self._is_telling) if is_telling and not self._is_page(place)]
+        )
         evidence = [place for place in self._places[Source.THREAD] if self._is_telling[place]]
         self._offer(evidence, "older turns that answer")
         if self._summary is not None:
@@ -161,16 +175,20 @@ class _Sharing:
         unasked = [
             place for place, is_telling in enumerate(self._is_telling) if not is_telling and place != self._summary
         ]
-        self._offer(unasked, "below the relevance knee")
+        # What a page says was said elsewhere, and is asked first by itself.
+        self._offer(sorted(unasked, key=self._is_page), "below the relevance knee")
         if ledger.has_freed:
             self._offer(sorted({*range(len(self._forms))} - {self._summary}), _LEFT_OVER)
-        self._upgrade()
+        self._upgrade(range(len(self._forms)))
         if not ledger.kept:
             ledger.left_tokens += self._notice_tokens
 
-    def _upgrade(self) -> None:
+    def _upgrade(self, places: Iterable[int]) -> None:
         forms, lead = self.ledger.forms, Form.LEAD
-        self.ledger.upgrade([place for place, form in enumerate(forms) if form is lead], _LEFT_OVER, self._limits)
+        self.ledger.upgrade([place for place in places if forms[place] is lead], _LEFT_OVER, self._limits)
+
+    def _is_page(self, place: int) -> bool:
+        return self._wanted.stock.items[place].source is Source.WIKI
 
     def _extend_window(self, tail_tokens: int, *, owes_floors: bool = False) -> None:
         """Take in older units, newest first, up to the first that does not fit: a window has no holes."""
@@ -209,8 +227,9 @@ class _Sharing:
     def _standing(self, place: int) -> tuple[int, int]:
         """Return when an item is asked among those that say the same: its tier, and its place there."""
         source = self._wanted.stock.items[place].source
-        is_late = source is Source.THREAD or not self._is_telling[place]
-        return (_LAST_TIER if is_late else self._profile.knobs(source).priority, place)
+        if source is Source.THREAD or not self._is_telling[place]:
+            return (_LAST_TIER + self._is_page(place), place)
+        return (self._profile.knobs(source).priority, place)
 
 
 def _opened(wanted: Wanted, pool_tokens: int) -> Ledger:
@@ -218,6 +237,12 @@ def _opened(wanted: Wanted, pool_tokens: int) -> Ledger:
     ledger = Ledger(wanted.stock, pool_tokens)
     ledger.show(wanted.exchange.whole_turn_ids, 0)
     return ledger
+
+
+def _floor(knobs: SourceKnobs, pool_tokens: int) -> int:
+    """Return a source's floor in this pool. One that may take all of it stays as it is: it must not differ with the pool."""
+    is_whole = knobs.floor_share == 1
+    return knobs.floor_tokens if is_whole else min(knobs.floor_tokens, int(knobs.floor_share * pool_tokens))
 
 
 def _limit(ceiling_tokens: int | None) -> int:

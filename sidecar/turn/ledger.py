@@ -71,6 +71,7 @@ class Ledger:
         self._in_block = [0] * len(BLOCKS)
         self._in_group = [0] * len(stock.pieces.headers)
         self._view: set[str] = set()
+        self._window: set[str] = set()
         self._drawn: dict[str, list[int]] = defaultdict(list)
         for place, turns in stock.kinship.turns.items():
             for turn_id in turns:
@@ -141,7 +142,9 @@ class Ledger:
     def show(self, turn_ids: Iterable[str], tokens: int) -> None:
         """Take turns in verbatim: what was drawn from nothing but turns in view falls to them."""
         self.left_tokens -= tokens
-        self._see(set(turn_ids), "stands verbatim among the recent turns")
+        turn_ids = set(turn_ids)
+        self._window |= turn_ids
+        self._see(turn_ids, "stands verbatim among the recent turns")
 
     def _see(self, turn_ids: set[str], how: str, *, spared: Source | None = None) -> None:
         """Let what was drawn from nothing but turns in view fall to them, but for items of the spared source."""
@@ -161,9 +164,14 @@ class Ledger:
             if self.left_tokens >= wanted:
                 return
             del self.kept[place]
-            self._view.discard(self.stock.items[place].id)
+            self._lose_sight(self.stock.items[place].id)
             self.refusals[place] = Refusal("once all was written out", self.tokens[place], 0, NO_LIMIT)
             self._refund(place)
+
+    def _lose_sight(self, item_id: str) -> None:
+        """A turn that was in view as an item only is out of it with that item."""
+        if item_id not in self._window:
+            self._view.discard(item_id)
 
     def settle(self) -> None:
         """Let every item that is out fall to what says the same, if anything does by now."""
@@ -225,6 +233,7 @@ class Ledger:
             del self.kept[place]
             self._refund(place)
             self._say(place, sayer)
+            self._lose_sight(self.stock.items[place].id)
 
     def _refund(self, place: int) -> None:
         pieces, prices, source = self.stock.pieces, self.stock.prices, self.stock.items[place].source

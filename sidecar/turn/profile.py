@@ -36,13 +36,14 @@ class Allocation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceKnobs:
-    """One source's knobs. Priority 1 comes first; a ceiling of None is none."""
+    """One source's knobs. Priority 1 comes first; a ceiling of None is none; a floor takes no more than its share of the pool."""
 
     enabled: bool = True
     required: bool = False
     priority: int = 2
     top_k: int = 40
     floor_tokens: int = 0
+    floor_share: float = 1.0
     ceiling_tokens: int | None = None
     deadline_ms: int = LOCAL_DEADLINE_MS
 
@@ -95,12 +96,15 @@ DEFAULTS = Profile(
         SourceKnobs(priority=1, top_k=500),
         SourceKnobs(priority=2, top_k=120),
         SourceKnobs(priority=3, top_k=150, floor_tokens=64),
-        SourceKnobs(priority=3, top_k=20, floor_tokens=64),
+        SourceKnobs(priority=3, top_k=20, floor_tokens=128, floor_share=0.04),
         SourceKnobs(priority=2, top_k=10),
         SourceKnobs(priority=2, top_k=10, deadline_ms=REMOTE_DEADLINE_MS),
     )
 )
-"""The built-in profile: the seed's priorities, with small floors that keep memory and wiki from starving."""
+"""The built-in profile: the seed's priorities, with small floors that keep memory and wiki from starving.
+
+In a narrow pool a page costs more evidence than it brings, so that the wiki's floor is a small part of the pool.
+"""
 
 
 def parse_layer(mapping: Mapping[str, Any]) -> Layer:
@@ -116,14 +120,16 @@ def parse_layer(mapping: Mapping[str, Any]) -> Layer:
 def merge(*layers: Layer) -> Profile:
     """Return the built-in profile with the layers on top, the later winning knob by knob.
 
-    A floor inherited from one layer is held to the ceiling that another sets.
+    A floor inherited from one layer is held to the ceiling that another sets; one that a layer sets itself is held to no share of
+    the pool but its own.
     """
     turn: dict[str, Any] = {}
     sources: dict[Source, dict[str, Any]] = {}
     for layer in layers:
         turn |= layer.turn
         for source, knobs in layer.sources.items():
-            sources.setdefault(source, {}).update(knobs)
+            own_share = {"floor_share": 1.0} if "floor_tokens" in knobs else {}
+            sources.setdefault(source, {}).update({**own_share, **knobs})
     merged = tuple(_ordered(replace(DEFAULTS.knobs(source), **sources.get(source, {}))) for source in Source)
     return replace(DEFAULTS, sources=merged, **turn)
 
@@ -214,6 +220,7 @@ _SOURCE_KNOBS: Mapping[str, _Check] = {
     "priority": _whole(1, 9),
     "top_k": _whole(0, 1000),
     "floor_tokens": _whole(0, 1_000_000),
+    "floor_share": _share,
     "ceiling_tokens": _whole(0, 10_000_000, or_none=True),
     "deadline_ms": _whole(1, 60_000),
 }

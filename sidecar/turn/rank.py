@@ -44,11 +44,12 @@ _Matrix = NDArray[np.float64]
 
 
 class Kind(StrEnum):
-    """What a candidate is: something said, one fact, or a passage of a longer text."""
+    """What a candidate is: something said, one fact, a passage of a longer text, or of a page made of such."""
 
     TURN = "turn"
     FACT = "fact"
     PASSAGE = "passage"
+    PAGE = "page"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +106,10 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
 def features(reading: Reading, candidates: Sequence[Candidates]) -> list[_Matrix]:
     """Return the features for each part of the question: a row a candidate, a column a name of `NAMES`."""
     written = {**_subjects(reading, candidates), **_written(reading, candidates)}
+    sets_bar = written["is_page"] == 0
     tables = []
     for part in zip(*_evidence(candidates), strict=True):
-        columns = _searched(Evidence._make(part)) | written
+        columns = _searched(Evidence._make(part), sets_bar if sets_bar.any() else ~sets_bar) | written
         tables.append(np.column_stack([columns[name] for name in NAMES]))
     return tables
 
@@ -121,18 +123,22 @@ NAMES: Final = (
     "cosine", "cosine_gap", "near_cosine", "local_cosine",
     "same_speaker", "other_speaker", "in_period",
     "length", "is_question", "times", "names",
-    "is_fact", "is_passage",
+    "is_fact", "is_passage", "is_page",
 )  # fmt: skip
 """The features, in the order of their columns."""
 
 
-def _searched(evidence: Evidence) -> dict[str, _Matrix]:
-    """Return what search tells for one part, and how far each falls short of the best candidate of any source."""
+def _searched(evidence: Evidence, sets_bar: NDArray[np.bool_]) -> dict[str, _Matrix]:
+    """Return what search tells for one part, and how far each falls short of the best of those that set the bar.
+
+    Pages set none while anything else competes: what they were made of is judged alike with a wiki and without.
+    """
     has_vector = ~np.isnan(evidence.cosine)
-    best_cosine = evidence.cosine[has_vector].max() if has_vector.any() else 0.0
+    barred = has_vector & sets_bar
+    best_cosine = evidence.cosine[barred].max() if barred.any() else 0.0
     return {
         "coverage": evidence.coverage,
-        "coverage_gap": evidence.coverage - evidence.coverage.max(),
+        "coverage_gap": evidence.coverage - evidence.coverage[sets_bar].max(),
         "joint_coverage": evidence.joint_coverage,
         "local_coverage": evidence.local_coverage,
         "cosine": np.where(has_vector, evidence.cosine, 0.0),
@@ -183,6 +189,7 @@ def _written(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _M
         "names": names,
         "is_fact": of_kind[Kind.FACT],
         "is_passage": of_kind[Kind.PASSAGE],
+        "is_page": of_kind[Kind.PAGE],
     }
 
 

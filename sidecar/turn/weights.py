@@ -43,6 +43,7 @@ BY_VECTORS: Final = Weights(
         "names": 0.3002,
         "is_fact": 1.1133,
         "is_passage": -2.3584,
+        "is_page": -2.6,
     },
 )
 """For candidates that have a vector."""
@@ -63,6 +64,7 @@ BY_WORDS: Final = Weights(
         "names": 0.2542,
         "is_fact": 0.8979,
         "is_passage": -1.7412,
+        "is_page": -5.1,
     },
 )
 """For candidates without one, and for all of them where no embedder is set up."""

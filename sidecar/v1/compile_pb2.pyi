@@ -296,7 +296,7 @@ class CompileNowRequest(_message.Message):
     owner_id: _builtins.str
     """The owner; an admin names one."""
     model_id: _builtins.str
-    """The model to plan with; empty means the configured one."""
+    """The model to plan with; empty means the configured one. FAILED_PRECONDITION where the planner is configured to be extractive."""
     validate_only: _builtins.bool
     """Whether only to show what the next batch would change. Nothing is queued or written."""
     may_archive_many: _builtins.bool

@@ -212,7 +212,7 @@ class ListMemoriesRequest(_message.Message):
     owner_id: _builtins.str
     """The owner; empty means the caller's, when it has exactly one."""
     page_size: _builtins.int
-    """How many at most, 1 to 1000; zero means 50."""
+    """How many at most, 1 to 1000; zero means 50. A page of any list ends earlier where its rows are large, after 16 MiB."""
     page_token: _builtins.str
     """Where the last page ended; empty for the first."""
     def __init__(

@@ -95,6 +95,7 @@ class SourceKnobs(_message.Message):
     FLOOR_TOKENS_FIELD_NUMBER: _builtins.int
     CEILING_TOKENS_FIELD_NUMBER: _builtins.int
     DEADLINE_MS_FIELD_NUMBER: _builtins.int
+    FLOOR_SHARE_FIELD_NUMBER: _builtins.int
     source: _items_pb2.Source.ValueType
     """The source."""
     enabled: _builtins.bool
@@ -111,6 +112,8 @@ class SourceKnobs(_message.Message):
     """Tokens it may use at most, 0 to 10,000,000. Must not be below the floor."""
     deadline_ms: _builtins.int
     """How long it may take, in milliseconds, 1 to 60,000."""
+    floor_share: _builtins.float
+    """What part of the pool its floor takes at most, 0 to 1. A floor that is set without it may take all of the pool."""
     def __init__(
         self,
         *,
@@ -122,10 +125,11 @@ class SourceKnobs(_message.Message):
         floor_tokens: _builtins.int | None = ...,
         ceiling_tokens: _builtins.int | None = ...,
         deadline_ms: _builtins.int | None = ...,
+        floor_share: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_ceiling_tokens", b"_ceiling_tokens", "_deadline_ms", b"_deadline_ms", "_enabled", b"_enabled", "_floor_tokens", b"_floor_tokens", "_priority", b"_priority", "_required", b"_required", "_top_k", b"_top_k", "ceiling_tokens", b"ceiling_tokens", "deadline_ms", b"deadline_ms", "enabled", b"enabled", "floor_tokens", b"floor_tokens", "priority", b"priority", "required", b"required", "top_k", b"top_k"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_ceiling_tokens", b"_ceiling_tokens", "_deadline_ms", b"_deadline_ms", "_enabled", b"_enabled", "_floor_share", b"_floor_share", "_floor_tokens", b"_floor_tokens", "_priority", b"_priority", "_required", b"_required", "_top_k", b"_top_k", "ceiling_tokens", b"ceiling_tokens", "deadline_ms", b"deadline_ms", "enabled", b"enabled", "floor_share", b"floor_share", "floor_tokens", b"floor_tokens", "priority", b"priority", "required", b"required", "top_k", b"top_k"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ceiling_tokens", b"_ceiling_tokens", "_deadline_ms", b"_deadline_ms", "_enabled", b"_enabled", "_floor_tokens", b"_floor_tokens", "_priority", b"_priority", "_required", b"_required", "_top_k", b"_top_k", "ceiling_tokens", b"ceiling_tokens", "deadline_ms", b"deadline_ms", "enabled", b"enabled", "floor_tokens", b"floor_tokens", "priority", b"priority", "required", b"required", "source", b"source", "top_k", b"top_k"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_ceiling_tokens", b"_ceiling_tokens", "_deadline_ms", b"_deadline_ms", "_enabled", b"_enabled", "_floor_share", b"_floor_share", "_floor_tokens", b"_floor_tokens", "_priority", b"_priority", "_required", b"_required", "_top_k", b"_top_k", "ceiling_tokens", b"ceiling_tokens", "deadline_ms", b"deadline_ms", "enabled", b"enabled", "floor_share", b"floor_share", "floor_tokens", b"floor_tokens", "priority", b"priority", "required", b"required", "source", b"source", "top_k", b"top_k"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__ceiling_tokens: _TypeAlias = _typing.Literal["ceiling_tokens"]  # noqa: Y015
     _WhichOneofArgType__ceiling_tokens: _TypeAlias = _typing.Literal["_ceiling_tokens", b"_ceiling_tokens"]  # noqa: Y015
@@ -133,6 +137,8 @@ class SourceKnobs(_message.Message):
     _WhichOneofArgType__deadline_ms: _TypeAlias = _typing.Literal["_deadline_ms", b"_deadline_ms"]  # noqa: Y015
     _WhichOneofReturnType__enabled: _TypeAlias = _typing.Literal["enabled"]  # noqa: Y015
     _WhichOneofArgType__enabled: _TypeAlias = _typing.Literal["_enabled", b"_enabled"]  # noqa: Y015
+    _WhichOneofReturnType__floor_share: _TypeAlias = _typing.Literal["floor_share"]  # noqa: Y015
+    _WhichOneofArgType__floor_share: _TypeAlias = _typing.Literal["_floor_share", b"_floor_share"]  # noqa: Y015
     _WhichOneofReturnType__floor_tokens: _TypeAlias = _typing.Literal["floor_tokens"]  # noqa: Y015
     _WhichOneofArgType__floor_tokens: _TypeAlias = _typing.Literal["_floor_tokens", b"_floor_tokens"]  # noqa: Y015
     _WhichOneofReturnType__priority: _TypeAlias = _typing.Literal["priority"]  # noqa: Y015
@@ -147,6 +153,8 @@ class SourceKnobs(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__deadline_ms) -> _WhichOneofReturnType__deadline_ms | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__enabled) -> _WhichOneofReturnType__enabled | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__floor_share) -> _WhichOneofReturnType__floor_share | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__floor_tokens) -> _WhichOneofReturnType__floor_tokens | None: ...
     @_typing.overload

@@ -6,14 +6,19 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
 from html import unescape
 
 import httpx
 import pytest
 
+from compiler import acts
+from compiler.plan.contract import CreatePage, Page, PageKey, PageType
 from sidecar.http.console.guard import name_of
 from sidecar.settings import Settings
 from sidecar.v1 import context_pb2 as pb
+from store.postgres import scoped
+from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Caller, Site, served
 from tests.acceptance.turns import BOAT, QUESTION, THREAD, asking, explained, fill
 
@@ -22,6 +27,9 @@ PAGES = (
     "/wiki/entity/calypso", "/wiki?order=time", "/wiki?order=name", "/compiles", "/quarantine", "/sources", "/spending",
     "/spending?by=source&days=30", "/reads", "/from/memory?id=boat-dock",
 )  # fmt: skip
+
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -232,6 +240,21 @@ async def test_texts_of_others_never_become_markup(desk: Site) -> None:
             assert "<script>alert" not in text, page
             assert text.count("<img") == text.count('<img src="/static/icon.svg" alt="">'), page
             assert 'href="javascript' not in text, page
+
+
+async def test_a_search_shows_all_that_it_finds_and_says_where_it_ends(desk: Site) -> None:
+    scope = Scope(tenant_uuid("acme"), owner_uuid("mara"))
+    titles = [f"Harbor {number:03}" for number in range(210)]
+    keys = [PageKey(PageType.ENTITY, title.lower().replace(" ", "-")) for title in titles]
+    made = [CreatePage(Page(key, title, "")) for key, title in zip(keys, titles, strict=True)]
+    told = "there may be more"
+    async with browser(desk) as client:
+        for few, shown, is_cut in ((made[:120], 120, False), (made[120:], 200, True)):
+            async with scoped(desk.app.pools.background, scope) as connection:
+                await acts.enact(connection, scope, few, now=NOW)
+            text = (await client.get("/wiki?q=harbor")).text
+            assert (text.count('href="/wiki/entity/harbor-'), told in text) == (shown, is_cut)
+        assert told not in (await client.get("/wiki")).text
 
 
 NOWHERE = (

@@ -104,6 +104,18 @@ async def test_a_compile_that_is_off_is_a_failed_precondition(site: Site) -> Non
         assert await code_of(getattr(admin, method)(request)) is grpc.StatusCode.FAILED_PRECONDITION, method
 
 
+@pytest.mark.parametrize("validate_only", [False, True])
+async def test_a_model_is_refused_where_none_plans(site: Site, *, validate_only: bool) -> None:
+    admin = WikiCaller(site, "acme", admin=True)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await admin.CompileNow(pb.CompileNowRequest(**MARA, model_id="m-1", validate_only=validate_only))
+    assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert (caught.value.details() or "").startswith(
+        "model_id: names a model, but SIDECAR_COMPILE_PLANNER is extractive"
+    )
+    assert not (await admin.ListJobs(pb.ListJobsRequest(**MARA))).jobs
+
+
 async def test_links_are_taken_away_as_a_class_and_come_back_by_a_backfill(compiled: WikiCaller) -> None:
     before = await compiled.LinkDensity(pb.LinkDensityRequest(**MARA))
     assert before.page_count >= 4
@@ -152,7 +164,7 @@ async def test_a_forged_token_is_refused_by_name(compiled: WikiCaller, order: wi
     keys = FORGED[order]
     bound = (str(tenant_uuid("acme")), str(owner_uuid("mara")), "", "active", str(order))
     forging = Listing("ListPages", bound, tuple(map(type, keys)))
-    _, token = forging.cut([keys, keys], forging.read(1, ""), lambda row: row)
+    _, token = forging.cut([keys, keys], forging.read(1, ""), lambda row: row, lambda row: wiki_pb2.WikiPage())
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await compiled.ListPages(wiki_pb2.ListPagesRequest(**MARA, order=order, page_token=token))
     assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT

@@ -95,7 +95,7 @@ async def test_a_wiki_that_is_compiled_meanwhile_is_verified_as_of_one_revision(
 
 
 async def test_a_plan_that_caps_cut_is_replayed_alike_where_aggregation_sees_a_few_pages_only(pools: Pools) -> None:
-    settings = capped(max_new_pages_per_job=2, max_aggregation_pages=3)
+    settings = capped(max_new_pages_per_job=2, max_free_aggregation_pages=3)
     await write(pools, journal(40))
     await wish(pools)
     await compiled(pools, engine_on(pools, settings=settings))

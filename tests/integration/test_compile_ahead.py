@@ -14,7 +14,7 @@ from compiler.ahead import Ahead
 from compiler.plan import intake, lookup
 from compiler.plan.contract import Memory
 from compiler.substrates import Feed, Listing, PostgresSubstrate, Reading
-from store import memories
+from store import memories, scopes
 from store.errors import DatabaseBusy
 from store.postgres import Pools, scoped
 from store.scope import Scope
@@ -197,6 +197,8 @@ async def test_a_worker_that_dies_without_a_model_leaves_the_wiki_of_an_undistur
     assert not await worker_on(pools, replace(engine, checkpoint=dies)).drain_scope(disturbed)
     assert left <= 0, f"{place} is never reached"
     clock.move(minutes=2)  # its lease runs out
+    async with scoped(pools.background, disturbed) as connection:
+        await scopes.lock_there(connection, disturbed)  # its transaction is rolled back behind it
     assert await worker_on(pools, engine, holder="two").drain_scope(disturbed)
     assert await wiki_of(pools, scope=disturbed) == await wiki_of(pools, scope=undisturbed)
     told = [

@@ -17,6 +17,7 @@ from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import CreatePage, Memory, Page, PageKey, PageType, Section
 from compiler.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings
+from compiler.substrates import PostgresSubstrate, Reading
 from compiler.views import Looking
 from store import scopes
 from store.errors import StoreError
@@ -202,6 +203,36 @@ async def test_a_plan_ahead_that_fails_is_made_again(pools: Pools) -> None:
     await compiled(pools, engine_telling(pools, planner, lambda step: None))
     (job,) = await all_jobs(pools)
     assert (planner.calls, job.metrics["batches"], job.metrics["records_read"], job.attempt) == (4, 4, 12, 1)
+
+
+class Garbling(PostgresSubstrate):
+    """The built-in memories, of which the second reading gives one an id that no database reads, once."""
+
+    readings = 0
+
+    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
+        reading = await super().changed_after(scope, cursor, limit=limit)
+        self.readings += 1
+        if self.readings != 2:
+            return reading
+        first, *others = reading.memories
+        return replace(reading, memories=(replace(first, memory_id="m\0"), *others))
+
+
+async def test_a_read_beside_a_batch_that_fails_does_not_take_the_batch_along(pools: Pools) -> None:
+    disturbed, alone = (Scope(UUID(int=tenant), SCOPE.owner_id) for tenant in (803, 804))
+    substrate = Garbling(pools.background)
+    for scope, engine in (
+        (disturbed, engine_on(pools, settings=FIVES, substrate=substrate)),
+        (alone, engine_on(pools, settings=FIVES)),
+    ):
+        await write(pools, journal(12), scope=scope)
+        await wish(pools, scope=scope)
+        await compiled(pools, engine, scope=scope)
+    assert substrate.readings > 3
+    assert await wiki_of(pools, scope=disturbed) == await wiki_of(pools, scope=alone)
+    ((job,), (undisturbed,)) = [await all_jobs(pools, scope=scope) for scope in (disturbed, alone)]
+    assert (job.attempt, job.metrics) == (undisturbed.attempt, undisturbed.metrics)
 
 
 async def test_no_word_waits_to_be_put_into_the_search_index(pools: Pools, database: str) -> None:

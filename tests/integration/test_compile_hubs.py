@@ -5,18 +5,23 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from compiler.access import Access
+from compiler.compilation import Engine, Hand
 from compiler.plan.batch import AggregationView
 from compiler.plan.contract import PageType
-from compiler.planner import ExtractivePlanner, Proposed
+from compiler.planner import ExtractivePlanner, Planner, Proposed
 from compiler.replay import replay
-from compiler.settings import Costs
+from compiler.run import NothingSpent
+from compiler.settings import CompileSettings, Costs
+from compiler.upkeep import backfill
 from models.remote import RemoteModel
-from store.jobs import JobStatus
+from store.jobs import Job, JobStatus
 from store.memories import NewMemory
-from store.postgres import Pools
+from store.postgres import Pools, scoped
 from tests.integration.compiling import (
     HOUSEMATE,
     NOW,
@@ -116,9 +121,29 @@ LISTED = (
 )
 
 
-async def test_pages_beyond_what_an_aggregation_may_see_are_the_next_jobs(pools: Pools, database: str) -> None:
+class Paid:
+    """The spending of a planner that costs something, if nothing that is counted here."""
+
+    def take(self) -> dict[str, Any]:
+        return {}
+
+
+def looking(pools: Pools, planner: Planner, *, is_paid: bool, clock: Clock | None = None) -> Engine:
+    """Return an engine whose aggregations see eight pages each."""
+
+    async def hand(access: Access, job: Job) -> Hand:
+        return Hand(planner, Paid() if is_paid else NothingSpent())
+
+    settings = capped(**{"max_aggregation_pages" if is_paid else "max_free_aggregation_pages": 8})
+    return replace(engine_on(pools, settings=settings, clock=clock), hand_for=hand)
+
+
+@pytest.mark.parametrize("is_paid", [True, False], ids=["paid", "free"])
+async def test_pages_beyond_what_an_aggregation_may_see_are_seen_next_and_where_they_cost_by_the_next_job(
+    pools: Pools, database: str, is_paid: bool
+) -> None:
     planner = Counting()
-    engine = engine_on(pools, planner=planner, settings=capped(max_aggregation_pages=8))
+    engine = looking(pools, planner, is_paid=is_paid)
     await write(pools, town())
     await wish(pools)
     await compiled(pools, engine)
@@ -127,16 +152,87 @@ async def test_pages_beyond_what_an_aggregation_may_see_are_the_next_jobs(pools:
     assert set.union(*planner.shown) == every
     assert {row["slug"] for row in await fetch(database, LISTED)} == every
     found = await all_jobs(pools)
+    assert len(found) == (len(planner.shown) if is_paid else 1)
     assert [job.metrics["cap_hit"] for job in found] == ["aggregation_pages"] * (len(found) - 1) + [""]
-    assert {job.status for job in found} == {JobStatus.SUCCEEDED}
-    again = await replay(engine, pools.background, SCOPE)
+    assert {(job.status, job.metrics["aggregation_done"]) for job in found} == {(JobStatus.SUCCEEDED, True)}
+    again = await replay(replace(engine, settings=CompileSettings()), pools.background, SCOPE)
     assert (again.differences, again.unreplayable) == ((), 0)
 
 
-async def test_a_worker_that_dies_behind_an_aggregation_leaves_the_rest_to_the_next_job(
+TOLD = (
+    "SELECT f.slug AS leaf, t.slug AS hub, e.ref FROM wiki_link_evidence e JOIN wiki_page_links l USING (tenant_id, link_id)"
+    " JOIN wiki_pages f ON f.page_id = l.from_page_id JOIN wiki_pages t ON t.page_id = l.to_page_id"
+    " WHERE e.origin = 'deterministic' ORDER BY 1, 2, 3"
+)
+
+
+async def test_a_hub_is_linked_to_by_what_its_new_children_rest_on_since_earlier_jobs(
     pools: Pools, database: str
 ) -> None:
-    clock, settings, applied = Clock(), capped(max_aggregation_pages=8), list[str]()
+    """Of two pages that the first job made, one becomes a child as the second makes the hub, one joins with the third."""
+    told = {"journal_id": "j1", "journal_title": "Summer trip"}
+    noted = [
+        replace(
+            one,
+            text=one.text.replace(" in Lisbon", ""),
+            metadata={"place": {"name": one.metadata["place"]["name"]}, **told},
+        )
+        for one in town()[:8]
+    ]
+    amber, birch, cedar, delta = (noted[at : at + 2] for at in (0, 2, 4, 6))
+    later = [replace(one, memory_id=f"{one.memory_id}-2", text=f"Again {one.text}") for one in (amber[0], *delta)]
+    clock = Clock()
+    engine = engine_on(pools, clock=clock)
+    for some in ([*amber, *delta], [later[0], *birch, *cedar], later[1:]):
+        await write(pools, some, now=clock())
+        await wish(pools, now=clock())
+        await compiled(pools, engine)
+        clock.move(minutes=6)
+    written = {(row["leaf"], row["hub"], row["ref"]) for row in await fetch(database, TOLD)}
+    every = [*amber, *birch, *cedar, *delta, *later]
+    assert written == {(f"{one.memory_id.split('-')[1]}-house", "summer-trip", one.memory_id) for one in every}
+    async with scoped(pools.background, SCOPE) as connection:
+        filled = await backfill(connection, SCOPE, now=clock())
+    assert (filled.memories, filled.deterministic) == (len(every), 0), "nothing is left to a backfill"
+    found = await replay(engine, pools.background, SCOPE)
+    assert (found.differences, found.unreplayable) == ((), 0)
+
+
+SCORES = (
+    "SELECT p.slug, p.hubness_score AS score, p.type,"
+    " (SELECT count(*) FROM wiki_page_links l WHERE l.to_page_id = p.page_id AND l.kind = 'reference') AS links,"
+    " (SELECT count(*) FROM wiki_pages c WHERE c.parent_page_id = p.page_id) AS children,"
+    " ARRAY(SELECT (s.aggregation ->> 'supporting_record_count')::int FROM wiki_page_sections s"
+    " WHERE s.page_id = p.page_id AND s.aggregation IS NOT NULL) AS records FROM wiki_pages p"
+)
+
+
+async def test_a_score_counts_what_its_own_job_linked(pools: Pools, database: str) -> None:
+    """Also links of a page that is on no list of the hub, and tens of records, never begun ones."""
+    lisbon = [one for one in town() if one.memory_id.startswith("lisbon-")]
+    more = [replace(one, memory_id=f"{one.memory_id}-2", text=f"Again {one.text}") for one in lisbon[::2]]
+    guest = [
+        NewMemory(f"Renee Castellano {said} that day.", f"renee-{said}", NOW, metadata={"place": {"city": "Lisbon"}})
+        for said in ("danced", "slept")
+    ]
+    await write(pools, [*town(), *more, *guest])
+    await wish(pools)
+    engine = engine_on(pools)
+    await compiled(pools, engine)
+    found = await fetch(database, SCORES)
+    assert len([row for row in found if row["type"] == "topic" and row["score"] >= len(PLACES)]) == len(CITIES)
+    for row in found:
+        mean = sum(row["records"]) // (10 * len(row["records"])) if row["records"] else 0
+        assert row["score"] == row["links"] + 2 * row["children"] + mean, row["slug"]
+    assert any(18 <= sum(row["records"]) < 20 for row in found), "records have a share in a score"
+    assert (await replay(engine, pools.background, SCOPE)).is_identical
+
+
+@pytest.mark.parametrize("is_paid", [True, False], ids=["paid", "free"])
+async def test_a_worker_that_dies_behind_an_aggregation_leaves_the_rest_to_the_next(
+    pools: Pools, database: str, is_paid: bool
+) -> None:
+    clock, applied = Clock(), list[str]()
 
     def dies(at: str) -> None:
         applied.append(at)
@@ -144,12 +240,15 @@ async def test_a_worker_that_dies_behind_an_aggregation_leaves_the_rest_to_the_n
             applied.clear()
             raise asyncio.CancelledError
 
-    engine = engine_on(pools, clock=clock, settings=settings)
+    planner = Counting()
+    engine = looking(pools, planner, is_paid=is_paid, clock=clock)
     await write(pools, town())
     await wish(pools)
     assert not await worker_on(pools, replace(engine, checkpoint=dies)).drain_scope(SCOPE)
+    assert len(planner.shown) == 1
     clock.move(minutes=2)  # its lease runs out
     assert await worker_on(pools, engine, holder="two").drain_scope(SCOPE)
+    assert len(set.union(*planner.shown)) == len(PLACES) * len(CITIES)
     assert len(await fetch(database, LISTED)) == len(PLACES) * len(CITIES)
 
 

@@ -176,7 +176,8 @@ async def test_an_archived_page_cites_nothing_for_a_summary_that_it_has_no_more(
     await again(pools)
     (page,) = await fetch(database, "SELECT status, summary FROM wiki_pages")
     assert (page["status"], page["summary"]) == ("archived", "")
-    assert await fetch(database, "SELECT subject, source_ref FROM wiki_section_sources") == []
+    cited = {row["subject"] for row in await fetch(database, "SELECT subject FROM wiki_section_sources")}
+    assert cited == {"alias"}, "its name is of their old texts, and goes when they do"
 
 
 def placed(number: int, name: str, city: str) -> NewMemory:
@@ -193,6 +194,46 @@ UNPROVEN = """
     WHERE p.status = 'active' AND NOT EXISTS (
         SELECT 1 FROM wiki_section_sources w WHERE w.section_id = s.section_id)
 """
+
+
+CLOSED = NewMemory("Quentin Marsh closed the stall again.", "closed", NOW - timedelta(hours=9))
+
+
+class NamingOnce(ExtractivePlanner):
+    """Names a page by one memory of two that name it, and puts on it what names nobody."""
+
+    async def plan_leaf(self, batch: LeafBatch) -> Proposed:
+        shown = {memory.memory_id for memory in batch.memories}
+        if {"named", "closed", "left"} <= shown:
+            body = "Opened a stall, and closed it. It sells kumquats."
+            whole = page("Quentin Marsh", PageType.ENTITY, body, "named", "closed", "left")
+            return Proposed(Proposal(new_pages=(whole,)))
+        return await super().plan_leaf(batch)
+
+
+@pytest.mark.parametrize("order", [("named", "closed"), ("closed", "named")])
+async def test_a_name_goes_with_the_last_memory_that_says_it_whichever_is_forgotten_first(
+    pools: Pools, order: tuple[str, str]
+) -> None:
+    await write(pools, [NAMED, CLOSED, LEFT])
+    await wish(pools)
+    await compiled(pools, engine_on(pools, planner=NamingOnce()))
+    for at, memory_id in enumerate(order):
+        assert "page /wiki/entity/quentin-marsh" in await wiki_of(pools)
+        await forget(pools, memory_id)
+        await again(pools, minutes=6 * (at + 1), planner=NamingOnce())
+    assert b"quentin" not in b"".join((await wiki_of(pools)).values()).lower()
+
+
+async def test_a_name_that_only_an_old_text_said_goes_when_that_memory_is_forgotten(pools: Pools) -> None:
+    await write(pools, [NAMED, LEFT])
+    await wish(pools)
+    await compiled(pools, engine_on(pools, planner=Naming()))
+    await write(pools, [replace(NAMED, text="Somebody opened a stall by the river.")], now=NOW + timedelta(minutes=5))
+    await again(pools, minutes=6, planner=Naming())
+    await forget(pools, "named")
+    await again(pools, minutes=12, planner=Naming())
+    assert b"quentin" not in b"".join((await wiki_of(pools)).values()).lower()
 
 
 async def test_a_hubs_section_goes_with_the_last_memory_that_spoke_for_it(pools: Pools, database: str) -> None:

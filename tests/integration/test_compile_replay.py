@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from compiler import acts
+from compiler.access import Access
+from compiler.compilation import Hand
 from compiler.replay import replay
 from store import browse
+from store.jobs import Job
 from store.memories import NewMemory
 from store.postgres import Pools, scoped
 from tests.integration.compiling import (
@@ -23,6 +29,7 @@ from tests.integration.compiling import (
     wish,
     write,
 )
+from tests.integration.test_compile_hubs import trip
 
 
 async def counts(dsn: str) -> dict[str, Any]:
@@ -71,3 +78,33 @@ async def test_a_batch_whose_memory_was_edited_is_named_as_not_replayable(pools:
     await grown(pools)
     await write(pools, [NewMemory("Something else altogether was said here.", "m00003")])
     assert (await replay(engine_on(pools), pools.background, SCOPE)).unreplayable == 1
+
+
+LEFT = (
+    "SELECT 1 FROM compile_batches WHERE kind = 'aggregation'"
+    " AND (status = 'planned' AND items_applied > 0 OR options ? 'taken')"
+)
+
+
+@pytest.mark.parametrize("new_pages", [1, 3, 9])
+async def test_a_plan_for_hubs_that_an_act_ended_midway_is_replayed_as_far_as_it_came(
+    pools: Pools, database: str, new_pages: int
+) -> None:
+    engine = engine_on(pools, settings=capped(max_new_pages_per_job=new_pages))
+    acted: list[str] = []
+
+    async def hand(access: Access, job: Job) -> Hand:
+        if not acted and await fetch(database, LEFT):
+            async with scoped(pools.background, SCOPE) as connection:
+                first, *_ = await browse.pages_by_name(connection, SCOPE, page_type="entity", status="active", limit=9)
+                await acts.archive_page(connection, SCOPE, first, now=NOW)
+            acted.append(first.slug)
+        return await engine.hand_for(access, job)
+
+    await write(pools, trip())
+    await wish(pools)
+    await compiled(pools, replace(engine, hand_for=hand))
+    assert acted
+    assert await fetch(database, LEFT)
+    found = await replay(engine, pools.background, SCOPE)
+    assert (found.differences, found.unreplayable) == ((), 0)

@@ -14,6 +14,7 @@ from sidecar.errors import NotFound, ScopeForbidden
 from sidecar.rpc.call import Call
 from sidecar.rpc.fields import write_struct, write_time
 from sidecar.rpc.memory import SERVICE, MemoryService
+from sidecar.rpc.paging import MAX_PAGE_BYTES
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome
 from store import memories, scopes
@@ -46,6 +47,17 @@ async def list_all(service: MemoryService, call: Call, page_size: int) -> list[p
 
 def test_every_method_of_the_contract_is_there(service: MemoryService) -> None:
     assert set(service.behaviours) == {method.name for method in SERVICE.methods}
+
+
+async def test_a_page_of_large_memories_fits_into_a_message_and_leads_to_the_rest(service: MemoryService) -> None:
+    large = [pb.NewMemory(memory_id=f"m{at}", text="🐟" * 100_000) for at in range(45)]
+    for some in (large[:20], large[20:]):
+        await retain(service, an_agent(), *some)
+    first = await service.list_memories(pb.ListMemoriesRequest(page_size=1_000), an_agent())
+    assert 15 * 2**20 < first.ByteSize() <= MAX_PAGE_BYTES + 100_000
+    assert 0 < len(first.memories) < len(large)
+    listed = await list_all(service, an_agent(), 1_000)
+    assert sorted(one.memory_id for one in listed) == sorted(one.memory_id for one in large)
 
 
 async def test_a_memory_makes_the_round_trip(service: MemoryService) -> None:

@@ -174,6 +174,27 @@ async def test_who_dies_before_the_date_costs_the_receipts_until_the_next_and_no
     assert [await is_kept(pools, one) for one in (first, second)] == [False, True]
 
 
+@pytest.mark.usefixtures("recorder")
+async def test_an_answer_that_is_kept_dates_what_who_died_left(pools: Pools, clock: Clock) -> None:
+    async with open_forgetting(pools):
+        pass
+    told = []
+    for _ in range(2):
+        async with scoped(pools.background, MARA) as connection:
+            told.append(await forgotten.lately(connection, MARA, ["m1"], now=clock()))
+        clock.move(minutes=61)
+    assert told == [True, False]
+
+
+@pytest.mark.usefixtures("recorder")
+async def test_the_release_before_can_compare_a_note_without_a_date(pools: Pools, database: str, clock: Clock) -> None:
+    """It goes on under this schema while replicas are replaced, and asks whether a note is of later than a turn."""
+    async with open_forgetting(pools):
+        pass
+    notes = await fetch(database, "SELECT forgotten_at FROM forgotten_refs")
+    assert [row["forgotten_at"] > clock() for row in notes] == [True]
+
+
 async def test_an_owner_who_is_forgotten_slowly_gets_no_receipt_either(
     pools: Pools, clock: Clock, recorder: Recorder, database: str
 ) -> None:
@@ -247,7 +268,7 @@ async def test_whoever_forgets_says_when(pools: Pools, database: str) -> None:
     await compiled(pools, engine_on(pools, clock=clock), scope=ann)
 
     async def dated() -> int:
-        counts = "SELECT count(*), count(*) FILTER (WHERE forgotten_at = 'infinity') AS undated FROM forgotten_refs"
+        counts = "SELECT count(*), count(*) FILTER (WHERE forgotten_at > '9000-01-01') AS undated FROM forgotten_refs"
         (row,) = await fetch(database, counts)
         assert row["undated"] == 0
         return int(row["count"])

@@ -23,6 +23,7 @@ _SOURCE_KNOBS = st.fixed_dictionaries(
         "priority": st.integers(1, 9),
         "top_k": st.integers(0, 1000),
         "floor_tokens": st.integers(0, 100),
+        "floor_share": st.floats(0, 1),
         "ceiling_tokens": st.integers(100, 10_000_000),
         "deadline_ms": st.integers(1, 60_000),
     },

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import orjson
 import pytest
+from google.protobuf.wrappers_pb2 import StringValue
 
 from sidecar.errors import InvalidArgument
 from sidecar.rpc.paging import Int4, Listing, read_page_size
@@ -18,9 +19,14 @@ LISTING = Listing("ListThings", ("tenant", "owner"), KINDS)
 KEYS = (datetime(2026, 5, 4, 3, 2, 1, 7, tzinfo=UTC), "ключ/é", 2**40, UUID(int=5))
 
 
+def shown(row: tuple[Any, ...]) -> StringValue:
+    """Return the row's message: its second key, if it has one."""
+    return StringValue(value="".join(map(str, row[1:2])))
+
+
 def token_for(listing: Listing, keys: tuple[Any, ...]) -> str:
     """Return the token that a page of one row, followed by another, ends with."""
-    _, token = listing.cut([keys, keys], listing.read(1, ""), lambda row: row)
+    _, token = listing.cut([keys, keys], listing.read(1, ""), lambda row: row, shown)
     return token
 
 
@@ -37,7 +43,7 @@ def test_a_negative_page_size_is_refused_by_name() -> None:
 
 def test_one_row_more_than_the_page_is_asked_for_and_never_shown() -> None:
     page = LISTING.read(2, "")
-    rows, token = LISTING.cut([(*KEYS[:1], name, *KEYS[2:]) for name in "abc"], page, lambda row: row)
+    rows, token = LISTING.cut([(*KEYS[:1], name, *KEYS[2:]) for name in "abc"], page, lambda row: row, shown)
     assert (page.limit, len(rows)) == (3, 2)
     after = LISTING.read(2, token).after
     assert after is not None
@@ -46,8 +52,23 @@ def test_one_row_more_than_the_page_is_asked_for_and_never_shown() -> None:
 
 def test_the_last_page_has_no_token() -> None:
     page = LISTING.read(2, "")
-    assert LISTING.cut([KEYS, KEYS], page, lambda row: row) == ([KEYS, KEYS], "")
-    assert LISTING.cut([], page, lambda row: row) == ([], "")
+    assert LISTING.cut([KEYS, KEYS], page, lambda row: row, shown) == ([shown(KEYS)] * 2, "")
+    assert LISTING.cut([], page, lambda row: row, shown) == ([], "")
+
+
+@pytest.mark.parametrize(("most_bytes", "kept"), [(0, 1), (19, 1), (20, 2), (29, 2), (30, 3), (1000, 3)])
+def test_a_page_of_large_rows_is_cut_by_bytes_and_leads_to_the_rest(most_bytes: int, kept: int) -> None:
+    rows = [(*KEYS[:1], letter * 8, *KEYS[2:]) for letter in "abcd"]
+    assert [shown(row).ByteSize() for row in rows] == [10] * 4
+    written, token = LISTING.cut(rows, LISTING.read(3, ""), lambda row: row, shown, most_bytes=most_bytes)
+    assert written == [shown(row) for row in rows[:kept]]
+    assert LISTING.read(3, token).after == rows[kept - 1]
+
+
+def test_a_page_that_the_store_ended_by_bytes_has_a_token() -> None:
+    rows = [(*KEYS[:1], letter * 8, *KEYS[2:]) for letter in "ab"]
+    written, token = LISTING.cut(rows, LISTING.read(1000, ""), lambda row: row, shown, most_bytes=15)
+    assert (len(written), LISTING.read(1000, token).after) == (1, rows[0])
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ from compiler.plan.contract import (
     PageKey,
     PageType,
     PromotionStatus,
+    ScoreHubs,
     Section,
-    SetHubness,
     SetParent,
     WriteLink,
     WriteSection,
@@ -135,10 +135,10 @@ def test_a_changed_child_is_rendered_again_and_an_unchanged_one_writes_nothing()
     children = places(3)
     first = decided([hub(), *children], Proposal(rollups=(rollup(children),)))
     standing = hub(written(first)["restaurants"])
-    scored = replace(standing, hubness_score=0)
-    assert decided([scored, *children], Proposal()).items == ()
+    keys = tuple(sorted((AUSTIN, *(child.key for child in children))))
+    assert decided([standing, *children], Proposal()).items == (ScoreHubs(keys),)
     edited = [replace(children[0], summary="Better."), *children[1:]]
-    assert "Better." in written(decided([scored, *edited], Proposal()))["restaurants"].body_md
+    assert "Better." in written(decided([standing, *edited], Proposal()))["restaurants"].body_md
 
 
 def test_rolled_up_pages_are_linked() -> None:
@@ -176,7 +176,7 @@ def test_a_candidate_is_promoted_when_the_planner_asks() -> None:
     assert stub.body_md.endswith("See: [Austin Restaurants](/wiki/topic/austin-restaurants)")
     assert stub.aggregation is not None
     assert (stub.aggregation.promotion_status, stub.aggregation.promoted_page) == (PromotionStatus.PROMOTED, made)
-    assert SetHubness(AUSTIN, 2 + 2) in decision.items
+    assert decision.items[-1] == ScoreHubs(tuple(sorted((AUSTIN, made, *(one.key for one in children)))))
 
 
 @pytest.mark.parametrize("status", [PromotionStatus.NONE, PromotionStatus.PROMOTED, PromotionStatus.SUPPRESSED])

@@ -35,6 +35,12 @@ def test_what_says_something_is_kept(text: str) -> None:
     assert sift([memory("m1", text)])[1] == ()
 
 
+@pytest.mark.parametrize(("words", "is_kept"), [(37, False), (38, True)])
+def test_what_has_forty_words_beside_the_assistant_says_something(words: int, *, is_kept: bool) -> None:
+    told = memory("m1", " ".join(["The assistant thanked Maria:", *(f"fact{at}" for at in range(words - 1))]))
+    assert bool(sift([told])[0]) is is_kept
+
+
 def test_a_short_memory_of_a_place_is_kept() -> None:
     assert sift([memory("m1", "Lunch", at("Uchi", "Austin"))])[1] == ()
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 import pytest
 
 from compiler.plan import spelling
-from compiler.plan.contract import Page, PageType
+from compiler.plan.contract import Alias, Page, PageType
 from compiler.plan.merge import SIMILARITY, Match, Matches, Resolution, Way, merger, names
 from compiler.plan.places import NO_PLACES, Gazetteer
 from compiler.plan.proposal import NewPage, Proposal
-from tests.unit.plan_cases import page
+from compiler.plan.subjects import subjects
+from compiler.plan.text import alias_key
+from tests.unit.plan_cases import batch, memory, page
 
 
 class Atlas:
@@ -145,3 +148,28 @@ def test_a_city_is_found_under_its_other_names_and_lends_none_to_what_is_called_
 )
 def test_typing_errors_are_known_by_their_letters(one: str, other: str, expected: bool) -> None:
     assert spelling.is_misspelled(one, other) is expected
+
+
+def bearing(one: Page, *names: str) -> Page:
+    """Return the page with more names than its title."""
+    return replace(one, aliases=(*one.aliases, *(Alias(alias_key(name), name, "manual") for name in names)))
+
+
+def test_a_name_of_several_pages_is_the_ones_whose_title_it_is() -> None:
+    former, titled = bearing(page("Aqua Bar"), "Uchi"), page("Uchi")
+    found = resolved("Uchi", former, titled)
+    assert found == Resolution(titled.key, "exact")
+    merging = merger(Matches(), (former, titled))
+    assert merging.page_of("uchi") == titled.key
+
+
+def test_a_name_that_is_the_title_of_none_of_its_pages_is_neithers() -> None:
+    one, other = bearing(page("Aqua Bar"), "Uchi"), bearing(page("Birch Bar"), "Uchi")
+    assert resolved("Uchi", one, other) is None
+    assert merger(Matches(), (one, other)).page_of("uchi") is None
+
+
+def test_memories_speak_of_the_page_whose_title_is_named() -> None:
+    former, titled = bearing(page("Aqua Bar"), "Uchi"), page("Uchi")
+    (found,) = subjects(batch(memory("m1", "Dinner at Uchi was long."), pages=(former, titled)))
+    assert found.page == titled

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from compiler.plan import links
-from compiler.plan.contract import PageKey, PageType, WriteLink
+from compiler.plan.contract import PageKey, PageType, ScoreHubs, WriteLink
 from compiler.plan.parents import city_in_summary, from_memories, from_pages, merge_candidates
-from tests.unit.plan_cases import at, memory, page
+from tests.unit.plan_cases import at, memory, page, source
 
 
 def test_cities_journals_and_tags_that_two_memories_share_are_candidates() -> None:
@@ -107,3 +109,23 @@ def test_pages_of_one_memory_link_to_each_other_in_whole_pairs() -> None:
     assert {(b, a) for a, b in found} == set(found)
     assert "lisbon" not in {slug for pair in found for slug in pair}
     assert decision.counters["co_mention_edges"] == 10
+
+
+def test_links_to_hubs_come_alone_and_have_their_targets_scored() -> None:
+    lisbon, nobody = PageKey(PageType.TOPIC, "lisbon"), PageKey(PageType.TOPIC, "nobody")
+    fed = {"m1": [PageKey(PageType.ENTITY, "cafe"), PageKey(PageType.ENTITY, "bar")]}
+    found = links.to_parents([memory("m1", "a", at("Cafe", "Lisbon"))], fed, {"lisbon": lisbon, "nobody": nobody})
+    assert [(one.source.slug, one.target, one.context) for one in found.items if isinstance(one, WriteLink)] == [
+        ("bar", lisbon, "deterministic:city:lisbon"),
+        ("cafe", lisbon, "deterministic:city:lisbon"),
+    ]
+    assert found.items[2:] == (ScoreHubs((lisbon,)),)
+    assert links.to_parents([memory("m1", "a")], fed, {"lisbon": lisbon}).items == ()
+
+
+def test_the_order_of_pages_changes_no_candidate() -> None:
+    pages = [page(name, summary=f"{name} is a bar in Lisbon.") for name in ("Amber", "Birch", "Cedar")]
+    told = [replace(one, summary_sources=(source(one.key.slug),)) for one in pages]
+    (found,) = from_pages(told)
+    assert found.memory_ids == ("amber", "birch", "cedar")
+    assert from_pages(reversed(told)) == (found,)

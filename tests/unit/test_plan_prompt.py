@@ -40,6 +40,13 @@ def test_a_prompt_shows_handles_and_never_ids() -> None:
     assert asked.user.count('\n{"ref":') == 1
 
 
+def test_quoted_memories_get_their_handles_by_id_behind_the_batchs_own() -> None:
+    seen = (Sighting(source(f"q{at}"), "with João", START) for at in (9, 2, 7, 4, 8, 3, 6))
+    held = tuple(Mention(f"joao {at}", f"João {at}", None, (one,)) for at, one in enumerate(seen))
+    asked = prompt.leaf(LeafBatch((memory("z1", "Lunch."), memory("a1", "Dinner.")), mentions=held))
+    assert list(asked.handles.memories.values()) == ["z1", "a1", "q2", "q3", "q4", "q6", "q7", "q8", "q9"]
+
+
 def test_the_same_batch_in_another_order_of_pages_is_the_same_prompt() -> None:
     pages = [page("Uchi"), page("Maria"), page("Austin", kind=PageType.TOPIC)]
     assert prompt.leaf(batch(M1, pages=pages)) == prompt.leaf(batch(M1, pages=reversed(pages)))
@@ -122,6 +129,8 @@ def test_an_answer_of_the_contract_is_read() -> None:
         ({"newPages": [1]}, "not_an_object"),
         ({"newPages": [{"type": "person", "title": "x"}]}, "page_without_type"),
         ({"newPages": [{"type": "entity", "title": " "}]}, "page_without_name"),
+        ({"newPages": [{"type": "entity", "title": "", "slug": "uchi"}]}, "page_without_name"),
+        ({"newPages": [{"type": "entity", "slug": "uchi"}]}, "page_without_name"),
         ({"newPages": [{"type": "entity", "title": "X", "source_refs": ["R9"]}]}, "unknown_memory"),
         ({"pageUpdates": [{"pageId": "814e6b70"}]}, "unknown_page"),
         ({"pageUpdates": [{"pageId": ID}]}, "unknown_page"),

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compiler.plan import hubness, promotion, rollup
+from compiler.plan import promotion, rollup
 from compiler.plan.change import is_meaningful, shares_content
 from compiler.plan.contract import PageKey, PageType, PromotionStatus
 from compiler.plan.promotion import Signals
@@ -69,11 +69,6 @@ def test_spread_counts_fractions_of_days() -> None:
     start = datetime(2026, 1, 1, tzinfo=UTC)
     assert promotion.spread_days(start, start + timedelta(hours=36)) == 1.5
     assert promotion.spread_days(None, start) == 0
-
-
-def test_hubness_counts_links_children_and_tens_of_records() -> None:
-    assert hubness.score(inbound_links=3, promoted_children=2, supporting_records=[25, 14]) == 3 + 4 + 1
-    assert hubness.score(inbound_links=0, promoted_children=0, supporting_records=[]) == 0
 
 
 def test_a_rollup_lists_its_children_with_first_sentences() -> None:

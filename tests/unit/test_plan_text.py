@@ -79,6 +79,16 @@ def test_bold_names_of_known_pages_become_links_once() -> None:
     assert linkify(linked, known) == linked
 
 
+@pytest.mark.parametrize("name", ["NY*", "C_D _E_", "Uchi [new]", "a<b", "*NSYNC*", "back\\slash", "`tick`"])
+def test_a_name_with_signs_of_markdown_is_found_as_it_is_shown(name: str) -> None:
+    bold = f"**{escape(name)}**"
+    assert bold_names([f"We saw {bold}."]) == (alias_key(name),)
+    linked = linkify(f"We saw {bold}.", {alias_key(name): UCHI})
+    assert linked == f"We saw [{bold}](/wiki/entity/uchi)."
+    assert linkify(linked, {alias_key(name): UCHI}) == linked
+    assert drop_bad_links(linked, ()) == f"We saw {bold}."
+
+
 def test_a_page_does_not_link_to_itself() -> None:
     assert linkify("**Uchi**", {"uchi": UCHI}, own=UCHI) == "**Uchi**"
 

@@ -200,6 +200,7 @@ def _grown_profile(rng: Random) -> Profile:
             "priority": rng.randint(1, 4),
             "top_k": rng.choice((2, 50)),
             "floor_tokens": floor,
+            "floor_share": rng.choice((1, 1, 0.2, 0.05)),
             "ceiling_tokens": rng.choice((None, None, floor + rng.randrange(200))),
         }
     return a_profile(

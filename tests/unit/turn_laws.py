@@ -57,8 +57,10 @@ def check_priority(question: Fitting, source: Source, priority: int) -> None:
 def check_floors(question: Fitting) -> bool:
     """Floors are kept by every source whose items fit them; returns whether the pool could hold them all.
 
-    The question's items must not be akin.
+    The question's items must not be akin. Floors are tried without their shares, which differ with the pool.
     """
+    knobs = tuple(replace(one, floor_share=1.0) for one in question.profile.sources)
+    question = replace(question, profile=replace(question.profile, sources=knobs))
     bare = [
         replace(report, items=tuple(item._replace(lead="") for item in report.items)) for report in question.reports
     ]

@@ -44,7 +44,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def list_pages(visit: Visit) -> Response:
-    """Show the pages that a question finds, or all in an order, a hundred at a time."""
+    """Show the pages that a question finds, best first, or all in an order, a hundred at a time."""
     scope, question = visit.scope, visit.query.get("q", "")[:500].replace("\0", "")
     kind, wanted = visit.query.get("type", ""), visit.query.get("order", "")
     page_type = kind if kind in browse.TYPES else ""
@@ -53,14 +53,17 @@ async def list_pages(visit: Visit) -> Response:
     async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
         if question:
             hits = await page_search.search(connection, scope, question, page_type=page_type)
-            rows = [hit.page for hit in hits[:_ROWS]]
+            rows = [hit.page for hit in hits]
         else:
             rows = await _listed(
                 connection, scope, order, {"status": status, "page_type": page_type} | _start(visit, order)
             )
     values = {"page_type": page_type, "status": status, "order": order, "types": browse.TYPES, "orders": [*Order]}
+    if question:
+        is_cut = len(rows) == page_search.MOST_FOUND
+        return visit.page("wiki.html", rows=rows, more="", question=question, is_cut=is_cut, **values)
     more = _after(visit, rows[_ROWS - 1], order) if len(rows) > _ROWS else ""
-    return visit.page("wiki.html", rows=rows[:_ROWS], more=more, question=question, **values)
+    return visit.page("wiki.html", rows=rows[:_ROWS], more=more, question=question, is_cut=False, **values)
 
 
 async def _listed(connection: Connection, scope: Scope, order: Order, given: dict[str, Any]) -> list[PageRow]:
