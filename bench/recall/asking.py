@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from bench.recall.baselines import Baselines
-from bench.recall.cases import ADVERSARIAL, Conversation, DocumentQuestion, Question, squash
+from bench.recall.cases import ADVERSARIAL, Conversation, DocumentQuestion, Question, plain, squash
 from bench.recall.tally import Found, Journal, Outcome, Tally
 from bench.recall.world import Asked, World
 from models.encodings import count
@@ -24,7 +23,6 @@ from sidecar.v1.items_pb2 import SOURCE_MEMORY
 BUDGETS = (1_000, 2_000, 4_000, 8_000)
 _AT_ONCE = 4
 _COMPARED = 0.2  # of the questions go to what is only measured to compare
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 T = TypeVar("T", Question, DocumentQuestion)
 
@@ -145,9 +143,9 @@ class _OneOfConversation:
         said = {place for place in gold if squash(self.conversation.turns[place].text) in context}
         covered = said | (_kept(assembly, self.conversation) & gold)
         if "wiki" in self.scenario.sources:
-            plain = _LINK.sub(r"\1", context)
+            paged = plain(context)
             facts = (fact for fact in self.conversation.facts if gold.intersection(fact.turns))
-            covered |= {turn for fact in facts if squash(fact.text) in plain for turn in fact.turns} & gold
+            covered |= {turn for fact in facts if squash(fact.text) in paged for turn in fact.turns} & gold
         return said, covered
 
     def _found(self, budget: int, said: set[int], covered: set[int]) -> list[Found]:

@@ -18,6 +18,7 @@ CORPORA = ("finance", "state_of_the_union", "wikitexts")
 ADVERSARIAL = 5
 
 _SPACES = re.compile(r"\s+")
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -87,6 +88,11 @@ def document_questions(data: Path) -> tuple[DocumentQuestion, ...]:
 def squash(text: str) -> str:
     """Return the text as compared: escapes undone, runs of white space folded."""
     return _SPACES.sub(" ", unescape(text)).strip()
+
+
+def plain(text: str) -> str:
+    """Return the text of a page as compared: its links undone."""
+    return _LINK.sub(r"\1", squash(text))
 
 
 def _sentences(corpus: str, spans: Iterable[Sequence[int]]) -> Iterable[str]:

@@ -17,13 +17,14 @@ from bench.recall import samples
 from bench.recall.cases import CORPORA, Conversation, DocumentQuestion
 from bench.recall.samples import Gatherer
 from bench.recall.tally import samples_file
-from bench.recall.training import Sample, train, write
+from bench.recall.training import Sample, train, with_pages, write
 from models.embedding import LocalEmbedder
 from models.minilm import MiniLM
 from sidecar.recall import Numbered, Recall
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
+from sidecar.sources.wiki import WikiSource
 from sidecar.turn.items import Source
 from sidecar.turn.weights import BY_VECTORS, Weights
 from store import embedders
@@ -33,8 +34,10 @@ PROVENANCE = """Data: LoCoMo (snap-research/LoCoMo as corrected by dial481/locom
 five conversations of ten, question categories 1 to 4; and the chunking_evaluation questions (MIT) over three of five corpora.
 Candidates, evidence and features are those of the product's own sources (`python -m bench recall --write-weights`). Pools: turns
 alone; with observations as facts; with chunks; all three; and pools that hold no answer, so that a low relevance means what it
-says. Ridge 100 on standardised features. Embedder: all-MiniLM-L6-v2-int8. Date: {}. Recency is not among the features: in this
-data the newest turns are never asked for, and the recency guard stands elsewhere."""
+says. Ridge 100 on standardised features. Pages, compiled from the observations without a model, are judged as
+passages, moved so that their mean relevance is the share of those that add evidence to the 2,000 most relevant tokens of turns
+and observations (from runs `--with-wiki` only): next to none do, because what they say is there already. Embedder:
+all-MiniLM-L6-v2-int8. Date: {}. Recency is not among the features: in this data the newest turns are never asked for, and the recency guard stands elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,14 @@ class Fold:
     conversations: tuple[Conversation, ...]
     corpora: frozenset[str]
     weights: Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What weights are trained on: samples of whole pools, and of pages, where pages were compiled."""
+
+    samples: list[Sample]
+    pages: list[Sample]
 
 
 async def folds(
@@ -57,7 +68,8 @@ async def folds(
     for number in range(count):
         own, corpora = tuple(told[number::count]), frozenset(CORPORA[number::count])
         held_back = frozenset(one.name for one in own) | corpora
-        made.append(Fold(own, corpora, train(gathered, held_back=held_back)))
+        weights = train(gathered.samples, held_back=held_back)
+        made.append(Fold(own, corpora, with_pages(weights, gathered.pages, held_back=held_back)))
     return made
 
 
@@ -67,13 +79,14 @@ async def write_weights(
     """Write the weights that are shipped, trained on all."""
     gathered = await evidence(pools, told, asked, keep=keep)
     provenance = PROVENANCE.format(date.today())  # noqa: DTZ011
-    write(path, train(gathered), train(gathered, is_blind=True), provenance=provenance)
+    seeing, blind = (train(gathered.samples, is_blind=is_blind) for is_blind in (False, True))
+    write(path, with_pages(seeing, gathered.pages), with_pages(blind, gathered.pages), provenance=provenance)
 
 
 async def evidence(
     pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion], *, keep: Path | None
-) -> list[Sample]:
-    """Return the training samples of all questions, brought by the product's sources, or kept by an earlier run."""
+) -> Gathered:
+    """Return what all questions show, brought by the product's sources, or kept by an earlier run."""
     if keep is not None and samples_file(keep).exists():
         return _kept(samples_file(keep))
     gathered = await _gathered(pools, told, asked)
@@ -82,7 +95,7 @@ async def evidence(
     return gathered
 
 
-async def _gathered(pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion]) -> list[Sample]:
+async def _gathered(pools: Pools, told: Sequence[Conversation], asked: Sequence[DocumentQuestion]) -> Gathered:
     embedder = LocalEmbedder(MiniLM())
     number = await embedders.number_of(pools.background, embedder.name, embedder.dimensions)
     assert number is not None, "the database keeps vectors"
@@ -92,30 +105,36 @@ async def _gathered(pools: Pools, told: Sequence[Conversation], asked: Sequence[
             Source.THREAD: ThreadSource(pools.turn),
             Source.MEMORY: MemorySource(pools.turn),
             Source.KNOWLEDGE: KnowledgeSource(pools.turn),
+            Source.WIKI: WikiSource(pools.turn),
         },
     )
-    gathered = [sample for one in told for sample in await samples.of_conversation(gatherer, one)]
-    gathered += await samples.of_documents(gatherer, asked, told)
+    of_all = [sample for one in told for sample in await samples.of_conversation(gatherer, one)]
+    of_all += await samples.of_documents(gatherer, asked, told)
+    pages = [sample for one in told for sample in await samples.of_pages(gatherer, one)]
     embedder.close()
-    return gathered
+    return Gathered(of_all, pages)
 
 
-def _keep(file: Path, gathered: Sequence[Sample]) -> None:
+def _keep(file: Path, gathered: Gathered) -> None:
+    both = [*gathered.samples, *gathered.pages]
     np.savez(
         file,
-        features=np.concatenate([one.features for one in gathered]).astype(np.float32),
-        labels=np.concatenate([one.labels for one in gathered]).astype(np.float32),
-        sizes=np.array([len(one.labels) for one in gathered]),
-        folds=np.array(["\n".join(sorted(one.folds)) for one in gathered]),
+        features=np.concatenate([one.features for one in both]).astype(np.float32),
+        labels=np.concatenate([one.labels for one in both]).astype(np.float32),
+        sizes=np.array([len(one.labels) for one in both]),
+        folds=np.array(["\n".join(sorted(one.folds)) for one in both]),
+        pages=np.array(len(gathered.pages)),
     )
 
 
-def _kept(file: Path) -> list[Sample]:
+def _kept(file: Path) -> Gathered:
     with np.load(file) as kept:
         ends = np.cumsum(kept["sizes"])[:-1]
         features, labels = np.split(kept["features"], ends), np.split(kept["labels"], ends)
         shown = [frozenset(one.split("\n")) for one in kept["folds"].tolist()]
-    return [
+        count = len(shown) - int(kept["pages"])
+    both = [
         Sample(table.astype(np.float64), told.astype(np.float64), one)
         for table, told, one in zip(features, labels, shown, strict=True)
     ]
+    return Gathered(both[:count], both[count:])

@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.recall.cases import ADVERSARIAL, Conversation, DocumentQuestion, squash
+from bench.recall.cases import ADVERSARIAL, Conversation, DocumentQuestion, plain, squash
 from bench.recall.training import Sample
 from bench.recall.world import AGENT, TENANT, THREAD
 from sidecar.recall import Recall
-from sidecar.sources import ContextSource, Limits, Query
+from sidecar.sources import Answer, ContextSource, Limits, Query
 from sidecar.turn.items import Source
-from sidecar.turn.rank import Candidates, features
+from sidecar.turn.rank import Candidates, features, rank
 from sidecar.turn.reading import Reading
 from store.scope import Scope, owner_uuid, tenant_uuid
 
@@ -26,6 +26,9 @@ _LIMITS = Limits(top_k=1000, lead_lines=3, window_tokens=8_000, window_turns=0)
 _POOLS = (("thread",), ("thread", "memory"), ("thread", "knowledge"), ("thread", "memory", "knowledge"))
 _DOCUMENT_POOLS = (("knowledge",), ("thread", "knowledge"), ("thread", "memory", "knowledge"))
 _EMPTY_POOLS = (("knowledge",), ("thread",))  # they hold no answer: a low relevance must mean what it says
+
+_BESIDE_PAGES = (("thread",), ("thread", "memory"))
+_BESIDE_CHARS = 7_000  # about 2,000 tokens, marks and headers left out
 
 _Matrix = NDArray[np.float64]
 
@@ -39,14 +42,18 @@ class Gatherer:
 
     async def gather(self, message: str, owner: str) -> tuple[Reading, dict[str, Candidates]]:
         """Return the message as read, and what each source brings for it to be judged by, where it brings anything."""
+        reading, found = await self.ask(message, owner)
+        return reading, {source: answer.candidates for source, answer in found.items() if answer.candidates}
+
+    async def ask(self, message: str, owner: str) -> tuple[Reading, dict[str, Answer]]:
+        """Return the message as read, and what each source answers."""
         scope = Scope(tenant_uuid(TENANT), owner_uuid(owner))
         now = datetime.now(UTC)
         understood = await self.recall.understand(message, scope, THREAD, now=now, due_s=float("inf"))
         assert understood.meaning is not None, understood.without_meaning
         words, reading = understood.reading.words, understood.reading
         query = Query(message, words, THREAD, AGENT, "", "", "", now, reading, understood.meaning)
-        found = {source: await one.find(query, scope, _LIMITS) for source, one in self.sources.items()}
-        return reading, {source.value: answer.candidates for source, answer in found.items() if answer.candidates}
+        return reading, {source.value: await one.find(query, scope, _LIMITS) for source, one in self.sources.items()}
 
 
 async def of_conversation(gatherer: Gatherer, conversation: Conversation) -> list[Sample]:
@@ -68,6 +75,45 @@ async def of_conversation(gatherer: Gatherer, conversation: Conversation) -> lis
         folds = frozenset({conversation.name})
         samples += _samples(reading, found, held, (*_POOLS, _EMPTY_POOLS[0]), folds)
     return samples
+
+
+async def of_pages(gatherer: Gatherer, conversation: Conversation) -> list[Sample]:
+    """Return the samples of an owner's pages: which hold, by their first lines, evidence that a context would do without.
+
+    The context beside them is what `_BESIDE_CHARS` hold of the most relevant turns, and of turns and observations.
+    """
+    samples: list[Sample] = []
+    for question in conversation.questions:
+        if question.category == ADVERSARIAL:
+            continue
+        reading, found = await gatherer.ask(question.text, conversation.name)
+        pages = found["wiki"].candidates
+        if pages is None:
+            continue
+        leads = [plain(item.lead or item.text) for item in found["wiki"].items]
+        for names in _BESIDE_PAGES:
+            beside = [one for name in names if (one := found[name].candidates)]
+            missing = {*question.gold} - _said(reading, beside, conversation)
+            facts = [squash(fact.text) for fact in conversation.facts if missing.intersection(fact.turns)]
+            labels = np.array([any(fact in lead for fact in facts) for lead in leads], np.float64)
+            whole, *_ = features(reading, [*beside, pages])
+            samples.append(Sample(whole[-len(leads) :], labels, frozenset({conversation.name})))
+    return samples
+
+
+def _said(reading: Reading, beside: Sequence[Candidates], conversation: Conversation) -> set[int]:
+    """Return the places of the turns that a context of these says, verbatim or by an observation."""
+    texts = [text for one in beside for text in one.texts]
+    ids = [item_id for one in beside for item_id in one.ids]
+    places = {turn.text: place for place, turn in enumerate(conversation.turns)}
+    left, said = _BESIDE_CHARS, set[int]()
+    relevances = rank(reading, beside).relevances
+    for place in sorted(range(len(texts)), key=lambda place: -relevances[place]):
+        if len(texts[place]) <= left:
+            left -= len(texts[place])
+            kind, _, name = ids[place].partition(":fact-")
+            said.update(conversation.facts[int(name)].turns if kind == "memory" else [places[texts[place]]])
+    return said
 
 
 async def of_documents(

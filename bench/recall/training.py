@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.turn.rank import NAMES
-from sidecar.turn.weights import Weights
+from sidecar.turn.weights import BY_VECTORS, BY_WORDS, Weights
 
 RIDGE = 100.0
 WITHOUT_VECTORS = frozenset({"cosine", "cosine_gap", "near_cosine", "local_cosine"})
 
 _Matrix = NDArray[np.float64]
 _STEPS, _ENOUGH = 30, 1e-3
+_MOST_MOVED = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,32 @@ def train(samples: Sequence[Sample], *, held_back: frozenset[str] = frozenset(),
     slopes = fitted[:-1] / deviations
     weights = {NAMES[place]: round(float(slope), 4) for place, slope in zip(used, slopes, strict=True)}
     return Weights(round(float(fitted[-1] - slopes @ means), 4), weights)
+
+
+def with_pages(weights: Weights, pages: Sequence[Sample], *, held_back: frozenset[str] = frozenset()) -> Weights:
+    """Return the weights with that of pages: a passage's, moved so that over these samples the mean relevance tells the truth.
+
+    The samples are rows of pages, a label whether one adds evidence to what stands beside it anyway. Without samples the weight
+    is as far from a passage's as it is in the shipped ones.
+    """
+    seen = [sample for sample in pages if not sample.folds & held_back]
+    shipped = BY_VECTORS if weights.of.keys() >= WITHOUT_VECTORS else BY_WORDS
+    moved = shipped.of["is_page"] - shipped.of["is_passage"]
+    if seen:
+        table, labels = np.concatenate([one.features for one in seen]), np.concatenate([one.labels for one in seen])
+        slopes = np.array([weights.of.get(name, 0.0) for name in NAMES])
+        slopes[NAMES.index("is_page")] = weights.of["is_passage"]
+        moved = _moved(table @ slopes + weights.bias, float(labels.sum()))
+    return Weights(weights.bias, {**weights.of, "is_page": round(weights.of["is_passage"] + moved, 4)})
+
+
+def _moved(logits: _Matrix, wanted: float) -> float:
+    """Return what to add to the log odds for their probabilities to sum up to what is wanted, by bisection."""
+    low, high = -_MOST_MOVED, _MOST_MOVED
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _probability(logits + middle).sum() < wanted else (low, middle)
+    return (low + high) / 2
 
 
 def write(path: Path, by_vectors: Weights, by_words: Weights, *, provenance: str) -> None:

@@ -19,6 +19,7 @@ THREAD = "toronto-and-austin"
 TITLE = "Toronto and Austin"
 MODEL = "gpt-4o"
 BUDGET_TOKENS = 3000
+WIKI_FLOOR_TOKENS = 160  # of so narrow a budget a page would get nothing: what it says stands in the memories too
 
 _DATA = Path(__file__).parent / "data"
 _QUESTION = "question-03"

@@ -168,7 +168,7 @@ async def _ask(address: str, settings: Settings) -> Assembly:
     # The first question ever asked here, perhaps of a busy machine: its sources may take their time.
     patient = dict.fromkeys(("thread", "knowledge", "memory", "wiki"), round(_DEADLINE_S * 1000))
     overrides: dict[str, Any] = {f"{source}.deadline_ms": patience for source, patience in patient.items()}
-    overrides["budget_tokens"] = corpus.BUDGET_TOKENS
+    overrides |= {"budget_tokens": corpus.BUDGET_TOKENS, "wiki.floor_tokens": corpus.WIKI_FLOOR_TOKENS}
     async with AsyncSidecar(address, token, stance=Stance(deadline_s=_DEADLINE_S)) as client:
         return await client.assemble_context(
             message=corpus.message(), model_id=corpus.MODEL, thread_id=corpus.THREAD, overrides=overrides

@@ -25,7 +25,7 @@ from sidecar.turn.profile import Allocation, Profile, SourceKnobs
 
 _LEFT_OVER = "what was left"
 _LAST_TIER = 100
-_PAGE_KNEE_SHARE = 16  # a page below this part of the knee tells too little for the wiki's floor
+_PAGE_KNEE_SHARE = 32  # a page below this part of the knee tells too little for the wiki's floor
 _TAIL_SHARE = 16  # of a narrow pool, recent turns that nobody asked for take no more than this part
 
 

@@ -96,7 +96,7 @@ DEFAULTS = Profile(
         SourceKnobs(priority=1, top_k=500),
         SourceKnobs(priority=2, top_k=120),
         SourceKnobs(priority=3, top_k=150, floor_tokens=64),
-        SourceKnobs(priority=3, top_k=20, floor_tokens=128, floor_share=0.04),
+        SourceKnobs(priority=3, top_k=20, floor_tokens=64, floor_share=0.04),
         SourceKnobs(priority=2, top_k=10),
         SourceKnobs(priority=2, top_k=10, deadline_ms=REMOTE_DEADLINE_MS),
     )
