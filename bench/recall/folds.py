@@ -37,7 +37,8 @@ alone; with observations as facts; with chunks; all three; and pools that hold n
 says. Ridge 100 on standardised features. Pages, compiled from the observations without a model, are judged as
 passages, moved so that their mean relevance is the share of those that add evidence to the 2,000 most relevant tokens of turns
 and observations (from runs `--with-wiki` only): next to none do, because what they say is there already. Embedder:
-all-MiniLM-L6-v2-int8. Date: {}. Recency is not among the features: in this data the newest turns are never asked for, and the recency guard stands elsewhere."""
+all-MiniLM-L6-v2-int8. Date: {}. Recency is not among the features: in this data the newest turns are never asked for, and the
+recency guard stands elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)

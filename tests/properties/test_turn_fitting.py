@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sidecar.errors import PoolTooSmall
@@ -53,6 +53,8 @@ def test_every_offered_item_has_one_fate_with_a_reason_and_the_counts_add_up(cas
 
 
 @given(CASES)
+@example((5_238, 7))
+@example((17_571, 4))
 def test_no_fact_is_lost_to_one_that_is_absent_and_none_is_said_twice(case: tuple[int, int]) -> None:
     question = grown(*case)
     laws.check_facts(question, fit(question, METER))

@@ -132,6 +132,58 @@ def test_a_tier_takes_only_what_is_above_the_knee_and_the_rest_comes_last() -> N
     assert {"knowledge0", "knowledge1", "knowledge2"} <= set(kept_ids(seeded))
 
 
+def test_below_the_knee_a_page_waits_behind_what_it_was_made_of() -> None:
+    items = [*some(Source.WIKI, 0.19), *some(Source.THREAD, 0.01), *some(Source.MEMORY, 0.02)]
+    fixed = NOTICE + sum(map(fence_of, (Source.MEMORY, Source.THREAD)))
+    profile = a_profile(sources=NO_FLOORS)
+    narrow = fitted(*items, budget_tokens=fixed + 2 * cost(items[0].text), profile=profile)
+    assert set(kept_ids(narrow)) == {"thread0", "memory0"}
+    assert "wiki0" in kept_ids(fitted(*items, profile=profile))
+    above = [items[0]._replace(relevance=0.2), *items[1:]]
+    assert "wiki0" in kept_ids(fitted(*above, budget_tokens=fixed + 2 * cost(items[0].text), profile=profile))
+
+
+def test_a_page_grows_only_once_nothing_else_wants_the_room() -> None:
+    page = an_item("p", text_of(1, 30), Source.WIKI, lead=text_of(1, 3), relevance=0.9)
+    turn = some(Source.THREAD, 0.05)
+    fixed = NOTICE + fence_of(Source.WIKI) + fence_of(Source.THREAD)
+    pool = fixed + cost(page.lead) + cost(turn[0].text) + 5
+    narrow = fitted(page, *turn, budget_tokens=pool, profile=a_profile(sources=NO_FLOORS))
+    assert fate(narrow, "p").form is Form.LEAD
+    assert fate(narrow, "thread0").form is Form.FULL
+    assert fate(fitted(page, *turn), "p").form is Form.FULL
+
+
+def test_a_lead_below_the_knee_grows_behind_older_turns() -> None:
+    memory = an_item("m", text_of(1, 30), lead=text_of(1, 3), relevance=0.1)
+    turn = some(Source.THREAD, 0.9)
+    fixed = NOTICE + fence_of(Source.MEMORY) + fence_of(Source.THREAD)
+    pool = fixed + cost(memory.lead) + cost(turn[0].text) + 5
+    narrow = fitted(memory, *turn, budget_tokens=pool, profile=a_profile(sources={"memory": {"floor_tokens": 1000}}))
+    assert fate(narrow, "m").reason.startswith("floor of memory")
+    assert fate(narrow, "m").form is Form.LEAD
+    assert fate(narrow, "thread0").form is Form.FULL
+
+
+def test_the_floor_of_the_wiki_is_a_small_part_of_a_narrow_pool() -> None:
+    page, turns = some(Source.WIKI, 0.1, words=5), some(Source.THREAD, *[0.15] * 400, words=5, start=1000)
+    floor = fence_of(Source.WIKI) + cost(page[0].text)
+    assert floor < 64
+    assert "wiki0" not in kept_ids(fitted(*page, *turns, budget_tokens=25 * floor - 1))
+    wide = fitted(*page, *turns, budget_tokens=25 * (floor + 20))
+    assert fate(wide, "wiki0").reason == "floor of wiki"
+    asked_for = a_profile(sources={"wiki": {"floor_tokens": 64}})
+    assert "wiki0" in kept_ids(fitted(*page, *turns, budget_tokens=500, profile=asked_for))
+
+
+def test_the_floor_of_the_wiki_is_not_filled_with_pages_that_tell_nothing() -> None:
+    pages, turns = some(Source.WIKI, 0.005, words=5), some(Source.THREAD, *[0.15] * 400, words=5, start=1000)
+    profile = a_profile(sources={"wiki": {"floor_tokens": 64}})
+    assert "wiki0" not in kept_ids(fitted(*pages, *turns, budget_tokens=500, profile=profile))
+    telling = [pages[0]._replace(relevance=0.01)]
+    assert "wiki0" in kept_ids(fitted(*telling, *turns, budget_tokens=500, profile=profile))
+
+
 def test_without_relevances_there_is_no_knee() -> None:
     items = [*some(Source.KNOWLEDGE, 0, 0), *some(Source.MEMORY, 0.9, 0.1)]
     assert fate(fitted(*items), "knowledge1").reason == "priority 2"

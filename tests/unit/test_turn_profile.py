@@ -37,6 +37,16 @@ def test_an_inherited_floor_is_held_to_a_ceiling_set_elsewhere() -> None:
     assert profile.knobs(Source.WIKI).floor_tokens == 10
 
 
+def test_a_floor_that_a_layer_sets_is_held_to_no_share_but_its_own() -> None:
+    assert DEFAULTS.knobs(Source.WIKI).floor_share < 1
+    whole = merge(parse_layer({"sources": {"wiki": {"floor_tokens": 300}}}))
+    assert whole.knobs(Source.WIKI).floor_share == 1
+    tenant = parse_layer({"sources": {"wiki": {"floor_tokens": 300, "floor_share": 0.1}}})
+    assert merge(tenant).knobs(Source.WIKI).floor_share == 0.1
+    assert merge(tenant, parse_layer({"sources": {"wiki": {"top_k": 3}}})).knobs(Source.WIKI).floor_share == 0.1
+    assert merge(parse_layer(merge(tenant).as_mapping())) == merge(tenant)
+
+
 def test_null_takes_a_ceiling_and_a_budget_away() -> None:
     first = parse_layer({"budget_tokens": 100, "sources": {"wiki": {"ceiling_tokens": 500}}})
     second = parse_layer({"budget_tokens": None, "sources": {"wiki": {"ceiling_tokens": None}}})

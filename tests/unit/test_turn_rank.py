@@ -154,3 +154,16 @@ def test_long_texts_are_judged_and_not_kept() -> None:
         assert 0 < rank(READING, [told]).relevances[0] < 1
     del told
     assert getrefcount(text) == held
+
+
+def test_pages_set_no_bar_for_what_they_were_made_of() -> None:
+    turn, page = candidates(candidate(), "turn"), candidates(candidate(BEST, kind=Kind.PAGE), "page")
+    alone = rank(READING, [turn]).relevances
+    assert rank(READING, [turn, page]).relevances[0] == alone[0]
+    passage = candidates(candidate(BEST, kind=Kind.PASSAGE), "passage")
+    assert rank(READING, [turn, passage]).relevances[0] < alone[0]
+
+
+def test_a_page_is_less_relevant_than_a_passage_that_says_as_much() -> None:
+    page, passage = (candidate(kind=kind) for kind in (Kind.PAGE, Kind.PASSAGE))
+    assert relevances(page)[0] < relevances(passage)[0]

@@ -1,0 +1,40 @@
+"""The weight of pages: moved until the mean relevance tells the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bench.recall.training import Sample, with_pages
+from sidecar.turn.rank import NAMES
+from sidecar.turn.weights import BY_VECTORS, BY_WORDS, Weights
+
+PAGES = np.random.default_rng(7).random((200, len(NAMES))) * [name not in {"is_passage", "is_fact"} for name in NAMES]
+PAGES[:, NAMES.index("is_page")] = 1
+
+
+def sample(held: int, fold: str = "one") -> Sample:
+    return Sample(PAGES, np.arange(len(PAGES)) < held, frozenset({fold}))
+
+
+def mean_relevance(weights: Weights) -> float:
+    logits = PAGES @ [weights.of.get(name, 0.0) for name in NAMES] + weights.bias
+    return float((1 / (1 + np.exp(-logits))).mean())
+
+
+@pytest.mark.parametrize("weights", [BY_VECTORS, BY_WORDS])
+@pytest.mark.parametrize("held", [1, 60])
+def test_the_mean_relevance_of_pages_is_the_share_that_adds_evidence(weights: Weights, held: int) -> None:
+    told = with_pages(weights, [sample(held)])
+    assert mean_relevance(told) == pytest.approx(held / len(PAGES), rel=0.01)
+    assert {**told.of, "is_page": 0} == {**weights.of, "is_page": 0}
+
+
+def test_what_is_held_back_moves_nothing() -> None:
+    own, other = sample(1, "own"), sample(60, "other")
+    assert with_pages(BY_VECTORS, [own, other], held_back=frozenset({"own"})) == with_pages(BY_VECTORS, [other])
+
+
+def test_without_pages_the_weight_stays_as_far_from_a_passages() -> None:
+    assert with_pages(BY_VECTORS, []).of["is_page"] == pytest.approx(BY_VECTORS.of["is_page"])
+    assert with_pages(BY_WORDS, []).of["is_page"] == pytest.approx(BY_WORDS.of["is_page"])
