@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from compiler import views
 from compiler.access import Access
@@ -17,6 +18,7 @@ from compiler.plan.batch import AggregationView
 from compiler.plan.contract import CreatePage, Decision, Item, Memory, Page, PageKey, PageType, Source, WriteSection
 from compiler.shelf import Shelf
 from compiler.views import Look
+from store.candidates import Place
 from store.texts import fold
 
 MOST_CITED = 2_000
@@ -45,11 +47,21 @@ async def plan_aggregation(
     items = await finished(access, workshop, decision)
     counters = {**decision.counters, "deterministic_parents_derived": len(view.candidates)}
     linked = await _hub_links(access, workshop, items, (*view.pages, *view.others)) if look.is_linking else Decision()
-    options = {"is_linking": look.is_linking, "most": look.most} | (
-        {} if reached is None else {"reached": list(reached)}
-    )
     rejections = (*proposed.rejections, *decision.rejections)
-    return Planned((*items, *linked.items), counters, linked.counters, rejections, partial(_seen, view), options)
+    seen, options = partial(_seen, view), _options(look, reached)
+    return Planned((*items, *linked.items), counters, linked.counters, rejections, seen, options)
+
+
+async def pass_over(access: Access, look: Look, reason: str) -> Planned:
+    """Return a plan that does nothing with the pages looked at: they come again when they change next."""
+    async with access.reading() as connection:
+        _, reached = await views.window(connection, access.scope, look)
+    return Planned(counters={"aggregation_failed": 1}, options={**_options(look, reached), "failed": reason})
+
+
+def _options(look: Look, reached: Place | None) -> dict[str, Any]:
+    options: dict[str, Any] = {"is_linking": look.is_linking, "most": look.most}
+    return options if reached is None else {**options, "reached": list(reached)}
 
 
 def _seen(view: AggregationView) -> set[str]:

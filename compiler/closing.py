@@ -5,6 +5,7 @@ Each of the two is planned upon what was read since hubs were looked at last, an
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
@@ -15,10 +16,14 @@ from compiler.errors import PlanSuperseded
 from compiler.leaf import Planned
 from compiler.plan.contract import Memory
 from compiler.run import MOST_SUPERSEDED, Frozen, Run
+from compiler.verdicts import is_poison
 from compiler.views import Look
+from models.errors import ProviderError
 from store import batches
 from store.batches import BatchKind
 from store.candidates import Place
+
+log = logging.getLogger(__name__)
 
 MOST_MEMORIES = 2_000
 
@@ -29,7 +34,7 @@ async def aggregate(run: Run, *, is_linking: bool) -> None:
         since = await batches.aggregated_before(connection, run.access.scope, run.job.job_id)
     while not run.figures["aggregation_done"] and await _look(run, since, is_linking=is_linking):
         pass
-    job_id, reached = await _reached(run)
+    job_id, reached, _ = await _reached(run)
     if reached is not None and job_id == run.job.job_id and not _is_cut(run):
         run.cap("aggregation_pages")
     if is_linking and not run.is_capped and not run.figures["links_done"]:
@@ -38,13 +43,29 @@ async def aggregate(run: Run, *, is_linking: bool) -> None:
 
 async def _look(run: Run, since: int, *, is_linking: bool) -> bool:
     """Aggregate as many pages as one look may see, behind those that were looked at; False where that was not done whole."""
-    _, reached = await _reached(run)
-    look = Look(reached or (run.row.aggregated_revision, "", ""), run.most_aggregated, is_linking)
-    plan = partial(aggregation.plan_aggregation, run.access, run.workshop, look=look)
-    return await _until_done(run, since, plan) and not _is_cut(run)
+    _, reached, is_failed = await _reached(run)
+    behind = reached or (run.row.aggregated_revision, "", "")
+    look = Look(behind, run.most_aggregated, is_linking, is_for_change=is_failed)
+    return await _until_done(run, since, partial(_planned, run, look)) and not _is_cut(run)
 
 
-async def _reached(run: Run) -> tuple[UUID | None, Place | None]:
+async def _planned(run: Run, look: Look, memories: tuple[Memory, ...]) -> Planned | None:
+    """Return what to do with the pages looked at: nothing where they are the cause that they cannot be planned.
+
+    They are passed, or each later job would ask about them again, and pay, and never come to those behind them.
+    """
+    try:
+        return await aggregation.plan_aggregation(run.access, run.workshop, memories, look)
+    except ProviderError as error:
+        if not is_poison(error):
+            raise
+        reason = type(error).__name__
+    log.warning("aggregation_failed", extra={"error": reason})
+    run.figures["aggregation_error"] = reason
+    return await aggregation.pass_over(run.access, look, reason)
+
+
+async def _reached(run: Run) -> tuple[UUID | None, Place | None, bool]:
     async with run.access.reading() as connection:
         return await batches.aggregated_to(connection, run.access.scope)
 

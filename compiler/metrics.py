@@ -19,6 +19,7 @@ _COUNTS = (
     "section_writer_calls",
     "calls_remembered",
     "aggregation_planner_calls",
+    "aggregation_failed",
     "pages_created",
     "pages_updated",
     "pages_resurrected",

@@ -26,7 +26,9 @@ from compiler.settings import Caps
 from compiler.snapshot import differences, snapshot
 from compiler.substrates import Feed, Listing, MemorySubstrate, Reading, content_hash
 from compiler.upkeep import ResetMode
+from compiler.verdicts import is_poison
 from compiler.views import Look
+from models.errors import ProviderError
 from store import batches, scopes
 from store.batches import Batch, BatchKind
 from store.candidates import Place
@@ -181,8 +183,18 @@ class _Replay:
         assert row is not None, "the scope's row was made at the beginning"
         run.row = row
         run.figures["pages_created"] = run.figures["sections_rewritten"] = 0
+        counted = self.unreplayable
         memories = await self._memories(batch)
-        planned = await self._planned(batch, run, memories)
+        self.read.extend((batch.batch_seq, memory) for memory in memories)
+        try:
+            planned = await self._planned(batch, run, memories)
+        except ProviderError as error:
+            if not is_poison(error):
+                raise
+            # An answer that is forgotten was asked for anew, and this time it is of no use.
+            self.unreplayable = counted + 1
+            failed = {**batch.options, "failed": type(error).__name__}
+            planned = await self._planned(replace(batch, options=failed), run, memories)
         spent = run.spending.take()
         self.model_calls += sum(int(count) for name, count in spent.items() if name.endswith("_calls"))
         if planned is not None:
@@ -203,22 +215,28 @@ class _Replay:
             every = tuple({one.memory_id: one for one in read[-MOST_MEMORIES:]}.values())
             if options.get("links"):
                 return await leaf.plan_links(access, every)
-            since = self.reached or (run.row.aggregated_revision, "", "")
-            look = Look(since, int(options.get("most", _PLENTY)), bool(options.get("is_linking", False)))
-            planned = await aggregation.plan_aggregation(access, run.workshop, every, look)
+            planned = await self._looked(batch, run, every)
             if planned is not None and "taken" not in options:
                 reached = planned.options.get("reached")
                 self.reached = None if reached is None else (reached[0], reached[1], reached[2])
             return planned
-        self.read.extend((batch.batch_seq, memory) for memory in memories)
         kept = {entry.memory_id for entry in batch.entries if entry.outcome is Outcome.APPLIED}
         asked = tuple(UUID(one) for one in options.get("mention_ids", ()))
         shown = tuple(memory for memory in memories if memory.memory_id in kept)
-        if not shown and not asked:
+        if "failed" in options or not (shown or asked):
             return Planned()
         is_linking = bool(options.get("is_linking", True))
         near = tuple(PageKey(PageType(kind), slug) for kind, slug in options.get("near", ()))
         return await leaf.plan_leaf(access, run.workshop, shown, mention_ids=asked, is_linking=is_linking, near=near)
+
+    async def _looked(self, batch: Batch, run: Run, memories: tuple[Memory, ...]) -> Planned | None:
+        """Return what an aggregation makes of the pages that it looks at: nothing where it had made nothing of them."""
+        access, options = AsideAccess(self.connection, self.aside), batch.options
+        since = self.reached or (run.row.aggregated_revision, "", "")
+        look = Look(since, int(options.get("most", _PLENTY)), bool(options.get("is_linking", False)))
+        if "failed" in options:
+            return await aggregation.pass_over(access, look, str(options["failed"]))
+        return await aggregation.plan_aggregation(access, run.workshop, memories, look)
 
     async def _memories(self, batch: Batch) -> list[Memory]:
         """Return the batch's memories as they are now; the batch counts when one is not as it was."""

@@ -71,12 +71,14 @@ class Looking:
 class Look:
     """What an aggregation looks at: pages that changed after a place, at most so many.
 
-    With `is_linking` what a new hub's children rest on links them to it, whenever it was read.
+    With `is_linking` what a new hub's children rest on links them to it, whenever it was read. One that `is_for_change` is
+    not done for the sake of what waits for promotion alone: the last look at that failed.
     """
 
     since: Place
     most: int
     is_linking: bool
+    is_for_change: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +249,13 @@ async def stale_view(
     return replace(view, around=tuple(around.values()))
 
 
+async def window(connection: Connection, scope: Scope, look: Look) -> tuple[list[UUID], Place | None]:
+    """Return the changed pages that are looked at, and the place of the last one when there are more."""
+    found = await candidates.changed_since(connection, scope, look.since, limit=look.most + 1)
+    reached = found[look.most - 1][1] if len(found) > look.most else None
+    return [page_id for page_id, _ in found[: look.most]], reached
+
+
 async def aggregation_view(
     connection: Connection, scope: Scope, memories: tuple[Memory, ...], look: Look, shelf: Shelf
 ) -> tuple[AggregationView | None, Place | None]:
@@ -255,11 +264,9 @@ async def aggregation_view(
     Beside the pages that changed the hubs above them, and those that candidates name; and the pages that candidates' memories
     feed. The place of the last changed one comes with them when there are more. The shelf has what was just written.
     """
-    found_changed = await candidates.changed_since(connection, scope, look.since, limit=look.most + 1)
-    changed = [page_id for page_id, _ in found_changed[: look.most]]
-    reached = found_changed[look.most - 1][1] if len(found_changed) > look.most else None
+    changed, reached = await window(connection, scope, look)
     waiting = await candidates.waiting_rollups(connection, scope, limit=look.most)
-    if not changed and not waiting:
+    if not changed and (look.is_for_change or not waiting):
         return None, None
     above = await candidates.rollups_of(connection, scope, changed)
     recent = await shelf.load(connection, scope, changed)

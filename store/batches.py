@@ -106,13 +106,16 @@ async def aggregated_before(connection: Connection, scope: Scope, job_id: UUID) 
     return int(await _sql.aggregated_before(connection, **_key(scope), job_id=job_id) or 0)
 
 
-async def aggregated_to(connection: Connection, scope: Scope) -> tuple[UUID | None, Place | None]:
-    """Return the job that looked for hubs last, and the place of the last page it saw; no place when it saw all."""
+async def aggregated_to(connection: Connection, scope: Scope) -> tuple[UUID | None, Place | None, bool]:
+    """Return the job that looked for hubs last, the place of the last page it saw, and whether that look failed.
+
+    There is no place when it saw all.
+    """
     row = await _sql.last_aggregated(connection, **_key(scope))
     if row is None:
-        return None, None
+        return None, None, False
     reached = row["reached"]
-    return row["job_id"], None if reached is None else (reached[0], reached[1], reached[2])
+    return row["job_id"], None if reached is None else (reached[0], reached[1], reached[2]), row["is_failed"]
 
 
 async def memories_since(connection: Connection, scope: Scope, after: int, *, limit: int) -> list[str]:

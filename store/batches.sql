@@ -66,8 +66,8 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'applied' AND
 DELETE FROM compile_batches WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: last_aggregated^
--- The job that looked at hubs last, and how far it came where more changed than it may look at.
-SELECT job_id, options -> 'reached' AS reached FROM compile_batches
+-- The job that looked at hubs last, how far it came where more changed than it may look at, and whether it came to nothing.
+SELECT job_id, options -> 'reached' AS reached, options ? 'failed' AS is_failed FROM compile_batches
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kind = 'aggregation' AND status = 'applied'
     AND NOT options ?| array['links', 'taken']
 ORDER BY batch_seq DESC LIMIT 1;
