@@ -197,10 +197,11 @@ async def test_pages_hold_every_memory_once_newest_first(pools: Pools) -> None:
     await retain(pools, *(NewMemory(f"Memory {n}.", f"m{n:02}", at[n]) for n in range(20)))
     listed: list[memories.Memory] = []
     async with scoped(pools.background, SCOPE) as connection:
-        while page := await memories.page(
-            connection, SCOPE, limit=7, **({"after": (listed[-1].occurred_at, listed[-1].memory_id)} if listed else {})
-        ):
+        page = await memories.page(connection, SCOPE, limit=7)
+        while page:
             listed += page
+            last = (page[-1].occurred_at, page[-1].memory_id)
+            page = await memories.page(connection, SCOPE, limit=7, after=last)
     assert [one.memory_id for one in listed] == [f"m{n:02}" for n in range(20)]
 
 
