@@ -14,7 +14,7 @@ PAGES[:, NAMES.index("is_page")] = 1
 
 
 def sample(held: int, fold: str = "one") -> Sample:
-    return Sample(PAGES, np.float64(np.arange(len(PAGES)) < held), frozenset({fold}))
+    return Sample(PAGES, (np.arange(len(PAGES)) < held).astype(np.float64), frozenset({fold}))
 
 
 def mean_relevance(weights: Weights) -> float:
