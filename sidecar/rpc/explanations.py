@@ -12,6 +12,7 @@ from sidecar.rpc.fields import write_struct, write_time
 from sidecar.rpc.knobs import write_knobs
 from sidecar.turn.difference import Change, Difference
 from sidecar.turn.items import Decision, Form, Source, Status
+from sidecar.turn.receipt import decided_items
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2
 from store.receipts import StoredReceipt, Usage
@@ -119,9 +120,8 @@ def _source(row: Mapping[str, Any], model: Model | None) -> items_pb2.SourceRepo
 
 
 def _decisions(details: Mapping[str, Any]) -> Iterator[items_pb2.CandidateDecision]:
-    for row in details["sources"]:
-        for item in row["items"]:
-            yield _decision(Source(row["source"]), item)
+    for source, item in decided_items(details):
+        yield _decision(source, item)
     for turn in details["history"]["turns"]:
         if turn["decision"]:
             yield items_pb2.CandidateDecision(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sidecar.turn.items import Decision, Form, Source, Zone
-from sidecar.turn.receipt import TURNS_ZONE
+from sidecar.turn.receipt import TURNS_ZONE, decided_items
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,9 @@ def _items(receipt: Mapping[str, Any]) -> dict[_Key, Mapping[str, Any]]:
     """Return the item rows by source, id and, for an id that a source sent twice, which time."""
     times: Counter[tuple[Source, str]] = Counter()
     items = {}
-    for row in receipt["sources"]:
-        source = Source(row["source"])
-        for item in row["items"]:
-            items[source, item["id"], times[source, item["id"]]] = item
-            times[source, item["id"]] += 1
+    for source, item in decided_items(receipt):
+        items[source, item["id"], times[source, item["id"]]] = item
+        times[source, item["id"]] += 1
     return items
 
 

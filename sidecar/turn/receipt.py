@@ -10,7 +10,7 @@ import hashlib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -84,6 +84,16 @@ def _knobs(profile: Profile) -> dict[str, Any]:
 def _fields(value: Any) -> dict[str, Any]:
     """Return a slotted dataclass's fields as they are: `asdict` would copy what is in them, too."""
     return {name: getattr(value, name) for name in value.__slots__}
+
+
+def decided_items(details: Mapping[str, Any]) -> Iterator[tuple[Source, Mapping[str, Any]]]:
+    """Yield the row of every item that was decided on, with its source; the thread's summary comes last."""
+    for row in details["sources"]:
+        for item in row["items"]:
+            yield Source(row["source"]), item
+    summary = details["history"].get("summary")
+    if summary and summary.get("item"):  # receipts of earlier releases have none
+        yield Source.THREAD, summary["item"]
 
 
 def text_hashes(details: Mapping[str, Any]) -> set[bytes]:
@@ -195,9 +205,17 @@ def _history(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, Any]
             "text": texts.keep(summary.text),
             "through_position": summary.through_position,
             "turn_ids": list(summary.turn_ids),
+            "item": _summary_row(question, fitted, texts),
         },
         "is_exchange_cut": fitted.is_exchange_cut,
     }
+
+
+def _summary_row(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, Any] | None:
+    """Return the row of the summary, the one item that no source offered; None when it was not decided on."""
+    offered = {id(item) for report in question.reports for item in report.items}
+    fate = next((fate for fate in fitted.fates if id(fate.item) not in offered), None)
+    return fate and _item_row(fate, None, texts)
 
 
 def _turn_row(turn: HistoryTurn, fate: TurnFate | None, texts: _Texts) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import random
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -10,6 +12,7 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.json_format import MessageToDict
 
 from sidecar.app import running
 from sidecar.settings import Settings
@@ -17,6 +20,7 @@ from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
 from tests.acceptance.conftest import Caller, Site
 from tests.acceptance.turns import (
+    LOCAL,
     QUESTION,
     THREAD,
     WAITING,
@@ -71,6 +75,67 @@ async def test_a_receipt_tells_what_the_answer_told(agent: Caller) -> None:
     assert receipt.content_sha256 == answer.content_sha256
     assert receipt.profile.budget_tokens == 260
     assert not receipt.HasField("usage")
+
+
+async def test_explain_assembly_equals_the_answer_item_by_item(site: Site, agent: Caller, is_soak: bool) -> None:
+    await as_superuser(site, SUMMARY)
+    chance = random.Random(14)
+    forms: Counter[str] = Counter()
+    for _ in range(400 if is_soak else 30):
+        answer = await assembled(agent, any_question(chance))
+        receipt = await explained(agent, answer.receipt_id)
+        assert Counter(map(str, receipt.decisions)) == Counter(map(str, answer.decisions))
+        assert Counter(map(str, stated_items(receipt))) == Counter(map(str, answered_items(answer)))
+        assert (list(receipt.sources), receipt.budget) == (list(answer.sources), answer.budget)
+        offered = Counter(items_pb2.Source.Name(one.source) for one in receipt.decisions)
+        assert offered == Counter({items_pb2.Source.Name(one.source): one.offered_count for one in receipt.sources})
+        forms.update(one.item_id for one in receipt.decisions if one.form)
+    assert forms["thread-summary"] > 1
+
+
+def any_question(chance: random.Random) -> pb.AssembleContextRequest:
+    """Return a question with a budget, sources and items seen that differ from call to call."""
+    overrides = profile_pb2.Profile(budget_tokens=chance.choice([120, 180, 260, 400, 900, 4000]))
+    for source in chance.sample(LOCAL, chance.choice([0, 0, 1, 2])):
+        overrides.sources.add(source=source, enabled=chance.random() < 0.3, top_k=chance.choice([1, 5]))
+    if chance.random() < 0.5:
+        overrides.history_turns = chance.choice([1, 4, 10])
+    return asking(
+        chance.choice([QUESTION, "Is the cover paid?", "errand 3 rope", "unheard-of"]),
+        model_id=chance.choice(["gpt-4o", CLAUDE]),
+        overrides=overrides,
+        seen_item_ids=chance.sample(["memory:boat-dock", "memory:boat-paint", "boat-dock"], chance.choice([0, 0, 2])),
+        thread_id=chance.choice([THREAD, THREAD, THREAD, ""]),
+    )
+
+
+def answered_items(answer: pb.Assembly) -> list[tuple[Any, ...]]:
+    """Return what an answer says of each item in its context, without the text."""
+    return [
+        (one.id, one.source, one.mark, one.tokens, one.form, one.rank, [(ref.kind, ref.ref) for ref in one.provenance])
+        for one in answer.items
+    ]
+
+
+def stated_items(receipt: pb.Receipt) -> list[tuple[Any, ...]]:
+    """Return the same of the items that a receipt's details place in the context."""
+    details = MessageToDict(receipt.details)
+    summary = (details["history"]["summary"] or {}).get("item")
+    rows = [(row["source"], item) for row in details["sources"] for item in row["items"]]
+    rows += [("thread", summary)] if summary else []
+    return [
+        (
+            row["id"],
+            items_pb2.Source.Value(f"SOURCE_{source.upper()}"),
+            row["mark"],
+            int(row["tokens"]),
+            items_pb2.Form.Value(f"FORM_{row['form']}"),
+            int(row["rank"]),
+            [(kind, ref) for kind, ref, _ in row["provenance"]],
+        )
+        for source, row in rows
+        if row["form"]
+    ]
 
 
 async def test_a_replay_without_other_knobs_gives_the_same_bytes(site: Site, agent: Caller) -> None:

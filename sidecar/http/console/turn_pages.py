@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from models.catalog import CATALOG, Spending, cost_usd
 from sidecar.turn.fitting import Fitted
 from sidecar.turn.items import Source
+from sidecar.turn.receipt import decided_items
 from store.costs import TurnAccount
 from store.receipts import StoredReceipt
 
@@ -87,6 +88,9 @@ def source_lines(receipt: StoredReceipt) -> list[SourceLine]:
     model = CATALOG.find(receipt.model_id)
     most_tokens = max((row.get("offered_tokens", 0) for row in details["sources"]), default=0)
     turns = details["history"]["turns"]
+    items: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for source, item in decided_items(details):
+        items[source.value].append(item)
     return [
         SourceLine(
             name=row["source"],
@@ -99,7 +103,9 @@ def source_lines(receipt: StoredReceipt) -> list[SourceLine]:
             tokens=row.get("included_tokens", 0),
             cost_usd=cost_usd(model, Spending(row.get("included_tokens", 0))) if model else None,
             waited=_within(row["source"], before_ms / whole_ms, _waited_ms(row, receipt) / whole_ms),
-            stripes=_offer_stripes(row, turns if row["source"] == Source.THREAD else (), most_tokens),
+            stripes=_offer_stripes(
+                row, items[row["source"]], turns if row["source"] == Source.THREAD else (), most_tokens
+            ),
         )
         for row in details["sources"]
         if row["status"] != "SKIPPED"
@@ -156,15 +162,14 @@ def pool_bar(of_sources: list[tuple[str, int]], used_tokens: int, pool_tokens: i
 
 def count(receipt: StoredReceipt) -> int:
     """Return how many candidates there were, the thread's turns not counted."""
-    return sum(len(row["items"]) for row in receipt.details["sources"])
+    return sum(1 for _ in decided_items(receipt.details))
 
 
 def candidates(receipt: StoredReceipt) -> Iterator[Candidate]:
     """Yield every candidate with its decision, then the thread's turns."""
     used = set(receipt.usage.used_item_ids) if receipt.usage else set()
-    for row in receipt.details["sources"]:
-        for item in row["items"]:
-            yield _candidate(row["source"], item, used)
+    for source, item in decided_items(receipt.details):
+        yield _candidate(source.value, item, used)
     for turn in receipt.details["history"]["turns"]:
         if turn["decision"]:
             yield Candidate(
@@ -211,10 +216,12 @@ def use(receipt: StoredReceipt) -> Use | None:
     return Use(len(used), len(shown), sum(one.tokens for one in used), sum(one.tokens for one in shown))
 
 
-def _offer_stripes(row: Mapping[str, Any], turns: Iterable[Mapping[str, Any]], most_tokens: int) -> tuple[Stripe, ...]:
+def _offer_stripes(
+    row: Mapping[str, Any], items: Iterable[Mapping[str, Any]], turns: Iterable[Mapping[str, Any]], most_tokens: int
+) -> tuple[Stripe, ...]:
     """Return what became of the offered tokens, on a scale that all sources share: whole, shortened, dropped."""
     got: Counter[str] = Counter()
-    for item in row["items"]:
+    for item in items:
         got[item["decision"]] += item["tokens"]
     for turn in turns:
         got[turn["decision"] or ""] += turn["included_tokens"]
