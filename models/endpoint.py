@@ -82,15 +82,24 @@ class Breaker:
         else:
             self._outcomes.append((now_s, False))
 
-    def failed(self, permit: Permit, now_s: float) -> None:
-        """Record a failure that is the endpoint's; a probe's keeps the breaker open for twice as long."""
+    def failed(self, permit: Permit, now_s: float, *, is_slow: bool = False) -> None:
+        """Record a failure that is the endpoint's; a probe's keeps the breaker open for twice as long.
+
+        With `is_slow` the probe had no answer in time: the breaker stays open for as long as it was, no longer.
+        """
         if permit.era != self._era:
             return
         self._outcomes.append((now_s, True))
         if permit.is_probe or self._is_over_limit(now_s):
-            open_s = min(self._policy.open_s * 2**self._openings, self._policy.longest_open_s)
+            openings = max(0, self._openings - 1) if permit.is_probe and is_slow else self._openings
+            open_s = min(self._policy.open_s * 2**openings, self._policy.longest_open_s)
             # Thirty doublings pass any limit; without the bound the power would grow on an endpoint dead for days.
-            self._enter(reopens_at_s=now_s + open_s, openings=min(self._openings + 1, 30))
+            self._enter(reopens_at_s=now_s + open_s, openings=min(openings + 1, 30))
+
+    def close(self) -> None:
+        """Close the breaker, because another sign than its own probe shows that the endpoint is back."""
+        if self._reopens_at_s is not None:
+            self._enter(reopens_at_s=None, openings=0)
 
     def released(self, permit: Permit) -> None:
         """Take back a permit whose call showed nothing, as a cancelled one; a probe may be tried again at once."""

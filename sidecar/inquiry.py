@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from models.endpoint import Breaker, BreakerState, Permit
+from models.endpoint import Breaker, BreakerPolicy, BreakerState, Permit
 from sidecar.backends.errors import BackendError
 from sidecar.sources import ContextSource, Limits, Query, Skipped
 from sidecar.turn.items import HistorySummary, Source, SourceReport, Status
@@ -28,6 +28,9 @@ _STALE_AFTER_S = 60.0
 _STALE_ANSWERS = 512
 _UNWIND_S = 0.005
 _STALE_CHARS = 16_000_000
+# One database answers these: it costs next to nothing to ask whether it is back, and a degraded turn costs much.
+_ON_DATABASE = frozenset(Source) - {Source.TOOLS}
+_DATABASE_BREAKER = BreakerPolicy(open_s=0.25, longest_open_s=1.0)
 _FAIR_MS = LOCAL_DEADLINE_MS  # a shorter time than this, which a caller may ask for, says nothing about the source
 
 
@@ -69,7 +72,8 @@ class Inquiry:
     def __init__(self, sources: Mapping[Source, ContextSource], *, clock: Callable[[], float]) -> None:
         self._sources = sources
         self._clock = clock
-        self._breakers = {source: Breaker() for source in sources}
+        self._breakers = {source: Breaker(_DATABASE_BREAKER if source in _ON_DATABASE else None) for source in sources}
+        self._failing: set[Source] = set()
         self._recent = _RecentAnswers(clock)
         self._unwinding: set[asyncio.Task[SourceReport]] = set()
 
@@ -155,13 +159,27 @@ class Inquiry:
         if asked.is_settled:
             return
         asked.is_settled = True
-        breaker = self._breakers[asked.source]
-        if report is not None and report.status not in (Status.TIMEOUT, Status.ERROR):
-            breaker.succeeded(asked.permit, self._clock())
-        elif report is not None and asked.has_fair_time:
-            breaker.failed(asked.permit, self._clock())
+        breaker, now_s = self._breakers[asked.source], self._clock()
+        if report is None or report.status is Status.SHED:
+            breaker.released(asked.permit)
+        elif report.status not in (Status.TIMEOUT, Status.ERROR):
+            breaker.succeeded(asked.permit, now_s)
+            self._recovered(report)
+        elif asked.has_fair_time:
+            breaker.failed(asked.permit, now_s, is_slow=report.status is Status.TIMEOUT)
+            self._failing.add(asked.source)
         else:
             breaker.released(asked.permit)
+
+    def _recovered(self, report: SourceReport) -> None:
+        """Close the breakers of all the database's sources when one of them answers that had been failing.
+
+        A source that fails while the others answer, as one whose table is locked, keeps its breaker.
+        """
+        if report.source in self._failing & _ON_DATABASE and report.status is Status.OK and not report.is_partial:
+            for source in _ON_DATABASE & self._breakers.keys():
+                self._breakers[source].close()
+        self._failing.discard(report.source)
 
     async def _attempt(self, source: Source, asking: Asking, outcome: _Outcome) -> SourceReport:
         knobs = asking.profile.knobs(source)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -204,6 +205,81 @@ async def test_a_caller_in_a_hurry_does_not_open_the_breaker() -> None:
     inquiry = inquiry_of(memory=hanging())
     statuses = {_memory_status(await inquiry.ask(asking(due_in_s=0.005))) for _ in range(12)}
     assert statuses == {Status.TIMEOUT}
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Outage:
+    """Sources that share one database, which is away at first: each raises, or hangs, until it is back."""
+
+    def __init__(self, *, failing: Callable[[], Awaitable[Any]]) -> None:
+        self.clock, self.is_away = Clock(), True
+        self._fail = failing
+        self._sources = {source: Behaving(partial(self._find, source)) for source in DATABASE_SOURCES}
+        self.inquiry = Inquiry(self._sources, clock=self.clock)
+
+    async def ask(self, *sources: Source) -> dict[Source, Status]:
+        """Ask these sources alone and return their statuses."""
+        knobs = {one.value: {"enabled": one in sources, "deadline_ms": LOCAL_DEADLINE_MS} for one in Source}
+        question = Asking(QUERY, SCOPE, merge(parse_layer({"sources": knobs})), "v", 1000, self.clock() + 60)
+        reports = (await self.inquiry.ask(question)).reports
+        return {report.source: report.status for report in reports if report.source in sources}
+
+    async def open_breakers(self) -> None:
+        while len(self.inquiry.resting()) < len(DATABASE_SOURCES):
+            await self.ask(*DATABASE_SOURCES)
+
+    async def _find(self, source: Source) -> Any:
+        return await self._fail() if self.is_away else Answer((an_item(source),))
+
+
+DATABASE_SOURCES = (Source.THREAD, Source.KNOWLEDGE, Source.MEMORY, Source.WIKI)
+
+
+async def _refuse() -> Any:
+    raise ConnectionResetError
+
+
+async def test_one_answer_of_the_database_closes_the_breakers_of_all_its_sources() -> None:
+    outage = Outage(failing=_refuse)
+    await outage.open_breakers()
+    outage.clock.now_s += 2.0
+    assert await outage.ask(Source.MEMORY, Source.KNOWLEDGE, Source.THREAD) == dict.fromkeys(
+        (Source.MEMORY, Source.KNOWLEDGE, Source.THREAD), Status.ERROR
+    )
+    outage.is_away = False
+    assert await outage.ask(Source.WIKI) == {Source.WIKI: Status.OK}
+    assert await outage.ask(*DATABASE_SOURCES) == dict.fromkeys(DATABASE_SOURCES, Status.OK)
+
+
+async def test_sources_of_the_database_rest_two_seconds_at_most() -> None:
+    outage = Outage(failing=_refuse)
+    await outage.open_breakers()
+    for _ in range(10):
+        outage.clock.now_s += 2.0
+        assert set((await outage.ask(*DATABASE_SOURCES)).values()) == {Status.ERROR}
+
+
+async def test_slow_probes_of_the_database_do_not_lengthen_the_rest() -> None:
+    outage = Outage(failing=asyncio.Event().wait)
+    await outage.open_breakers()
+    for _ in range(3):
+        outage.clock.now_s += 0.5
+        assert set((await outage.ask(*DATABASE_SOURCES)).values()) == {Status.TIMEOUT}
+
+
+async def test_a_source_that_fails_beside_others_that_answer_is_left_alone() -> None:
+    inquiry = inquiry_of(memory=raising(ConnectionResetError()), wiki=good(Source.WIKI))
+    statuses = [_memory_status(await inquiry.ask(asking())) for _ in range(8)]
+    assert statuses[-1] is Status.BREAKER_OPEN
 
 
 async def test_the_same_question_gets_a_recent_answer_when_the_source_fails() -> None:

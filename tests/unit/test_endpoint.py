@@ -71,6 +71,23 @@ def test_a_failed_probe_keeps_the_breaker_open_twice_as_long_up_to_a_limit() -> 
     assert breaker.retry_after_s(now_s + 61.0) == 2.0
 
 
+def test_a_slow_probe_keeps_the_breaker_open_no_longer_than_before() -> None:
+    breaker, now_s, waits = opened(), 0.0, []
+    for is_slow in (True, True, False, True):
+        now_s += breaker.retry_after_s(now_s)
+        breaker.failed(admitted(breaker, now_s), now_s, is_slow=is_slow)
+        waits.append(breaker.retry_after_s(now_s))
+    assert waits == [2.0, 2.0, 4.0, 4.0]
+
+
+def test_closing_a_breaker_ends_its_rest_and_forgets_its_probe() -> None:
+    breaker = opened()
+    probe = admitted(breaker, 2.0)
+    breaker.close()
+    breaker.failed(probe, 2.1)
+    assert breaker.state(2.1) is BreakerState.CLOSED
+
+
 def test_a_released_probe_leaves_room_for_the_next() -> None:
     breaker = opened()
     breaker.released(admitted(breaker, 3.0))
