@@ -31,6 +31,7 @@ class Settings:
     production: bool = False
     token_audience: str = "context-sidecar"  # noqa: S105  # a name, no secret
     token_issuers: tuple[str, ...] = ()
+    uuid5_issuers: tuple[str, ...] = ()
     token_keys: tuple[str, ...] = ()
     jwks_url: str = ""
     deadline_s: float = 3.0

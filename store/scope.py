@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from uuid import UUID, uuid5
 
 MAX_EXTERNAL_ID_CHARS = 200
+_DERIVED = 5
 
 _TENANTS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a01")
 _OWNERS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a02")
@@ -41,6 +42,14 @@ def owner_uuid(external_id: str) -> UUID:
     Raises InvalidExternalId.
     """
     return _fold(_OWNERS, external_id)
+
+
+def is_derived(external_id: str) -> bool:
+    """Return whether the text reads as a version-5 UUID: only such a UUID can be the one that a name is folded to."""
+    try:
+        return UUID(external_id).version == _DERIVED
+    except ValueError:
+        return False
 
 
 def _fold(namespace: UUID, external_id: str) -> UUID:

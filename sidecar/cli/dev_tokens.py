@@ -21,6 +21,7 @@ def minting(environ: Mapping[str, str]) -> IdentitySettings:
         audience=read.token_audience,
         key_files=tuple(Path(name) for name in read.token_keys),
         jwks_url=read.jwks_url,
+        uuid5_issuers=frozenset(read.uuid5_issuers),
     )
 
 

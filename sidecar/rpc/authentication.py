@@ -43,10 +43,10 @@ class Authenticator:
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Open the settings' one key source. Raises a StartRefused naming the setting that cannot stand."""
+        rules = _rules(settings)
         self._certificates = _registered(settings)
         self._keys = _key_source(settings, monotonic_s)
-        issuers = settings.issuers if settings.has_signing_keys else frozenset({DEV_ISSUER})
-        self._verifier = TokenVerifier(TokenRules(settings.audience, issuers), self._keys)
+        self._verifier = TokenVerifier(rules, self._keys)
         self._not_before = not_before
         self._now_s = now_s
 
@@ -104,6 +104,15 @@ def certificate_names(auth_context: AuthContext) -> list[str]:
         return []
     names = [f"uri:{uri.decode(errors='replace')}" for uri in auth_context.get("peer_uri", ())]
     return names + [f"dns:{dns.decode(errors='replace').lower()}" for dns in auth_context.get("peer_dns", ())]
+
+
+def _rules(settings: IdentitySettings) -> TokenRules:
+    issuers = settings.issuers if settings.has_signing_keys else frozenset({DEV_ISSUER})
+    if unknown := sorted(settings.uuid5_issuers - issuers):
+        raise SettingInvalid(
+            "SIDECAR_UUID5_ISSUERS", f"names {unknown[0]!r}, which is not trusted", "name an issuer that is"
+        )
+    return TokenRules(settings.audience, issuers, uuid5_issuers=settings.uuid5_issuers)
 
 
 def _registered(settings: IdentitySettings) -> dict[str, Identity]:

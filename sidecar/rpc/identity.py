@@ -15,11 +15,13 @@ from types import MappingProxyType
 from uuid import UUID
 
 from sidecar.errors import AdminRequired, InvalidArgument, ScopeForbidden
-from store.scope import MAX_EXTERNAL_ID_CHARS, InvalidExternalId, Scope, owner_uuid, tenant_uuid
+from store.scope import MAX_EXTERNAL_ID_CHARS, InvalidExternalId, Scope, is_derived, owner_uuid, tenant_uuid
 
 MAX_OWNERS = 100
 
 _ID_FIX = f"send 1 to {MAX_EXTERNAL_ID_CHARS} printable characters"
+_DERIVED_PROBLEM = "is a version-5 UUID, which may be the id of another name"
+_DERIVED_FIX = "claim the name itself, or list the issuer in SIDECAR_UUID5_ISSUERS if it mints such ids"
 
 
 class Role(StrEnum):
@@ -63,7 +65,8 @@ class Identity:
 @dataclass(frozen=True, slots=True)
 class IdentitySettings:
     """How callers prove who they are: one source of signing keys (files or a URL, else the local dev key in `data_dir`)
-    with the issuers they sign for, and the certificate names (`uri:…` or `dns:…`) that stand for a caller.
+    with the issuers they sign for, and the certificate names (`uri:…` or `dns:…`) that stand for a caller. Only the
+    `uuid5_issuers` may claim version-5 UUIDs.
     """
 
     data_dir: Path
@@ -74,6 +77,7 @@ class IdentitySettings:
     is_http_jwks_allowed: bool = False
     certificates: Mapping[str, Grant] = field(default_factory=dict)
     requires_client_certificates: bool = False
+    uuid5_issuers: frozenset[str] = frozenset()
 
     @property
     def has_signing_keys(self) -> bool:
@@ -81,11 +85,21 @@ class IdentitySettings:
         return bool(self.key_files or self.jwks_url)
 
 
-def identity_of(grant: Grant, *, subject: str = "", token_id: str = "", expires_at: datetime | None = None) -> Identity:
+def identity_of(
+    grant: Grant,
+    *,
+    subject: str = "",
+    token_id: str = "",
+    expires_at: datetime | None = None,
+    may_claim_uuid5: bool = False,
+) -> Identity:
     """Return the grant as an identity; `names` keeps each id as it was given.
 
-    Raises InvalidArgument naming tenant, owners, agent or sub.
+    A version-5 UUID may be another name's id, so only `may_claim_uuid5` lets it stand for a tenant or an owner. Raises
+    InvalidArgument naming tenant, owners, agent or sub.
     """
+    if not may_claim_uuid5:
+        _check_not_derived(grant)
     tenant_id = _folded("tenant", grant.tenant, tenant_uuid)
     owners = _owners(grant)
     if grant.role is Role.AGENT or grant.agent:
@@ -153,6 +167,12 @@ def _allowed_owner(identity: Identity, requested_owner: str) -> UUID:
     if identity.owner_ids is not None and owner_id not in identity.owner_ids:
         raise ScopeForbidden
     return owner_id
+
+
+def _check_not_derived(grant: Grant) -> None:
+    for field_name, external_id in (("tenant", grant.tenant), *(("owners", owner) for owner in grant.owners)):
+        if is_derived(external_id):
+            raise InvalidArgument(field_name, _DERIVED_PROBLEM, _DERIVED_FIX)
 
 
 def _owners(grant: Grant) -> dict[UUID, str]:

@@ -149,6 +149,7 @@ def identity_settings(settings: Settings) -> IdentitySettings:
         jwks_url=settings.jwks_url,
         certificates=_grants(settings.client_names) if settings.client_names else {},
         requires_client_certificates=settings.tls_client_ca is not None,
+        uuid5_issuers=frozenset(settings.uuid5_issuers),
     )
 
 

@@ -37,12 +37,16 @@ _OPTIONS: Any = {"require": _REQUIRED, "verify_exp": False, "verify_nbf": False,
 
 @dataclass(frozen=True, slots=True)
 class TokenRules:
-    """What a token must be for: this audience, from one of these issuers; clocks may differ by `leeway_s` seconds."""
+    """What a token must be for: this audience, from one of these issuers; clocks may differ by `leeway_s` seconds.
+
+    Only the `uuid5_issuers` may claim version-5 UUIDs.
+    """
 
     audience: str
     issuers: frozenset[str]
     leeway_s: int = 30
     max_lifetime_s: int = MAX_LIFETIME_S
+    uuid5_issuers: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ class TokenVerifier:
         if key is None:
             raise KeyUnknown
         if seen is None or seen.key is not key:
-            seen = _Verified(key, read_claims(decode(token, key, self._rules)))
+            seen = _Verified(key, read_claims(decode(token, key, self._rules), self._rules))
         check_times(seen.claims, self._rules, now_s)
         self._remember(digest, seen)
         return seen.claims
@@ -138,7 +142,7 @@ def _refusal(error: Exception) -> TokenMalformed | TokenUntrusted:
     return TokenMalformed("it is no signed JWT with a JSON payload")
 
 
-def read_claims(payload: Mapping[str, Any]) -> Claims:
+def read_claims(payload: Mapping[str, Any], rules: TokenRules) -> Claims:
     """Return the claims of a payload whose signature was checked. Raises TokenMalformed naming the claim."""
     expires_s = _seconds(payload, "exp")
     issued_s = _seconds(payload, "iat")
@@ -148,9 +152,10 @@ def read_claims(payload: Mapping[str, Any]) -> Claims:
             subject=_text(payload, "sub"),
             token_id=_text(payload, "jti"),
             expires_at=datetime.fromtimestamp(expires_s, UTC),
+            may_claim_uuid5=payload.get("iss") in rules.uuid5_issuers,
         )
     except InvalidArgument as error:
-        raise TokenMalformed(f"the claim {error.field} {error.problem}") from error
+        raise TokenMalformed(f"the claim {error.field} {error.problem}; {error.fix}") from error
     starts_s = _seconds(payload, "nbf") if "nbf" in payload else issued_s
     return Claims(identity, issued_s, starts_s, expires_s)
 
