@@ -59,7 +59,7 @@ async def _let_go(connection: Connection, scope: Scope, memory_ids: Sequence[str
     notes = await forgotten.note(connection, scope, memory_ids, page_ids)
     known = await ledger.read(connection, scope, memory_ids)
     hashes = [entry.text_hash for entry in known.values() if entry.text_hash]
-    await receipts.forget_texts(connection, scope.tenant_id, hashes)
+    await receipts.forget_texts(connection, scope, hashes)
     await receipts.forget_texts_resting_on(connection, scope, memory_ids, page_ids)
     await answers.forget(connection, scope, memory_ids)
     await upkeep.forget_sightings(connection, scope, memory_ids)

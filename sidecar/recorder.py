@@ -15,7 +15,7 @@ from sidecar.telemetry import calls
 from sidecar.telemetry.calls import CallTrace
 from store import costs, forgotten, receipts
 from store.errors import ConstraintViolated, DatabaseUnavailable, StoreError, UnstorableValue
-from store.postgres import Pool, installation, scoped, tenant_scoped
+from store.postgres import Pool, installation, scoped
 from store.receipts import NewReceipt
 from store.scope import Scope
 
@@ -24,8 +24,7 @@ log = logging.getLogger(__name__)
 _BATCH = 32
 _GATHER_S = 0.05  # a batch costs three round trips, whatever it holds
 _REMEMBERED_DROPS = 10_000
-_REMEMBERED_TEXTS = 50_000
-_FRESH = timedelta(minutes=30)
+_OWNERS_A_SWEEP = 1_000
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
 
 _Key = tuple[Scope, UUID]
@@ -56,7 +55,6 @@ class Recorder:
         self._keep_texts = timedelta(days=keep_texts_days)
         self._clock = clock
         self._dropped: OrderedDict[_Key, None] = OrderedDict()
-        self._kept_texts: OrderedDict[tuple[UUID, bytes], datetime] = OrderedDict()
         self.dropped_count = 0
 
     def record(self, scope: Scope, receipt_id: UUID, make: Callable[[], NewReceipt]) -> None:
@@ -159,30 +157,15 @@ class Recorder:
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     async def _insert(self, scope: Scope, group: Sequence[NewReceipt]) -> None:
-        now, tenant_id = self._clock(), scope.tenant_id
         async with scoped(self._pool, scope) as connection:
             group = await forgotten.admit(connection, scope, group, clock=self._clock)
             if not group:
                 return
-            texts = self._not_kept_yet(tenant_id, group, now)
+            texts = {text_hash: text for receipt in group for text_hash, text in receipt.texts.items()}
             if texts:
-                await receipts.keep_texts(connection, tenant_id, texts, until=now + self._keep_texts)
+                await receipts.keep_texts(connection, scope, texts, until=self._clock() + self._keep_texts)
             await receipts.insert(connection, group)
             await costs.add(connection, scope, group)
-        for text_hash in texts:
-            self._kept_texts[tenant_id, text_hash] = now
-        while len(self._kept_texts) > _REMEMBERED_TEXTS:
-            self._kept_texts.popitem(last=False)
-
-    def _not_kept_yet(self, tenant_id: UUID, group: Sequence[NewReceipt], now: datetime) -> dict[bytes, str]:
-        """Return the texts that were not written in the last half hour."""
-        long_ago = now - _FRESH
-        return {
-            text_hash: text
-            for receipt in group
-            for text_hash, text in receipt.texts.items()
-            if (kept_at := self._kept_texts.get((tenant_id, text_hash))) is None or kept_at < long_ago
-        }
 
     def _drop(self, key: _Key) -> None:
         self.dropped_count += 1
@@ -192,12 +175,13 @@ class Recorder:
 
 
 async def sweep_texts(pool: Pool, *, clock: Callable[[], datetime], every_s: float) -> None:
-    """Delete receipt texts past their day, tenant by tenant, again and again until cancelled."""
+    """Delete receipt texts past their day, owner by owner, again and again until cancelled."""
     while True:
         now = clock()
         async with installation(pool) as connection:
-            tenants = await receipts.tenants_with_expired_texts(connection, now=now, limit=1000)
-        for tenant_id in tenants:
-            async with tenant_scoped(pool, tenant_id) as connection:
-                await receipts.delete_expired_texts(connection, tenant_id, now=now)
-        await asyncio.sleep(every_s)
+            owners = await receipts.owners_with_expired_texts(connection, now=now, limit=_OWNERS_A_SWEEP)
+        for scope in owners:
+            async with scoped(pool, scope) as connection:
+                await receipts.delete_expired_texts(connection, scope, now=now)
+        if len(owners) < _OWNERS_A_SWEEP:
+            await asyncio.sleep(every_s)

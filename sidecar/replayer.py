@@ -17,7 +17,7 @@ from sidecar.turn.difference import Difference, compare
 from sidecar.turn.fitting import Fitting, fit
 from sidecar.turn.profile import merge, parse_layer
 from store import receipts
-from store.postgres import Pool, tenant_scoped
+from store.postgres import Pool, scoped
 from store.receipts import StoredReceipt
 from store.scope import Scope
 
@@ -60,8 +60,8 @@ class Replayer:
         return await asyncio.to_thread(_replayed, stored, replace(fitting, profile=knobs))
 
     async def _texts(self, scope: Scope, hashes: Collection[bytes]) -> dict[bytes, str]:
-        async with tenant_scoped(self._pool, scope.tenant_id, read_only=True) as connection:
-            return await receipts.texts(connection, scope.tenant_id, list(hashes), now=self._clocks.now())
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            return await receipts.texts(connection, scope, list(hashes), now=self._clocks.now())
 
 
 def _replayed(stored: StoredReceipt, fitting: Fitting) -> Replayed:

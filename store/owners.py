@@ -15,6 +15,7 @@ _sql = queries.load(__file__)
 # goes last: who compiles waits for it.
 TABLES = (
     "receipts",
+    "receipt_texts",
     "turn_accounts",
     "turn_vectors",
     "thread_summaries",
@@ -58,8 +59,7 @@ async def forget(connection: Connection, scope: Scope) -> dict[str, int]:
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     await scopes.lock_there(connection, scope)
     await forgotten.hold_alone(connection, scope)
-    counts = {"receipt_texts": int(await _sql.forget_texts(connection, **key))}
-    counts["compile_ready"] = await ready.forget(connection, scope)
+    counts = {"compile_ready": await ready.forget(connection, scope)}
     for row in await _sql.tables_here(connection, tables=TABLES):
         counts[row["name"]] = int(await getattr(_sql, f"forget_{row['name']}")(connection, **key))
     deleted = {table: count for table, count in counts.items() if count}

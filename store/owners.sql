@@ -3,19 +3,9 @@
 SELECT t.name FROM unnest(:tables::text[]) WITH ORDINALITY AS t (name, place)
 WHERE to_regclass('public.' || t.name) IS NOT NULL ORDER BY t.place;
 
--- name: forget_texts!
--- Deletes the kept texts of an owner's turns: messages, history, and what came of threads, memories and the wiki. What knowledge, tools
--- and workspaces gave is the tenant's and stays until its day.
-DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND text_hash = ANY(ARRAY(
-    SELECT decode(kept.text_hash, 'hex') FROM receipts AS r CROSS JOIN LATERAL (
-        SELECT r.details->'asked'->>'message' AS text_hash
-        UNION ALL SELECT r.details->'history'->'summary'->>'text'
-        UNION ALL SELECT unnest(ARRAY[turn->>'text', turn->>'parts'])
-            FROM jsonb_array_elements(r.details->'history'->'turns') AS turn
-        UNION ALL SELECT unnest(ARRAY[item->>'text', item->>'lead'])
-            FROM jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item
-            WHERE source->>'source' NOT IN ('knowledge', 'tools', 'workspace')) AS kept
-    WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND kept.text_hash <> ''));
+-- name: forget_receipt_texts!
+-- Deletes an owner's rows.
+DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: forget_receipts!
 -- Deletes an owner's rows, with the reports about them.

@@ -77,21 +77,19 @@ async def insert(connection: Connection, receipts: Sequence[NewReceipt]) -> None
     )
 
 
-async def keep_texts(connection: Connection, tenant_id: UUID, texts: Mapping[bytes, str], *, until: datetime) -> None:
-    """Keep texts by their hash until a day at least."""
-    hashes = sorted(texts)
-    await _sql.keep_texts(
-        connection,
-        tenant_id=tenant_id,
-        text_hashes=hashes,
-        texts=[texts[one] for one in hashes],
-        kept_until=until,
-    )
+async def keep_texts(connection: Connection, scope: Scope, texts: Mapping[bytes, str], *, until: datetime) -> None:
+    """Keep an owner's texts by their hash until a day, give or take an hour; those that are kept as long are not sent."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "kept_until": until}
+    rows = await _sql.texts_to_keep(connection, **key, text_hashes=list(texts))
+    hashes = sorted(row["text_hash"] for row in rows)
+    if hashes:
+        await _sql.keep_texts(connection, **key, text_hashes=hashes, texts=[texts[one] for one in hashes])
 
 
-async def forget_texts(connection: Connection, tenant_id: UUID, hashes: Sequence[bytes]) -> None:
-    """Delete texts before their day, because what they say was forgotten. Receipts that name them stay, without them."""
-    await _sql.forget_texts(connection, tenant_id=tenant_id, text_hashes=list(hashes))
+async def forget_texts(connection: Connection, scope: Scope, hashes: Sequence[bytes]) -> None:
+    """Delete an owner's texts before their day, because what they say was forgotten. Receipts stay, without them."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    await _sql.forget_texts(connection, **key, text_hashes=list(hashes))
 
 
 async def forget_texts_resting_on(
@@ -111,9 +109,10 @@ async def get(connection: Connection, scope: Scope, receipt_id: UUID) -> StoredR
     return row and _receipt(row, _usage(row))
 
 
-async def texts(connection: Connection, tenant_id: UUID, hashes: Sequence[bytes], *, now: datetime) -> dict[bytes, str]:
-    """Return the texts that are still kept, by hash."""
-    rows = await _sql.get_texts(connection, tenant_id=tenant_id, text_hashes=list(hashes), now=now)
+async def texts(connection: Connection, scope: Scope, hashes: Sequence[bytes], *, now: datetime) -> dict[bytes, str]:
+    """Return those of an owner's texts that are still kept, by hash."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    rows = await _sql.get_texts(connection, **key, text_hashes=list(hashes), now=now)
     return {row["text_hash"]: row["text"] for row in rows}
 
 
@@ -178,15 +177,16 @@ async def calibrations(connection: Connection, tenant_id: UUID) -> dict[str, dic
     return {row["model_id"]: row["calibration"] for row in rows}
 
 
-async def tenants_with_expired_texts(connection: Connection, *, now: datetime, limit: int) -> list[UUID]:
-    """Return tenants that hold receipt texts past their day."""
-    rows = await _sql.tenants_with_expired_texts(connection, now=now, limit=limit)
-    return [row["tenant_id"] for row in rows]
+async def owners_with_expired_texts(connection: Connection, *, now: datetime, limit: int) -> list[Scope]:
+    """Return owners that hold receipt texts past their day."""
+    rows = await _sql.owners_with_expired_texts(connection, now=now, limit=limit)
+    return [Scope(row["tenant_id"], row["owner_id"]) for row in rows]
 
 
-async def delete_expired_texts(connection: Connection, tenant_id: UUID, *, now: datetime) -> int:
-    """Delete the tenant's receipt texts that are past their day, and return how many."""
-    return int(await _sql.delete_expired_texts(connection, tenant_id=tenant_id, now=now))
+async def delete_expired_texts(connection: Connection, scope: Scope, *, now: datetime) -> int:
+    """Delete the owner's receipt texts that are past their day, and return how many."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    return int(await _sql.delete_expired_texts(connection, **key, now=now))
 
 
 def _receipt(row: Any, usage: Usage | None) -> StoredReceipt:

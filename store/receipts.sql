@@ -7,12 +7,19 @@ FROM unnest(:receipt_ids::uuid[], :agent_ids::text[], :thread_ids::text[], :mode
     AS r (receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, details, created_at)
 ON CONFLICT (tenant_id, receipt_id) DO NOTHING;
 
+-- name: texts_to_keep
+-- Those of some texts, by hash, that are not kept, or not until an hour before a day.
+SELECT wanted.text_hash FROM unnest(:text_hashes::bytea[]) AS wanted (text_hash)
+WHERE NOT EXISTS (SELECT FROM receipt_texts t WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id
+    AND t.text_hash = wanted.text_hash AND t.kept_until >= :kept_until::timestamptz - interval '1 hour');
+
 -- name: keep_texts!
--- Keeps texts until a day; one that is kept already is kept at least as long. Given in hash order, so that writers never deadlock.
-INSERT INTO receipt_texts AS t (tenant_id, text_hash, text, kept_until)
-SELECT :tenant_id, r.text_hash, r.text, :kept_until FROM unnest(:text_hashes::bytea[], :texts::text[]) AS r (text_hash, text)
-ON CONFLICT (tenant_id, text_hash) DO UPDATE SET kept_until = excluded.kept_until
-WHERE t.kept_until < excluded.kept_until - interval '1 hour';
+-- Keeps an owner's texts until a day; one that is kept already is kept at least as long. Given in hash order, so that writers never deadlock.
+INSERT INTO receipt_texts AS t (tenant_id, owner_id, text_hash, text, kept_until)
+SELECT :tenant_id, :owner_id, r.text_hash, r.text, :kept_until
+FROM unnest(:text_hashes::bytea[], :texts::text[]) AS r (text_hash, text)
+ON CONFLICT (tenant_id, owner_id, text_hash) DO UPDATE SET kept_until = excluded.kept_until
+WHERE t.kept_until < excluded.kept_until;
 
 -- name: get_receipt^
 -- One receipt with what was reported about it.
@@ -24,7 +31,7 @@ WHERE r.tenant_id = :tenant_id AND r.owner_id = :owner_id AND r.receipt_id = :re
 -- name: get_texts
 -- The texts that are still kept, by hash.
 SELECT text_hash, text FROM receipt_texts
-WHERE tenant_id = :tenant_id AND text_hash = ANY(:text_hashes::bytea[]) AND kept_until > :now;
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND text_hash = ANY(:text_hashes::bytea[]) AND kept_until > :now;
 
 -- name: list_receipts
 -- A page of an owner's receipts, newest first, without their candidates: those are large, and read one receipt at a time.
@@ -78,21 +85,21 @@ ON CONFLICT (tenant_id, model_id) DO UPDATE SET calibration = excluded.calibrati
 -- Every calibration of a tenant.
 SELECT model_id, calibration FROM model_calibrations WHERE tenant_id = :tenant_id;
 
--- name: tenants_with_expired_texts
--- Tenants that hold receipt texts past their day.
-SELECT tenant_id FROM tenants_with_expired_texts(:now, :limit);
+-- name: owners_with_expired_texts
+-- Owners that hold receipt texts past their day.
+SELECT tenant_id, owner_id FROM owners_with_expired_texts(:now, :limit);
 
 -- name: delete_expired_texts!
--- Deletes a tenant's receipt texts that are past their day.
-DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND kept_until < :now;
+-- Deletes an owner's receipt texts that are past their day.
+DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kept_until < :now;
 
 -- name: forget_texts!
--- Deletes texts before their day, because what they say was forgotten.
-DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND text_hash = ANY(:text_hashes::bytea[]);
+-- Deletes an owner's texts before their day, because what they say was forgotten.
+DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND text_hash = ANY(:text_hashes::bytea[]);
 
 -- name: forget_texts_resting_on!
 -- Deletes the texts of whatever an owner's receipts were offered as resting on a memory, or as standing on a page.
-DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND text_hash = ANY(ARRAY(
+DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND text_hash = ANY(ARRAY(
     SELECT decode(kept.text_hash, 'hex')
     FROM receipts AS r, jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item,
         unnest(ARRAY[item->>'text', item->>'lead']) AS kept (text_hash)

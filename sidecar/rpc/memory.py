@@ -111,7 +111,7 @@ class MemoryService:
         async with scoped(self._pools.background, scope) as connection:
             memory = await memories.get(connection, scope, memory_id)
             if memory is not None:
-                await receipts.forget_texts(connection, scope.tenant_id, _kept_forms(memory.text))
+                await receipts.forget_texts(connection, scope, _kept_forms(memory.text))
                 await memories.forget(connection, scope, memory_id)
                 await scopes.lock(connection, scope, now=self._now())  # turns read on while who compiles is waited for
                 notes = await forgetting.forget(connection, scope, [memory_id], now=self._now())

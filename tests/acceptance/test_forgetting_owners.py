@@ -10,8 +10,8 @@ import pytest
 
 from sidecar.cli.root import run
 from sidecar.cli.trouble import USAGE
-from sidecar.v1 import admin_pb2, context_pb2
-from tests.acceptance.conftest import Site
+from sidecar.v1 import admin_pb2, context_pb2, memory_pb2
+from tests.acceptance.conftest import Caller, Site
 from tests.acceptance.test_cli_cost import told
 from tests.acceptance.turns import QUESTION, THREAD, asking, explained, fill, refusal
 from tests.acceptance.wiki_site import JOURNAL, retain_journal, worked
@@ -69,6 +69,33 @@ async def test_a_neighbour_keeps_everything_and_the_owner_may_begin_anew(site: S
     await retain_journal(agent)
     await worked(site)
     assert await words_left(site, (next(iter(JOURNAL.values()))[0],))
+
+
+async def test_texts_of_receipts_are_each_owners_own(site: Site) -> None:
+    """Two owners whose receipts hold the same words: forgetting one's leaves the other's, before and after."""
+    agent, neighbour = await fill(site), await fill(site, owner="noor")
+    admin = site.caller(admin=True)
+    theirs = [await receipt_of(neighbour)]
+    await receipt_of(agent)
+    await agent.DeleteMemory(memory_pb2.DeleteMemoryRequest(memory_id="boat-dock"))
+    await replay(neighbour, theirs[0])
+    await admin.ForgetOwner(admin_pb2.ForgetOwnerRequest(owner_id="mara"))
+    theirs.append(await receipt_of(neighbour))
+    for receipt_id in theirs:
+        assert await replay(neighbour, receipt_id)
+
+
+async def receipt_of(agent: Caller) -> str:
+    """Return the id of a turn's receipt, once it is written."""
+    receipt_id = (await agent.AssembleContext(asking())).assembly.receipt_id
+    await explained(agent, receipt_id)
+    return str(receipt_id)
+
+
+async def replay(agent: Caller, receipt_id: str) -> str:
+    """Return the digest of the turn fitted again. Fails when a text of it is no longer kept."""
+    response = await agent.ReplayAssembly(context_pb2.ReplayAssemblyRequest(receipt_id=receipt_id))
+    return str(response.assembly.content_sha256)
 
 
 async def test_an_owner_whom_nobody_knows_is_forgotten_and_not_made(site: Site) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -147,6 +150,42 @@ async def test_the_real_migrations_are_whole_and_applied_once(database: str) -> 
     assert states
     assert all(state.applied_at is not None for state in states)
     assert (await migrate(database, MIGRATIONS)).applied == ()
+
+
+async def test_kept_texts_of_receipts_go_to_the_owners_that_name_them(empty_database: str, tmp_path: Path) -> None:
+    await migrate(empty_database, up_to(24, tmp_path))
+    hashes = {
+        name: hashlib.sha256(name.encode()).hexdigest() for name in ("said", "turn", "part", "item", "lead", "sum")
+    }
+    details = {
+        "asked": {"message": hashes["said"]},
+        "history": {"turns": [{"text": hashes["turn"], "parts": hashes["part"]}], "summary": {"text": hashes["sum"]}},
+        "sources": [{"source": "wiki", "items": [{"text": hashes["item"], "lead": hashes["lead"]}]}, {"items": []}],
+    }
+    bare = {"asked": {"message": ""}, "history": {"turns": [], "summary": None}, "sources": []}
+    connection = await asyncpg.connect(empty_database)
+    await connection.execute(
+        "INSERT INTO tenants (tenant_id, created_at) VALUES (md5('t')::uuid, now());"
+        " INSERT INTO receipt_texts SELECT md5('t')::uuid, sha256(name::bytea), name, '2027-01-01'"
+        " FROM unnest(ARRAY['said', 'turn', 'part', 'item', 'lead', 'sum', 'unnamed']) AS name"
+    )
+    receipt = "INSERT INTO receipts SELECT md5('t')::uuid, md5($1)::uuid, gen_random_uuid(), 'a', 't', 'm', false, 1, $2, now()"
+    for owner, row in (("mara", details), ("mara", details), ("noor", details | {"sources": []}), ("bob", bare)):
+        await connection.execute(receipt, owner, json.dumps(row))
+    await migrate(empty_database, MIGRATIONS)
+    rows = await connection.fetch("SELECT owner_id = md5('mara')::uuid AS is_mara, text, text_hash FROM receipt_texts")
+    await connection.close()
+    assert all(row["text_hash"].hex() == hashes[row["text"]] for row in rows)
+    assert sorted(row["text"] for row in rows if row["is_mara"]) == sorted(hashes)
+    assert sorted(row["text"] for row in rows if not row["is_mara"]) == ["part", "said", "sum", "turn"]
+
+
+def up_to(number: int, folder: Path) -> Path:
+    """Copy the migrations up to a number, as an earlier release had them, and return where they are."""
+    for path in MIGRATIONS.glob("*.sql"):
+        if int(path.name[:4]) <= number:
+            shutil.copy(path, folder)
+    return folder
 
 
 async def test_a_database_that_is_not_there_is_a_clear_error(empty_database: str, tmp_path: Path) -> None:

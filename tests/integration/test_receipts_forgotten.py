@@ -82,7 +82,7 @@ async def forget(pools: Pools, memory_id: str = "m1", *, scope: Scope = MARA, at
 async def is_kept(pools: Pools, receipt: NewReceipt) -> bool:
     """Return whether the receipt's text is kept; its heading and labels stand or fall with it."""
     async with scoped(pools.background, receipt.scope, read_only=True) as connection:
-        texts = await receipts.texts(connection, receipt.scope.tenant_id, list(receipt.texts), now=NOW)
+        texts = await receipts.texts(connection, receipt.scope, list(receipt.texts), now=NOW)
         stored = await receipts.get(connection, receipt.scope, receipt.receipt_id)
     assert stored is not None
     (item,) = stored.details["sources"][0]["items"]
@@ -215,7 +215,7 @@ async def test_who_forgets_waits_for_a_receipt_that_is_being_written(
     early = a_receipt(("memory", "m1"))
     async with scoped(pools.background, MARA) as connection:
         assert await forgotten.admit(connection, MARA, [early], clock=Clock()) == [early]
-        await receipts.keep_texts(connection, MARA.tenant_id, early.texts, until=NOW + timedelta(days=1))
+        await receipts.keep_texts(connection, MARA, early.texts, until=NOW + timedelta(days=1))
         await receipts.insert(connection, [early])
         forgetting_it = asyncio.create_task(forget(pools))
         await someone_waits(database)

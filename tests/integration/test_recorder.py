@@ -73,8 +73,8 @@ async def stored(pools: Pools, receipt: NewReceipt, scope: Scope | None = None) 
 
 
 async def kept_texts(pools: Pools, *said: str, now: datetime = NOW) -> set[str]:
-    async with tenant_scoped(pools.turn, MARA.tenant_id, read_only=True) as connection:
-        kept = await receipts.texts(connection, MARA.tenant_id, [text_hash(text) for text in said], now=now)
+    async with scoped(pools.turn, MARA, read_only=True) as connection:
+        kept = await receipts.texts(connection, MARA, [text_hash(text) for text in said], now=now)
     return set(kept.values())
 
 
@@ -176,6 +176,24 @@ async def test_a_receipt_that_cannot_be_made_is_dropped_alone_and_says_why(
     assert said.exc_info is not None
 
 
+async def test_a_text_that_was_forgotten_elsewhere_is_kept_again_with_the_next_receipt(
+    pools: Pools, clock: Day
+) -> None:
+    recorder = recorder_of(pools, clock)
+    async with writing(recorder):
+        take(recorder, a_receipt())
+        await recorder.wait_written()
+        async with scoped(pools.background, MARA) as connection:
+            await receipts.forget_texts(connection, MARA, [text_hash("a text")])
+        assert not await kept_texts(pools, "a text")
+        take(recorder, a_receipt(NOOR))
+        await recorder.wait_written()
+        assert not await kept_texts(pools, "a text")
+        take(recorder, a_receipt())
+        await recorder.wait_written()
+    assert await kept_texts(pools, "a text") == {"a text"}
+
+
 async def test_a_text_is_kept_seven_days_from_its_last_receipt(pools: Pools, clock: Day) -> None:
     recorder = recorder_of(pools, clock)
     async with writing(recorder):
@@ -195,6 +213,7 @@ async def test_texts_past_their_day_are_swept_again_and_again(pools: Pools, cloc
         await recorder.wait_written()
         clock.now = NOW + timedelta(days=8)
         take(recorder, a_receipt(text="new"))
+        take(recorder, a_receipt(NOOR, text="new"))
         await recorder.wait_written()
     sweeping = asyncio.create_task(sweep_texts(pools.background, clock=clock, every_s=0))
     await _until_texts(database, {"new"})
