@@ -23,6 +23,7 @@ from sidecar.database import Database
 from sidecar.embedding import Embedding, embedding_here
 from sidecar.fences import Fences
 from sidecar.hearing import Remembered
+from sidecar.http.opening import check_addresses
 from sidecar.inquiry import Inquiry
 from sidecar.meters import Meters
 from sidecar.profiles import Profiles
@@ -124,6 +125,7 @@ async def running(
     Raises a StartRefused or StoreError that says what to mend.
     """
     rpc_server.check_addresses(settings)
+    check_addresses(settings)
     async with AsyncExitStack() as stack:
         where = await stack.enter_async_context(database.opened(settings))
         await database.check(where)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
+from uuid import UUID
 
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
@@ -17,9 +18,10 @@ from compiler.replay import replay
 from sidecar.assembler import Clocks
 from sidecar.backends.rulings import Rulings
 from sidecar.backing import Backing
+from sidecar.errors import Unavailable
 from sidecar.http.console.desk import Desk, Switches
 from sidecar.http.console.site import console
-from sidecar.http.doors import Health
+from sidecar.http.doors import Backends, Health
 from sidecar.http.opening import open_console, open_doors
 from sidecar.http.webhooks import webhook_routes
 from sidecar.inquiry import Inquiry
@@ -27,7 +29,7 @@ from sidecar.rpc import admin, backends, context, cost, knowledge, memory, profi
 from sidecar.rpc import compile as compiles
 from sidecar.rpc import server as rpc_server
 from sidecar.rpc.call import Behaviour, Terms, service_handler
-from sidecar.rpc.identity import Identity
+from sidecar.rpc.identity import Identity, require_admin
 from sidecar.rpc.progress import Progress
 from sidecar.rpc.server import Server
 from sidecar.settings import Settings
@@ -106,8 +108,14 @@ async def open_all(works: Works, stack: AsyncExitStack) -> Doors:
 
     _watch_values(works)
     draining = asyncio.Event()
-    restarts, resting = (lambda: works.supervisor.restarts), (works.inquiry.resting, works.backing.resting)
-    health = Health(works.pools.background, draining.is_set, restarts, *resting)
+    started: list[Server] = []
+    health = Health(
+        works.pools.background,
+        draining.is_set,
+        lambda: works.supervisor.restarts,
+        works.inquiry.resting,
+        Backends(works.backing.resting, works.backing.places, partial(_admin_of, started)),
+    )
     http_address = await open_doors(
         stack,
         works.settings,
@@ -121,6 +129,7 @@ async def open_all(works: Works, stack: AsyncExitStack) -> Doors:
         ),
     )
     server = await rpc_server.start(works.settings, handlers, works.tenancy.not_before, watch=works.watch)
+    started.append(server)
     stack.push_async_callback(server.stop, works.settings.drain_grace_s)
     stack.callback(draining.set)
     pages = console(_desk(works, server), hosts=works.settings.console_hosts)
@@ -146,6 +155,7 @@ def _desk(works: Works, server: Server) -> Desk:
             frozenset(source.value for source in works.backing.sources),
             works.backing.resting,
         ),
+        is_behind_tls=works.settings.console_tls_proxy,
     )
 
 
@@ -162,6 +172,15 @@ def _watch_values(works: Works) -> None:
 def _breakers(inquiry: Inquiry) -> dict[str, float]:
     resting = set(inquiry.resting())
     return {source.value: float(source.value in resting) for source in Source}
+
+
+async def _admin_of(started: Sequence[Server], token: str) -> UUID:
+    """Return the tenant whose admin's token this is. Raises what a call would, Unavailable until calls are taken."""
+    if not started:
+        raise Unavailable
+    identity = await _signed_in(started[0], token)
+    require_admin(identity)
+    return identity.tenant_id
 
 
 async def _signed_in(server: Server, token: str) -> Identity:

@@ -54,8 +54,11 @@ class Settings:
     slow_turn_s: float = 1.0
     capture_content: bool = False
     http_listen: str = "off"
+    http_plain: bool = False
+    http_peer_requests_per_s: int = 20
     console_listen: str = "auto"
     console_hosts: tuple[str, ...] = ()
+    console_tls_proxy: bool = False
     worker: bool = True
     worker_lease_s: float = 60.0
     worker_poll_s: float = 5.0

@@ -93,10 +93,11 @@ def launch(layout: Layout, programs: Programs, account: Account, *, settings: Ma
     """
     _clear_stale_locks(layout)
     _rotate(layout.log)
+    _make_private(layout.log, layout.log.with_suffix(".log.1"))
     options = {**_SETTINGS, "unix_socket_directories": str(layout.socket_dir), **settings}
     command = [str(programs.bin_dir / "postgres"), "-D", str(layout.pgdata)]
     command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-    with layout.log.open("ab") as output:
+    with os.fdopen(os.open(layout.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
         log_start = output.tell()
         process = subprocess.Popen(  # noqa: S603  # our own program, no shell
             account.command(*command), stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/",
@@ -192,6 +193,13 @@ def _initdb(pgdata: Path, programs: Programs, account: Account) -> subprocess.Po
 def _rotate(log_file: Path) -> None:
     if log_file.exists() and log_file.stat().st_size > _LOG_KEPT_BYTES:
         log_file.replace(log_file.with_suffix(".log.1"))
+
+
+def _make_private(*paths: Path) -> None:
+    """Take the logs away from other users: an earlier release wrote them for all to read, and queries stand in them."""
+    for path in paths:
+        if path.exists():
+            path.chmod(0o600)
 
 
 def _sync_directory(directory: Path) -> None:

@@ -7,15 +7,18 @@ database or source is told there, and is never a reason to restart this process.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from sidecar.errors import AdminRequired, PermissionDenied, Unauthenticated, Unavailable
+from sidecar.rpc.authentication import bearer_token
 from sidecar.telemetry.figures import CONTENT_TYPE, Figures
 from store.errors import StoreError
 from store.postgres import Pool, installation
@@ -23,18 +26,49 @@ from store.postgres import Pool, installation
 _PATIENCE_S = 2.0
 
 
+async def _no_admin(_: str) -> UUID:
+    raise AdminRequired
+
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """The configured backends: whether each one's breaker is open, by name; and which are a tenant's, by its id.
+
+    `admin_of` returns the tenant of an admin's token, and raises a SidecarError for any other text.
+    """
+
+    resting: Callable[[], Mapping[str, bool]] = dict
+    of_tenants: Mapping[UUID, Collection[str]] = field(default_factory=dict)
+    admin_of: Callable[[str], Awaitable[UUID]] = _no_admin
+
+    def all_resting(self) -> list[str]:
+        """Return the names of the backends whose breaker is open, sorted."""
+        return sorted(name for name, is_resting in self.resting().items() if is_resting)
+
+    async def named_to(self, authorization: str | None) -> list[str] | None:
+        """Return the resting backends of the tenant whose admin's token the header has.
+
+        None without a header, or while the token cannot be checked. Raises Unauthenticated or PermissionDenied.
+        """
+        if authorization is None:
+            return None
+        token = bearer_token((("authorization", authorization),)) or ""
+        try:
+            mine = self.of_tenants.get(await self.admin_of(token), ())
+        except (Unavailable, StoreError):
+            return None
+        return [name for name in self.all_resting() if name in mine]
+
+
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What is asked about the process: whether it drains, how often tasks restarted, which breakers are open.
-
-    `backends` says of each configured backend's name whether its own is: one of several behind a source.
-    """
+    """What is asked about the process: whether it drains, how often tasks restarted, which breakers are open."""
 
     pool: Pool
     is_draining: Callable[[], bool]
     restarts: Callable[[], Mapping[str, int]]
     resting_sources: Callable[[], Sequence[str]]
-    backends: Callable[[], Mapping[str, bool]] = dict
+    backends: Backends = field(default_factory=Backends)
 
     async def database(self) -> str:
         """Return `ok`, or why the database does not answer within 2 s."""
@@ -57,11 +91,18 @@ def doors(health: Health, figures: Figures, *, extra: Sequence[BaseRoute] = ()) 
         is_draining = health.is_draining()
         return JSONResponse({"status": "draining" if is_draining else "ready"}, 503 if is_draining else 200)
 
-    async def backends(_: Request) -> Response:
+    async def backends(request: Request) -> Response:
+        try:
+            named = await health.backends.named_to(request.headers.get("authorization"))
+        except (Unauthenticated, PermissionDenied) as error:
+            return JSONResponse({"error": str(error)}, 401 if isinstance(error, Unauthenticated) else 403)
+        resting_count = len(health.backends.all_resting())
         found: dict[str, Any] = {"database": await health.database()}
         found["resting_sources"] = sorted(health.resting_sources())
-        found["resting_backends"] = sorted(name for name, is_resting in health.backends().items() if is_resting)
-        is_well = found["database"] == "ok" and not found["resting_sources"] and not found["resting_backends"]
+        found["resting_backend_count"] = resting_count
+        is_well = found["database"] == "ok" and not found["resting_sources"] and not resting_count
+        if named is not None:
+            found["resting_backends"] = named
         return JSONResponse({"status": "well" if is_well else "impaired", **found}, 200 if is_well else 503)
 
     async def metrics(_: Request) -> Response:

@@ -12,6 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from sidecar.errors import SettingInvalid
+from sidecar.rpc.jwks import is_loopback
 
 log = logging.getLogger(__name__)
 
@@ -37,14 +38,21 @@ def opened(setting: str, address: str, default_port: int) -> socket.socket | Non
         return None
     if address == AUTO:
         return _taken_or("127.0.0.1", default_port)
-    host, colon, port = address.rpartition(":")
-    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise SettingInvalid(setting, f"{address[:200]!r} is not an address", "write HOST:PORT, auto or off")
+    host, port = _read_address(setting, address)
     try:
-        return _bound(host.strip("[]"), int(port))
+        return _bound(host, port)
     except OSError as error:
         fix = "free the port or choose another"
         raise SettingInvalid(setting, f"{address} cannot be opened ({error.strerror})", fix) from error
+
+
+def check_plain_text(setting: str, address: str, *, fix: str) -> None:
+    """Raise SettingInvalid with the fix for an address that other machines can reach. Names are not looked up."""
+    if address in {OFF, AUTO}:
+        return
+    host, _ = _read_address(setting, address)
+    if not is_loopback(host):
+        raise SettingInvalid(setting, f"{address[:200]} would serve plain HTTP to the network", fix)
 
 
 @asynccontextmanager
@@ -69,6 +77,17 @@ async def served(application: ASGIApp, listener: socket.socket) -> AsyncIterator
     finally:
         server.should_exit = True
         await serving
+
+
+def _read_address(setting: str, address: str) -> tuple[str, int]:
+    """Return the host, without brackets, and the port of HOST:PORT. Raises SettingInvalid."""
+    host, _, port = address.rpartition(":")
+    is_bracketed = host.startswith("[") and host.endswith("]")
+    bare = host[1:-1] if is_bracketed else host
+    is_host = bool(bare) and bare.isprintable() and not set(bare) & set("[] ") and is_bracketed == (":" in bare)
+    if not is_host or not port.isascii() or not port.isdigit() or int(port[:6]) > 65535:
+        raise SettingInvalid(setting, f"{address[:200]!r} is not an address", "write HOST:PORT, auto or off")
+    return bare, int(port)
 
 
 def _taken_or(host: str, port: int) -> socket.socket | None:

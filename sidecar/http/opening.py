@@ -9,12 +9,24 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from sidecar.http.doors import Health, doors
-from sidecar.http.listening import opened, served
+from sidecar.http.listening import check_plain_text, opened, served
 from sidecar.settings import Settings
 from sidecar.telemetry import names
 from sidecar.telemetry.figures import Figures
 
 HTTP_PORT, CONSOLE_PORT = 7434, 7435
+
+
+def check_addresses(settings: Settings) -> None:
+    """Raise SettingInvalid for an address that would serve plain HTTP to other machines without being told to."""
+    if not settings.http_plain:
+        fix = (
+            "listen on 127.0.0.1 or [::1], or set SIDECAR_HTTP_PLAIN=yes where only probes and scrapers reach the port"
+        )
+        check_plain_text("SIDECAR_HTTP_LISTEN", settings.http_listen, fix=fix)
+    if not settings.console_tls_proxy:
+        fix = "listen on 127.0.0.1 or [::1], or set SIDECAR_CONSOLE_TLS_PROXY=yes where a proxy with TLS is in front"
+        check_plain_text("SIDECAR_CONSOLE_LISTEN", settings.console_listen, fix=fix)
 
 
 async def open_doors(

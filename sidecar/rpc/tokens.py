@@ -6,6 +6,8 @@ rules on time stand here, with the clock as an argument. Nothing in a token choo
 
 from __future__ import annotations
 
+import json
+from base64 import urlsafe_b64decode
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -112,10 +114,10 @@ def key_id(token: str) -> str:
 def decode(token: str, key: PublicKey, rules: TokenRules) -> Mapping[str, Any]:
     """Return the payload of a token signed by that key for this audience by a known issuer; times are not judged.
 
-    Raises TokenUntrusted or TokenMalformed.
+    Raises TokenUntrusted, or TokenMalformed, also where its JSON repeats a name: readers differ in which value counts.
     """
     try:
-        return jwt.decode(
+        payload: Mapping[str, Any] = jwt.decode(
             token,
             key.material,
             algorithms=sorted(key.algorithms),
@@ -123,8 +125,19 @@ def decode(token: str, key: PublicKey, rules: TokenRules) -> Mapping[str, Any]:
             issuer=rules.issuers,
             options=_OPTIONS,
         )
+        for part in token.split(".")[:2]:
+            json.loads(urlsafe_b64decode(part + "=="), object_pairs_hook=_without_repeats)
     except (jwt.PyJWTError, ValueError, RecursionError) as error:
         raise _refusal(error) from error
+    return payload
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs of a JSON object as a dict. Raises TokenMalformed for a name that stands in it twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise TokenMalformed("its JSON repeats a name; send each claim once")
+    return found
 
 
 def _refusal(error: Exception) -> TokenMalformed | TokenUntrusted:

@@ -102,6 +102,19 @@ async def test_a_bad_token_is_refused_and_a_session_ends_with_its_token(desk: Si
         assert (await client.get("/turns")).headers["location"].startswith("/login")
 
 
+async def test_cookies_are_for_tls_alone_behind_a_proxy_with_tls(settings: Settings) -> None:
+    told = replace(settings, console_listen="127.0.0.1:0", console_tls_proxy=True)
+    async with served(told) as site, browser(site, signs_in=False) as client:
+        answer = await client.post("/login", data={"token": site.token()})
+        assert "secure" in {part.strip() for part in answer.headers["set-cookie"].lower().split(";")}
+        session = {"cookie": answer.headers["set-cookie"].partition(";")[0]}
+        page = await client.get("/turns", headers=session)
+        word = re.search(r'name="word" value="([^"]+)"', page.text)
+        assert word is not None
+        out = await client.post("/logout", data={"word": word[1]}, headers=session)
+        assert "secure" in {part.strip() for part in out.headers["set-cookie"].lower().split(";")}
+
+
 def _revoking() -> object:
     from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -273,7 +286,22 @@ async def test_what_is_not_there_is_said_plainly(desk: Site) -> None:
 
 @pytest.mark.parametrize(
     ("host", "name"),
-    [("localhost:7435", "localhost"), ("[::1]:7435", "::1"), ("EVIL.example", "evil.example"), ("", ""), ("[x", "")],
+    [
+        ("localhost:7435", "localhost"),
+        ("[::1]:7435", "::1"),
+        ("EVIL.example", "evil.example"),
+        ("", ""),
+        ("[x", ""),
+        ("127.0.0.1", "127.0.0.1"),
+        ("[::1].evil.com", ""),
+        ("[::1]evil.com:80", ""),
+        ("::1", ""),
+        ("[localhost]", ""),
+        ("localhost:7435:1", ""),
+        ("localhost:x", ""),
+        ("localhost@evil.com", ""),
+        ("localhost/evil", ""),
+    ],
 )
 def test_the_name_of_a_host_is_read(host: str, name: str) -> None:
     assert name_of(host) == name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 import yaml  # type: ignore[import-untyped]  # it ships no types
 
-from sidecar.settings import Settings
+from sidecar.errors import SettingInvalid
+from sidecar.http.opening import check_addresses
+from sidecar.settings import Settings, read
 from sidecar.telemetry import names
 from sidecar.telemetry.names import Metric
 from tests.unit.each import each
@@ -110,6 +112,15 @@ def test_every_variable_is_a_setting_or_the_clients(name: str) -> None:
     found = dict(variables(loaded(name)))
     assert found
     assert found.keys() <= known
+
+
+@pytest.mark.parametrize("name", ["kubernetes.yaml", "compose.yaml"])
+def test_manifest_says_that_its_health_port_is_plain_beyond_loopback(name: str) -> None:
+    found = dict(variables(loaded(name)))
+    given = {name: value for name, value in found.items() if name.startswith(("SIDECAR_HTTP", "SIDECAR_CONSOLE"))}
+    check_addresses(read(given))
+    with pytest.raises(SettingInvalid, match="SIDECAR_HTTP_PLAIN"):
+        check_addresses(replace(read(given), http_plain=False))
 
 
 def expressions() -> list[str]:

@@ -53,6 +53,20 @@ async def test_a_path_too_long_or_too_odd_for_a_socket_gets_a_private_one_elsewh
     shutil.rmtree(socket_dir)
 
 
+async def test_server_log_is_readable_by_its_user_alone_also_where_it_was_open_before(new_dir: NewDir) -> None:
+    layout = Layout.of(new_dir())
+    layout.make_root()
+    layout.log.write_bytes(b"x" * 6_000_000)
+    layout.log.chmod(0o644)
+    async with EmbeddedPostgres(layout.root) as postgres:
+        assert await fetch(postgres.dsn, "SELECT 1") == 1
+        logs = sorted(layout.root.glob("postgres.log*"))
+        assert [(path.name, path.stat().st_mode & 0o777) for path in logs] == [
+            ("postgres.log", 0o600),
+            ("postgres.log.1", 0o600),
+        ]
+
+
 async def test_a_socket_folder_that_someone_else_made_is_not_used(new_dir: NewDir) -> None:
     directory = Path("/tmp") / ("sidecar-embedded-" + "long" * 30)
     socket_dir = Layout.of(directory).socket_dir

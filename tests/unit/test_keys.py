@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from sidecar.errors import DevKeyUnsafe, DevTokensOff, InvalidArgument, KeyFileInvalid
+from sidecar.errors import DevKeyUnsafe, DevTokensOff, InvalidArgument, KeyFileInvalid, TokenMalformed
 from sidecar.rpc.devkey import DEV_ISSUER, DEV_KEY_FILE, dev_key, mint, read_dev_key
 from sidecar.rpc.identity import Grant, IdentitySettings, Role
 from sidecar.rpc.keys import MAX_KEY_BYTES, FileKeys, parse_jwks, parse_pem, public_key
@@ -274,6 +275,36 @@ async def test_a_minted_token_is_believed_under_the_dev_key(tmp_path: Path) -> N
     assert claims.expires_s - claims.issued_s == 3600
     admin = mint(Grant("acme", role=Role.ADMIN), settings, now_s=1_800_000_000, token_id="t-2")
     assert (await verifier.verify(admin, 1_800_000_000)).identity.owner_ids is None
+
+
+def segment(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+@pytest.mark.parametrize(
+    ("header", "payload"),
+    [
+        ("", '"tenant": "evil"'),
+        ("", '"\\u0074enant": "acme"'),
+        ("", '"more": [{"a": 1, "a": 1}]'),
+        ('"kid": "other"', ""),
+    ],
+)
+async def test_token_whose_json_repeats_a_name_is_refused(tmp_path: Path, header: str, payload: str) -> None:
+    key = dev_key(tmp_path)
+    source = FileKeys([tmp_path / DEV_KEY_FILE], monotonic_s=Watch(), read=read_dev_key)
+    verifier = TokenVerifier(TokenRules("context-sidecar", frozenset({DEV_ISSUER})), source)
+    minted = mint(GRANT, IdentitySettings(data_dir=tmp_path), now_s=1_800_000_000, token_id="t")
+
+    def signed(*more: str) -> str:
+        whole = [base64.urlsafe_b64decode(part + "==").decode() for part in minted.split(".")[:2]]
+        said = [f"{{{one}, {text[1:]}" if one else text for one, text in zip(more, whole, strict=True)]
+        message = ".".join(map(segment, said))
+        return f"{message}.{base64.urlsafe_b64encode(key.sign(message.encode())).decode().rstrip('=')}"
+
+    assert (await verifier.verify(signed("", ""), 1_800_000_000)).identity.agent_id == "planner"
+    with pytest.raises(TokenMalformed, match="repeats"):
+        await verifier.verify(signed(header, payload), 1_800_000_000)
 
 
 async def test_a_dev_key_made_anew_is_picked_up_by_a_running_server(tmp_path: Path) -> None:

@@ -62,7 +62,10 @@ class Switches:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What the console reads and acts through: the same collaborators that the services have."""
+    """What the console reads and acts through: the same collaborators that the services have.
+
+    With `is_behind_tls`, browsers come through a proxy with TLS, and cookies are for such connections alone.
+    """
 
     pools: Pools
     assembler: Assembler
@@ -73,6 +76,7 @@ class Desk:
     watch: Watch
     resting: Callable[[], Sequence[str]]
     switches: Switches = field(default_factory=Switches)
+    is_behind_tls: bool = False
     sessions: Sessions = field(default_factory=Sessions)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -35,6 +36,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+_HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\]|(?P<name>[\w.-]+))(?::\d{0,5})?", re.ASCII)
 _MAX_BODY_BYTES = 128 * 1024
 
 
@@ -77,9 +79,9 @@ class Guard:
 
 
 def name_of(host: str) -> str:
-    """Return the name in a Host header, without its port."""
-    name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
-    return name.lower()
+    """Return the name or address in a Host header without its port; empty unless the whole header is one."""
+    found = _HOST.fullmatch(host)
+    return (found["address"] or found["name"]).lower() if found else ""
 
 
 def _is_own(headers: Headers, host: str) -> bool:

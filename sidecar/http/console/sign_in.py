@@ -37,8 +37,9 @@ def routes(desk: Desk) -> list[BaseRoute]:
         except (Unauthenticated, KeysUnavailable) as error:
             return _form(request, message_of(error), 401)
         answer = RedirectResponse(_place(form.get("next", "")), 303)
-        is_safe = request.url.scheme == "https"
-        answer.set_cookie(COOKIE, desk.sessions.open(token), httponly=True, samesite="strict", secure=is_safe)
+        answer.set_cookie(
+            COOKIE, desk.sessions.open(token), httponly=True, samesite="strict", secure=desk.is_behind_tls
+        )
         return answer
 
     return [
@@ -54,7 +55,7 @@ async def sign_out(visit: Visit) -> Response:
     """End the session."""
     visit.desk.sessions.close(visit.request.cookies.get(COOKIE, ""))
     answer = RedirectResponse("/login", 303)
-    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    answer.delete_cookie(COOKIE, httponly=True, samesite="strict", secure=visit.desk.is_behind_tls)
     return answer
 
 
