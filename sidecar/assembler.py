@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,15 +24,17 @@ from sidecar.rounds import OneARound
 from sidecar.sources import Query
 from sidecar.telemetry import calls
 from sidecar.turn import receipt
-from sidecar.turn.fitting import Fitted, Fitting, fit
+from sidecar.turn.fitting import Fitted, Fitting
 from sidecar.turn.history import MESSAGE_TOKENS
-from sidecar.turn.items import SourceReport, Status
-from sidecar.turn.judging import judge
+from sidecar.turn.items import Decision, SourceReport, Status
 from sidecar.turn.pool import Spent, pool_of
 from sidecar.turn.profile import Profile
 from sidecar.turn.reading import Reading
+from sidecar.turn.usable import decide
 from store.receipts import NewReceipt
 from store.scope import Scope
+
+log = logging.getLogger(__name__)
 
 FITTING_RESERVE_S = 0.015
 _LONG_CHARS, _MANY_ITEMS = 100_000, 1_000  # counting or fitting more than this would hold up other turns
@@ -167,6 +170,10 @@ class Assembler:
             fence_tag=fence.tag,
         )
         fitting, fitted = await self._fitted(findings, query.reading, draft=draft, meter=metered.meter)
+        if unusable := [
+            told.reason for told in (*fitted.fates, *fitted.turn_fates) if told.decision is Decision.UNUSABLE
+        ]:
+            log.error("items_unusable", extra={"count": len(unusable), "error": unusable[0]})
         assembly = Assembly(
             fitted=fitted,
             reports=fitting.reports,
@@ -203,10 +210,8 @@ class Assembler:
         """Return the draft with what was found, judged where the question was read, and the turn that comes of it."""
 
         def fit_findings() -> tuple[Fitting, Fitted]:
-            reports = judge(findings.reports, reading) if reading else findings.reports
             said = history(findings.history, meter)
-            fitting = draft(reports=reports, history=said, summary=findings.summary)
-            return fitting, fit(fitting, meter)
+            return decide(draft(reports=findings.reports, history=said, summary=findings.summary), reading, meter)
 
         if _is_long(findings):
             return await asyncio.to_thread(fit_findings)

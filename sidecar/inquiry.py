@@ -1,6 +1,6 @@
 """One question put to every enabled source at once, and what each of them made of it.
 
-A source's failure never leaves this module: it becomes a report. This is one of the house's three broad catches.
+A source's failure never leaves this module: it becomes a report. `docs/architecture.md` lists it among the broad catches.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class Inquiry:
             return SourceReport(source, Status.SHED, reason="too many questions are waiting for the database")
         except BackendError:
             raise
-        except Exception as error:  # the first of five: where a source's failure becomes a report
+        except Exception as error:  # a source's failure becomes a report
             log.warning("source_failed", extra={"source": source.value, "error": type(error).__name__}, exc_info=error)
             return SourceReport(source, Status.ERROR, reason=_told(error))
         if source is Source.THREAD:

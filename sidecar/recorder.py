@@ -113,7 +113,7 @@ class Recorder:
         """Return the receipt, None when it cannot be made; turns that wait go first next time, as one takes milliseconds."""
         try:
             return make()
-        except Exception as error:  # the fifth of five: one receipt is at fault, not those that came with it
+        except Exception as error:  # one receipt is at fault, not those that came with it
             log.error("receipt_not_made", extra={"error": type(error).__name__}, exc_info=error)
             self._drop(key)
             return None

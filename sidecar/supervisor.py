@@ -1,6 +1,6 @@
 """Keeps long-lived tasks alive: restarts one that fails, with growing pauses, and counts how often.
 
-This is one of the house's three broad catches: whatever ends a long-lived task is logged and the task starts again.
+Whatever ends a long-lived task is logged and the task starts again.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Supervisor:
         while True:
             try:
                 await work()
-            except Exception as error:  # the third of five: long-lived tasks are restarted and counted
+            except Exception as error:  # long-lived tasks are restarted and counted
                 log.error("task_failed", extra={"task": name, "error": type(error).__name__}, exc_info=error)
             self.restarts[name] += 1
             await asyncio.sleep(pause_s)

@@ -24,13 +24,14 @@ MAX_FUNCTION_LINES = 60
 
 # Where a broad catch is right: a source's failure becomes a report, a failed call becomes a status (gRPC would send the error's
 # text to the caller), a long-lived task is restarted, a job's failure becomes its outcome, a receipt that cannot be made costs no
-# other.
+# other, an item that cannot be fitted falls by itself.
 BROAD_CATCHES = {
     "compiler/compilation.py": 1,
     "sidecar/inquiry.py": 1,
     "sidecar/recorder.py": 1,
     "sidecar/rpc/status.py": 1,
     "sidecar/supervisor.py": 1,
+    "sidecar/turn/usable.py": 1,
 }
 
 

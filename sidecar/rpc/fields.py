@@ -23,6 +23,7 @@ from store.scope import MAX_EXTERNAL_ID_CHARS
 
 MAX_NAME_CHARS = 100
 MAX_ITEM_IDS, MAX_ITEM_ID_CHARS = 10_000, 1_000
+MAX_DEPTH = 24  # each level of an object is three of a message, which may have a hundred
 
 V = TypeVar("V")
 
@@ -118,7 +119,7 @@ def write_time(moment: datetime) -> Timestamp:
 
 
 def read_struct(field: str, struct: Struct, *, max_bytes: int) -> dict[str, Any]:
-    """Return a free-form object, whole numbers as int, at most `max_bytes` as JSON."""
+    """Return a free-form object, whole numbers as int, at most `max_bytes` as JSON and 24 levels deep."""
     values = _plain_object(field, struct)
     size_bytes = len(orjson.dumps(values))
     if size_bytes > max_bytes:
@@ -127,10 +128,20 @@ def read_struct(field: str, struct: Struct, *, max_bytes: int) -> dict[str, Any]
 
 
 def write_struct(values: dict[str, Any]) -> Struct:
-    """Return the object as a message."""
+    """Return the object as a message. What lies deeper than 24 levels is given as JSON: no client could read it otherwise."""
     struct = Struct()
-    struct.update(values)
+    struct.update({key: _shallow(value, MAX_DEPTH - 1) for key, value in values.items()})
     return struct
+
+
+def _shallow(value: Any, levels: int) -> Any:
+    if not isinstance(value, dict | list):
+        return value
+    if not levels:
+        return orjson.dumps(value).decode()
+    if isinstance(value, list):
+        return [_shallow(inner, levels - 1) for inner in value]
+    return {key: _shallow(inner, levels - 1) for key, inner in value.items()}
 
 
 def _plain_object(field: str, struct: Struct) -> dict[str, Any]:
@@ -138,10 +149,12 @@ def _plain_object(field: str, struct: Struct) -> dict[str, Any]:
         values = MessageToDict(struct)
     except ValueError as error:  # protobuf refuses NaN and infinity, which JSON cannot write
         raise InvalidArgument(field, "holds a number that JSON cannot write", "send finite numbers") from error
-    return {_key(field, key): _plain(field, value) for key, value in values.items()}
+    return {_key(field, key): _plain(field, value, MAX_DEPTH - 1) for key, value in values.items()}
 
 
-def _plain(field: str, value: Any) -> Any:
+def _plain(field: str, value: Any, levels: int) -> Any:
+    if not levels and isinstance(value, dict | list):
+        raise InvalidArgument(field, f"is nested deeper than {MAX_DEPTH} levels", "send the inner part as text")
     match value:
         case str():
             _check_characters(field, value)
@@ -149,9 +162,9 @@ def _plain(field: str, value: Any) -> Any:
         case float() if math.isfinite(value) and value.is_integer() and abs(value) < 2**53:
             return int(value)
         case list():
-            return [_plain(field, inner) for inner in value]
+            return [_plain(field, inner, levels - 1) for inner in value]
         case dict():
-            return {_key(field, key): _plain(field, inner) for key, inner in value.items()}
+            return {_key(field, key): _plain(field, inner, levels - 1) for key, inner in value.items()}
         case _:
             return value
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sidecar.backends.agentcore import SESSION, AgentCoreMemory, Event
+from sidecar.ingest.conversation import Unusable
 from sidecar.ingest.message_parts import plain_text, tool_call, tool_result
+from sidecar.ingest.records import safe
 from sidecar.sources import Answer, Limits, Query, Skipped
 from sidecar.turn.history import MESSAGE_TOKENS, message_text
 from sidecar.turn.remote import readable
@@ -44,14 +46,15 @@ class AgentCoreThreadSource:
         return Answer(history=_within(turns[-max(1, limits.window_turns) :], limits.window_tokens), notes=notes)
 
     def _turn(self, said: _Said, position: int, thread_id: str, scope: Scope) -> StoredTurn:
-        o200k, cl100k = self.count(message_text(said.text, said.parts))
+        text = readable(said.text)
+        o200k, cl100k = self.count(message_text(text, said.parts))
         return StoredTurn(
             turn_id=turn_uuid(scope, thread_id, said.id),
             client_turn_id=said.client_turn_id,
             position=position,
             role=said.role,
             speaker="",
-            text=readable(said.text),
+            text=text,
             said_at=said.event.at,
             parts=said.parts,
             o200k_tokens=o200k + MESSAGE_TOKENS,
@@ -113,6 +116,10 @@ def _structured(content: object) -> tuple[str, str, tuple[dict[str, Any], ...]] 
     if isinstance(content, Mapping) and isinstance(content.get("message"), Mapping):
         content = content["message"]
     if not isinstance(content, Mapping) or content.get("role") not in _ROLE_WORDS:
+        return None
+    try:
+        content = safe(content)
+    except Unusable:
         return None
     blocks = content.get("content")
     if not isinstance(blocks, list):

@@ -25,7 +25,7 @@ _ANGLES = "<＜﹤‹〈⟨〈˂ᐸ❮❬≮⋖"
 _OPENER = re.compile(
     rf"[{_ANGLES}](?!/?[abd-z\d_=!?<>\"'(){{}}\[\].,;:+*])|&(?:amp;)*+(?:lt|#)|%3c|\\u003c|\\x3c", re.IGNORECASE
 )
-_ENTITY = re.compile(r"&(?:amp;)*+(#0*+\d{1,7}|#x0*+[\da-f]{1,6}|lt|[a-z][a-z\d]{1,30}(?=;));?", re.IGNORECASE)
+_ENTITY = re.compile(r"&(?:amp;)*+(?:#0*+(\d{1,7})|#x0*+([\da-f]{1,6})|(lt|[a-z][a-z\d]{1,30}(?=;)));?", re.IGNORECASE)
 _SUSPECT = re.compile(rf"[{_ANGLES}&%\\]")
 _CODED = re.compile(r"&[#al]|%3c|\\[ux]", re.IGNORECASE)
 _ESCAPE = re.compile(r"(?:%|\\x)([\da-f]{2})|\\u([\da-f]{4})", re.IGNORECASE)
@@ -129,7 +129,8 @@ def _next_sign(text: str, at: int) -> tuple[str, int]:
     """Return what the character there stands for, decoded (nothing when it is invisible), and where the next begins."""
     char = text[at]
     if char == "&" and (entity := _ENTITY.match(text, at)):
-        return _plain(unescape(f"&{entity[1]};")), entity.end()
+        decimal, hexadecimal, name = entity.groups()
+        return _plain(unescape(f"&{name};" if name else f"&#{decimal or int(hexadecimal, 16)};")), entity.end()
     if char in "%\\" and (escape := _ESCAPE.match(text, at)):
         return _plain(chr(int(escape[1] or escape[2], 16))), escape.end()
     return _plain(char), at + 1

@@ -127,6 +127,9 @@ def fit(question: Fitting, meter: Meter) -> Fitted:
 def _stock(question: Fitting, offers: Offers, thread: History, meter: Meter) -> Stock:
     """Return what the turn can be given, with the summary behind the items, priced."""
     summary = _summary_item(question)
+    if summary and summary.fault:
+        offers.refused.append(Fate(summary, Decision.UNUSABLE, summary.fault))
+        summary = None
     items = [*offers.items, summary] if summary else offers.items
     seen = offers.seen
     turn_ids = {turn.id for unit in (*thread.exchange, *thread.older) for turn in unit.turns}
@@ -156,6 +159,7 @@ def _summary_item(question: Fitting) -> Item | None:
         provenance=tuple(Ref("turn", turn_id) for turn_id in summary.turn_ids),
         stands_for=summary.turn_ids,
         signature=_NO_KIN,
+        fault=summary.fault,
     )
 
 

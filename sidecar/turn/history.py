@@ -26,6 +26,7 @@ class History:
     exchange: tuple[Unit, ...]
     older: tuple[Unit, ...]
     paired: Paired
+    unusable: tuple[HistoryTurn, ...] = ()
 
     @property
     def exchange_tokens(self) -> int:
@@ -64,11 +65,12 @@ class TurnFate:
 
 def read(turns: Sequence[HistoryTurn]) -> History:
     """Return the thread split at its last exchange: the last turn in which the user speaks, and all after it."""
-    paired = pair(list({turn.id: turn for turn in turns}.values()))
+    known = {turn.id: turn for turn in turns}.values()
+    paired = pair([turn for turn in known if not turn.fault])
     units = paired.units
     opening = next((place for place in range(len(units) - 1, -1, -1) if _user_speaks(units[place])), len(units) - 1)
     split = max(0, opening)
-    return History(units[split:], units[:split][::-1], paired)
+    return History(units[split:], units[:split][::-1], paired, tuple(turn for turn in known if turn.fault))
 
 
 def _user_speaks(unit: Unit) -> bool:
@@ -133,6 +135,8 @@ def fates(history: History, exchange: Exchange, older_count: int) -> Iterator[Tu
                 yield TurnFate(turn, Decision.OVER_BUDGET, "the window of recent turns ends after it")
     for turn in history.paired.emptied:
         yield TurnFate(turn, Decision.BELOW_CUTOFF, f"{history.paired.left_out[turn.id]}, and it says nothing else")
+    for turn in history.unusable:
+        yield TurnFate(turn, Decision.UNUSABLE, turn.fault)
 
 
 def _whole(turn: HistoryTurn, reason: str, history: History) -> TurnFate:

@@ -57,6 +57,7 @@ class Decision(StrEnum):
     BELOW_CUTOFF = "below_cutoff"
     LATE = "late"
     ALREADY_SEEN = "already_seen"
+    UNUSABLE = "unusable"
 
 
 class Zone(StrEnum):
@@ -107,7 +108,8 @@ class Item(NamedTuple):
     sources; a source that cannot tell gives 0 to all. `header` names what it stands in (a document's section, a day), and
     `position` its place under that header. `lead` is its first lines, empty when it has no shorter form. `stands_for` names
     the items it covers (a wiki section the memories it cites, an observation its facts, a memory the turns it was drawn
-    from). `features` are what its relevance follows from, once it is judged.
+    from). `features` are what its relevance follows from, once it is judged. `fault` says why it cannot be used, and is empty
+    for all others.
     """
 
     id: str
@@ -123,6 +125,7 @@ class Item(NamedTuple):
     signature: Signature | None = None
     features: tuple[tuple[str, float], ...] = ()
     position: int = 0
+    fault: str = ""
 
 
 def columns_of(items: Sequence[Item]) -> dict[str, tuple[Any, ...]]:
@@ -154,7 +157,8 @@ class HistoryTurn:
 
     `tokens` is its cost as a message in the model's counting, what a message costs beyond its text included. `parts` are
     its tool calls and results: `{"type": "tool_call", "id", "name", "arguments"}` and
-    `{"type": "tool_result", "id", "content"}`, where a result bears the id of its call.
+    `{"type": "tool_result", "id", "content"}`, where a result bears the id of its call. `fault` says why it cannot be used, and
+    is empty for all others.
     """
 
     id: str
@@ -165,15 +169,17 @@ class HistoryTurn:
     parts: tuple[dict[str, Any], ...] = ()
     speaker: str = ""
     said_at: datetime | None = None
+    fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class HistorySummary:
-    """The rolling summary of a thread's older turns, through the turn at `through_position`."""
+    """The rolling summary of a thread's older turns, through the turn at `through_position`. `fault` as for an item."""
 
     text: str
     through_position: int
     turn_ids: tuple[str, ...] = ()
+    fault: str = ""
 
 
 class Fate(NamedTuple):

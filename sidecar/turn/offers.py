@@ -33,7 +33,8 @@ def gather(reports: Iterable[SourceReport], profile: Profile, seen_item_ids: fro
         if report.status is Status.TIMEOUT:
             refused += [Fate(item, Decision.LATE, "its source answered after the deadline") for item in report.items]
         else:
-            by_source.setdefault(report.source, []).extend(report.items)
+            by_source.setdefault(report.source, []).extend([item for item in report.items if not item.fault])
+            refused += [Fate(item, Decision.UNUSABLE, item.fault) for item in report.items if item.fault]
     competing: list[Item] = []
     for source in Source:
         ranked = _in_own_order(by_source.get(source, []))

@@ -21,7 +21,18 @@ import orjson
 from sidecar.errors import TextsDropped
 from sidecar.turn.fitting import Fitted, Fitting, Spent
 from sidecar.turn.history import TurnFate
-from sidecar.turn.items import Fate, HistorySummary, HistoryTurn, Item, Ref, Source, SourceReport, Status, Zone
+from sidecar.turn.items import (
+    Decision,
+    Fate,
+    HistorySummary,
+    HistoryTurn,
+    Item,
+    Ref,
+    Source,
+    SourceReport,
+    Status,
+    Zone,
+)
 from sidecar.turn.profile import Profile, merge, parse_layer
 from sidecar.turn.render import Rendering, digest, message_parts
 
@@ -276,7 +287,13 @@ def _item(source: Source, row: Mapping[str, Any], texts: Mapping[str, str]) -> I
         at=datetime.fromisoformat(row["at"]) if row["at"] else None,
         features=tuple((name, math.nan if value is None else value) for name, value in row["features"]),
         position=row["position"],
+        fault=_fault(row),
     )
+
+
+def _fault(row: Mapping[str, Any]) -> str:
+    """Return why the item or turn could not be used: it may be known no more, so a replay does not find out again."""
+    return str(row["reason"]) if row["decision"] == Decision.UNUSABLE else ""
 
 
 def _turn(row: Mapping[str, Any], texts: Mapping[str, str]) -> HistoryTurn:
@@ -289,8 +306,13 @@ def _turn(row: Mapping[str, Any], texts: Mapping[str, str]) -> HistoryTurn:
         parts=tuple(json.loads(texts[row["parts"]])) if row["parts"] else (),
         speaker=row["speaker"],
         said_at=datetime.fromisoformat(row["said_at"]) if row["said_at"] else None,
+        fault=_fault(row),
     )
 
 
 def _summary(row: Mapping[str, Any] | None, texts: Mapping[str, str]) -> HistorySummary | None:
-    return HistorySummary(texts[row["text"]], row["through_position"], tuple(row["turn_ids"])) if row else None
+    if not row:
+        return None
+    item = row.get("item")
+    fault = _fault(item) if item else ""
+    return HistorySummary(texts[row["text"]], row["through_position"], tuple(row["turn_ids"]), fault)

@@ -159,6 +159,8 @@ class _DecisionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Decision.Val
     """Its source answered after the deadline."""
     DECISION_ALREADY_SEEN: _Decision.ValueType  # 7
     """The caller said that its history already holds it."""
+    DECISION_UNUSABLE: _Decision.ValueType  # 8
+    """It could not be judged, counted or rendered; the reason says how that failed."""
 
 class Decision(_Decision, metaclass=_DecisionEnumTypeWrapper):
     """What became of an offered item. Every offered item has exactly one."""
@@ -179,6 +181,8 @@ DECISION_LATE: Decision.ValueType  # 6
 """Its source answered after the deadline."""
 DECISION_ALREADY_SEEN: Decision.ValueType  # 7
 """The caller said that its history already holds it."""
+DECISION_UNUSABLE: Decision.ValueType  # 8
+"""It could not be judged, counted or rendered; the reason says how that failed."""
 Global___Decision: _TypeAlias = Decision  # noqa: Y015
 
 @_typing.final

@@ -26,7 +26,8 @@ from sidecar.backends.errors import (
 )
 from sidecar.sources import Limits, Query, Skipped
 from sidecar.sources.agentcore_thread import AgentCoreThreadSource
-from sidecar.turn.items import Status
+from sidecar.turn.items import Source, Status
+from sidecar.vetting import check
 from store.scope import Scope
 from tests.contract.aws_site import stand_in
 from tests.stand_ins.aws import Aws, Fault, Reply
@@ -227,6 +228,27 @@ async def test_a_thread_is_read_with_its_tool_calls_beside_their_results(aws: Aw
     call = {"type": "tool_call", "id": "t1", "name": "tide", "arguments": {"port": "Lisbon"}}
     assert answer.history[1].parts == (call,)
     assert answer.history[2].parts == ({"type": "tool_result", "id": "t1", "content": 'low\n{"at": 6}'},)
+
+
+async def test_what_no_store_could_hold_spoils_no_turn_beside_it(aws: Aws) -> None:
+    nest: Any = "low"
+    for _ in range(300):
+        nest = {"in": [nest]}
+    events = [
+        event(1, "USER", "half \ud800 a pair"),
+        event(
+            2, "USER", converse("assistant", {"toolUse": {"toolUseId": "t", "name": "n", "input": {"\ud800": "\0"}}})
+        ),
+        event(3, "USER", converse("assistant", {"toolUse": {"toolUseId": "t", "name": "n", "input": nest}})),
+        event(4, "USER", "sound"),
+    ]
+    aws.script("ListEvents", Reply({"events": events}))
+    with asked(aws) as memory:
+        answer = await AgentCoreThreadSource(memory, count).find(query(), SCOPE, Limits(9, 3, 10_000, 50))
+    history = check(answer, Source.THREAD, top_k=9).history
+    assert [one.text for one in (history[0], history[3])] == ["half ? a pair", "sound"]
+    assert "\0" not in str(history[1].parts)
+    assert not history[2].parts
 
 
 async def test_a_window_ends_where_the_limits_say_and_leaves_the_current_turn_out(aws: Aws) -> None:

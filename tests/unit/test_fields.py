@@ -116,5 +116,23 @@ def test_an_object_is_bounded_in_bytes_not_characters() -> None:
     assert refusal(lambda: fields.read_struct("metadata", struct, max_bytes=27)).problem == "takes 28 bytes as JSON"
 
 
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {"deepest": levels}
+    for level in range(levels - 1):
+        value = {"list": [value]} if level % 3 == 0 else {"object": value}
+    return value
+
+
+def test_an_object_nested_deeper_than_a_message_can_be_is_refused_or_told_as_json() -> None:
+    deepest = {"a": {"b": [nested(14)]}}
+    assert fields.read_struct("metadata", fields.write_struct(deepest), max_bytes=1000) == deepest
+    struct = Struct()
+    struct.update(nested(24))
+    assert refusal(lambda: fields.read_struct("metadata", struct, max_bytes=1000)).field == "metadata"
+    for levels in (24, 60, 150):
+        told = Struct.FromString(fields.write_struct(nested(levels)).SerializeToString())
+        assert "deepest" in str(told)
+
+
 def test_an_empty_object_is_none_to_speak_of() -> None:
     assert fields.read_struct("metadata", Struct(), max_bytes=2) == {}

@@ -50,6 +50,8 @@ DISGUISES = [
     "<con\ud800text-",
     "<<context-",
     "<<//context-",
+    "&#" + "0" * 4_000 + "60;context-",
+    "&#x" + "0" * 4_400 + "3c;context-",
 ]
 
 ORDINARY = [
@@ -97,6 +99,11 @@ def test_no_disguise_gets_through(disguise: str) -> None:
 @pytest.mark.parametrize("text", ORDINARY)
 def test_ordinary_text_stays_byte_for_byte(text: str) -> None:
     assert neutralise(text) == text
+
+
+@each("digits", ["0" * 5_000, "9" * 5_000, "0" * 4_400 + "60", "x" + "f" * 5_000, "x" + "0" * 5_000])
+def test_numbers_of_thousands_of_digits_are_text(digits: str) -> None:
+    assert neutralise(f"&#{digits};") == f"&#{digits};"
 
 
 def test_fences_are_stripped_from_turns_and_broken_where_stripping_leaves_one() -> None:

@@ -1,0 +1,123 @@
+"""Keeps one item from failing a turn: what cannot be judged, counted or rendered falls by itself, with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from sidecar.errors import PoolTooSmall
+from sidecar.turn.fitting import Fitted, Fitting, fit
+from sidecar.turn.items import Item, Meter, SourceReport
+from sidecar.turn.judging import judge
+from sidecar.turn.reading import Reading
+
+_TURNS, _SUMMARY = -1, -2
+_Part = tuple[int, int]
+"""One thing of a question that may be at fault: the place of its report, or one of the two above, and its place there."""
+
+Made = TypeVar("Made")
+
+
+def decide(question: Fitting, reading: Reading | None, meter: Meter) -> tuple[Fitting, Fitted]:
+    """Return the question with its items judged, where the message was read, and the turn that comes of it.
+
+    When that fails, its items, turns and summary are tried by themselves: those at fault get the decision UNUSABLE, with the
+    reason, and the turn is decided without them. Raises PoolTooSmall.
+    """
+    decided, _ = _tried(lambda: _decided(question, reading, meter))
+    if decided is not None:
+        return decided
+    parts = list(_parts(question))
+
+    def fails(chosen: Collection[_Part]) -> str:
+        return _tried(lambda: _decided(_only(question, chosen), reading, meter))[1]
+
+    faults = _at_fault(parts, fails, beside=None)
+    sound = [part for part in parts if part not in faults]
+    if fails(sound):  # nothing is at fault by itself, but together they are
+        faults |= _at_fault(sound, fails, beside=())
+    return _decided(_marked(question, faults), reading, meter)
+
+
+def _tried(work: Callable[[], Made]) -> tuple[Made | None, str]:
+    """Return what the work returns, or None and why it failed."""
+    try:
+        return work(), ""
+    except PoolTooSmall:
+        raise
+    except Exception as error:  # noqa: BLE001 - an item's failure becomes its decision
+        return None, f"using it failed with {type(error).__name__}"
+
+
+def _decided(question: Fitting, reading: Reading | None, meter: Meter) -> tuple[Fitting, Fitted]:
+    judged = replace(question, reports=judge(question.reports, reading)) if reading else question
+    return judged, fit(judged, meter)
+
+
+def _at_fault(
+    parts: Sequence[_Part], fails: Callable[[Collection[_Part]], str], *, beside: Sequence[_Part] | None
+) -> dict[_Part, str]:
+    """Return which of the parts are at fault, and why, by halves.
+
+    They are tried beside others that are sound, to which those that prove sound are added; with None each half is tried alone,
+    which is quick whatever the others are.
+    """
+    why = fails([*(beside or ()), *parts])
+    if not why or not parts:
+        return {}
+    if len(parts) == 1:
+        return {parts[0]: why}
+    half = len(parts) // 2
+    first = _at_fault(parts[:half], fails, beside=beside)
+    if beside is not None:
+        beside = [*beside, *(part for part in parts[:half] if part not in first)]
+    return first | _at_fault(parts[half:], fails, beside=beside)
+
+
+def _parts(question: Fitting) -> Iterable[_Part]:
+    yield from ((_TURNS, place) for place in range(len(question.history)))
+    yield from ((_SUMMARY, 0) for _ in range(question.summary is not None))
+    for number, report in enumerate(question.reports):
+        yield from ((number, place) for place in range(len(report.items)))
+
+
+def _only(question: Fitting, chosen: Collection[_Part]) -> Fitting:
+    """Return the question with these parts alone."""
+    kept = frozenset(chosen)
+    return replace(
+        question,
+        reports=tuple(
+            _with(report, [item for place, item in enumerate(report.items) if (number, place) in kept])
+            for number, report in enumerate(question.reports)
+        ),
+        history=tuple(turn for place, turn in enumerate(question.history) if (_TURNS, place) in kept),
+        summary=question.summary if (_SUMMARY, 0) in kept else None,
+    )
+
+
+def _marked(question: Fitting, faults: dict[_Part, str]) -> Fitting:
+    """Return the question with each fault on what it is of, which keeps nothing that is not needed to tell of it."""
+    summary, fault = question.summary, faults.get((_SUMMARY, 0), "")
+    return replace(
+        question,
+        reports=tuple(
+            _with(report, [_fallen(item, faults.get((number, place))) for place, item in enumerate(report.items)])
+            for number, report in enumerate(question.reports)
+        ),
+        history=tuple(
+            replace(turn, fault=faults[_TURNS, place]) if (_TURNS, place) in faults else turn
+            for place, turn in enumerate(question.history)
+        ),
+        summary=replace(summary, fault=fault) if summary and fault else summary,
+    )
+
+
+def _fallen(item: Item, fault: str | None) -> Item:
+    return item._replace(fault=fault, at=None, signature=None, relevance=0.0) if fault else item
+
+
+def _with(report: SourceReport, items: Sequence[Item]) -> SourceReport:
+    sound = {item.id for item in items if not item.fault}
+    candidates = report.candidates and (report.candidates.only(sound) if sound else None)
+    return replace(report, items=tuple(items), candidates=candidates)
