@@ -170,10 +170,7 @@ class Assembler:
             fence_tag=fence.tag,
         )
         fitting, fitted = await self._fitted(findings, query.reading, draft=draft, meter=metered.meter)
-        if unusable := [
-            told.reason for told in (*fitted.fates, *fitted.turn_fates) if told.decision is Decision.UNUSABLE
-        ]:
-            log.error("items_unusable", extra={"count": len(unusable), "error": unusable[0]})
+        _tell_of_unusable(fitted)
         assembly = Assembly(
             fitted=fitted,
             reports=fitting.reports,
@@ -262,6 +259,14 @@ async def _spent(question: Question, profile: Profile, meter: Meter) -> Spent:
         response_reserve_tokens=profile.response_reserve_tokens if reserve is None else reserve,
         message_tokens=(message or 0) + MESSAGE_TOKENS,
     )
+
+
+def _tell_of_unusable(fitted: Fitted) -> None:
+    """Log how many items and turns could not be used, if any: each is the sign of a bug."""
+    reasons = [told.reason for told in fitted.fates if told.decision is Decision.UNUSABLE]
+    reasons += [told.reason for told in fitted.turn_fates if told.decision is Decision.UNUSABLE]
+    if reasons:
+        log.error("items_unusable", extra={"count": len(reasons), "error": reasons[0]})
 
 
 def _is_long(findings: Findings) -> bool:

@@ -118,15 +118,14 @@ def _structured(content: object) -> tuple[str, str, tuple[dict[str, Any], ...]] 
     if not isinstance(content, Mapping) or content.get("role") not in _ROLE_WORDS:
         return None
     try:
-        content = safe(content)
+        role, blocks = str(content["role"]), safe(content.get("content"))
     except Unusable:
         return None
-    blocks = content.get("content")
     if not isinstance(blocks, list):
         return None
     parts = tuple(part for block in blocks if isinstance(block, Mapping) for part in _parts(block))
     texts = [str(block["text"]) for block in blocks if isinstance(block, Mapping) and "text" in block]
-    return str(content["role"]), "\n\n".join(texts), parts
+    return role, "\n\n".join(texts), parts
 
 
 def _parts(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -301,6 +301,34 @@ async def test_any_source_may_fail_in_any_way(
     assert statuses(await assembled(agent)) == everyone
 
 
+class Uncuttable(str):
+    """A header that fails whoever takes the beginning of it."""
+
+    __slots__ = ()
+
+    def __getitem__(self, _: object) -> str:
+        raise ZeroDivisionError
+
+
+async def test_an_item_that_cannot_be_rendered_falls_by_itself(troupe: tuple[Site, dict[Source, Playing]]) -> None:
+    site, cast = troupe
+    provenance = (Ref("file", "b"),)
+    header = Uncuttable("Berths")
+    for source, player in cast.items():
+        bad = Item(f"{source}:bad", source, f"{source} says nothing.", 1, 0.9, header, "", provenance)
+        player.play = lambda bad=bad, player=player: Answer((*player.well().items, bad))
+    answer = await assembled(site.caller())
+    assert set(statuses(answer).values()) == {"OK"}
+    assert not answer.degraded
+    assert {item.id for item in answer.items} == {f"{source}:1" for source in Source}
+    fell = {one.item_id: one.reason for one in answer.decisions if one.decision == items_pb2.DECISION_UNUSABLE}
+    assert fell == {f"{source}:bad": "using it failed with ZeroDivisionError" for source in Source}
+    receipt = await explained(site.caller(), answer.receipt_id)
+    assert sum(one.decision == items_pb2.DECISION_UNUSABLE for one in receipt.decisions) == len(cast)
+    replayed = await site.caller().ReplayAssembly(pb.ReplayAssemblyRequest(receipt_id=answer.receipt_id))
+    assert replayed.assembly.content_sha256 == answer.content_sha256
+
+
 async def test_the_turn_ends_with_its_slowest_source_and_asks_all_at_once(
     troupe: tuple[Site, dict[Source, Playing]],
 ) -> None:

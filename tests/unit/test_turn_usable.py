@@ -74,6 +74,12 @@ class Moody(tzinfo):
     def utcoffset(self, moment: datetime | None) -> None:
         raise RuntimeError
 
+    def dst(self, moment: datetime | None) -> None:
+        raise RuntimeError
+
+    def tzname(self, moment: datetime | None) -> None:
+        raise RuntimeError
+
 
 def test_an_item_that_cannot_be_put_in_order_falls() -> None:
     odd = an_item("odd", "said at an odd time", at=datetime(2026, 5, 1, tzinfo=Moody()))
