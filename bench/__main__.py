@@ -23,6 +23,7 @@ BENCHES = (
     "compile",
     "prompt",
     "crash",
+    "recovery",
     "tracing",
     "views",
 )

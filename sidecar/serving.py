@@ -130,6 +130,7 @@ async def open_all(works: Works, stack: AsyncExitStack) -> Doors:
     )
     server = await rpc_server.start(works.settings, handlers, works.tenancy.not_before, watch=works.watch)
     started.append(server)
+    works.supervisor.start("sockets", server.keep_sockets)
     stack.push_async_callback(server.stop, works.settings.drain_grace_s)
     stack.callback(draining.set)
     pages = console(_desk(works, server), hosts=works.settings.console_hosts)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 
 log = logging.getLogger(__name__)
 
-_LONGEST_PAUSE_S = 30.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 30.0
 
 
 class Supervisor:
@@ -34,12 +34,21 @@ class Supervisor:
         self._tasks.clear()
 
     async def _keep(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        pause_s = 0.1
+        pause_s = _FIRST_PAUSE_S / 2
         while True:
+            began_s = asyncio.get_running_loop().time()
             try:
                 await work()
             except Exception as error:  # long-lived tasks are restarted and counted
                 log.error("task_failed", extra={"task": name, "error": type(error).__name__}, exc_info=error)
             self.restarts[name] += 1
+            pause_s = pause_after(asyncio.get_running_loop().time() - began_s, pause_s)
             await asyncio.sleep(pause_s)
-            pause_s = min(_LONGEST_PAUSE_S, pause_s * 2)
+
+
+def pause_after(lasted_s: float, pause_s: float) -> float:
+    """Return the seconds to wait before a task starts again that ran for `lasted_s` after a pause of `pause_s`.
+
+    Twice as long as before, up to 30; a tenth of a second again after a run longer than that.
+    """
+    return _FIRST_PAUSE_S if lasted_s > _LONGEST_PAUSE_S else min(_LONGEST_PAUSE_S, pause_s * 2)

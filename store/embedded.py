@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import enum
 import logging
+import math
 import os
 import time
 from collections.abc import Mapping
@@ -32,6 +33,7 @@ _sql = queries.load(__file__)
 _START_DEADLINE_S = 60.0
 _CONNECT_DEADLINE_S = 5.0
 _WATCH_S = 0.5
+_SOCKET_DEADLINE_S = 3.0  # a server makes its socket in its first moments and keeps it to its last
 
 
 class _State(enum.Enum):
@@ -110,13 +112,14 @@ class EmbeddedPostgres:
             self._users_lock.release()
 
     async def keep_running(self) -> NoReturn:
-        """Wait on the server and start it again whenever it is gone; ends only by being cancelled or by an error.
+        """Wait on the server and start it again whenever it or its socket is gone.
 
-        Raises what `start` raises.
+        Ends only by being cancelled or by an error. Raises what `start` raises.
         """
         while True:
             await asyncio.sleep(_WATCH_S)
-            if postmaster.serving_pid(self._layout.pgdata) is None and await self._probe() is not _State.READY:
+            is_whole = postmaster.serving_pid(self._layout.pgdata) is not None and self._layout.socket.exists()
+            if not is_whole and await self._probe() is not _State.READY:
                 log.warning("embedded_postgres_lost", extra={"data_dir": str(self._layout.root)})
                 await self.start()
 
@@ -124,14 +127,25 @@ class EmbeddedPostgres:
         """Return when the server answers and has its database."""
         give_up_at = time.monotonic() + _START_DEADLINE_S
         launch: postmaster.Launch | None = None
-        while (state := await self._probe()) is not _State.READY:
+        deaf_since, deaf_most_s = math.inf, _SOCKET_DEADLINE_S
+        for pause_s in postmaster.pauses():
+            if (state := await self._probe()) is _State.READY:
+                return
             if time.monotonic() >= give_up_at:
                 raise PostgresDidNotStart(launch.last_words() if launch else f"it does not answer in {self._layout}")
+            is_running = postmaster.serving_pid(self._layout.pgdata) is not None
+            is_deaf = is_running and state is _State.ABSENT
+            deaf_since = min(deaf_since, time.monotonic()) if is_deaf else math.inf
             if state is _State.EMPTY:
                 await self._create_database()
-            elif state is _State.ABSENT and postmaster.serving_pid(self._layout.pgdata) is None:
+            elif state is _State.ABSENT and not is_running:
                 launch = await self._launch(launch)
-            await asyncio.sleep(postmaster.POLL_S)
+            elif time.monotonic() - deaf_since >= deaf_most_s:
+                log.warning("embedded_postgres_without_socket", extra={"data_dir": str(self._layout.root)})
+                await postmaster.shut_down(self._layout.pgdata)
+                launch, deaf_most_s = None, 2 * deaf_most_s  # on a machine this slow the next one gets more time
+                give_up_at = time.monotonic() + _START_DEADLINE_S
+            await asyncio.sleep(pause_s)
 
     async def _launch(self, earlier: postmaster.Launch | None) -> postmaster.Launch:
         """Return the launch that is under way, or a new one when there is none or time has healed its failure."""

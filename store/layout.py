@@ -68,6 +68,11 @@ class Layout:
         return self.root / "postgres.log"
 
     @property
+    def socket(self) -> Path:
+        """The socket that the server listens on while it runs."""
+        return self.socket_dir / f".s.PGSQL.{PORT}"
+
+    @property
     def start_lock(self) -> Path:
         """Held alone by whoever starts or stops the server."""
         return self.root / "start.lock"

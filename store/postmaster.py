@@ -13,7 +13,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from store.layout import PORT, Layout
 log = logging.getLogger(__name__)
 
 POLL_S = 0.01
+_LONGEST_POLL_S = 0.5
 _FAST_STOP_S = 30.0  # open transactions are broken off, the shutdown checkpoint is awaited
 _IMMEDIATE_STOP_S = 5.0  # without checkpoint; the next start recovers
 _HEALS_WITHIN_S = 10.0  # backends outlive a killed postmaster until they look up from their query
@@ -71,6 +72,17 @@ class Launch:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(self.log_start, end - _LAST_WORDS_BYTES))
             return file.read().decode(errors="replace").strip()
+
+
+def pauses() -> Iterator[float]:
+    """Yield, without end, the seconds to wait between probes of a server that comes up: 0.01 at first, then up to 0.5.
+
+    Postgres writes a line to its log for each connection that it refuses.
+    """
+    pause_s = POLL_S
+    while True:
+        yield pause_s
+        pause_s = min(1.5 * pause_s, _LONGEST_POLL_S)
 
 
 async def initialise(layout: Layout, programs: Programs, account: Account) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import logging
+import os
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,12 +26,15 @@ from sidecar.settings import Settings
 from sidecar.telemetry.watch import Watch
 from sidecar.v1 import admin_pb2, compile_pb2, context_pb2, cost_pb2, knowledge_pb2, memory_pb2, profile_pb2, wiki_pb2
 
+log = logging.getLogger(__name__)
+
 Handlers = Callable[[Terms, Terms], Iterable[grpc.GenericRpcHandler]]
 
 _OTHER_DEADLINE_S = 30.0
 _STREAM_DEADLINE_S = 3600.0
 _PATIENCE_S = 5.0
 _FAREWELL_S = 1.0  # for answers on their way out
+_SOCKETS_EVERY_S = 0.5
 
 _SERVICE_NAMES = tuple(
     file.DESCRIPTOR.services_by_name[name].full_name
@@ -57,10 +62,16 @@ class Gate:
 class Server:
     """A listening server. Health is SERVING from the start; who hears NOT_SERVING finds new calls turned away."""
 
-    def __init__(self, server: grpc.aio.Server, servicer: health.aio.HealthServicer, gate: Gate) -> None:
-        self._server = server
+    def __init__(
+        self, make: Callable[[], grpc.aio.Server], servicer: health.aio.HealthServicer, gate: Gate, settings: Settings
+    ) -> None:
+        """Serve at the addresses of the settings with what `make` returns: the services, listening nowhere yet."""
+        self._make = make
+        self._servers: list[grpc.aio.Server] = []
         self._health = servicer
         self._gate = gate
+        self._settings = settings
+        self._is_stopping = False
         self.addresses: tuple[str, ...] = ()
 
     @property
@@ -68,13 +79,25 @@ class Server:
         """Who tells callers apart."""
         return self._gate.authenticator
 
-    async def listen(self, settings: Settings) -> None:
+    async def listen(self) -> None:
         """Open every address of the settings and start. Raises SettingInvalid for one that cannot be opened."""
-        credentials = _credentials(settings)
-        self.addresses = tuple([self._open(text, credentials) for text in settings.listen])
-        await self._server.start()
+        self.addresses = await self._serve(self._settings.listen)
         for name in ("", *_SERVICE_NAMES):
             await self._health.set(name, health_pb2.HealthCheckResponse.SERVING)
+
+    async def keep_sockets(self) -> None:
+        """Make each unix socket again whose file is gone, until the server stops. Calls over the old one go on.
+
+        Raises SettingInvalid, SocketDirectoryUnsafe for one that cannot be made again.
+        """
+        paths = {text: check_listen_address(text, is_tls=True).socket_path for text in self._settings.listen}
+        while True:
+            await asyncio.sleep(_SOCKETS_EVERY_S)
+            lost = [text for text, path in paths.items() if path is not None and _is_gone(path)]
+            if lost and not self._is_stopping:
+                log.warning("sockets_lost", extra={"addresses": lost})
+                # The old one is kept: to stop it now would break off its calls, and remove the new file.
+                await self._serve(lost)
 
     async def stop(self, grace_s: float) -> None:
         """Say NOT_SERVING, turn new calls away, let those under way end within the grace, cancel the rest.
@@ -82,6 +105,7 @@ class Server:
         Who watches the server's health does so until the end: once our own calls have ended, that is not waited for,
         and neither is a watcher that does not read. Stopping twice does no harm.
         """
+        self._is_stopping = True
         self._gate.door.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(_FAREWELL_S):
@@ -90,23 +114,35 @@ class Server:
         with suppress(TimeoutError):
             async with asyncio.timeout(grace_s):
                 await self._gate.door.wait_idle()
-        await self._server.stop(min(grace_s, _FAREWELL_S))
+        await asyncio.gather(*(server.stop(min(grace_s, _FAREWELL_S)) for server in self._servers))
         await self._gate.authenticator.stop()
 
-    def _open(self, text: str, credentials: grpc.ServerCredentials | None) -> str:
-        address = check_listen_address(text, is_tls=credentials is not None)
-        if address.socket_path is not None:
-            prepare_socket_directory(address.socket_path.parent)
-        try:
-            if credentials is not None and address.socket_path is None:
-                port = self._server.add_secure_port(address.target, credentials)
-            else:
-                port = self._server.add_insecure_port(address.target)
-        except RuntimeError as error:
-            raise SettingInvalid(
-                "SIDECAR_LISTEN", f"{text} cannot be opened", "free the port or choose another"
-            ) from error
-        return address.target if address.socket_path is not None else f"{address.target.rpartition(':')[0]}:{port}"
+    async def _serve(self, addresses: Sequence[str]) -> tuple[str, ...]:
+        """Return the addresses, opened by a server of their own, with the ports that were chosen."""
+        credentials = _credentials(self._settings)
+        server = self._make()
+        opened = tuple([_open(server, text, credentials) for text in addresses])
+        self._servers.append(server)
+        await server.start()
+        return opened
+
+
+def _is_gone(path: Path) -> bool:
+    return not os.path.lexists(path)
+
+
+def _open(server: grpc.aio.Server, text: str, credentials: grpc.ServerCredentials | None) -> str:
+    address = check_listen_address(text, is_tls=credentials is not None)
+    if address.socket_path is not None:
+        prepare_socket_directory(address.socket_path.parent)
+    try:
+        if credentials is not None and address.socket_path is None:
+            port = server.add_secure_port(address.target, credentials)
+        else:
+            port = server.add_insecure_port(address.target)
+    except RuntimeError as error:
+        raise SettingInvalid("SIDECAR_LISTEN", f"{text} cannot be opened", "free the port or choose another") from error
+    return address.target if address.socket_path is not None else f"{address.target.rpartition(':')[0]}:{port}"
 
 
 async def start(settings: Settings, handlers: Handlers, not_before: NotBefore, *, watch: Watch | None = None) -> Server:
@@ -118,15 +154,20 @@ async def start(settings: Settings, handlers: Handlers, not_before: NotBefore, *
     """
     authenticator = Authenticator(identity_settings(settings), not_before=not_before)
     door = Door(authenticator, watch)
-    server = grpc.aio.server(interceptors=[door], options=_options(settings))
     servicer = health.aio.HealthServicer()
-    health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
-    server.add_generic_rpc_handlers(tuple(handlers(_turn_terms(settings), _other_terms(settings))))
-    if not settings.production:
-        reflection.enable_server_reflection((*_SERVICE_NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
-    listening = Server(server, servicer, Gate(door, authenticator))
+    generic = tuple(handlers(_turn_terms(settings), _other_terms(settings)))
+
+    def make() -> grpc.aio.Server:
+        server = grpc.aio.server(interceptors=[door], options=_options(settings))
+        health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
+        server.add_generic_rpc_handlers(generic)
+        if not settings.production:
+            reflection.enable_server_reflection((*_SERVICE_NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
+        return server
+
+    listening = Server(make, servicer, Gate(door, authenticator), settings)
     try:
-        await listening.listen(settings)
+        await listening.listen()
     except StartRefused:
         await listening.stop(0)
         raise

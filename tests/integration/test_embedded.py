@@ -6,8 +6,10 @@ import asyncio
 import contextlib
 import logging
 import os
+import shutil
 import subprocess
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import asyncpg
@@ -17,7 +19,7 @@ import uvloop
 from store import postmaster
 from store.binaries import server_account
 from store.embedded import EmbeddedPostgres
-from store.layout import Layout
+from store.layout import PORT, Layout
 from store.locks import FileLock
 from tests.integration.server_use import (
     NewDir,
@@ -36,6 +38,7 @@ from tests.integration.server_use import (
     wait_until,
 )
 
+PATIENCE_S = 120.0  # far more than a loaded machine needs
 FIXTURES = (
     new_user_fixture,
     new_dir_fixture,
@@ -167,6 +170,44 @@ async def test_a_user_that_keeps_it_running_sees_it_come_back(data_dir: Path) ->
         assert await fetch(postgres.dsn, "SELECT 1") == 1
         keeper.cancel()
         await asyncio.gather(keeper, return_exceptions=True)
+
+
+def lose_socket(data_dir: Path) -> None:
+    (Layout.of(data_dir).socket_dir / f".s.PGSQL.{PORT}").unlink()
+
+
+async def test_a_running_server_that_lost_its_socket_is_replaced(data_dir: Path) -> None:
+    async with EmbeddedPostgres(data_dir) as postgres:
+        word = await remember(postgres.dsn)
+        keeper = asyncio.create_task(postgres.keep_running())
+        deaf = serving_pid(data_dir)
+        lose_socket(data_dir)
+        async with asyncio.timeout(PATIENCE_S):
+            while postmaster.serving_pid(data_dir / "pgdata") in {None, deaf}:
+                await asyncio.sleep(0)
+        await postgres.start()
+        assert await remembers(postgres.dsn, word)
+        keeper.cancel()
+        await asyncio.gather(keeper, return_exceptions=True)
+
+
+async def test_a_server_left_behind_without_its_socket_is_replaced_by_the_next_user(
+    new_user: NewUser, data_dir: Path
+) -> None:
+    killed = new_user(data_dir)
+    word = await remember(killed.wait_started())
+    killed.kill()
+    deaf = serving_pid(data_dir)
+    shutil.rmtree(Layout.of(data_dir).socket_dir)
+    async with EmbeddedPostgres(data_dir) as postgres:
+        assert serving_pid(data_dir) != deaf
+        assert await remembers(postgres.dsn, word)
+
+
+def test_a_server_that_takes_long_to_come_up_is_seldom_probed() -> None:
+    pauses = list(islice(postmaster.pauses(), 130))
+    assert pauses[0] <= 0.01, "most starts take a moment"
+    assert sum(pauses) >= 60
 
 
 @contextlib.contextmanager

@@ -1,0 +1,17 @@
+"""A supervised task that fails again and again waits longer each time; one that ran well in between starts at once."""
+
+from __future__ import annotations
+
+from sidecar.supervisor import pause_after
+
+
+def test_pauses_double_up_to_half_a_minute() -> None:
+    pauses = [0.1]
+    while pauses[-1] < 30:
+        pauses.append(pause_after(0.0, pauses[-1]))
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 30.0]
+    assert pause_after(29.0, 30.0) == 30.0
+
+
+def test_a_task_that_ran_for_long_starts_again_at_once_however_often_it_failed_before() -> None:
+    assert pause_after(31.0, 30.0) == 0.1
