@@ -14,12 +14,16 @@ from tests.acceptance.conftest import Site, served
 from tests.acceptance.turns import assembled
 
 PATIENCE_S = 120.0  # far more than a loaded machine needs
-EAGER = [("grpc.max_reconnect_backoff_ms", 200), ("grpc.initial_reconnect_backoff_ms", 100)]
+NEW_CLIENT = [
+    ("grpc.use_local_subchannel_pool", 1),  # else it would share the connection that another channel has
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 200),
+]
 
 
 async def answers(site: Site) -> bool:
     """Return whether a client that connects now is served."""
-    async with grpc.aio.insecure_channel(site.settings.listen[0], EAGER) as channel:
+    async with grpc.aio.insecure_channel(site.settings.listen[0], NEW_CLIENT) as channel:
         health = health_pb2_grpc.HealthStub(channel)
         answer = await health.Check(health_pb2.HealthCheckRequest(), wait_for_ready=True, timeout=PATIENCE_S)
         return bool(answer.status == health_pb2.HealthCheckResponse.SERVING)
