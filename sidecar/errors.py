@@ -16,6 +16,7 @@ caller (a field, a delay) are attributes; secrets and a caller's own long texts 
     │   └── CertificateUnknown
     ├── PermissionDenied           a known caller outside its rights
     │   ├── ScopeForbidden
+    │   ├── SpaceForbidden
     │   └── AdminRequired
     ├── NotFound
     │   └── ReceiptDropped
@@ -113,6 +114,10 @@ class PermissionDenied(SidecarError):
 
 class ScopeForbidden(PermissionDenied):
     """This identity may not act for the named tenant or owner; leave the fields empty or name its own."""
+
+
+class SpaceForbidden(PermissionDenied):
+    """This identity does not hold the named space; name one of the claim `spaces`, or have it added (`sidecar token --space`)."""
 
 
 class AdminRequired(PermissionDenied):

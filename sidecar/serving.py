@@ -64,7 +64,6 @@ class Works:
     backing: Backing
     rulings: Rulings
     changed: Callable[..., None]
-    forgot: Callable[[Scope], None]
     progress: Progress
     inquiry: Inquiry
     turns: context.Parts
@@ -88,10 +87,10 @@ def _services(works: Works) -> tuple[tuple[ServiceDescriptor, Service], ...]:
     is_compiled, count = partial(_is_built_in, works.engine), works.turns.meters.reference.count
     return (
         (context.SERVICE, context.ContextService(works.turns)),
-        (memory.SERVICE, memory.MemoryService(pools, now=now, is_compiled=is_compiled, forgot=works.forgot)),
+        (memory.SERVICE, memory.MemoryService(pools, now=now, is_compiled=is_compiled)),
         (knowledge.SERVICE, knowledge.KnowledgeService(pools, now=now, count=count)),
         (profile.SERVICE, profile.ProfileService(pools, now=now, changed=changed, base=works.backing.base)),
-        (admin.SERVICE, admin.AdminService(pools, now=now, changed=changed, forgot=works.forgot)),
+        (admin.SERVICE, admin.AdminService(pools, now=now, changed=changed)),
         (backends.SERVICE, backends.BackendService(switches)),
         (wiki.SERVICE, wiki.WikiService(pools, now=now)),
         (cost.SERVICE, cost.CostService(pools, now=now)),
@@ -132,6 +131,7 @@ async def open_all(works: Works, stack: AsyncExitStack) -> Doors:
     server = await rpc_server.start(works.settings, handlers, works.tenancy.not_before, watch=works.watch)
     started.append(server)
     works.supervisor.start("sockets", server.keep_sockets)
+    works.watch.figures.watch_value(names.SPACES_UNCLAIMED, lambda: server.authenticator.unclaimed_count)
     stack.push_async_callback(server.stop, works.settings.drain_grace_s)
     stack.callback(draining.set)
     pages = console(_desk(works, server), hosts=works.settings.console_hosts)

@@ -32,6 +32,7 @@ class Settings:
     token_audience: str = "context-sidecar"  # noqa: S105  # a name, no secret
     token_issuers: tuple[str, ...] = ()
     uuid5_issuers: tuple[str, ...] = ()
+    spaces_unclaimed: str = "deny"
     token_keys: tuple[str, ...] = ()
     jwks_url: str = ""
     deadline_s: float = 3.0

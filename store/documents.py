@@ -17,6 +17,7 @@ from store import embeddings, queries
 from store.derived import Derived, derive
 from store.queries import Connection
 from store.recalling import Recalled, Wanted, recalled
+from store.scope import Reach
 from store.texts import Signature
 
 _sql = queries.load(__file__)
@@ -123,10 +124,30 @@ async def get_base(connection: Connection, tenant_id: UUID, name: str) -> Base |
     return row and _base(row)
 
 
-async def list_bases(connection: Connection, tenant_id: UUID, *, limit: int, after: str = "") -> list[Base]:
-    """Return a page of the tenant's bases by name, from after a name."""
-    rows = await _sql.list_bases(connection, tenant_id=tenant_id, after=after, limit=limit)
-    return [_base(row) for row in rows]
+async def list_bases(
+    connection: Connection, tenant_id: UUID, *, limit: int, after: str = "", reach: Reach | None = None
+) -> list[Base]:
+    """Return a page of the tenant's bases within reach by name, from after a name."""
+    among = await within(connection, tenant_id, reach)
+    page = {"tenant_id": tenant_id, "after": after, "limit": limit}
+    listing = (
+        _sql.list_bases(connection, **page) if among is None else _sql.bases_among(connection, **page, among=among)
+    )
+    return [_base(row) for row in await listing]
+
+
+async def within(connection: Connection, tenant_id: UUID, reach: Reach | None) -> list[UUID] | None:
+    """Return the bases within an agent's reach; None, which is all of them, for an admin's."""
+    if reach is None:
+        return None
+    rows = await _sql.bases_within(
+        connection,
+        tenant_id=tenant_id,
+        agent_id=reach.agent_id,
+        spaces=sorted(reach.spaces),
+        has_every_space=reach.has_every_space,
+    )
+    return [row["base_id"] for row in rows]
 
 
 async def assign(connection: Connection, tenant_id: UUID, base_id: UUID, to: Assignment) -> None:

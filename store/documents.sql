@@ -17,6 +17,22 @@ SELECT b.base_id, b.name, b.description, b.created_at,
 FROM knowledge_bases b WHERE b.tenant_id = :tenant_id AND b.name > :after
 ORDER BY b.name LIMIT :limit;
 
+-- name: bases_among
+-- A page of these bases, by name: as many as an agent reaches, which are few enough to be sorted.
+SELECT b.base_id, b.name, b.description, b.created_at,
+    (SELECT count(*) FROM documents d WHERE d.tenant_id = b.tenant_id AND d.base_id = b.base_id) AS document_count
+FROM knowledge_bases b WHERE b.tenant_id = :tenant_id AND b.base_id = ANY(:among::uuid[]) AND b.name > :after
+ORDER BY b.name LIMIT :limit;
+
+-- name: bases_within
+-- The bases assigned to an agent, to its template, or to a space that it holds.
+SELECT DISTINCT base_id FROM knowledge_assignments
+WHERE tenant_id = :tenant_id AND (
+    (level = 'agent' AND ref = :agent_id)
+    OR (level = 'template' AND ref = coalesce(
+        (SELECT template_id FROM agents WHERE tenant_id = :tenant_id AND agent_id = :agent_id), 'default'))
+    OR (level = 'space' AND (:has_every_space::boolean OR ref = ANY(:spaces::text[]))));
+
 -- name: assign_base!
 -- Assigns a base to a template, agent or space.
 INSERT INTO knowledge_assignments (tenant_id, level, ref, base_id) VALUES (:tenant_id, :level, :ref, :base_id)

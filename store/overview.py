@@ -129,9 +129,11 @@ async def place_of_turn(connection: Connection, scope: Scope, turn_id: UUID) -> 
     return row and (row["thread_id"], row["position"])
 
 
-async def chunk_around(connection: Connection, tenant_id: UUID, chunk_id: UUID, *, around: int = 1) -> list[ChunkThere]:
-    """Return a chunk between its neighbours; nothing when it is gone."""
-    rows = await _sql.chunk_around(connection, tenant_id=tenant_id, chunk_id=chunk_id, around=around)
+async def chunk_around(
+    connection: Connection, tenant_id: UUID, chunk_id: UUID, *, around: int = 1, among: Sequence[UUID] | None = None
+) -> list[ChunkThere]:
+    """Return a chunk between its neighbours; nothing when it is gone or in none of the bases `among`, if they are given."""
+    rows = await _sql.chunk_around(connection, tenant_id=tenant_id, chunk_id=chunk_id, around=around, among=among)
     return [ChunkThere(**row) for row in rows]
 
 

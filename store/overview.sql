@@ -74,9 +74,10 @@ ORDER BY citations DESC, page_id;
 SELECT thread_id, position FROM turns WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = :turn_id;
 
 -- name: chunk_around
--- A chunk of a document with those next to it.
+-- A chunk of a document with those next to it; only of these bases, unless they are null.
 SELECT c.position, c.heading, c.page, c.text, c.chunk_id, d.title, d.path, d.chunk_count FROM chunks o
 JOIN chunks c ON c.tenant_id = o.tenant_id AND c.document_id = o.document_id
     AND c.position BETWEEN o.position - :around::int AND o.position + :around::int
 JOIN documents d ON d.tenant_id = c.tenant_id AND d.document_id = c.document_id
-WHERE o.tenant_id = :tenant_id AND o.chunk_id = :chunk_id ORDER BY c.position;
+WHERE o.tenant_id = :tenant_id AND o.chunk_id = :chunk_id AND (:among::uuid[] IS NULL OR o.base_id = ANY(:among::uuid[]))
+ORDER BY c.position;

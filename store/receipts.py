@@ -10,7 +10,7 @@ from uuid import UUID
 
 from store import queries
 from store.queries import Connection
-from store.scope import Scope
+from store.scope import Reach, Scope
 
 _sql = queries.load(__file__)
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
@@ -58,6 +58,12 @@ class StoredReceipt:
     created_at: datetime
     usage: Usage | None = None
 
+    def is_within(self, reach: Reach | None) -> bool:
+        """Return whether a reader may see it: an admin may, else the agent that it was made for, if it holds its space."""
+        if reach is None:
+            return True
+        return self.agent_id == reach.agent_id and reach.has_space(self.details["asked"].get("space_id", ""))
+
 
 async def insert(connection: Connection, receipts: Sequence[NewReceipt]) -> None:
     """Write receipts of one scope. One that is there already stays as it is."""
@@ -103,10 +109,13 @@ async def forget_texts_resting_on(
     await _sql.blank_names_resting_on(connection, **key, **resting)
 
 
-async def get(connection: Connection, scope: Scope, receipt_id: UUID) -> StoredReceipt | None:
-    """Return one receipt of the scope with its usage, or None."""
+async def get(
+    connection: Connection, scope: Scope, receipt_id: UUID, *, reach: Reach | None = None
+) -> StoredReceipt | None:
+    """Return one receipt of the scope with its usage, or None: also for one that is out of reach."""
     row = await _sql.get_receipt(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_id=receipt_id)
-    return row and _receipt(row, _usage(row))
+    found = row and _receipt(row, _usage(row))
+    return found if found and found.is_within(reach) else None
 
 
 async def texts(connection: Connection, scope: Scope, hashes: Sequence[bytes], *, now: datetime) -> dict[bytes, str]:
@@ -123,13 +132,14 @@ async def page(
     thread_id: str = "",
     limit: int,
     before: tuple[datetime, UUID] = (_END_OF_TIME, _LAST_ID),
+    reach: Reach | None = None,
 ) -> list[StoredReceipt]:
-    """Return a page of the owner's receipts, newest first; only one thread's when it is named.
+    """Return a page of the owner's receipts within reach, newest first; only one thread's when it is named.
 
     Of their details only the version, the pool, the tokenizer, the hash and each source's account are read.
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    place = {"before": before[0], "before_id": before[1], "limit": limit}
+    place = {"before": before[0], "before_id": before[1], "limit": limit} | _seen_by(reach)
     if thread_id:
         rows = await _sql.list_receipts_of_thread(connection, **key, **place, thread_id=thread_id)
     else:
@@ -187,6 +197,13 @@ async def delete_expired_texts(connection: Connection, scope: Scope, *, now: dat
     """Delete the owner's receipt texts that are past their day, and return how many."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     return int(await _sql.delete_expired_texts(connection, **key, now=now))
+
+
+def _seen_by(reach: Reach | None) -> dict[str, Any]:
+    if reach is None:
+        return {"agent_id": "", "has_every_space": True, "spaces": []}
+    spaces = ["", *sorted(reach.spaces)]
+    return {"agent_id": reach.agent_id, "has_every_space": reach.has_every_space, "spaces": spaces}
 
 
 def _receipt(row: Any, usage: Usage | None) -> StoredReceipt:

@@ -34,17 +34,20 @@ SELECT text_hash, text FROM receipt_texts
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND text_hash = ANY(:text_hashes::bytea[]) AND kept_until > :now;
 
 -- name: list_receipts
--- A page of an owner's receipts, newest first, without their candidates: those are large, and read one receipt at a time.
+-- A page of an owner's receipts, newest first, without their candidates: those are large, and read one receipt at a time. An agent
+-- sees its own, made in no space or in one that it holds; the outer coalesce keeps the planner from sorting all for one that has few.
 SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, created_at, jsonb_build_object(
     'profile', jsonb_build_object('version', details->'profile'->'version'), 'pool', details->'pool',
     'tokenizer', details->'tokenizer', 'rendered', jsonb_build_object('sha256', details->'rendered'->'sha256'),
     'sources', (SELECT jsonb_agg(source - 'items') FROM jsonb_array_elements(details->'sources') AS source)) AS details
 FROM receipts
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (created_at, receipt_id) < (:before::timestamptz, :before_id::uuid)
+    AND coalesce(:agent_id::text = '' OR agent_id = :agent_id::text AND (:has_every_space::boolean
+        OR coalesce(details->'asked'->>'space_id', '') = ANY(:spaces::text[])), false)
 ORDER BY created_at DESC, receipt_id DESC LIMIT :limit;
 
 -- name: list_receipts_of_thread
--- A page of a thread's receipts, newest first, without their candidates.
+-- A page of a thread's receipts, newest first, without their candidates, as far as an agent sees an owner's.
 SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, created_at, jsonb_build_object(
     'profile', jsonb_build_object('version', details->'profile'->'version'), 'pool', details->'pool',
     'tokenizer', details->'tokenizer', 'rendered', jsonb_build_object('sha256', details->'rendered'->'sha256'),
@@ -52,6 +55,8 @@ SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, crea
 FROM receipts
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
     AND (created_at, receipt_id) < (:before::timestamptz, :before_id::uuid)
+    AND coalesce(:agent_id::text = '' OR agent_id = :agent_id::text AND (:has_every_space::boolean
+        OR coalesce(details->'asked'->>'space_id', '') = ANY(:spaces::text[])), false)
 ORDER BY created_at DESC, receipt_id DESC LIMIT :limit;
 
 -- name: lock_receipt$

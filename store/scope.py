@@ -28,6 +28,22 @@ class Scope:
     owner_id: UUID
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How much of what is shared in its tenant an agent sees: its own, its template's, and that of the spaces it holds.
+
+    With `has_every_space`, `spaces` does not count. Where a query takes a reach, None stands for an admin's: everything.
+    """
+
+    agent_id: str
+    spaces: frozenset[str] = frozenset()
+    has_every_space: bool = False
+
+    def has_space(self, space_id: str) -> bool:
+        """Return whether the agent may work in the space; in none at all it always may."""
+        return not space_id or self.has_every_space or space_id in self.spaces
+
+
 def tenant_uuid(external_id: str) -> UUID:
     """Return the tenant's UUID: the text itself when it is one, else the version-5 UUID (RFC 9562) of it.
 

@@ -70,6 +70,11 @@ async def layers(connection: Connection, tenant_id: UUID, *, agent_id: str, spac
     return Layers(template_id, tuple(_version(row) for row in rows if row["version"] is not None))
 
 
+async def template_of(connection: Connection, tenant_id: UUID, agent_id: str) -> str:
+    """Return the agent's template; one that was never put has the default one."""
+    return (await layers(connection, tenant_id, agent_id=agent_id)).template_id
+
+
 async def newest(connection: Connection, tenant_id: UUID, level: Level) -> ProfileVersion | None:
     """Return the version in force, or None when the level has no knobs of its own."""
     row = await _sql.newest_version(connection, **_key(tenant_id, level))

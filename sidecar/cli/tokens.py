@@ -17,6 +17,7 @@ from sidecar.cli.voice import Voice
 @click.option("--tenant", default=DEFAULT_NAME, show_default=True, help="The tenant.")
 @click.option("--owner", "owners", multiple=True, help="An owner the agent may act for; repeatable.")
 @click.option("--agent", default="", help="The agent's name.")
+@click.option("--space", "spaces", multiple=True, help="A space the agent may work in, * for all; repeatable.")
 @click.option(
     "--role", type=click.Choice(["agent", "admin"]), default="agent", show_default=True, help="agent or admin."
 )
@@ -24,7 +25,16 @@ from sidecar.cli.voice import Voice
     "--lifetime", "lifetime_s", type=click.IntRange(1, 3600), default=3600, show_default=True, help="Seconds."
 )
 @speaking
-def token(voice: Voice, tenant: str, owners: Sequence[str], agent: str, role: str, lifetime_s: int) -> None:
+def token(
+    voice: Voice,
+    tenant: str,
+    *,
+    owners: Sequence[str],
+    agent: str,
+    spaces: Sequence[str],
+    role: str,
+    lifetime_s: int,
+) -> None:
     """Mint a token with this machine's dev key; the key is made when there is none.
 
     Refused where real signing keys are configured: those come from their issuer.
@@ -32,6 +42,7 @@ def token(voice: Voice, tenant: str, owners: Sequence[str], agent: str, role: st
     \b
     Example:
       export SIDECAR_TOKEN=$(sidecar token --tenant acme --owner ada --agent helper)
+      export SIDECAR_TOKEN=$(sidecar token --tenant acme --owner ada --agent helper --space harbour)
     """
     from sidecar.cli.dev_tokens import minting
     from sidecar.rpc.devkey import mint
@@ -43,6 +54,7 @@ def token(voice: Voice, tenant: str, owners: Sequence[str], agent: str, role: st
         owners=tuple(owners) or (() if is_admin else (DEFAULT_NAME,)),
         agent=agent or ("" if is_admin else DEFAULT_NAME),
         role=Role(role),
+        spaces=tuple(spaces) or None,
     )
     minted = mint(grant, minting(os.environ), now_s=time.time(), token_id=uuid4().hex, lifetime_s=lifetime_s)
     voice.show({"token": minted, "lifetime_s": lifetime_s}, lambda facts: [facts["token"]])

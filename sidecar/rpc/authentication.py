@@ -6,8 +6,10 @@ decides, good or bad; a certificate speaks only where no token was sent, and nev
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -21,10 +23,14 @@ from sidecar.errors import (
     TokenUntrusted,
 )
 from sidecar.rpc.devkey import DEV_ISSUER, DEV_KEY_FILE, dev_key, read_dev_key
-from sidecar.rpc.identity import Identity, IdentitySettings, identity_of
+from sidecar.rpc.identity import EVERY_SPACE, Identity, IdentitySettings, identity_of
 from sidecar.rpc.jwks import RemoteKeys, check_jwks_url
 from sidecar.rpc.keys import FileKeys, KeySource
 from sidecar.rpc.tokens import TokenRules, TokenVerifier
+
+log = logging.getLogger(__name__)
+
+_MOST_TOLD = 1_000
 
 NotBefore = Callable[[UUID], Awaitable[datetime | None]]
 Metadata = Sequence[tuple[str, str | bytes]]
@@ -49,20 +55,26 @@ class Authenticator:
         self._verifier = TokenVerifier(rules, self._keys)
         self._not_before = not_before
         self._now_s = now_s
+        self._unclaimed = UnclaimedSpaces(is_allowed=settings.lets_unclaimed_spaces)
 
     async def authenticate(self, metadata: Metadata, auth_context: AuthContext) -> Identity:
         """Return who is calling. Raises an Unauthenticated, KeysUnavailable, or what `not_before` raises."""
         token = bearer_token(metadata)
         registered = self._registered_callers(auth_context)
         if token is None:
-            return _only(registered)
+            return self._unclaimed.settled(_only(registered))
         claims = await self._verifier.verify(token, self._now_s())
         not_before = await self._not_before(claims.identity.tenant_id)
         if not_before is not None and claims.issued_s < not_before.timestamp():
             raise TokenRevoked
         if any(caller.tenant_id != claims.identity.tenant_id for caller in registered or ()):
             raise TokenUntrusted("tenant")
-        return claims.identity
+        return self._unclaimed.settled(claims.identity)
+
+    @property
+    def unclaimed_count(self) -> int:
+        """Return how many calls were given every space because their token or certificate name claims none."""
+        return self._unclaimed.count
 
     async def stop(self) -> None:
         """End what the key source runs behind the calls."""
@@ -72,6 +84,29 @@ class Authenticator:
         """Return the callers registered for the peer's certificate, or None where there is no certificate to ask."""
         names = certificate_names(auth_context) if self._certificates else []
         return [self._certificates[name] for name in names if name in self._certificates] if names else None
+
+
+class UnclaimedSpaces:
+    """What is made of a claim of spaces that was left out: none of them or, while that is allowed, all."""
+
+    def __init__(self, *, is_allowed: bool) -> None:
+        self._is_allowed = is_allowed
+        self._told: set[tuple[UUID, str]] = set()
+        self.count = 0
+
+    def settled(self, identity: Identity) -> Identity:
+        """Return the identity with the spaces that it holds. A caller that is given all is counted, and logged once."""
+        if not (self._is_allowed and identity.are_spaces_unclaimed):
+            return identity
+        self.count += 1
+        caller = (identity.tenant_id, identity.subject)
+        if caller not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(caller)
+            log.warning(
+                "spaces_unclaimed",
+                extra={"tenant_id": str(identity.tenant_id), "subject": identity.subject, "agent": identity.agent_id},
+            )
+        return replace(identity, spaces=frozenset({EVERY_SPACE}))
 
 
 def _only(callers: list[Identity] | None) -> Identity:

@@ -6,8 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from functools import partial
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -22,18 +21,18 @@ from sidecar.replayer import Replayer
 from sidecar.rpc import assemblies, explanations, turns
 from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import check_count, read_id, read_int, read_item_ids, read_text, read_uuid, write_time
-from sidecar.rpc.identity import Identity, resolve_agent, resolve_scope
+from sidecar.rpc.identity import Identity, resolve_agent, resolve_scope, resolve_space
 from sidecar.rpc.knobs import read_knobs
 from sidecar.rpc.paging import Int4, Listing
 from sidecar.rpc.repeats import Repeats
 from sidecar.turn.difference import compare
 from sidecar.turn.fence import strip_fences
 from sidecar.v1 import context_pb2 as pb
-from store import costs, forgotten, jobs, receipts, tenants, threads
+from store import costs, jobs, receipts, tenants, threads
 from store.errors import StoreError
 from store.jobs import Enqueued
 from store.postgres import Pools, scoped
-from store.scope import Scope
+from store.scope import Reach, Scope
 from store.threads import ThreadHead
 
 log = logging.getLogger(__name__)
@@ -43,9 +42,6 @@ MAX_MESSAGE_CHARS = 1_000_000
 MAX_PROMPT_CHARS = 4_000_000
 MAX_TOKENS = 10_000_000
 MAX_TURNS = 1_000
-
-TurnRepeats = Repeats[tuple[Scope, str, str], pb.AssembleContextResponse]
-"""Answers by scope, agent and request id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +55,6 @@ class Parts:
     fences: Fences
     recorder: Recorder
     clocks: Clocks
-    repeats: TurnRepeats
-
-
-def turn_repeats(clocks: Clocks) -> TurnRepeats:
-    """Return what keeps the answers of turns for requests that are sent again."""
-    return Repeats(clock=clocks.steady_s, size_of=pb.AssembleContextResponse.ByteSize)
 
 
 class ContextService:
@@ -73,7 +63,9 @@ class ContextService:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._pools = parts.pools
-        self._repeats = parts.repeats
+        self._repeats: Repeats[pb.AssembleContextResponse] = Repeats(
+            clock=parts.clocks.steady_s, size_of=pb.AssembleContextResponse.ByteSize
+        )
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
@@ -105,18 +97,7 @@ class ContextService:
         if not request_id:
             return await work()
         digest = request.SerializeToString(deterministic=True)
-        key = (scope, call.identity.agent_id, request_id)
-        return await self._repeats.once(key, digest, work, stands=partial(self._stands, scope))
-
-    async def _stands(self, scope: Scope, age_s: float) -> bool:
-        """Return whether nothing of the owner's was forgotten since a turn of this age began; unknown counts as no."""
-        began = self._parts.clocks.now() - timedelta(seconds=age_s)
-        try:
-            async with scoped(self._pools.turn, scope, read_only=True) as connection:
-                return not await forgotten.anything_since(connection, scope, began)
-        except StoreError as error:
-            log.warning("kept_answer_not_checked", extra={"error": type(error).__name__})
-            return False
+        return await self._repeats.once((scope, call.identity.agent_id, request_id), digest, work)
 
     async def report_usage(self, request: pb.ReportUsageRequest, call: Call) -> pb.ReportUsageResponse:
         """Keep what the provider counted and learn from it. Raises NotFound for a receipt of nobody's or another's."""
@@ -125,7 +106,7 @@ class ContextService:
         counts = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
         read = {name: read_int(name, getattr(request, name), least=0, most=2**31 - 1) for name in counts}
         usage = receipts.Usage(**read, used_item_ids=used_item_ids)
-        receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id))
+        receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id), call.identity.reach)
         expected_tokens = explanations.expected_input_tokens(receipt)
         async with scoped(self._pools.background, scope) as connection:
             now = self._parts.clocks.now()
@@ -167,7 +148,7 @@ class ContextService:
     async def explain_assembly(self, request: pb.ExplainAssemblyRequest, call: Call) -> pb.ExplainAssemblyResponse:
         """Return a receipt, whole."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id))
+        receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id), call.identity.reach)
         message = await self._parts.replayer.message_of(scope, receipt)
         return pb.ExplainAssemblyResponse(receipt=explanations.write_receipt(receipt, message))
 
@@ -175,7 +156,7 @@ class ContextService:
         """Fit a stored assembly again under other knobs. Raises TextsDropped when its texts are gone."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         overrides = read_knobs("overrides", request.overrides)
-        receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id))
+        receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id), call.identity.reach)
         replayed = await self._parts.replayer.replay(scope, receipt, overrides)
         return pb.ReplayAssemblyResponse(
             assembly=assemblies.write_assembly(replayed.assembly),
@@ -185,19 +166,26 @@ class ContextService:
     async def diff_assemblies(self, request: pb.DiffAssembliesRequest, call: Call) -> pb.DiffAssembliesResponse:
         """Say what differs between two receipts."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        before = await self._receipt(scope, read_uuid("before_receipt_id", request.before_receipt_id))
-        after = await self._receipt(scope, read_uuid("after_receipt_id", request.after_receipt_id))
+        before = await self._receipt(
+            scope, read_uuid("before_receipt_id", request.before_receipt_id), call.identity.reach
+        )
+        after = await self._receipt(scope, read_uuid("after_receipt_id", request.after_receipt_id), call.identity.reach)
         return pb.DiffAssembliesResponse(diff=explanations.write_difference(compare(before.details, after.details)))
 
     async def list_assemblies(self, request: pb.ListAssembliesRequest, call: Call) -> pb.ListAssembliesResponse:
-        """Return a page of the owner's receipts, newest first."""
+        """Return a page of the owner's receipts that the caller may see, newest first."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         thread_id = read_id("thread_id", request.thread_id, is_optional=True)
         listing = Listing("ListAssemblies", (str(scope.tenant_id), str(scope.owner_id), thread_id), (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await receipts.page(
-                connection, scope, thread_id=thread_id, limit=page.limit, **page.starting("before")
+                connection,
+                scope,
+                thread_id=thread_id,
+                limit=page.limit,
+                reach=call.identity.reach,
+                **page.starting("before"),
             )
         written, token = listing.cut(
             rows, page, lambda row: (row.created_at, row.receipt_id), explanations.write_receipt_head
@@ -238,21 +226,21 @@ class ContextService:
             log.warning("compile_not_queued", extra={"error": type(error).__name__})
         return pb.NotifyRetainedResponse(outcome=pb.NotifyOutcome.Value(f"NOTIFY_OUTCOME_{outcome}"))
 
-    async def _receipt(self, scope: Scope, receipt_id: UUID) -> receipts.StoredReceipt:
-        """Return a receipt of the scope; one still on its way to the database is waited for."""
+    async def _receipt(self, scope: Scope, receipt_id: UUID, reach: Reach | None) -> receipts.StoredReceipt:
+        """Return a receipt of the scope within reach; one still on its way to the database is waited for."""
         # Asked before the first look: what is written between the two is then found by the second.
         settling = self._parts.recorder.settling(scope, receipt_id)
-        receipt = await self._stored(scope, receipt_id)
+        receipt = await self._stored(scope, receipt_id, reach)
         if receipt is None and settling is not None:
             await settling
-            receipt = await self._stored(scope, receipt_id)
+            receipt = await self._stored(scope, receipt_id, reach)
         if receipt is not None:
             return receipt
         raise ReceiptDropped if self._parts.recorder.was_dropped(scope, receipt_id) else NotFound("receipt")
 
-    async def _stored(self, scope: Scope, receipt_id: UUID) -> receipts.StoredReceipt | None:
+    async def _stored(self, scope: Scope, receipt_id: UUID, reach: Reach | None) -> receipts.StoredReceipt | None:
         async with scoped(self._pools.background, scope, read_only=True) as connection:
-            return await receipts.get(connection, scope, receipt_id)
+            return await receipts.get(connection, scope, receipt_id, reach=reach)
 
 
 def _question(request: pb.AssembleContextRequest, identity: Identity) -> Question:
@@ -263,7 +251,7 @@ def _question(request: pb.AssembleContextRequest, identity: Identity) -> Questio
     return Question(
         agent_id=resolve_agent(identity, request.agent_id),
         thread_id=read_id("thread_id", request.thread_id, is_optional=True),
-        space_id=read_id("space_id", request.space_id, is_optional=True),
+        space_id=resolve_space(identity, request.space_id),
         message=message,
         client_turn_id=read_id("client_turn_id", request.client_turn_id, is_optional=True),
         model_id=read_id("model_id", request.model_id),

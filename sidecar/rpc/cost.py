@@ -14,7 +14,7 @@ from sidecar import spending
 from sidecar.errors import InvalidArgument
 from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import check_count, read_id, read_int, read_name, read_time, write_time
-from sidecar.rpc.identity import require_admin, resolve_scope, resolve_tenant
+from sidecar.rpc.identity import Identity, require_admin, resolve_agent, resolve_scope, resolve_tenant
 from sidecar.rpc.paging import Listing
 from sidecar.v1 import cost_pb2 as pb
 from store import budgets, costs, tenants
@@ -53,9 +53,9 @@ class CostService:
         }
 
     async def list_turn_costs(self, request: pb.ListTurnCostsRequest, call: Call) -> pb.ListTurnCostsResponse:
-        """Return a page of the owner's turns, newest first."""
+        """Return a page of the owner's turns, newest first; an agent sees its own. Raises ScopeForbidden for another's."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        filters = _filters(request)
+        filters = _filters(request, call.identity)
         arguments = (str(scope.tenant_id), str(scope.owner_id), repr(filters))
         listing = Listing("ListTurnCosts", arguments, (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
@@ -137,12 +137,13 @@ class CostService:
         return since, until
 
 
-def _filters(request: pb.ListTurnCostsRequest) -> Filters:
+def _filters(request: pb.ListTurnCostsRequest, identity: Identity) -> Filters:
+    agent_id = read_id("agent_id", request.agent_id, is_optional=True)
     if not 0 <= request.least_ms <= MAX_MS:
         raise InvalidArgument("least_ms", "is no time", f"send 0 to {MAX_MS:g}")
     return Filters(
         thread_id=read_id("thread_id", request.thread_id, is_optional=True),
-        agent_id=read_id("agent_id", request.agent_id, is_optional=True),
+        agent_id=agent_id if identity.reach is None else resolve_agent(identity, agent_id),
         model_id=read_id("model_id", request.model_id, is_optional=True),
         failed_source=read_id("failed_source", request.failed_source, is_optional=True),
         degraded_only=request.degraded_only,

@@ -59,6 +59,8 @@ def mint(
     }
     if grant.role is not Role.ADMIN:
         payload["owners"] = list(grant.owners)
+    if grant.spaces is not None:
+        payload["spaces"] = list(grant.spaces)
     return jwt.encode(payload, key, algorithm="EdDSA", headers={"kid": _kid(key)})
 
 

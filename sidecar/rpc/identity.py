@@ -14,10 +14,12 @@ from pathlib import Path
 from types import MappingProxyType
 from uuid import UUID
 
-from sidecar.errors import AdminRequired, InvalidArgument, ScopeForbidden
-from store.scope import MAX_EXTERNAL_ID_CHARS, InvalidExternalId, Scope, is_derived, owner_uuid, tenant_uuid
+from sidecar.errors import AdminRequired, InvalidArgument, ScopeForbidden, SpaceForbidden
+from store.scope import MAX_EXTERNAL_ID_CHARS, InvalidExternalId, Reach, Scope, is_derived, owner_uuid, tenant_uuid
 
 MAX_OWNERS = 100
+MAX_SPACES = 100
+EVERY_SPACE = "*"
 
 _ID_FIX = f"send 1 to {MAX_EXTERNAL_ID_CHARS} printable characters"
 _DERIVED_PROBLEM = "is a version-5 UUID, which may be the id of another name"
@@ -33,17 +35,23 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a caller was given: one tenant, its owners (an agent has at least one, an admin none), its agent name."""
+    """What a caller was given: one tenant, its owners (an agent has at least one, an admin none), its agent name, and
+    the spaces that it may work in (`*` is every space, None is a claim that was left out, an admin holds all).
+    """
 
     tenant: str
     owners: tuple[str, ...] = ()
     agent: str = ""
     role: Role = Role.AGENT
+    spaces: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A verified caller. `owner_ids` is None for an admin, who names the owner in each request."""
+    """A verified caller. `owner_ids` is None for an admin, who names the owner in each request.
+
+    `spaces` are those that it holds, `*` among them for all; `are_spaces_unclaimed` says that its grant did not mention any.
+    """
 
     tenant_id: UUID
     owner_ids: frozenset[UUID] | None
@@ -52,6 +60,8 @@ class Identity:
     subject: str
     token_id: str = ""
     expires_at: datetime | None = None
+    spaces: frozenset[str] = frozenset()
+    are_spaces_unclaimed: bool = False
     names: Mapping[UUID, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -61,12 +71,19 @@ class Identity:
             return next(iter(self.owner_ids))
         return self.subject
 
+    @property
+    def reach(self) -> Reach | None:
+        """Return how much of its tenant's shared things the caller sees; None, which is everything, for an admin."""
+        if self.role is Role.ADMIN:
+            return None
+        return Reach(self.agent_id, self.spaces - {EVERY_SPACE}, has_every_space=EVERY_SPACE in self.spaces)
+
 
 @dataclass(frozen=True, slots=True)
 class IdentitySettings:
     """How callers prove who they are: one source of signing keys (files or a URL, else the local dev key in `data_dir`)
     with the issuers they sign for, and the certificate names (`uri:…` or `dns:…`) that stand for a caller. Only the
-    `uuid5_issuers` may claim version-5 UUIDs.
+    `uuid5_issuers` may claim version-5 UUIDs. With `lets_unclaimed_spaces`, a grant that mentions no spaces holds all.
     """
 
     data_dir: Path
@@ -78,6 +95,7 @@ class IdentitySettings:
     certificates: Mapping[str, Grant] = field(default_factory=dict)
     requires_client_certificates: bool = False
     uuid5_issuers: frozenset[str] = frozenset()
+    lets_unclaimed_spaces: bool = False
 
     @property
     def has_signing_keys(self) -> bool:
@@ -96,7 +114,7 @@ def identity_of(
     """Return the grant as an identity; `names` keeps each id as it was given.
 
     A version-5 UUID may be another name's id, so only `may_claim_uuid5` lets it stand for a tenant or an owner. Raises
-    InvalidArgument naming tenant, owners, agent or sub.
+    InvalidArgument naming tenant, owners, agent, spaces or sub.
     """
     if not may_claim_uuid5:
         _check_not_derived(grant)
@@ -114,6 +132,8 @@ def identity_of(
         subject=subject or grant.agent or "admin",
         token_id=token_id,
         expires_at=expires_at,
+        spaces=_spaces(grant),
+        are_spaces_unclaimed=grant.spaces is None and grant.role is not Role.ADMIN,
         names=MappingProxyType({**owners, tenant_id: grant.tenant}),
     )
 
@@ -156,6 +176,15 @@ def resolve_agent(identity: Identity, requested_agent: str) -> str:
     return requested_agent or identity.agent_id
 
 
+def resolve_space(identity: Identity, requested_space: str) -> str:
+    """Return the space a request works in, empty for none. Raises InvalidArgument for space_id and SpaceForbidden."""
+    if requested_space:
+        _check_name("space_id", requested_space)
+        if identity.reach is not None and not identity.reach.has_space(requested_space):
+            raise SpaceForbidden
+    return requested_space
+
+
 def require_admin(identity: Identity) -> None:
     """Raise AdminRequired unless the caller is an admin (of its own tenant)."""
     if identity.role is not Role.ADMIN:
@@ -183,6 +212,19 @@ def _owners(grant: Grant) -> dict[UUID, str]:
     if not 1 <= len(grant.owners) <= MAX_OWNERS:
         raise InvalidArgument("owners", f"are {len(grant.owners)}", f"give an agent 1 to {MAX_OWNERS} owners")
     return {_folded("owners", name, owner_uuid): name for name in grant.owners}
+
+
+def _spaces(grant: Grant) -> frozenset[str]:
+    spaces = frozenset(grant.spaces or ())
+    if len(spaces) > MAX_SPACES:
+        raise InvalidArgument("spaces", f"are {len(spaces)}", f"give at most {MAX_SPACES} spaces, or '*' for all")
+    for space in spaces:
+        _check_name("spaces", space)
+    if grant.role is not Role.ADMIN:
+        return spaces
+    if spaces - {EVERY_SPACE}:
+        raise InvalidArgument("spaces", "are given to an admin, who holds every space", "leave them out")
+    return frozenset({EVERY_SPACE})
 
 
 def _folded(field_name: str, external_id: str, fold: Callable[[str], UUID]) -> UUID:

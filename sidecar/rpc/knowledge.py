@@ -25,6 +25,7 @@ from store import documents, templates, tenants
 from store.documents import Assignment, Base, Document, NewChunk, NewDocument, Outcome
 from store.postgres import Pools, tenant_scoped
 from store.queries import Connection
+from store.scope import Reach
 
 MAX_DOCUMENT_BYTES = 32 << 20
 MAX_PATH_CHARS = 500
@@ -82,12 +83,14 @@ class KnowledgeService:
         return pb.CreateBaseResponse(base=_write_base(base))
 
     async def list_bases(self, request: pb.ListBasesRequest, call: Call) -> pb.ListBasesResponse:
-        """Return a page of the tenant's bases, by name."""
+        """Return a page of the tenant's bases that the caller reaches, by name."""
         tenant_id = resolve_tenant(call.identity, request.tenant_id)
         listing = Listing("ListBases", (str(tenant_id),), (str,))
         page = listing.read(request.page_size, request.page_token)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
-            rows = await documents.list_bases(connection, tenant_id, limit=page.limit, **page.starting("after"))
+            rows = await documents.list_bases(
+                connection, tenant_id, limit=page.limit, reach=call.identity.reach, **page.starting("after")
+            )
         written, token = listing.cut(rows, page, lambda base: (base.name,), _write_base)
         return pb.ListBasesResponse(bases=written, next_page_token=token)
 
@@ -111,13 +114,13 @@ class KnowledgeService:
         return pb.IngestResponse(document=_write_document(stored), outcome=_OUTCOMES[outcome])
 
     async def list_documents(self, request: pb.ListDocumentsRequest, call: Call) -> pb.ListDocumentsResponse:
-        """Return a page of a base's documents, by path. Raises NotFound for an unknown base."""
+        """Return a page of a base's documents, by path. Raises NotFound for a base that is unknown or out of reach."""
         tenant_id = resolve_tenant(call.identity, request.tenant_id)
         name = read_name("base", request.base)
         listing = Listing("ListDocuments", (str(tenant_id), name), (str,))
         page = listing.read(request.page_size, request.page_token)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
-            base_id = (await _base(connection, tenant_id, name)).base_id
+            base_id = (await _base(connection, tenant_id, name, call.identity.reach)).base_id
             rows = await documents.page(connection, tenant_id, base_id, limit=page.limit, **page.starting("after"))
         written, token = listing.cut(rows, page, lambda document: (document.path,), _write_document)
         return pb.ListDocumentsResponse(documents=written, next_page_token=token)
@@ -165,9 +168,10 @@ class KnowledgeService:
         )
 
 
-async def _base(connection: Connection, tenant_id: UUID, name: str) -> Base:
+async def _base(connection: Connection, tenant_id: UUID, name: str, reach: Reach | None = None) -> Base:
     base = await documents.get_base(connection, tenant_id, name)
-    if base is None:
+    among = await documents.within(connection, tenant_id, reach)
+    if base is None or (among is not None and base.base_id not in among):
         raise NotFound("knowledge base")
     return base
 

@@ -10,15 +10,16 @@ from datetime import datetime
 from uuid import UUID
 
 from sidecar import profiles
-from sidecar.errors import InvalidArgument, NotFound
+from sidecar.errors import InvalidArgument, NotFound, ScopeForbidden
 from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import read_id, read_int, write_time
-from sidecar.rpc.identity import require_admin, resolve_agent, resolve_tenant
+from sidecar.rpc.identity import Identity, Role, require_admin, resolve_agent, resolve_space, resolve_tenant
 from sidecar.rpc.knobs import read_knobs, write_knobs
 from sidecar.rpc.paging import Int4, Listing
 from sidecar.v1 import profile_pb2 as pb
 from store import templates, tenants
 from store.postgres import Pools, tenant_scoped
+from store.queries import Connection
 from store.templates import Level, NewVersion, ProfileVersion
 
 SERVICE = pb.DESCRIPTOR.services_by_name["ProfileService"]
@@ -63,16 +64,20 @@ class ProfileService:
         }
 
     async def get_profile(self, request: pb.GetProfileRequest, call: Call) -> pb.GetProfileResponse:
-        """Return one level's own knobs, none when it has none, or every knob of a turn when no level is named."""
+        """Return one level's own knobs, none when it has none, or every knob of a turn when no level is named.
+
+        An agent asks for the levels of its own turns. Raises ScopeForbidden or SpaceForbidden for another's.
+        """
         tenant_id = resolve_tenant(call.identity, request.tenant_id)
         if request.level or request.ref:
             level = _read_level(request.level, request.ref)
             async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
+                await _check_reach(connection, call.identity, level)
                 newest = await templates.newest(connection, tenant_id, level)
             label = templates.Layers("", (newest,)).label if newest else ""
             return pb.GetProfileResponse(profile=write_knobs(newest.knobs if newest else {}), version=label)
         agent_id = resolve_agent(call.identity, request.agent_id)
-        space_id = read_id("space_id", request.space_id, is_optional=True)
+        space_id = resolve_space(call.identity, request.space_id)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
             in_force = await profiles.read(connection, tenant_id, agent_id=agent_id, space_id=space_id, base=self._base)
         return pb.GetProfileResponse(profile=write_knobs(in_force.profile.as_mapping()), version=in_force.label)
@@ -94,12 +99,13 @@ class ProfileService:
     async def list_profile_versions(
         self, request: pb.ListProfileVersionsRequest, call: Call
     ) -> pb.ListProfileVersionsResponse:
-        """Return a page of a level's versions, newest first."""
+        """Return a page of a level's versions, newest first. Raises ScopeForbidden or SpaceForbidden for another's level."""
         tenant_id = resolve_tenant(call.identity, request.tenant_id)
         level = _read_level(request.level, request.ref)
         listing = Listing("ListProfileVersions", (str(tenant_id), level.level, level.ref), (Int4,))
         page = listing.read(request.page_size, request.page_token)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
+            await _check_reach(connection, call.identity, level)
             rows = await templates.history(connection, tenant_id, level, limit=page.limit, **page.starting("before"))
         written, token = listing.cut(rows, page, lambda version: (version.version,), _write_version)
         return pb.ListProfileVersionsResponse(versions=written, next_page_token=token)
@@ -130,6 +136,18 @@ def _read_level(number: pb.ProfileLevel.ValueType, ref: str) -> Level:
             raise InvalidArgument("ref", "names something inside the tenant's own level", "leave it empty")
         return Level(name)
     return Level(name, read_id("ref", ref))
+
+
+async def _check_reach(connection: Connection, identity: Identity, level: Level) -> None:
+    """Raise ScopeForbidden or SpaceForbidden for a level that no turn of the caller's has."""
+    if identity.role is Role.ADMIN or level.level == "tenant":
+        return
+    if level.level == "space":
+        resolve_space(identity, level.ref)
+    elif level.level == "agent":
+        resolve_agent(identity, level.ref)
+    elif level.ref != await templates.template_of(connection, identity.tenant_id, identity.agent_id):
+        raise ScopeForbidden
 
 
 def _write_version(version: ProfileVersion) -> pb.ProfileVersion:

@@ -191,7 +191,15 @@ def identity_settings(settings: Settings) -> IdentitySettings:
         certificates=_grants(settings.client_names) if settings.client_names else {},
         requires_client_certificates=settings.tls_client_ca is not None,
         uuid5_issuers=frozenset(settings.uuid5_issuers),
+        lets_unclaimed_spaces=_lets_unclaimed_spaces(settings),
     )
+
+
+def _lets_unclaimed_spaces(settings: Settings) -> bool:
+    if settings.spaces_unclaimed not in {"deny", "allow"}:
+        problem = f"is {settings.spaces_unclaimed!r}"
+        raise SettingInvalid("SIDECAR_SPACES_UNCLAIMED", problem, "set deny, or allow for the time of the change")
+    return settings.spaces_unclaimed == "allow"
 
 
 def _turn_terms(settings: Settings) -> Terms:
@@ -259,6 +267,7 @@ def _grants(path: Path) -> dict[str, Grant]:
                 tuple(entry.get("owners", ())),
                 entry.get("agent", ""),
                 Role(entry.get("role", "agent")),
+                tuple(entry["spaces"]) if "spaces" in entry else None,
             )
             for name, entry in entries.items()
         }

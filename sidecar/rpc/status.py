@@ -149,6 +149,7 @@ TABLE: Mapping[type[Exception], Row] = {
     errors.CertificateUnknown: Row(Code.UNAUTHENTICATED, "CERTIFICATE_UNKNOWN"),
     errors.PermissionDenied: Row(Code.PERMISSION_DENIED, "PERMISSION_DENIED"),
     errors.ScopeForbidden: Row(Code.PERMISSION_DENIED, "SCOPE_FORBIDDEN"),
+    errors.SpaceForbidden: Row(Code.PERMISSION_DENIED, "SPACE_FORBIDDEN"),
     errors.AdminRequired: Row(Code.PERMISSION_DENIED, "ADMIN_REQUIRED"),
     errors.NotFound: Row(Code.NOT_FOUND, "NOT_FOUND", facts=("kind",)),
     errors.ReceiptDropped: Row(Code.NOT_FOUND, "RECEIPT_DROPPED", facts=("kind",)),

@@ -191,7 +191,11 @@ def _grant(payload: Mapping[str, Any]) -> Grant:
     if role not in set(Role):
         raise TokenMalformed("the claim role is neither agent nor admin")
     return Grant(
-        tenant=_text(payload, "tenant"), owners=_owners(payload), agent=_text(payload, "agent"), role=Role(role)
+        tenant=_text(payload, "tenant"),
+        owners=_owners(payload),
+        agent=_text(payload, "agent"),
+        role=Role(role),
+        spaces=_texts(payload, "spaces") if "spaces" in payload else None,
     )
 
 
@@ -200,10 +204,14 @@ def _owners(payload: Mapping[str, Any]) -> tuple[str, ...]:
         raise TokenMalformed("the claims owner and owners stand side by side")
     if "owner" in payload:
         return (_text(payload, "owner"),)
-    owners = payload.get("owners", [])
-    if not isinstance(owners, list) or not all(isinstance(owner, str) for owner in owners):
-        raise TokenMalformed("the claim owners is no list of texts")
-    return tuple(owners)
+    return _texts(payload, "owners")
+
+
+def _texts(payload: Mapping[str, Any], claim: str) -> tuple[str, ...]:
+    values = payload.get(claim, [])
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise TokenMalformed(f"the claim {claim} is no list of texts")
+    return tuple(values)
 
 
 def _text(payload: Mapping[str, Any], claim: str, *, default: str = "") -> str:

@@ -121,6 +121,9 @@ STABLE_PREFIX: Final = Metric(
     "sidecar.stable_prefix.tokens", "{token}", "Tokens at the start that do not change from turn to turn.", (), _TOKENS
 )
 RECEIPTS_DROPPED: Final = Metric("sidecar.receipts.dropped", "", "Receipts dropped since the start.")
+SPACES_UNCLAIMED: Final = Metric(
+    "sidecar.spaces.unclaimed", "", "Calls given every space since the start, as their token or name claims none."
+)
 TASK_RESTARTS: Final = Metric("sidecar.task.restarts", "", "Starts of a long-lived task after it failed.", ("task",))
 BREAKER: Final = Metric("sidecar.source.breaker_open", "", "1 while a source's breaker is open.", ("source",))
 BACKEND_BREAKER: Final = Metric(

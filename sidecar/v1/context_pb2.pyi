@@ -117,7 +117,7 @@ class AssembleContextRequest(_message.Message):
     thread_id: _builtins.str
     """The thread; empty means that there is no history."""
     space_id: _builtins.str
-    """The space whose profile applies; may be empty."""
+    """The space whose profile and knowledge bases apply; may be empty. The caller has to hold it."""
     message: _builtins.str
     """The user's message. At most 1,000,000 characters."""
     client_turn_id: _builtins.str

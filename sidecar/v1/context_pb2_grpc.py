@@ -127,7 +127,8 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ExplainAssembly(self, request, context):
-        """Returns a stored receipt, whole.
+        """Returns a stored receipt, whole. An agent finds those that were made for it, in no space or in one that it holds; the same goes
+        for every call that takes or lists receipts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

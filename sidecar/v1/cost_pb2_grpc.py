@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class CostServiceStub:
-    """Accounts for tokens and money. An agent sees its owner's turns; sums over a tenant, and budgets, are for admins.
+    """Accounts for tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, are for admins.
     """
 
     def __init__(self, channel):
@@ -68,11 +68,11 @@ class CostServiceStub:
 
 
 class CostServiceServicer:
-    """Accounts for tokens and money. An agent sees its owner's turns; sums over a tenant, and budgets, are for admins.
+    """Accounts for tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, are for admins.
     """
 
     def ListTurnCosts(self, request, context):
-        """Lists an owner's turns with what they spent, newest first.
+        """Lists an owner's turns with what they spent, newest first; an agent sees its own.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -155,7 +155,7 @@ def add_CostServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CostService:
-    """Accounts for tokens and money. An agent sees its owner's turns; sums over a tenant, and budgets, are for admins.
+    """Accounts for tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, are for admins.
     """
 
     @staticmethod

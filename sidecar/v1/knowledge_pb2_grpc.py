@@ -84,7 +84,7 @@ class KnowledgeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListBases(self, request, context):
-        """Lists the tenant's bases by name.
+        """Lists the tenant's bases by name; an agent those assigned to its template, its name or a space that it holds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -98,7 +98,7 @@ class KnowledgeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListDocuments(self, request, context):
-        """Lists a base's documents by path.
+        """Lists the documents of a base that the caller reaches, by path.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -331,7 +331,7 @@ class GetProfileRequest(_message.Message):
     agent_id: _builtins.str
     """The agent whose merged profile is wanted; empty means the caller's."""
     space_id: _builtins.str
-    """The space whose merged profile is wanted; may be empty."""
+    """The space whose merged profile is wanted; may be empty. The caller has to hold it."""
     def __init__(
         self,
         *,

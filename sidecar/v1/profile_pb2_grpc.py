@@ -64,7 +64,8 @@ class ProfileServiceServicer:
     """
 
     def GetProfile(self, request, context):
-        """Returns one level's newest knobs, or the merged profile that a turn of the agent and space would have.
+        """Returns one level's newest knobs, or the merged profile that a turn of the agent and space would have. An agent reads the levels of
+        its own turns: the tenant's, its template's, its own, and those of spaces that it holds.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -78,7 +79,7 @@ class ProfileServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListProfileVersions(self, request, context):
-        """Lists one level's versions, newest first.
+        """Lists one level's versions, newest first; an agent those of its own turns' levels.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -42,9 +42,17 @@ class Site:
     settings: Settings
     channel: grpc.aio.Channel
 
-    def token(self, tenant: str = "acme", owner: str = "mara", *, agent: str = "assistant", admin: bool = False) -> str:
+    def token(
+        self,
+        tenant: str = "acme",
+        owner: str = "mara",
+        *,
+        agent: str = "assistant",
+        admin: bool = False,
+        spaces: tuple[str, ...] | None = None,
+    ) -> str:
         """Return a token for an agent of the owner, or for an admin of the tenant."""
-        grant = Grant(tenant, role=Role.ADMIN) if admin else Grant(tenant, (owner,), agent)
+        grant = Grant(tenant, role=Role.ADMIN) if admin else Grant(tenant, (owner,), agent, spaces=spaces)
         return mint(grant, identity_settings(self.settings), now_s=time.time(), token_id=uuid4().hex, lifetime_s=600)
 
     def caller(self, *args: str, **kwargs: object) -> Caller:

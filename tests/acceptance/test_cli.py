@@ -216,6 +216,17 @@ class TestKnowledge:
         assert spoken.code == 3
         assert spoken.err == "sidecar: This call needs the role admin; use an admin's token.\n"
 
+    def test_a_space_needs_a_token_that_holds_it(self, sidecar: Terminal) -> None:
+        minting = ["token", "--tenant", "acme", "--owner", sidecar.owner, "--json"]
+        tokens = []
+        for spaces in ([], ["--space", "harbour", "--space", "attic"]):
+            assert run([*minting, *spaces]) == 0
+            tokens.append(json.loads(sidecar._capsys.readouterr().out)["token"])
+        asking = ("assemble", "keys", "--model", "gpt-4o", "--space", "harbour", "--token")
+        refused = sidecar(*asking, tokens[0])
+        assert (refused.code, "sidecar token --space" in refused.err) == (3, True)
+        assert sidecar(*asking, tokens[1]).code == 0
+
 
 class TestTurns:
     def test_an_assembly_is_drawn_with_sources_bars_and_receipt(self, sidecar: Terminal, chat: Path) -> None:

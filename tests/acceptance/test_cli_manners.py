@@ -119,9 +119,11 @@ def test_the_dev_key_stands_in_for_a_token_and_that_is_said(capsys: pytest.Captu
 def test_a_minted_token_says_who_it_is_for(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     import jwt
 
-    assert run(["token", "--tenant", "acme", "--owner", "ada", "--owner", "bob", "--agent", "helper", "--json"]) == 0
+    for_whom = ["--tenant", "acme", "--owner", "ada", "--owner", "bob", "--agent", "helper", "--space", "hr"]
+    assert run(["token", *for_whom, "--space", "ops", "--json"]) == 0
     token = json.loads(capsysbinary.readouterr().out)["token"]
     claims = jwt.decode(token, options={"verify_signature": False})
+    assert claims["spaces"] == ["hr", "ops"]
     assert (claims["tenant"], claims["owners"], claims["agent"], claims["role"]) == (
         "acme",
         ["ada", "bob"],

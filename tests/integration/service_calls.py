@@ -20,9 +20,9 @@ def now() -> datetime:
     return NOW
 
 
-def an_agent(owner: str = "ann", *, tenant: str = "acme", agent: str = "planner") -> Call:
+def an_agent(owner: str = "ann", *, tenant: str = "acme", agent: str = "planner", spaces: tuple[str, ...] = ()) -> Call:
     """A call by an agent of one owner."""
-    return _call(Grant(tenant, (owner,), agent))
+    return _call(Grant(tenant, (owner,), agent, spaces=spaces))
 
 
 def an_admin(tenant: str = "acme") -> Call:

@@ -70,7 +70,7 @@ async def test_the_nearer_level_wins_knob_by_knob(service: ProfileService, pools
     await put(service, pb.Profile(history_turns=2, lead_lines=2), ref="travel")
     await put(service, pb.Profile(history_turns=3), level=AGENT, ref="planner")
     await put(service, pb.Profile(history_turns=4), level=SPACE, ref="home")
-    merged = await service.get_profile(pb.GetProfileRequest(space_id="home"), an_agent())
+    merged = await service.get_profile(pb.GetProfileRequest(space_id="home"), an_agent(spaces=("home",)))
     assert (merged.profile.history_turns, merged.profile.lead_lines, merged.profile.max_items) == (4, 2, 1)
     assert merged.version == "tenant:@1 template:travel@1 agent:planner@1 space:home@1"
     assert (await service.get_profile(pb.GetProfileRequest(), an_agent())).profile.history_turns == 3

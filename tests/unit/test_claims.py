@@ -90,3 +90,34 @@ def test_a_certificate_name_is_not_registered_for_such_an_id(tmp_path: Path) -> 
 def test_only_an_issuer_that_is_trusted_can_be_listed(tmp_path: Path) -> None:
     with pytest.raises(SettingInvalid, match=r"SIDECAR_UUID5_ISSUERS.*typo"):
         Authenticator(IdentitySettings(tmp_path, uuid5_issuers=frozenset({"typo"})), not_before=never)
+
+
+@pytest.mark.parametrize("claim", [["hr", "Größe 🏠"], ["*"], []])
+def test_spaces_are_claimed_as_a_list(claim: list[str]) -> None:
+    identity = claims_of(spaces=claim).identity
+    assert identity.spaces == frozenset(claim)
+    assert not identity.are_spaces_unclaimed
+
+
+def test_a_claim_of_spaces_that_is_left_out_holds_none() -> None:
+    identity = claims_of().identity
+    assert (identity.spaces, identity.are_spaces_unclaimed) == (frozenset(), True)
+
+
+@pytest.mark.parametrize(
+    "claim",
+    ["hr", None, {"hr": 1}, [1], [None], [["hr"]], [""], [" "], ["a\0"], ["x" * 201], [str(n) for n in range(101)]],
+)
+def test_a_claim_of_spaces_that_cannot_be_used_is_refused_by_name(claim: object) -> None:
+    with pytest.raises(TokenMalformed, match="spaces"):
+        claims_of(spaces=claim)
+
+
+def test_an_admin_holds_every_space_and_claims_none() -> None:
+    admin: dict[str, Any] = {"role": "admin", "owners": []}
+    holding: tuple[dict[str, Any], ...] = ({}, {"spaces": ["*"]}, {"spaces": []})
+    for given in holding:
+        identity = claims_of(**admin, **given).identity
+        assert (identity.spaces, identity.are_spaces_unclaimed) == (frozenset({"*"}), False)
+    with pytest.raises(TokenMalformed, match="spaces"):
+        claims_of(**admin, spaces=["hr"])

@@ -141,7 +141,7 @@ async def show_tried(visit: Visit) -> Response:
     """Show a turn's sources beside one another: how each answered, and with what."""
     scope, receipt_id = visit.scope, read_id(visit, "receipt_id")
     async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        receipt = await receipts.get(connection, scope, receipt_id)
+        receipt = await receipts.get(connection, scope, receipt_id, reach=visit.identity.reach)
     if receipt is None:
         raise NotFound("receipt")
     offered: dict[str, list[Candidate]] = defaultdict(list)

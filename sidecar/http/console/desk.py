@@ -117,6 +117,10 @@ class Visit:
         """Whose data are looked at. Raises InvalidArgument while an admin has named nobody."""
         return resolve_scope(self.identity, "", self.session.owner)
 
+    def filtered_agent(self, asked: str) -> str:
+        """Return whose turns are looked for: an agent's own, or the one that an admin asks for, empty for all."""
+        return asked if self.is_admin else self.identity.agent_id
+
     def page(self, template: str, **values: Any) -> Response:
         """Return a page."""
         return HTMLResponse(render(template, visit=self, **values))

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 from sidecar.errors import NotFound
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.rpc.fields import read_id, read_uuid
-from store import browse, ledger, memories, overview
+from store import browse, documents, ledger, memories, overview
 from store.postgres import scoped, tenant_scoped
 
 _ROWS = 100
@@ -40,10 +40,11 @@ async def show_memory(visit: Visit) -> Response:
 
 
 async def show_chunk(visit: Visit) -> Response:
-    """Show a piece of a document between its neighbours. Documents are the tenant's, never one owner's."""
+    """Show a piece of a document between its neighbours, to an agent only if it reaches the document's base."""
     chunk_id, tenant_id = read_uuid("id", visit.query.get("id", "")), visit.identity.tenant_id
     async with tenant_scoped(visit.desk.pools.background, tenant_id, read_only=True) as connection:
-        rows = await overview.chunk_around(connection, tenant_id, chunk_id)
+        among = await documents.within(connection, tenant_id, visit.identity.reach)
+        rows = await overview.chunk_around(connection, tenant_id, chunk_id, among=among)
     if not rows:
         raise NotFound("piece of a document")
     return visit.page("chunk.html", rows=rows, chunk_id=chunk_id)

@@ -53,7 +53,8 @@ async def show_thread(visit: Visit) -> Response:
     position = int(after) if after.isdecimal() and len(after) < 9 else 0
     async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
         said = await threads.list_turns(connection, scope, thread_id, limit=_SAID_ROWS + 1, after=position)
-        made = await _made(connection, scope, thread_id, said, is_first=position == 0)
+        filters = Filters(thread_id=thread_id, agent_id=visit.filtered_agent(""))
+        made = await _made(connection, scope, filters, said, is_first=position == 0)
     told = sorted(
         [("turn", turn.said_at, 0, turn) for turn in said[:_SAID_ROWS]]
         + [("made", one.created_at, 1, (one, account_cost(one), account_stripes(one))) for one in made],
@@ -69,13 +70,11 @@ async def show_thread(visit: Visit) -> Response:
 
 
 async def _made(
-    connection: Connection, scope: Scope, thread_id: str, said: list[StoredTurn], *, is_first: bool
+    connection: Connection, scope: Scope, filters: Filters, said: list[StoredTurn], *, is_first: bool
 ) -> list[TurnAccount]:
     """Return the assemblies from the first turn of a stretch to the one after its last; the first stretch has all before, too."""
     until = said[_SAID_ROWS].said_at if len(said) > _SAID_ROWS else _END
-    found = await costs.page(
-        connection, scope, Filters(thread_id=thread_id), limit=_MADE_ROWS, before=(until, _LAST_ID)
-    )
+    found = await costs.page(connection, scope, filters, limit=_MADE_ROWS, before=(until, _LAST_ID))
     return [one for one in found if is_first or (said and one.created_at >= said[0].said_at)]
 
 

@@ -63,7 +63,7 @@ def read_filters(visit: Visit) -> Filters:
     least = query.get("slower_ms", "")
     return Filters(
         thread_id=query.get("thread", "")[:200],
-        agent_id=query.get("agent", "")[:200],
+        agent_id=visit.filtered_agent(query.get("agent", "")[:200]),
         model_id=query.get("model", "")[:200],
         failed_source=query.get("failed", "")[:40],
         degraded_only=query.get("degraded") == "1",
@@ -165,11 +165,13 @@ async def show_difference(visit: Visit) -> Response:
 async def _receipt(visit: Visit, scope: Scope, receipt_id: UUID) -> tuple[StoredReceipt, StoredReceipt | None]:
     """Return a receipt and the one before it in its thread."""
     async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        found = await receipts.get(connection, scope, receipt_id)
+        found = await receipts.get(connection, scope, receipt_id, reach=visit.identity.reach)
         if found is None:
             raise NotFound("receipt")
         if not found.thread_id:
             return found, None
         place = (found.created_at, found.receipt_id)
-        before = await receipts.page(connection, scope, thread_id=found.thread_id, limit=1, before=place)
+        before = await receipts.page(
+            connection, scope, thread_id=found.thread_id, limit=1, before=place, reach=visit.identity.reach
+        )
     return found, before[0] if before else None
