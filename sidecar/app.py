@@ -53,6 +53,7 @@ from sidecar.warming import warm
 from sidecar.worker import keep_child
 from store import keys
 from store.postgres import Pools, installation, open_pools
+from store.scope import Scope
 
 log = logging.getLogger(__name__)
 
@@ -177,14 +178,16 @@ async def _works(
     ground: _Ground, backing: Backing, rulings: Rulings, chosen: embedders.Chosen, stack: AsyncExitStack
 ) -> Works:
     pools, clocks = ground.pools, ground.clocks
+    profiles = Profiles(pools.turn, clock=clocks.steady_s, base=backing.base)
+    inquiry = Inquiry(backing.sources, clock=clocks.steady_s)
+    turns = await _turns(ground, profiles, chosen, inquiry)
     remembered = Remembered(
-        Profiles(pools.turn, clock=clocks.steady_s, base=backing.base),
+        profiles,
         Tenancy(pools.turn, now=clocks.now, clock=clocks.steady_s),
         rulings,
         Progress(),
+        partial(_forgot, inquiry, turns.repeats),
     )
-    inquiry = Inquiry(backing.sources, clock=clocks.steady_s)
-    turns = await _turns(ground, remembered.profiles, chosen, inquiry)
     stack.push_async_callback(ground.supervisor.stop)
     _keep_up(ground, turns.recorder)
     ground.supervisor.start("notices", partial(remembered.listen, ground.where.direct_dsn))
@@ -199,11 +202,18 @@ async def _works(
         backing=backing,
         rulings=rulings,
         changed=remembered.changed,
+        forgot=remembered.forgot,
         progress=remembered.progress,
         inquiry=inquiry,
         turns=turns,
         engine=await stack.enter_async_context(compiling.engine(ground.settings, pools.background)),
     )
+
+
+def _forgot(inquiry: Inquiry, repeats: context.TurnRepeats, scope: Scope | None) -> None:
+    """Drop the answers kept for an owner of whom something was forgotten; without one, all that are kept."""
+    inquiry.forgot(scope)
+    repeats.forget(lambda key: scope is None or key[0] == scope)
 
 
 async def _turns(ground: _Ground, profiles: Profiles, chosen: embedders.Chosen, inquiry: Inquiry) -> context.Parts:
@@ -220,7 +230,8 @@ async def _turns(ground: _Ground, profiles: Profiles, chosen: embedders.Chosen, 
         recorder=writer,
         clocks=clocks,
     )
-    return context.Parts(assembler, Replayer(pools.background, fences, clocks), pools, meters, fences, writer, clocks)
+    replayer, repeats = Replayer(pools.background, fences, clocks), context.turn_repeats(clocks)
+    return context.Parts(assembler, replayer, pools, meters, fences, writer, clocks, repeats)
 
 
 def _recorder(ground: _Ground) -> Recorder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -11,7 +12,9 @@ from sidecar.profiles import Profiles
 from sidecar.rpc.progress import Progress
 from sidecar.tenancy import Tenancy
 from store import notices
+from store.forgotten import FORGOTTEN
 from store.jobs import PROGRESS
+from store.scope import Scope
 from store.templates import PROFILE_CHANGED
 
 log = logging.getLogger(__name__)
@@ -19,17 +22,21 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """What is remembered of tenants, and whom the progress of compile jobs is told to."""
+    """What is remembered of tenants, and whom the progress of compile jobs is told to.
+
+    `forgot` drops the answers kept for an owner, or without one for all, because something was forgotten.
+    """
 
     profiles: Profiles
     tenancy: Tenancy
     rulings: Rulings
     progress: Progress
+    forgot: Callable[[Scope | None], None]
 
     async def listen(self, dsn: str) -> None:
         """Heed the notices of that database until cancelled. Raises what `store.notices` raises."""
         heeding = notices.Listener(on_notice=self._heard, on_connected=self._connected)
-        await notices.listen(dsn, [PROFILE_CHANGED, PROGRESS], heeding)
+        await notices.listen(dsn, [PROFILE_CHANGED, PROGRESS, FORGOTTEN], heeding)
 
     def changed(self, tenant_id: UUID | None = None) -> None:
         """Let go of what is remembered of a tenant; of all, when notices may have been missed."""
@@ -40,14 +47,18 @@ class Remembered:
     def _connected(self) -> None:
         self.changed()
         self.progress.missed()
+        self.forgot(None)
 
     def _heard(self, notice: notices.Notice) -> None:
         if notice.channel == PROGRESS:
             self.progress.moved(notice.payload)
             return
         try:
-            tenant_id = UUID(notice.payload)
-        except ValueError:
+            ids = [UUID(one) for one in notice.payload.split()]
+            if notice.channel == FORGOTTEN:
+                self.forgot(Scope(*ids))
+            else:
+                (tenant_id,) = ids
+                self.changed(tenant_id)
+        except (ValueError, TypeError):
             log.warning("notice_ignored", extra={"channel": notice.channel})
-            return
-        self.changed(tenant_id)

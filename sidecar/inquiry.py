@@ -82,6 +82,10 @@ class Inquiry:
         now_s = self._clock()
         return [source.value for source, one in self._breakers.items() if one.state(now_s) is BreakerState.OPEN]
 
+    def forgot(self, scope: Scope | None) -> None:
+        """Drop the old answers that could stand in for an owner of whom something was forgotten; without one, all."""
+        self._recent.forget(scope)
+
     async def ask(self, asking: Asking) -> Findings:
         """Return every source's report, in the order of `Source`, no later than a few milliseconds after `due_s`."""
         outcome = _Outcome()
@@ -151,7 +155,7 @@ class Inquiry:
             self._settle(asked, report)
         timed = replace(told, latency_ms=(self._clock() - began) * 1000, attempts=1)
         if timed.status in (Status.OK, Status.EMPTY) and not timed.is_partial:
-            self._recent.keep(timed, asking)
+            self._recent.keep(timed, asking, began_s=began)
         return self._recent.instead_of(timed, asking) if timed.status in _FAILED else timed
 
     def _settle(self, asked: _Asked, report: SourceReport | None) -> None:
@@ -210,6 +214,7 @@ class Inquiry:
         return SourceReport(source, status, answer.items, reason, is_partial=partly, candidates=answer.candidates)
 
 
+_Question = tuple[Source, Scope, str, str, str, str]
 _FAILED = frozenset({Status.TIMEOUT, Status.ERROR, Status.SHED, Status.BREAKER_OPEN})
 
 
@@ -225,12 +230,28 @@ class _RecentAnswers:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._kept: OrderedDict[object, tuple[float, SourceReport]] = OrderedDict()
+        self._kept: OrderedDict[_Question, tuple[float, SourceReport]] = OrderedDict()
         self._chars = 0
+        self._forgotten: OrderedDict[Scope, float] = OrderedDict()
+        self._all_forgotten_s = -math.inf
 
-    def keep(self, report: SourceReport, asking: Asking) -> None:
+    def forget(self, scope: Scope | None) -> None:
+        """Drop the answers of an owner, or all; none of a question that is under way is kept either."""
+        if scope is None:
+            self._all_forgotten_s = self._clock()
+        else:
+            self._forgotten[scope] = self._clock()
+            self._forgotten.move_to_end(scope)
+        while len(self._forgotten) > _STALE_ANSWERS:
+            self._all_forgotten_s = max(self._all_forgotten_s, self._forgotten.popitem(last=False)[1])
+        for key in [key for key in self._kept if scope in {None, key[1]}]:
+            self._chars -= _chars(self._kept.pop(key)[1])
+
+    def keep(self, report: SourceReport, asking: Asking, *, began_s: float) -> None:
         if report.source is Source.THREAD:
             return  # history must be the record, never a copy of it
+        if began_s <= max(self._all_forgotten_s, self._forgotten.get(asking.scope, -math.inf)):
+            return
         key = _question(report.source, asking)
         if key in self._kept:
             self._chars -= _chars(self._kept.pop(key)[1])
@@ -253,7 +274,7 @@ def _chars(report: SourceReport) -> int:
     return sum([len(item.text) + len(item.lead) for item in report.items])
 
 
-def _question(source: Source, asking: Asking) -> object:
+def _question(source: Source, asking: Asking) -> _Question:
     text = " ".join(asking.query.text.casefold().split())
     return (source, asking.scope, asking.profile_version, asking.query.agent_id, asking.query.space_id, text)
 

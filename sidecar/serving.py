@@ -64,6 +64,7 @@ class Works:
     backing: Backing
     rulings: Rulings
     changed: Callable[..., None]
+    forgot: Callable[[Scope], None]
     progress: Progress
     inquiry: Inquiry
     turns: context.Parts
@@ -87,10 +88,10 @@ def _services(works: Works) -> tuple[tuple[ServiceDescriptor, Service], ...]:
     is_compiled, count = partial(_is_built_in, works.engine), works.turns.meters.reference.count
     return (
         (context.SERVICE, context.ContextService(works.turns)),
-        (memory.SERVICE, memory.MemoryService(pools, now=now, is_compiled=is_compiled)),
+        (memory.SERVICE, memory.MemoryService(pools, now=now, is_compiled=is_compiled, forgot=works.forgot)),
         (knowledge.SERVICE, knowledge.KnowledgeService(pools, now=now, count=count)),
         (profile.SERVICE, profile.ProfileService(pools, now=now, changed=changed, base=works.backing.base)),
-        (admin.SERVICE, admin.AdminService(pools, now=now, changed=changed)),
+        (admin.SERVICE, admin.AdminService(pools, now=now, changed=changed, forgot=works.forgot)),
         (backends.SERVICE, backends.BackendService(switches)),
         (wiki.SERVICE, wiki.WikiService(pools, now=now)),
         (cost.SERVICE, cost.CostService(pools, now=now)),

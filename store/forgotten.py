@@ -20,9 +20,12 @@ from store.receipts import NewReceipt
 from store.scope import Scope
 
 Notes = tuple[bytes, ...]
+FORGOTTEN = "forgotten"
+"""The channel of notices that something of an owner's was forgotten: the tenant's id and the owner's, with a blank between."""
 
 _sql = queries.load(__file__)
 _OWNER = ("owner", "")
+_ANYTHING = ("anything", "")  # noted with whatever is forgotten of an owner's
 _SKEW = timedelta(seconds=1)  # between the clocks of who forgets and who answers turns
 _LONGEST_TURN = timedelta(hours=1)
 
@@ -59,7 +62,7 @@ async def date(connection: Connection, scope: Scope, notes: Notes, *, clock: Cal
 
 async def date_owner(connection: Connection, scope: Scope, *, clock: Callable[[], datetime]) -> None:
     """Have the note of the owner count from now on, as `date`."""
-    await date(connection, scope, (_hash(scope, *_OWNER),), clock=clock)
+    await date(connection, scope, (_hash(scope, *_OWNER), _hash(scope, *_ANYTHING)), clock=clock)
 
 
 async def admit(
@@ -78,6 +81,12 @@ async def admit(
     if undated:
         await _date(connection, scope, undated, now=clock())
     return kept
+
+
+async def anything_since(connection: Connection, scope: Scope, began: datetime) -> bool:
+    """Return whether anything of the owner's was forgotten since an instant, as far as is committed."""
+    ref_hash, since = _hash(scope, *_ANYTHING), began - _SKEW
+    return bool(await _sql.is_forgotten_since(connection, tenant_id=scope.tenant_id, ref_hash=ref_hash, since=since))
 
 
 async def lately(connection: Connection, scope: Scope, memory_ids: Iterable[str], *, now: datetime) -> bool:
@@ -140,8 +149,9 @@ def _began(receipt: NewReceipt) -> datetime:
 
 async def _note(connection: Connection, scope: Scope, refs: Iterable[tuple[str, str]]) -> Notes:
     await hold_alone(connection, scope)
-    hashes = sorted({_hash(scope, kind, ref) for kind, ref in refs})
+    hashes = sorted({_hash(scope, kind, ref) for kind, ref in (*refs, _ANYTHING)})
     await _sql.note_forgotten(connection, tenant_id=scope.tenant_id, ref_hashes=hashes)
+    await _sql.notify_forgotten(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id)
     return tuple(hashes)
 
 

@@ -21,6 +21,15 @@ DELETE FROM forgotten_refs WHERE tenant_id = :tenant_id AND ref_hash = ANY(ARRAY
     SELECT ref_hash FROM forgotten_refs WHERE tenant_id = :tenant_id AND forgotten_at < :before::timestamptz
     FOR UPDATE SKIP LOCKED));
 
+-- name: is_forgotten_since$
+-- Whether one reference was forgotten since an instant, or has no date yet.
+SELECT EXISTS (SELECT FROM forgotten_refs
+    WHERE tenant_id = :tenant_id AND ref_hash = :ref_hash AND forgotten_at >= :since::timestamptz);
+
+-- name: notify_forgotten
+-- Tells listeners, when the transaction commits, that something of an owner's was forgotten.
+SELECT pg_notify('forgotten', :tenant_id::uuid || ' ' || :owner_id::uuid);
+
 -- name: forgotten_since
 -- What was forgotten since an instant, or has no date yet; nothing more of the owner's is until the transaction ends.
 SELECT ref_hash, CASE WHEN forgotten_at < '9999-12-01 00:00:00+00' THEN forgotten_at END AS forgotten_at

@@ -21,6 +21,7 @@ from sidecar.v1 import admin_pb2 as pb
 from store import forgotten, owners, templates, tenants
 from store.postgres import Pools, scoped, tenant_scoped
 from store.queries import Connection
+from store.scope import Scope
 from store.tenants import DEFAULT_TEMPLATE, Workspace
 
 MAX_NAME_CHARS = 300
@@ -38,14 +39,23 @@ _CLOCK_SKEW = timedelta(minutes=1)
 
 
 class AdminService:
-    """Sets a tenant up; `now` tells the time of a write, `changed` hears whose state changed, ahead of the notice."""
+    """Sets a tenant up; `now` tells the time of a write.
+
+    `changed` hears which tenant's state changed, and `forgot` which owner was forgotten, ahead of the notice.
+    """
 
     def __init__(
-        self, pools: Pools, *, now: Callable[[], datetime], changed: Callable[[UUID], None] = lambda _: None
+        self,
+        pools: Pools,
+        *,
+        now: Callable[[], datetime],
+        changed: Callable[[UUID], None] = lambda _: None,
+        forgot: Callable[[Scope], None] = lambda _: None,
     ) -> None:
         self._pools = pools
         self._now = now
         self._changed = changed
+        self._forgot = forgot
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
@@ -118,6 +128,7 @@ class AdminService:
             is_known = await tenants.get(connection, scope.tenant_id) is not None
             counts = await owners.forget(connection, scope) if is_known else {}
         if counts:
+            self._forgot(scope)
             async with scoped(self._pools.background, scope) as connection:
                 await forgotten.date_owner(connection, scope, clock=self._now)
         return pb.ForgetOwnerResponse(row_counts=counts)

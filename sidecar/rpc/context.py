@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -28,7 +29,7 @@ from sidecar.rpc.repeats import Repeats
 from sidecar.turn.difference import compare
 from sidecar.turn.fence import strip_fences
 from sidecar.v1 import context_pb2 as pb
-from store import costs, jobs, receipts, tenants, threads
+from store import costs, forgotten, jobs, receipts, tenants, threads
 from store.errors import StoreError
 from store.jobs import Enqueued
 from store.postgres import Pools, scoped
@@ -43,6 +44,9 @@ MAX_PROMPT_CHARS = 4_000_000
 MAX_TOKENS = 10_000_000
 MAX_TURNS = 1_000
 
+TurnRepeats = Repeats[tuple[Scope, str, str], pb.AssembleContextResponse]
+"""Answers by scope, agent and request id."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -55,6 +59,12 @@ class Parts:
     fences: Fences
     recorder: Recorder
     clocks: Clocks
+    repeats: TurnRepeats
+
+
+def turn_repeats(clocks: Clocks) -> TurnRepeats:
+    """Return what keeps the answers of turns for requests that are sent again."""
+    return Repeats(clock=clocks.steady_s, size_of=pb.AssembleContextResponse.ByteSize)
 
 
 class ContextService:
@@ -63,9 +73,7 @@ class ContextService:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._pools = parts.pools
-        self._repeats: Repeats[pb.AssembleContextResponse] = Repeats(
-            clock=parts.clocks.steady_s, size_of=pb.AssembleContextResponse.ByteSize
-        )
+        self._repeats = parts.repeats
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
@@ -97,7 +105,18 @@ class ContextService:
         if not request_id:
             return await work()
         digest = request.SerializeToString(deterministic=True)
-        return await self._repeats.once((scope, call.identity.agent_id, request_id), digest, work)
+        key = (scope, call.identity.agent_id, request_id)
+        return await self._repeats.once(key, digest, work, stands=partial(self._stands, scope))
+
+    async def _stands(self, scope: Scope, age_s: float) -> bool:
+        """Return whether nothing of the owner's was forgotten since a turn of this age began; unknown counts as no."""
+        began = self._parts.clocks.now() - timedelta(seconds=age_s)
+        try:
+            async with scoped(self._pools.turn, scope, read_only=True) as connection:
+                return not await forgotten.anything_since(connection, scope, began)
+        except StoreError as error:
+            log.warning("kept_answer_not_checked", extra={"error": type(error).__name__})
+            return False
 
     async def report_usage(self, request: pb.ReportUsageRequest, call: Call) -> pb.ReportUsageResponse:
         """Keep what the provider counted and learn from it. Raises NotFound for a receipt of nobody's or another's."""

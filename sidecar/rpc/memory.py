@@ -45,14 +45,23 @@ SERVICE = pb.DESCRIPTOR.services_by_name["MemoryService"]
 
 
 class MemoryService:
-    """Keeps memories in the built-in store; `now` tells the time of a write, `is_compiled` whose wikis are made from it."""
+    """Keeps memories in the built-in store; `now` tells the time of a write, `is_compiled` whose wikis are made from it.
+
+    `forgot` hears of which owner a memory was forgotten, ahead of the notice.
+    """
 
     def __init__(
-        self, pools: Pools, *, now: Callable[[], datetime], is_compiled: Callable[[Scope], bool] = lambda scope: True
+        self,
+        pools: Pools,
+        *,
+        now: Callable[[], datetime],
+        is_compiled: Callable[[Scope], bool] = lambda scope: True,
+        forgot: Callable[[Scope], None] = lambda _: None,
     ) -> None:
         self._pools = pools
         self._now = now
         self._is_compiled = is_compiled
+        self._forgot = forgot
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
@@ -116,6 +125,7 @@ class MemoryService:
                 await scopes.lock(connection, scope, now=self._now())  # turns read on while who compiles is waited for
                 notes = await forgetting.forget(connection, scope, [memory_id], now=self._now())
         if memory is not None:
+            self._forgot(scope)
             async with scoped(self._pools.background, scope) as connection:
                 await forgotten.date(connection, scope, notes, clock=self._now)
             await self._wish_compile(scope, self._now())

@@ -58,7 +58,7 @@ async def failing() -> str:
     raise ConnectionResetError
 
 
-async def both_under_way(work: Working, kept: Repeats[str]) -> tuple[asyncio.Task[str], asyncio.Task[str]]:
+async def both_under_way(work: Working, kept: Repeats[object, str]) -> tuple[asyncio.Task[str], asyncio.Task[str]]:
     one, other = (asyncio.create_task(kept.once("id", b"", work)) for _ in range(2))
     await work.has_begun.wait()
     return one, other
@@ -79,7 +79,7 @@ async def test_who_leaves_takes_nothing_from_the_others(work: Working) -> None:
 
 
 async def test_when_the_last_one_leaves_the_work_is_cancelled_and_can_be_asked_for_again(work: Working) -> None:
-    kept: Repeats[str] = Repeats(clock=Hands())
+    kept: Repeats[object, str] = Repeats(clock=Hands())
     asked = await both_under_way(work, kept)
     for one in asked:
         one.cancel()
@@ -90,7 +90,7 @@ async def test_when_the_last_one_leaves_the_work_is_cancelled_and_can_be_asked_f
 
 
 async def test_another_request_under_the_same_id_is_refused() -> None:
-    kept: Repeats[str] = Repeats(clock=Hands())
+    kept: Repeats[object, str] = Repeats(clock=Hands())
     await kept.once("id", b"one", saying("one"))
     with pytest.raises(RequestIdReused):
         await kept.once("id", b"other", saying("other"))
@@ -98,7 +98,7 @@ async def test_another_request_under_the_same_id_is_refused() -> None:
 
 
 async def test_a_failure_is_shared_but_not_remembered() -> None:
-    kept: Repeats[str] = Repeats(clock=Hands())
+    kept: Repeats[object, str] = Repeats(clock=Hands())
     outcomes = await asyncio.gather(*(kept.once("id", b"", failing) for _ in range(2)), return_exceptions=True)
     assert [type(one) for one in outcomes] == [ConnectionResetError] * 2
     assert await kept.once("id", b"other", saying("well")) == "well"
@@ -106,7 +106,7 @@ async def test_a_failure_is_shared_but_not_remembered() -> None:
 
 async def test_an_answer_is_kept_for_ten_minutes() -> None:
     clock = Hands()
-    kept: Repeats[str] = Repeats(clock=clock)
+    kept: Repeats[object, str] = Repeats(clock=clock)
     await kept.once("id", b"", saying("first"))
     clock.at_s = 600.0
     assert await kept.once("id", b"", saying("second")) == "first"
@@ -117,7 +117,7 @@ async def test_an_answer_is_kept_for_ten_minutes() -> None:
 
 async def test_the_oldest_answers_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeats, "_CAPACITY", 3)
-    kept: Repeats[str] = Repeats(clock=Hands())
+    kept: Repeats[object, str] = Repeats(clock=Hands())
     for number in range(4):
         await kept.once(number, b"", saying("first"))
     answers = [await kept.once(number, b"", saying("second")) for number in (3, 2, 0)]
@@ -126,10 +126,51 @@ async def test_the_oldest_answers_give_way(monkeypatch: pytest.MonkeyPatch) -> N
 
 async def test_large_answers_give_way_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repeats, "_CAPACITY_BYTES", 10)
-    kept: Repeats[str] = Repeats(clock=Hands(), size_of=len)
+    kept: Repeats[object, str] = Repeats(clock=Hands(), size_of=len)
     for number in range(3):
         await kept.once(number, b"", saying("12345"))
     assert await kept.once(0, b"", saying("again")) == "again"
     assert await kept.once(2, b"", saying("again")) == "12345"
     assert await kept.once("huge", b"", saying("x" * 11)) == "x" * 11
     assert await kept.once("huge", b"", saying("again")) == "again", "what never fits is given once"
+
+
+async def test_an_answer_that_stands_no_more_is_dropped_and_made_anew() -> None:
+    kept: Repeats[object, str] = Repeats(clock=Hands())
+    ages: list[float] = []
+
+    async def fallen(age_s: float) -> bool:
+        ages.append(age_s)
+        return False
+
+    for text in ("first", "second"):
+        assert await kept.once("id", b"", saying(text), stands=fallen) == text
+    assert ages == [0.0], "what was made for the caller itself is not asked about"
+    assert await kept.once("id", b"", saying("third")) == "second"
+
+
+async def test_callers_that_waited_together_ask_once_whether_the_answer_stands(work: Working) -> None:
+    kept: Repeats[object, str] = Repeats(clock=Hands())
+    asked = 0
+
+    async def still(_age_s: float) -> bool:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0)
+        return True
+
+    calls = [asyncio.create_task(kept.once("id", b"", work, stands=still)) for _ in range(8)]
+    await work.has_begun.wait()
+    work.may_end.set()
+    assert set(await asyncio.gather(*calls)) == {"answer 1"}
+    assert asked == 1
+
+
+async def test_what_is_forgotten_under_way_is_given_to_those_that_wait_and_no_further(work: Working) -> None:
+    kept: Repeats[object, str] = Repeats(clock=Hands())
+    waiting = await both_under_way(work, kept)
+    kept.forget(lambda key: key == "id")
+    assert await kept.once("id", b"", saying("anew")) == "anew"
+    work.may_end.set()
+    assert {await one for one in waiting} == {"answer 1"}
+    assert await kept.once("id", b"", saying("later")) == "anew"
