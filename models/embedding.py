@@ -16,7 +16,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from models.errors import EmbedderClosed
+from models.errors import EmbedderClosed, EmbedderFailed, ModelsError
 
 Vectors: TypeAlias = NDArray[np.float32]
 
@@ -70,7 +70,7 @@ class LocalEmbedder:
         self._quick, self._slow = _Lane(encoder), _Lane(encoder)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one vector a text. Up to four texts take the quick lane. Raises EmbedderClosed."""
+        """Return one vector a text. Up to four texts take the quick lane. Raises EmbedderClosed, EmbedderFailed."""
         keys = [hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest() for text in texts]
         found = {key: self._kept[key] for key in keys if key in self._kept}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
@@ -145,9 +145,18 @@ class _Lane:
             if answer is None or answer.done():
                 continue
             if vector is None:
-                _fail(answer, error or EmbedderClosed())
+                _fail(answer, _told(error))
             else:
                 answer.set_result(vector)
+
+
+def _told(error: BaseException | None) -> BaseException:
+    """Return what is raised for a run that failed: whatever the encoder's libraries raise, callers know one error."""
+    if error is None:
+        return EmbedderClosed()
+    if isinstance(error, Exception) and not isinstance(error, ModelsError):
+        return EmbedderFailed(type(error).__name__)
+    return error
 
 
 def _fail(answer: asyncio.Future[Vectors], error: BaseException) -> None:

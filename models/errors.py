@@ -9,6 +9,7 @@ ModelsError
 │   └── TokenizersDisagree
 ├── EmbedderError
 │   ├── EmbedderUnusable
+│   ├── EmbedderFailed
 │   ├── EmbedderClosed
 │   └── VectorsUnusable
 ├── CallError               a remote call without an answer; `.report` says how it went
@@ -90,6 +91,10 @@ class EmbedderError(ModelsError):
 
 class EmbedderUnusable(EmbedderError):
     """The embedder's files are missing or altered; reinstall its packages in the pinned versions, or set another embedder."""
+
+
+class EmbedderFailed(EmbedderError):
+    """The embedder could not compute a vector; restart the service, and see whether it has enough memory."""
 
 
 class EmbedderClosed(EmbedderError):

@@ -161,7 +161,7 @@ async def _started(ground: _Ground, sources: dict[Source, ContextSource], stack:
     """Build what stands on the ground and open its doors; the stack lets go of it in the other order."""
     settings, pools, clocks = ground.settings, ground.pools, ground.clocks
     await asyncio.to_thread(tokens.warm)
-    chosen = await embedders.choose(settings, pools.background)
+    chosen = await embedders.choose_or_go_without(settings, pools.background)
     stack.push_async_callback(chosen.close)
     rulings = Rulings(pools.turn, clock=clocks.steady_s)
     backing = back(sources, configured(settings.backends, os.environ), pools.turn, rulings)
@@ -180,7 +180,8 @@ async def _works(
     pools, clocks = ground.pools, ground.clocks
     profiles = Profiles(pools.turn, clock=clocks.steady_s, base=backing.base)
     inquiry = Inquiry(backing.sources, clock=clocks.steady_s)
-    turns = await _turns(ground, profiles, chosen, inquiry)
+    recall = _recall(ground, chosen)
+    turns = await _turns(ground, profiles, recall, inquiry)
     remembered = Remembered(
         profiles,
         Tenancy(pools.turn, now=clocks.now, clock=clocks.steady_s),
@@ -205,6 +206,7 @@ async def _works(
         forgot=remembered.forgot,
         progress=remembered.progress,
         inquiry=inquiry,
+        embedder_trouble=recall.trouble,
         turns=turns,
         engine=await stack.enter_async_context(compiling.engine(ground.settings, pools.background)),
     )
@@ -216,7 +218,7 @@ def _forgot(inquiry: Inquiry, repeats: context.TurnRepeats, scope: Scope | None)
     repeats.forget(lambda key: scope is None or key[0] == scope)
 
 
-async def _turns(ground: _Ground, profiles: Profiles, chosen: embedders.Chosen, inquiry: Inquiry) -> context.Parts:
+async def _turns(ground: _Ground, profiles: Profiles, recall: Recall, inquiry: Inquiry) -> context.Parts:
     """Return what a turn is assembled and replayed with."""
     pools, clocks = ground.pools, ground.clocks
     async with installation(pools.background) as connection:
@@ -225,7 +227,7 @@ async def _turns(ground: _Ground, profiles: Profiles, chosen: embedders.Chosen, 
     writer = _recorder(ground)
     assembler = Assembler(
         lookups=Lookups(profiles, meters, fences),
-        recall=_recall(ground, chosen),
+        recall=recall,
         inquiry=inquiry,
         recorder=writer,
         clocks=clocks,

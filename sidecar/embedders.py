@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import dataclass
 
 from models.embedding import Embedder, LocalEmbedder
+from models.errors import EmbedderUnusable
 from sidecar.errors import SettingInvalid
-from sidecar.recall import UNKEPT, UNSET, Numbered
+from sidecar.recall import BROKEN, UNKEPT, UNSET, Numbered
 from sidecar.settings import Settings
 from store import embedders
 from store.postgres import Pool
+
+log = logging.getLogger(__name__)
 
 NONE = "none"
 MAX_DIMENSIONS = 3_900  # a vector and its row fit a page of Postgres
@@ -44,11 +48,20 @@ async def choose(settings: Settings, pool: Pool) -> Chosen:
     return Chosen(None, UNKEPT) if number is None else Chosen(Numbered(embedder, number))
 
 
+async def choose_or_go_without(settings: Settings, pool: Pool) -> Chosen:
+    """Return the same, and no embedder for one whose files are broken: turns go on by words. Raises SettingInvalid."""
+    try:
+        return await choose(settings, pool)
+    except EmbedderUnusable as error:
+        log.error("embedder_unusable", extra={"why": str(error)})
+        return Chosen(None, BROKEN)
+
+
 async def _made(settings: Settings) -> Embedder:
     """Return the embedder. Whatever it needs is loaded here: of no use, and slow, to who sets another."""
     match settings.embedder.split(":"):
         case ["minilm"]:
-            return await asyncio.to_thread(_minilm)
+            return await asyncio.to_thread(local)
         case ["titan", *size] if len(size) <= 1:
             return _titan(settings, *size)
         case ["openai", *model, size] if model:
@@ -68,9 +81,12 @@ def _titan(settings: Settings, size: str = "") -> Embedder:
     return at(settings, lambda config: titan_embedder(config, dimensions=_dimensions(size) if size else DIMENSIONS))
 
 
-def _minilm() -> Embedder:
-    from models.minilm import MiniLM
-
+def local() -> LocalEmbedder:
+    """Return the embedder of the install, loaded: about 0.4 s. Raises EmbedderUnusable."""
+    try:
+        from models.minilm import MiniLM
+    except ImportError as error:
+        raise EmbedderUnusable(f"{error.name or 'a library'} cannot be loaded: {error}") from error
     return LocalEmbedder(MiniLM())
 
 

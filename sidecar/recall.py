@@ -31,6 +31,7 @@ _SHARE = 4  # of the time left, what comes before the sources may take a fourth 
 
 UNSET = "by words alone: no embedder is set up"
 UNKEPT = "by words alone: the database keeps no vectors (extension vector)"
+BROKEN = "by words alone: the embedder's files are missing or altered"
 LATE = "by words alone: the embedder did not answer in time"
 FAILED = "by words alone: the embedder failed"
 
@@ -69,9 +70,14 @@ class Recall:
         self._why_not = why_not
         self._deadline_s = deadline_s
         self._clock = clock
+        self._trouble = why_not if why_not == BROKEN else ""
         self._speakers: Remembered[tuple[Scope, str], tuple[str, ...]] = Remembered(
             self._read_speakers, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
         )
+
+    def trouble(self) -> str:
+        """Return why questions go by words alone though an embedder is set; empty while it answers, late or not."""
+        return self._trouble
 
     async def understand(
         self, message: str, scope: Scope, thread_id: str, *, now: datetime, due_s: float
@@ -88,7 +94,9 @@ class Recall:
             return Understood(reading, None, LATE)
         except ModelsError as error:
             log.warning("embedder_failed", extra={"error": type(error).__name__})
+            self._trouble = FAILED
             return Understood(reading, None, FAILED)
+        self._trouble = ""
         written = tuple(literal(vector) for vector in vectors.tolist())
         return Understood(reading, Meaning(self._embedder.embedder_no, written))
 

@@ -67,6 +67,7 @@ class Works:
     forgot: Callable[[Scope], None]
     progress: Progress
     inquiry: Inquiry
+    embedder_trouble: Callable[[], str]
     turns: context.Parts
     engine: Engine
 
@@ -116,6 +117,7 @@ async def open_all(works: Works, stack: AsyncExitStack) -> Doors:
         lambda: works.supervisor.restarts,
         works.inquiry.resting,
         Backends(works.backing.resting, works.backing.places, partial(_admin_of, started)),
+        works.embedder_trouble,
     )
     http_address = await open_doors(
         stack,
@@ -151,6 +153,7 @@ def _desk(works: Works, server: Server) -> Desk:
         partial(_signed_in, server),
         works.watch,
         works.inquiry.resting,
+        works.embedder_trouble,
         Switches(
             works.backing.places,
             works.backing.base,
@@ -163,9 +166,10 @@ def _desk(works: Works, server: Server) -> Desk:
 
 
 def _watch_values(works: Works) -> None:
-    """Have the metrics show what others keep: receipts dropped, and breakers."""
+    """Have the metrics show what others keep: receipts dropped, breakers, and whether the embedder fails."""
     figures = works.watch.figures
     figures.watch_value(names.RECEIPTS_DROPPED, lambda: works.turns.recorder.dropped_count)
+    figures.watch_value(names.EMBEDDER_FAILING, lambda: float(bool(works.embedder_trouble())))
     figures.watch_values(names.BREAKER, lambda: _breakers(works.inquiry))
     figures.watch_values(
         names.BACKEND_BREAKER, lambda: {name: float(one) for name, one in works.backing.resting().items()}

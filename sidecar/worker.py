@@ -62,7 +62,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         clock = JobClock(compiling.now)
         asked = partial(_asked, clock, PROVIDERS.get(settings.compile_planner, ""))
         engine = await stack.enter_async_context(compiling.engine(settings, pools.background, told=asked))
-        chosen = await embedders.choose(settings, pools.background)
+        chosen = await embedders.choose_or_go_without(settings, pools.background)
         stack.push_async_callback(chosen.close)
         vectors = embedding.embedding_here(chosen.numbered, settings, pools.background, now=compiling.now)
         writer = await stack.enter_async_context(summarizing.writer(settings, pools.background, now=compiling.now))

@@ -1,4 +1,4 @@
-"""What `sidecar doctor` looks at beyond this machine: whether each backend and model that is configured can be reached.
+"""What `sidecar doctor` looks at of backends and models: whether each that is configured can be reached, or loaded.
 
 Nothing is asked of them: an address is connected to, a program is looked for, credentials are searched.
 """
@@ -12,6 +12,8 @@ import time
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from models.errors import EmbedderUnusable
+from sidecar import embedders
 from sidecar.backends import configuration
 from sidecar.backends.entries import Entry, HindsightEntry, ToolsEntry
 from sidecar.cli.doctor import Finding
@@ -37,18 +39,33 @@ async def backends(settings: Settings, environ: Mapping[str, str]) -> list[Findi
 
 
 async def models(settings: Settings) -> list[Finding]:
-    """Return a finding for the planner's model and one for the embedder, where they are services."""
+    """Return a finding for the planner's model, where it is a service, and one for the embedder, where one is set."""
     wanted = {
         "planner": (settings.compile_planner, settings.compile_base_url, "SIDECAR_COMPILE_BASE_URL"),
         "embedder": (settings.embedder, settings.embedder_base_url, "SIDECAR_EMBEDDER_BASE_URL"),
     }
     found = []
     for name, (kind, url, variable) in wanted.items():
-        if kind == "openai":
-            found.append(await asyncio.to_thread(reach, name, url, mend=f"start it, or correct {variable}"))
-        elif kind == "bedrock":
-            found.append(await asyncio.to_thread(_aws, name))
+        match kind.split(":")[0]:
+            case "openai":
+                found.append(await asyncio.to_thread(reach, name, url, mend=f"start it, or correct {variable}"))
+            case "bedrock" | "titan":
+                found.append(await asyncio.to_thread(_aws, name))
+            case "minilm":
+                found.append(await asyncio.to_thread(_local_embedder))
     return found
+
+
+def _local_embedder() -> Finding:
+    """Return whether the embedder of the install can be loaded."""
+    try:
+        embedders.local().close()
+    except EmbedderUnusable as error:
+        mend = (
+            "install its packages again from the lock, or set another SIDECAR_EMBEDDER; until then recall is by words"
+        )
+        return Finding("embedder", is_well=False, told=str(error), mend=mend)
+    return Finding("embedder", is_well=True, told="all-MiniLM-L6-v2 of the install, offline")
 
 
 def reach(name: str, url: str, *, mend: str) -> Finding:

@@ -62,13 +62,17 @@ class Backends:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What is asked about the process: whether it drains, how often tasks restarted, which breakers are open."""
+    """What is asked about the process: whether it drains, how often tasks restarted, which breakers are open.
+
+    `embedder_trouble` says why recall goes by words alone though an embedder is set; empty while the embedder answers.
+    """
 
     pool: Pool
     is_draining: Callable[[], bool]
     restarts: Callable[[], Mapping[str, int]]
     resting_sources: Callable[[], Sequence[str]]
     backends: Backends = field(default_factory=Backends)
+    embedder_trouble: Callable[[], str] = str
 
     async def database(self) -> str:
         """Return `ok`, or why the database does not answer within 2 s."""
@@ -100,7 +104,8 @@ def doors(health: Health, figures: Figures, *, extra: Sequence[BaseRoute] = ()) 
         found: dict[str, Any] = {"database": await health.database()}
         found["resting_sources"] = sorted(health.resting_sources())
         found["resting_backend_count"] = resting_count
-        is_well = found["database"] == "ok" and not found["resting_sources"] and not resting_count
+        found["embedder"] = health.embedder_trouble() or "ok"
+        is_well = found["database"] == found["embedder"] == "ok" and not found["resting_sources"] and not resting_count
         if named is not None:
             found["resting_backends"] = named
         return JSONResponse({"status": "well" if is_well else "impaired", **found}, 200 if is_well else 503)

@@ -106,6 +106,7 @@ _NOT_FOR_CALLERS = (
     models.TokenizersDisagree,
     models.EmbedderError,
     models.EmbedderUnusable,
+    models.EmbedderFailed,
     models.EmbedderClosed,
     models.VectorsUnusable,
     models.CredentialsMissing,

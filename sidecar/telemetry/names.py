@@ -129,6 +129,9 @@ BREAKER: Final = Metric("sidecar.source.breaker_open", "", "1 while a source's b
 BACKEND_BREAKER: Final = Metric(
     "sidecar.backend.breaker_open", "", "1 while a configured backend's breaker is open.", ("backend",)
 )
+EMBEDDER_FAILING: Final = Metric(
+    "sidecar.embedder.failing", "", "1 while the embedder that is set cannot be used: recall goes by words alone."
+)
 COMPILE_JOBS: Final = Metric("sidecar.compile.jobs", "", "Compile jobs by status, now in the database.", ("status",))
 COMPILE_LAG: Final = Metric("sidecar.compile.lag", "s", "Age of the oldest compile job that waits.")
 JOB_DURATION: Final = Metric(

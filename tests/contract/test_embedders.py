@@ -13,7 +13,7 @@ import pytest
 
 from models import minilm
 from models.embedding import QUESTION_TEXTS, Embedder, Encoder, LocalEmbedder, Vectors
-from models.errors import EmbedderClosed, EmbedderUnusable
+from models.errors import EmbedderClosed, EmbedderFailed, EmbedderUnusable
 from models.minilm import MiniLM
 
 
@@ -33,6 +33,8 @@ class HashEncoder:
         self.runs.append(list(texts))
         if "fail" in texts:
             raise EmbedderUnusable("asked to")
+        if "break" in texts:
+            raise RuntimeError("what a native library raises")
         rows = [np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8)[:8] + 1.0 for text in texts]
         return np.stack([row / np.linalg.norm(row) for row in rows]).astype(np.float32)
 
@@ -143,6 +145,8 @@ async def test_a_failure_reaches_those_who_asked_and_nobody_after(fake: HashEnco
     embedder = LocalEmbedder(fake)
     with pytest.raises(EmbedderUnusable):
         await embedder.embed(["fail"])
+    with pytest.raises(EmbedderFailed, match="RuntimeError"):
+        await embedder.embed(["break"])
     assert (await embedder.embed(["well"])).shape == (1, 8)
     embedder.close()
 

@@ -28,7 +28,8 @@ async def findings(dsn: str, home: Path, **variables: str) -> dict[str, Finding]
 async def test_a_machine_in_order_is_well(database: str, tmp_path: Path) -> None:
     found = await findings(database, tmp_path)
     assert list(found) == [
-        "settings", "tokenizer", "identity", "database", "extensions", "clock", "migrations", "backends", "telemetry",
+        "settings", "tokenizer", "identity", "database", "extensions", "clock", "migrations", "backends", "embedder",
+        "telemetry",
     ]  # fmt: skip
     assert [one for one in found.values() if not one.is_well or one.mend] == []
 

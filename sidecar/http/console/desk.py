@@ -75,6 +75,7 @@ class Desk:
     authenticate: Authenticate
     watch: Watch
     resting: Callable[[], Sequence[str]]
+    embedder_trouble: Callable[[], str] = str
     switches: Switches = field(default_factory=Switches)
     is_behind_tls: bool = False
     sessions: Sessions = field(default_factory=Sessions)
