@@ -1,6 +1,6 @@
 """What providers' own counts teach about a model's tokens.
 
-Pure: the caller stores a Calibration per model and learns from one usage report at a time. Too low a count overflows a
+Pure: the caller stores a Calibration per owner and model and learns from one usage report at a time. Too low a count overflows a
 window in the provider's face, too high a one loses context in silence; the first is worse, so it is learned faster.
 """
 
@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Final
 
-RATIO_FLOOR: Final = 0.7
-RATIO_CEILING: Final = 2.0
+# Beyond these a count is not corrected: an exact tokenizer errs by what a provider adds, an estimate by the kind of text.
+RATIO_BOUNDS: Final[Mapping[bool, tuple[float, float]]] = MappingProxyType({True: (0.95, 1.10), False: (0.7, 1.8)})
+"""The least and the largest ratio, of models with an exact tokenizer (True) and of estimated ones (False)."""
 TRUSTED_AFTER: Final = 5
 
 _RISE = 0.3
@@ -59,22 +61,25 @@ class Usage:
     ratio: float = 1.0
 
 
-def learn(calibration: Calibration, usage: Usage) -> Calibration:
+def learn(calibration: Calibration, usage: Usage, *, is_exact: bool) -> Calibration:
     """Return the calibration after one more report.
 
-    The ratio is an exponential moving average, faster upwards than downwards, within 0.7 to 2.0. Reports that cannot be
-    about this prompt (too few tokens, or a ratio beyond half the floor or twice the ceiling) are only counted.
+    The ratio is an exponential moving average, faster upwards than downwards, within `RATIO_BOUNDS`. Reports that cannot be
+    about this prompt (too few tokens, or a ratio beyond half the least or twice the largest) are only counted.
     """
-    observed = _observed(usage)
+    bounds = RATIO_BOUNDS[is_exact]
+    observed = _observed(usage, bounds)
     if observed is None:
         return Calibration(
             calibration.ratio, calibration.error, calibration.report_count, calibration.ignored_count + 1
         )
     rate = _RISE if observed > calibration.ratio else _FALL
-    missed = abs(observed / calibration.ratio - 1.0)
+    missed = abs(
+        max(observed, bounds[0]) / calibration.ratio - 1.0
+    )  # below the bounds there is nothing to leave room for
     weight = max(_ERROR_RATE, 1.0 / (calibration.report_count + 1))
     return Calibration(
-        ratio=_clamped(calibration.ratio + rate * (_clamped(observed) - calibration.ratio)),
+        ratio=_within(calibration.ratio + rate * (_within(observed, bounds) - calibration.ratio), bounds),
         error=calibration.error + weight * (missed - calibration.error),
         report_count=calibration.report_count + 1,
         ignored_count=calibration.ignored_count,
@@ -93,12 +98,12 @@ def headroom_ratio(calibration: Calibration, *, is_exact: bool) -> float:
     return _within(2 * calibration.error, _ESTIMATED_HEADROOM) if calibration.is_trusted else _COLD_HEADROOM
 
 
-def calibration_from(fields: Mapping[str, object]) -> Calibration:
+def calibration_from(fields: Mapping[str, object], *, is_exact: bool) -> Calibration:
     """Return a stored calibration; what is missing or out of bounds starts anew, as if nothing had been learned."""
     ratio, error = fields.get("ratio"), fields.get("error")
     reports, ignored = fields.get("report_count"), fields.get("ignored_count")
     sound = (
-        _is_number(ratio, RATIO_FLOOR, RATIO_CEILING)
+        _is_number(ratio, *RATIO_BOUNDS[is_exact])
         and _is_number(error, 0.0, 1e3)
         and all(isinstance(count, int) and _is_number(count, 0, 2**63) for count in (reports, ignored))
     )
@@ -107,16 +112,12 @@ def calibration_from(fields: Mapping[str, object]) -> Calibration:
     return Calibration(float(str(ratio)), float(str(error)), int(str(reports)), int(str(ignored)))
 
 
-def _observed(usage: Usage) -> float | None:
+def _observed(usage: Usage, bounds: tuple[float, float]) -> float | None:
     counts = (usage.estimated_tokens, usage.reported_tokens)
     if not all(_LEAST_TOKENS <= tokens <= _MOST_TOKENS for tokens in counts):
         return None
     observed = usage.ratio * usage.reported_tokens / usage.estimated_tokens
-    return observed if RATIO_FLOOR / 2 <= observed <= RATIO_CEILING * 2 else None
-
-
-def _clamped(ratio: float) -> float:
-    return _within(ratio, (RATIO_FLOOR, RATIO_CEILING))
+    return observed if bounds[0] / 2 <= observed <= bounds[1] * 2 else None
 
 
 def _within(value: float, bounds: tuple[float, float]) -> float:

@@ -24,6 +24,7 @@ __all__ = [
     "Meter",
     "TextCounts",
     "calibration_key",
+    "is_exact",
     "meter_for",
     "meter_named",
     "recalled_counts",
@@ -217,6 +218,11 @@ def _unknown(name: str) -> str:
 def calibration_key(model_id: str, *, catalog: Catalog = CATALOG) -> str:
     """Return the name that a model's calibration is kept under: one for all its regions, vendors and dated versions."""
     return catalog.name_of(model_id)
+
+
+def is_exact(model_id: str, *, catalog: Catalog = CATALOG) -> bool:
+    """Return whether the model's tokens are counted in its own encoding, rather than estimated."""
+    return catalog.tokenizer_of(model_id) in _EXACT
 
 
 def stored_counts(text: str) -> TextCounts:

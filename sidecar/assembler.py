@@ -150,7 +150,7 @@ class Assembler:
         began_s = self._clocks.steady_s()
         in_force = await self._profiles.in_force(scope.tenant_id, question.agent_id, question.space_id)
         profile = in_force.with_overrides(question.overrides)
-        metered = await self._meters.of(scope.tenant_id, question.model_id, question.context_window_tokens)
+        metered = await self._meters.of(scope, question.model_id, question.context_window_tokens)
         spent = await _spent(question, profile, metered.meter)
         window_tokens = metered.window_tokens(spent.response_reserve_tokens)
         pool = pool_of(profile, window_tokens=window_tokens, spent=spent, meter=metered.meter)

@@ -133,7 +133,10 @@ class NotFound(SidecarError):
 
 
 class ReceiptDropped(NotFound):
-    """The receipt was dropped because its writer fell behind; the response itself carried the decisions."""
+    """The receipt was dropped: its writer fell behind, the database refused it, or its owner was forgotten meanwhile.
+
+    The response itself carried the decisions.
+    """
 
     def __init__(self) -> None:
         super().__init__()

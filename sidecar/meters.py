@@ -1,4 +1,7 @@
-"""Token counting for turns: the meter and window of a model, corrected by what the tenant's usage reports taught.
+"""Token counting for turns: the meter and window of a model, corrected by what usage reports taught.
+
+An owner's reports count for that owner alone until three owners of the tenant have reported often enough; then the median of
+owners counts for all, so that no owner's false reports move another's counts.
 
 A message costs its text, its tool calls and results as JSON, and four tokens of the provider's framing.
 """
@@ -8,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from models import calibration, tokens
@@ -22,10 +26,14 @@ from sidecar.turn.items import HistoryTurn
 from store import receipts
 from store.postgres import Pool, tenant_scoped
 from store.queries import Connection
+from store.scope import Scope
 from store.threads import NewTurn, StoredTurn
 
 _REMEMBER_S = 30.0
 _GRACE_S = 3600.0
+
+_InForce = Mapping[str, Mapping[UUID | None, Mapping[str, Any]]]
+"""A tenant's calibrations by model and owner; the one that counts for all owners stands under None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,39 +53,51 @@ class Meters:
 
     def __init__(self, pool: Pool, *, clock: Callable[[], float]) -> None:
         self._pool = pool
-        self._calibrations: Remembered[UUID, Mapping[str, Calibration]] = Remembered(
+        self._calibrations: Remembered[UUID, _InForce] = Remembered(
             self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
         )
         self._known = KnownCounts()
         self.reference = tokens.meter_for("gpt-4o")
 
-    async def of(self, tenant_id: UUID, model_id: str, context_window_tokens: int = 0) -> Metered:
+    async def of(self, scope: Scope, model_id: str, context_window_tokens: int = 0) -> Metered:
         """Return the model's meter and window. Raises UnknownModel for one without a known or given window."""
         model = CATALOG.require(model_id, context_window_tokens or None)
-        learned = await self._calibrations.get(tenant_id)
+        in_force = _of_owner(await self._calibrations.get(scope.tenant_id), scope, model_id)
+        learned = {tokens.calibration_key(model_id): in_force}
         return Metered(tokens.meter_for(model_id, learned, counter=self._known.count), model)
 
     async def learn(
-        self, connection: Connection, tenant_id: UUID, model_id: str, usage: Usage | None, *, now: datetime
+        self, connection: Connection, scope: Scope, model_id: str, usage: Usage | None, *, now: datetime
     ) -> Calibration:
-        """Learn from one report, if it says anything new, and return what is known of the model now."""
-        key = tokens.calibration_key(model_id)
-        stored = calibration.calibration_from(await receipts.lock_calibration(connection, tenant_id, key) or {})
-        if usage is None:
-            return stored
-        learned = calibration.learn(stored, usage)
-        await receipts.put_calibration(connection, tenant_id, key, learned.as_fields(), now=now)
-        self._calibrations.forget(lambda known: known == tenant_id)
-        return learned
+        """Learn from one report of an owner's, if it says anything new, and return what the owner's turns count with now."""
+        if usage is not None:
+            key, is_exact = tokens.calibration_key(model_id), tokens.is_exact(model_id)
+            stored = await receipts.lock_calibration(connection, scope, key)
+            learned = calibration.learn(
+                calibration.calibration_from(stored, is_exact=is_exact), usage, is_exact=is_exact
+            )
+            await receipts.put_calibration(connection, scope, key, learned.as_fields(), now=now)
+            self._calibrations.forget(lambda known: known == scope.tenant_id)
+        return _of_owner(await _in_force(connection, scope.tenant_id), scope, model_id)
 
     def counted(self, turns: Sequence[NewTurn]) -> list[NewTurn]:
         """Return the turns with their token counts, as they are stored."""
         return [_counted(turn) for turn in turns]
 
-    async def _read(self, tenant_id: UUID) -> Mapping[str, Calibration]:
+    async def _read(self, tenant_id: UUID) -> _InForce:
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
-            rows = await receipts.calibrations(connection, tenant_id)
-        return {model_id: calibration.calibration_from(fields) for model_id, fields in rows.items()}
+            return await _in_force(connection, tenant_id)
+
+
+async def _in_force(connection: Connection, tenant_id: UUID) -> _InForce:
+    return await receipts.calibrations_in_force(connection, tenant_id, trusted_after=calibration.TRUSTED_AFTER)
+
+
+def _of_owner(in_force: _InForce, scope: Scope, model_id: str) -> Calibration:
+    """Return what an owner's turns count with for the model: the median of owners, else its own, else nothing learned."""
+    by_owner = in_force.get(tokens.calibration_key(model_id), {})
+    fields = by_owner.get(None) or by_owner.get(scope.owner_id) or {}
+    return calibration.calibration_from(fields, is_exact=tokens.is_exact(model_id))
 
 
 def history(turns: Sequence[StoredTurn], meter: Meter) -> tuple[HistoryTurn, ...]:

@@ -158,14 +158,23 @@ class Recorder:
 
     async def _insert(self, scope: Scope, group: Sequence[NewReceipt]) -> None:
         async with scoped(self._pool, scope) as connection:
-            group = await forgotten.admit(connection, scope, group, clock=self._clock)
-            if not group:
-                return
-            texts = {text_hash: text for receipt in group for text_hash, text in receipt.texts.items()}
+            kept = await forgotten.admit(connection, scope, group, clock=self._clock)
+            texts = {text_hash: text for receipt in kept for text_hash, text in receipt.texts.items()}
             if texts:
                 await receipts.keep_texts(connection, scope, texts, until=self._clock() + self._keep_texts)
-            await receipts.insert(connection, group)
-            await costs.add(connection, scope, group)
+            if kept:
+                await receipts.insert(connection, kept)
+                await costs.add(connection, scope, kept)
+        self._drop_forgotten(scope, group, kept)
+
+    def _drop_forgotten(self, scope: Scope, group: Sequence[NewReceipt], kept: Sequence[NewReceipt]) -> None:
+        """Drop the receipts of turns that were under way when their owner was forgotten."""
+        kept_ids = {receipt.receipt_id for receipt in kept}
+        for receipt in group:
+            if receipt.receipt_id not in kept_ids:
+                self._drop((scope, receipt.receipt_id))
+        if len(kept) < len(group):
+            log.info("receipts_of_forgotten_owner_dropped", extra={"count": len(group) - len(kept)})
 
     def _drop(self, key: _Key) -> None:
         self.dropped_count += 1

@@ -12,7 +12,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
 
 from store import queries
 from store.queries import Connection
@@ -26,8 +27,20 @@ FORGOTTEN = "forgotten"
 _sql = queries.load(__file__)
 _OWNER = ("owner", "")
 _ANYTHING = ("anything", "")  # noted with whatever is forgotten of an owner's
-_SKEW = timedelta(seconds=1)  # between the clocks of who forgets and who answers turns
+_SKEW = timedelta(seconds=1)  # between the clocks of two processes, one that forgets and one that answers turns
+_PROCESS = uuid4()  # a note that this process dated is compared with its own turns by one clock, without that margin
 _LONGEST_TURN = timedelta(hours=1)
+
+
+class _Note(NamedTuple):
+    """When something was forgotten, None while undated, and the process that dated it."""
+
+    at: datetime | None
+    dated_by: UUID | None
+
+    def concerns(self, began: datetime) -> bool:
+        """Return whether a turn of this process that began then may have read what was forgotten."""
+        return self.at is None or self.at >= began - (timedelta(0) if self.dated_by == _PROCESS else _SKEW)
 
 
 async def hold_alone(connection: Connection, scope: Scope) -> None:
@@ -68,16 +81,20 @@ async def date_owner(connection: Connection, scope: Scope, *, clock: Callable[[]
 async def admit(
     connection: Connection, scope: Scope, receipts: Sequence[NewReceipt], *, clock: Callable[[], datetime]
 ) -> list[NewReceipt]:
-    """Return what may be kept of an owner's receipts until the transaction ends: without what was forgotten since they began."""
+    """Return what may be kept of an owner's receipts until the transaction ends: without what was forgotten since they began.
+
+    Receipts of turns that were under way when the owner was forgotten are left out. Of a forgetting that another process dated,
+    turns that began up to a second later count as under way too.
+    """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     rows = await _sql.forgotten_since(connection, **key, since=min(map(_began, receipts)) - _SKEW)
     if not rows:
         return list(receipts)
-    forgotten = {row["ref_hash"]: row["forgotten_at"] for row in rows}
+    notes = {row["ref_hash"]: _Note(row["forgotten_at"], row["dated_by"]) for row in rows}
     met: set[bytes] = set()
-    known = [(one, _since(scope, forgotten, _began(one) - _SKEW, met=met)) for one in receipts]
+    known = [(one, _since(scope, notes, _began(one), met=met)) for one in receipts]
     kept = [without(one, is_forgotten) for one, is_forgotten in known if not is_forgotten(*_OWNER)]
-    undated = tuple(sorted(one for one in met if forgotten[one] is None))
+    undated = tuple(sorted(one for one in met if notes[one].at is None))
     if undated:
         await _date(connection, scope, undated, now=clock())
     return kept
@@ -128,17 +145,17 @@ def _blank(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _since(
-    scope: Scope, forgotten: Mapping[bytes, datetime | None], began: datetime, *, met: set[bytes]
+    scope: Scope, notes: Mapping[bytes, _Note], began: datetime, *, met: set[bytes]
 ) -> Callable[[str, str], bool]:
     """Return what tells whether a reference was forgotten since; the notes that it comes upon are added to `met`."""
 
     def is_forgotten(kind: str, ref: str) -> bool:
         ref_hash = _hash(scope, kind, ref)
-        if ref_hash not in forgotten:
+        note = notes.get(ref_hash)
+        if note is None:
             return False
         met.add(ref_hash)
-        at = forgotten[ref_hash]
-        return at is None or at >= began
+        return note.concerns(began)
 
     return is_forgotten
 
@@ -156,7 +173,7 @@ async def _note(connection: Connection, scope: Scope, refs: Iterable[tuple[str, 
 
 
 async def _date(connection: Connection, scope: Scope, notes: Notes, *, now: datetime) -> None:
-    await _sql.date_notes(connection, tenant_id=scope.tenant_id, ref_hashes=list(notes), now=now)
+    await _sql.date_notes(connection, tenant_id=scope.tenant_id, ref_hashes=list(notes), now=now, dated_by=_PROCESS)
     await _sql.let_notes_go(connection, tenant_id=scope.tenant_id, before=now - _LONGEST_TURN)
 
 

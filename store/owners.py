@@ -17,6 +17,7 @@ TABLES = (
     "receipts",
     "receipt_texts",
     "turn_accounts",
+    "owner_calibrations",
     "turn_vectors",
     "thread_summaries",
     "turns",

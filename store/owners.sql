@@ -15,6 +15,10 @@ DELETE FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 -- Deletes an owner's rows.
 DELETE FROM turn_accounts WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
+-- name: forget_owner_calibrations!
+-- Deletes an owner's rows.
+DELETE FROM owner_calibrations WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
 -- name: forget_turn_vectors!
 -- Deletes an owner's rows.
 DELETE FROM turn_vectors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

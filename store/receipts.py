@@ -148,13 +148,13 @@ async def page(
 
 
 async def report_usage(connection: Connection, scope: Scope, receipt_id: UUID, usage: Usage, *, now: datetime) -> bool:
-    """Keep what a caller reported about a receipt of its own, and return whether its input tokens are news.
+    """Keep what a caller reported about a receipt of its own, and return whether it is the first report about it.
 
     A later report replaces an earlier one; reports about one receipt wait for one another.
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "receipt_id": receipt_id}
     await _sql.lock_receipt(connection, **key)
-    known_tokens = await _sql.reported_input_tokens(connection, **key)
+    is_known = await _sql.is_reported(connection, **key)
     await _sql.report_usage(
         connection,
         **key,
@@ -165,26 +165,36 @@ async def report_usage(connection: Connection, scope: Scope, receipt_id: UUID, u
         used_item_ids=list(usage.used_item_ids),
         now=now,
     )
-    return bool(known_tokens != usage.input_tokens)
+    return not is_known
 
 
-async def lock_calibration(connection: Connection, tenant_id: UUID, model_id: str) -> dict[str, Any] | None:
-    """Return a model's calibration, locked until the transaction ends, or None."""
-    row = await _sql.lock_calibration(connection, tenant_id=tenant_id, model_id=model_id)
-    return None if row is None else dict(row["calibration"])
+async def lock_calibration(connection: Connection, scope: Scope, model_id: str) -> dict[str, Any]:
+    """Return what an owner's reports taught about a model, locked until the transaction ends; empty when nothing did."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "model_id": model_id}
+    row = await _sql.lock_calibration(connection, **key)
+    return {} if row is None else dict(row)
 
 
 async def put_calibration(
-    connection: Connection, tenant_id: UUID, model_id: str, calibration: dict[str, Any], *, now: datetime
+    connection: Connection, scope: Scope, model_id: str, calibration: Mapping[str, float], *, now: datetime
 ) -> None:
-    """Keep a model's calibration."""
-    await _sql.put_calibration(connection, tenant_id=tenant_id, model_id=model_id, calibration=calibration, now=now)
+    """Keep what an owner's reports taught about a model."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "model_id": model_id}
+    await _sql.put_calibration(connection, **key, **calibration, now=now)
 
 
-async def calibrations(connection: Connection, tenant_id: UUID) -> dict[str, dict[str, Any]]:
-    """Return a tenant's calibrations by model id."""
-    rows = await _sql.list_calibrations(connection, tenant_id=tenant_id)
-    return {row["model_id"]: row["calibration"] for row in rows}
+async def calibrations_in_force(
+    connection: Connection, tenant_id: UUID, *, trusted_after: int
+) -> dict[str, dict[UUID | None, dict[str, Any]]]:
+    """Return a tenant's calibrations of at least so many reports, by model id and owner.
+
+    Once three owners have that many, their median stands under None, for all owners; until then each has its own.
+    """
+    found: dict[str, dict[UUID | None, dict[str, Any]]] = {}
+    for row in await _sql.calibrations_in_force(connection, tenant_id=tenant_id, trusted_after=trusted_after):
+        fields = dict(row)
+        found.setdefault(fields.pop("model_id"), {})[fields.pop("owner_id")] = fields
+    return found
 
 
 async def owners_with_expired_texts(connection: Connection, *, now: datetime, limit: int) -> list[Scope]:

@@ -63,9 +63,9 @@ ORDER BY created_at DESC, receipt_id DESC LIMIT :limit;
 -- Holds a receipt against other reports about it until the transaction ends.
 SELECT receipt_id FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND receipt_id = :receipt_id FOR NO KEY UPDATE;
 
--- name: reported_input_tokens$
--- The input tokens that were last reported about a receipt.
-SELECT input_tokens FROM usage_reports WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND receipt_id = :receipt_id;
+-- name: is_reported$
+-- Whether anything was reported about a receipt.
+SELECT true FROM usage_reports WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND receipt_id = :receipt_id;
 
 -- name: report_usage!
 -- Keeps what was reported about a receipt; a later report replaces an earlier one.
@@ -78,17 +78,20 @@ ON CONFLICT (tenant_id, receipt_id) DO UPDATE SET input_tokens = excluded.input_
     used_item_ids = excluded.used_item_ids, reported_at = excluded.reported_at;
 
 -- name: lock_calibration^
--- A model's calibration, locked until the transaction ends.
-SELECT calibration FROM model_calibrations WHERE tenant_id = :tenant_id AND model_id = :model_id FOR UPDATE;
+-- What an owner's reports taught about a model, locked until the transaction ends.
+SELECT ratio, error, report_count, ignored_count FROM owner_calibrations
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND model_id = :model_id FOR UPDATE;
 
 -- name: put_calibration!
--- Keeps a model's calibration.
-INSERT INTO model_calibrations (tenant_id, model_id, calibration, updated_at) VALUES (:tenant_id, :model_id, :calibration, :now)
-ON CONFLICT (tenant_id, model_id) DO UPDATE SET calibration = excluded.calibration, updated_at = excluded.updated_at;
+-- Keeps what an owner's reports taught about a model.
+INSERT INTO owner_calibrations (tenant_id, owner_id, model_id, ratio, error, report_count, ignored_count, updated_at)
+VALUES (:tenant_id, :owner_id, :model_id, :ratio, :error, :report_count, :ignored_count, :now)
+ON CONFLICT (tenant_id, owner_id, model_id) DO UPDATE SET ratio = excluded.ratio, error = excluded.error,
+    report_count = excluded.report_count, ignored_count = excluded.ignored_count, updated_at = excluded.updated_at;
 
--- name: list_calibrations
--- Every calibration of a tenant.
-SELECT model_id, calibration FROM model_calibrations WHERE tenant_id = :tenant_id;
+-- name: calibrations_in_force
+-- What a tenant's turns count with: by model for all owners, or for one where too few have reported.
+SELECT model_id, owner_id, ratio, error, report_count, ignored_count FROM calibrations_in_force(:tenant_id, :trusted_after);
 
 -- name: owners_with_expired_texts
 -- Owners that hold receipt texts past their day.

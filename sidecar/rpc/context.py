@@ -129,10 +129,10 @@ class ContextService:
         expected_tokens = explanations.expected_input_tokens(receipt)
         async with scoped(self._pools.background, scope) as connection:
             now = self._parts.clocks.now()
-            is_news = await receipts.report_usage(connection, scope, receipt.receipt_id, usage, now=now)
+            is_first = await receipts.report_usage(connection, scope, receipt.receipt_id, usage, now=now)
             await costs.report(connection, scope, receipt.receipt_id, usage)
-            counted = Usage(expected_tokens, usage.input_tokens, explanations.ratio_of(receipt)) if is_news else None
-            learned = await self._parts.meters.learn(connection, scope.tenant_id, receipt.model_id, counted, now=now)
+            counted = Usage(expected_tokens, usage.input_tokens, explanations.ratio_of(receipt)) if is_first else None
+            learned = await self._parts.meters.learn(connection, scope, receipt.model_id, counted, now=now)
         return pb.ReportUsageResponse(expected_input_tokens=expected_tokens, ratio=learned.trusted_ratio)
 
     async def append_turns(self, request: pb.AppendTurnsRequest, call: Call) -> pb.AppendTurnsResponse:

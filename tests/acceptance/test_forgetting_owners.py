@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 
 import asyncpg
@@ -13,7 +14,7 @@ from sidecar.cli.trouble import USAGE
 from sidecar.v1 import admin_pb2, context_pb2, memory_pb2
 from tests.acceptance.conftest import Caller, Site
 from tests.acceptance.test_cli_cost import told
-from tests.acceptance.turns import QUESTION, THREAD, asking, explained, fill, refusal
+from tests.acceptance.turns import QUESTION, THREAD, WAITING, asking, assembled, explained, fill, locked, refusal, until
 from tests.acceptance.wiki_site import JOURNAL, retain_journal, worked
 
 # Words that only this owner said, asked, remembered or had compiled.
@@ -83,6 +84,28 @@ async def test_texts_of_receipts_are_each_owners_own(site: Site) -> None:
     theirs.append(await receipt_of(neighbour))
     for receipt_id in theirs:
         assert await replay(neighbour, receipt_id)
+
+
+async def test_an_owner_who_begins_anew_at_once_has_receipts_and_their_texts(site: Site) -> None:
+    agent = await fill(site)
+    await receipt_of(agent)
+    await site.caller(admin=True).ForgetOwner(admin_pb2.ForgetOwnerRequest(owner_id="mara"))
+    assert await replay(agent, await receipt_of(agent))
+    await fill(site)
+    assert await replay(agent, await receipt_of(agent))
+    assert site.app.recorder.dropped_count == 0
+
+
+async def test_a_turn_that_was_under_way_in_a_forgetting_says_that_its_receipt_was_dropped(site: Site) -> None:
+    agent = await fill(site)
+    async with locked(site, "chunks"):
+        turn = asyncio.create_task(assembled(agent))
+        await until(site, WAITING, 1)
+        await site.caller(admin=True).ForgetOwner(admin_pb2.ForgetOwnerRequest(owner_id="mara"))
+    request = context_pb2.ExplainAssemblyRequest(receipt_id=(await turn).receipt_id)
+    code, reason, _ = await refusal(agent.ExplainAssembly(request))
+    assert (code, reason) == (grpc.StatusCode.NOT_FOUND, "RECEIPT_DROPPED")
+    assert site.app.recorder.dropped_count == 1
 
 
 async def receipt_of(agent: Caller) -> str:

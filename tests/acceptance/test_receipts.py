@@ -253,8 +253,43 @@ async def test_reports_teach_a_models_ratio_to_its_tenant_alone(site: Site, agen
     after = await assembled(agent, asking(model_id=CLAUDE))
     assert after.budget.message_tokens > before.budget.message_tokens
     assert after.budget.used_tokens > before.budget.used_tokens
-    stranger = await fill(site, tenant="other")
-    assert (await assembled(stranger, asking(model_id=CLAUDE))).budget.message_tokens == before.budget.message_tokens
+    for tenant, owner in (("other", "mara"), ("acme", "noor")):
+        stranger = await fill(site, tenant=tenant, owner=owner)
+        budget = (await assembled(stranger, asking(model_id=CLAUDE))).budget
+        told = (budget.message_tokens, budget.headroom_tokens)
+        assert told == (before.budget.message_tokens, before.budget.headroom_tokens)
+
+
+async def test_one_owners_false_reports_move_no_other_owners_counts(site: Site) -> None:
+    honest = [await fill(site, owner=owner) for owner in ("mara", "noor")]
+    liar, stranger = await fill(site, owner="liar"), await fill(site, owner="newcomer")
+    before = {model: (await assembled(stranger, asking(model_id=model))).budget for model in (CLAUDE, "gpt-4o")}
+    for model, bound in ((CLAUDE, 1.8), ("gpt-4o", 1.10)):
+        assert 1.0 < await teach(liar, 2.1, model) <= bound
+        assert (await assembled(stranger, asking(model_id=model))).budget == before[model]
+    for agent in honest:
+        await teach(agent, 1.2, CLAUDE)
+    # The median of 1.2, 1.2 and what the liar says now counts for all, for the liar too.
+    for agent in (*honest, liar, stranger):
+        budget = (await assembled(agent, asking(model_id=CLAUDE))).budget
+        assert 1.1 < budget.message_tokens / before[CLAUDE].message_tokens < 1.3
+
+
+async def teach(agent: Caller, truth: float, model_id: str) -> float:
+    """Report eight times that the provider counted so many times as much as was expected, and return the ratio in force."""
+    for _ in range(8):
+        answer = await assembled(agent, asking(model_id=model_id))
+        ratio = MessageToDict((await explained(agent, answer.receipt_id)).details)["tokenizer"]["ratio"]
+        expected_tokens = answer.budget.used_tokens + answer.budget.message_tokens
+        learned = await reported(agent, answer.receipt_id, round(expected_tokens / ratio * truth))
+    return learned.ratio
+
+
+async def test_a_receipt_teaches_once_whatever_is_reported_about_it_later(site: Site, agent: Caller) -> None:
+    answer = await assembled(agent, asking(model_id=CLAUDE))
+    for input_tokens in (900, 950, 1000, 1050, 1100, 1150):
+        assert (await reported(agent, answer.receipt_id, input_tokens)).ratio == 1.0
+    assert await as_superuser(site, "SELECT report_count FROM owner_calibrations") == 1
 
 
 async def test_a_report_sent_again_teaches_nothing_more(site: Site, agent: Caller) -> None:
@@ -262,8 +297,8 @@ async def test_a_report_sent_again_teaches_nothing_more(site: Site, agent: Calle
     for _ in range(3):
         await reported(agent, answer.receipt_id, 900, used_item_ids=[answer.items[0].id])
     await asyncio.gather(*(reported(agent, answer.receipt_id, 900) for _ in range(8)))
-    learned = await as_superuser(site, "SELECT calibration->>'report_count' FROM model_calibrations")
-    assert learned == "1"
+    learned = await as_superuser(site, "SELECT report_count FROM owner_calibrations")
+    assert learned == 1
 
 
 async def test_the_last_report_stands_in_the_receipt(agent: Caller) -> None:

@@ -253,7 +253,22 @@ async def test_an_owner_who_is_forgotten_gets_no_receipt_of_a_turn_that_was_unde
     neighbour = take(recorder, a_receipt(("memory", "m1"), scope=NOOR))
     await recorder.wait_written()
     assert await written(database) == {anew.receipt_id, neighbour.receipt_id}
-    assert late.receipt_id not in await written(database)
+    assert recorder.was_dropped(MARA, late.receipt_id)
+    assert not recorder.was_dropped(MARA, anew.receipt_id)
+    assert recorder.dropped_count == 1
+
+
+async def test_a_margin_for_differing_clocks_is_left_for_forgettings_of_other_processes_alone(
+    pools: Pools, recorder: Recorder, database: str
+) -> None:
+    await forget(pools)
+    own = take(recorder, a_receipt(("memory", "m1"), ended_s=0.5))
+    await recorder.wait_written()
+    await fetch(database, "UPDATE forgotten_refs SET dated_by = gen_random_uuid()")
+    foreign = [take(recorder, a_receipt(("memory", "m1"), ended_s=ended_s)) for ended_s in (1.3, 1.5)]
+    await recorder.wait_written()
+    assert await is_kept(pools, own)
+    assert [await is_kept(pools, one) for one in foreign] == [False, True]
 
 
 async def written(database: str) -> set[UUID]:

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.calibration import (
-    RATIO_CEILING,
-    RATIO_FLOOR,
+    RATIO_BOUNDS,
     Calibration,
     Usage,
     calibration_from,
@@ -24,12 +23,13 @@ usages = st.builds(
 )
 
 
-@given(st.lists(usages, max_size=40))
-def test_no_reports_lead_out_of_bounds(reports: list[Usage]) -> None:
+@given(st.lists(usages, max_size=40), st.booleans())
+def test_no_reports_lead_out_of_bounds(reports: list[Usage], is_exact: bool) -> None:
+    least, largest = RATIO_BOUNDS[is_exact]
     calibration = Calibration()
     for report in reports:
-        calibration = learn(calibration, report)
-        assert RATIO_FLOOR <= calibration.ratio <= RATIO_CEILING
+        calibration = learn(calibration, report, is_exact=is_exact)
+        assert least <= calibration.ratio <= largest
         assert 0.0 <= calibration.error < 10
         assert 0.0 < headroom_ratio(calibration, is_exact=False) <= 0.12
         assert 0.0 < headroom_ratio(calibration, is_exact=True) <= 0.08
@@ -38,4 +38,4 @@ def test_no_reports_lead_out_of_bounds(reports: list[Usage]) -> None:
 
 @given(st.builds(learned, *[st.floats(0.4, 3.0)] * 3))
 def test_a_calibration_survives_being_stored(calibration: Calibration) -> None:
-    assert calibration_from(calibration.as_fields()) == calibration
+    assert calibration_from(calibration.as_fields(), is_exact=False) == calibration

@@ -14,16 +14,16 @@ from models.calibration import (
 )
 
 
-def learned(*ratios: float, start: Calibration | None = None) -> Calibration:
+def learned(*ratios: float, start: Calibration | None = None, is_exact: bool = False) -> Calibration:
     """A calibration after reports of these true ratios, each estimated with the ratio then in force."""
     calibration = start or Calibration()
     for ratio in ratios:
         used = calibration.trusted_ratio
-        calibration = learn(calibration, Usage(round(10_000 * used), round(10_000 * ratio), used))
+        calibration = learn(calibration, Usage(round(10_000 * used), round(10_000 * ratio), used), is_exact=is_exact)
     return calibration
 
 
-@pytest.mark.parametrize("truth", [0.72, 0.85, 1.0, 1.15, 1.4, 1.61, 1.95])
+@pytest.mark.parametrize("truth", [0.72, 0.85, 1.0, 1.15, 1.4, 1.61, 1.75])
 def test_twenty_reports_bring_an_estimate_within_five_percent(truth: float) -> None:
     noise = (0.96, 1.04, 1.0, 0.98, 1.02)
     calibration = learned(*(truth * noise[turn % 5] for turn in range(20)))
@@ -43,7 +43,7 @@ def test_a_ratio_is_used_only_after_enough_reports() -> None:
 
 def test_the_ratio_in_force_when_the_prompt_was_counted_is_taken_out_again() -> None:
     settled = Calibration(ratio=1.5, report_count=50)
-    assert learn(settled, Usage(15_000, 15_000, ratio=1.5)).ratio == pytest.approx(1.5)
+    assert learn(settled, Usage(15_000, 15_000, ratio=1.5), is_exact=False).ratio == pytest.approx(1.5)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_the_ratio_in_force_when_the_prompt_was_counted_is_taken_out_again() -> 
 )
 def test_an_absurd_report_is_counted_and_teaches_nothing(usage: Usage) -> None:
     before = learned(1.2, 1.2)
-    assert learn(before, usage) == Calibration(
+    assert learn(before, usage, is_exact=False) == Calibration(
         before.ratio, before.error, before.report_count, before.ignored_count + 1
     )
 
@@ -76,8 +76,8 @@ def test_headroom_is_small_where_exact_and_shrinks_as_estimates_prove_right() ->
 
 
 def test_a_provider_that_adds_to_exact_counts_widens_their_headroom() -> None:
-    assert headroom_ratio(learned(*[1.03] * 20), is_exact=True) == pytest.approx(0.035, abs=0.01)
-    assert headroom_ratio(learned(*[0.9] * 20), is_exact=True) < 0.08
+    assert headroom_ratio(learned(*[1.03] * 20, is_exact=True), is_exact=True) == pytest.approx(0.035, abs=0.01)
+    assert headroom_ratio(learned(*[0.9] * 20, is_exact=True), is_exact=True) < 0.08
 
 
 @pytest.mark.parametrize(
@@ -94,4 +94,10 @@ def test_a_provider_that_adds_to_exact_counts_widens_their_headroom() -> None:
     ],
 )
 def test_a_damaged_calibration_starts_anew(fields: dict[str, object]) -> None:
-    assert calibration_from(fields) == Calibration()
+    assert calibration_from(fields, is_exact=False) == Calibration()
+
+
+@pytest.mark.parametrize(("is_exact", "least", "largest"), [(True, 0.95, 1.10), (False, 0.7, 1.8)])
+def test_a_ratio_stays_within_the_bounds_of_its_tokenizer(is_exact: bool, least: float, largest: float) -> None:
+    assert learned(*[2.1] * 60, is_exact=is_exact).ratio == pytest.approx(largest, abs=0.001)
+    assert learned(*[0.5] * 60, is_exact=is_exact).ratio == pytest.approx(least, abs=0.001)
