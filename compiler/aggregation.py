@@ -44,7 +44,7 @@ async def plan_aggregation(
     decision = await asyncio.to_thread(
         lambda: aggregation.decide(view, proposed.proposal, found, gazetteer=workshop.gazetteer)
     )
-    items = await finished(access, workshop, decision)
+    decision, items = await finished(access, workshop, decision)
     counters = {**decision.counters, "deterministic_parents_derived": len(view.candidates)}
     linked = await _hub_links(access, workshop, items, (*view.pages, *view.others)) if look.is_linking else Decision()
     rejections = (*proposed.rejections, *decision.rejections)

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from compiler import views
 from compiler.access import Access
-from compiler.plan import departing, finishing, leaf, links, lookup, merge, stale
+from compiler.plan import departing, finishing, leaf, links, lookup, merge, rewriting, stale
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import (
     CreatePage,
@@ -97,7 +97,7 @@ async def plan_leaf(
     batch = await _batch(access, workshop, memories, looking, mention_ids)
     proposed = await workshop.planner.plan_leaf(batch)
     decision = await _decided(access, workshop, batch, proposed)
-    bodies = await write_drafts(workshop, decision.drafts)
+    decision, bodies = await _written(access, workshop, decision)
     async with access.reading() as connection:
         items = await _finished(connection, access.scope, decision, bodies)
         linked = await _linked(connection, access.scope, memories, items) if is_linking else Decision()
@@ -106,7 +106,7 @@ async def plan_leaf(
         decision.counters,
         linked.counters,
         (*proposed.rejections, *decision.rejections),
-        lambda: _seen(batch),
+        lambda: _seen(batch) | rewriting.sought(decision),
         {
             "mention_ids": [str(one) for one in mention_ids],
             "is_linking": is_linking,
@@ -123,7 +123,8 @@ async def plan_stale(access: Access, workshop: Workshop, *, changed: frozenset[s
         )
     decision = await asyncio.to_thread(stale.decide, view)
     rebuilder = Rebuilder(workshop.planner)
-    items = stale.emptied(view, await finished(access, replace(workshop, planner=rebuilder), decision))
+    decision, finished_items = await finished(access, replace(workshop, planner=rebuilder), decision)
+    items = stale.emptied(view, finished_items)
     counters = {**decision.counters, "sections_quoted": rebuilder.quoted}
     options = {"changed": sorted(changed), "gone": sorted(gone), "again": departing.left_behind(view, items)}
     return Planned(items, counters, {}, decision.rejections, lambda: view.seen_memory_ids, options)
@@ -140,11 +141,11 @@ async def plan_links(access: Access, memories: tuple[Memory, ...]) -> Planned | 
     return Planned(linked.items, {}, linked.counters, options={"links": True}) if linked.items else None
 
 
-async def finished(access: Access, workshop: Workshop, decision: Decision) -> tuple[Item, ...]:
-    """Return a decision's items with their written texts, names linked and bad links dropped."""
-    bodies = await write_drafts(workshop, decision.drafts)
+async def finished(access: Access, workshop: Workshop, decision: Decision) -> tuple[Decision, tuple[Item, ...]]:
+    """Return a decision as its texts leave it, and its items with them, names linked and bad links dropped."""
+    decision, bodies = await _written(access, workshop, decision)
     async with access.reading() as connection:
-        return await _finished(connection, access.scope, decision, bodies)
+        return decision, await _finished(connection, access.scope, decision, bodies)
 
 
 async def write_drafts(workshop: Workshop, drafts: Sequence[Draft]) -> dict[tuple[PageKey, str], str]:
@@ -171,6 +172,16 @@ async def write_drafts(workshop: Workshop, drafts: Sequence[Draft]) -> dict[tupl
             raise body
         written[draft.page, draft.section.slug] = body
     return written
+
+
+async def _written(access: Access, workshop: Workshop, decision: Decision) -> tuple[Decision, Bodies]:
+    """Return the decision with its drafts' texts, and with what these may not lose of the texts that stood there."""
+    bodies = await write_drafts(workshop, decision.drafts)
+    if not decision.drafts and not decision.proposed:
+        return decision, bodies
+    cited = sorted(rewriting.sought(decision))
+    memories = await workshop.substrate.fetch(access.scope, cited) if cited else {}
+    return await asyncio.to_thread(rewriting.keep, decision, bodies, memories)
 
 
 async def _batch(

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from compiler.plan import text
+from compiler.plan import markup, text
 from store import browse
 from store.browse import PageRow, PageWhole
 from store.queries import Connection
@@ -51,8 +51,8 @@ def markdown(found: PageWhole, parent: PageRow | None) -> str:
         },
     }
     front = "\n".join(f"{name}: {_yaml(value)}" for name, value in facts.items())
-    bodies = [f"## {text.escape(one.heading)}\n\n{_LINK.sub(_to_file, one.body_md)}" for one in found.sections]
-    parts = [f"# {text.escape(found.page.title)}", found.page.summary, *bodies]
+    bodies = [f"## {text.escape(one.heading)}\n\n{_body(one.body_md)}" for one in found.sections]
+    parts = [f"# {text.escape(found.page.title)}", markup.harmless(found.page.summary), *bodies]
     whole = "\n\n".join(part for part in parts if part)
     return f"---\n{front}\n---\n\n{whole}\n"
 
@@ -75,6 +75,10 @@ async def _file(connection: Connection, scope: Scope, page: PageRow) -> str:
     found = await browse.whole(connection, scope, page)
     parent = await browse.page(connection, scope, page.parent_page_id) if page.parent_page_id else None
     return markdown(found, parent)
+
+
+def _body(body_md: str) -> str:
+    return markup.outside_code(markup.harmless(body_md), lambda outside: _LINK.sub(_to_file, outside))
 
 
 def _yaml(value: Any) -> str:

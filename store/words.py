@@ -70,6 +70,9 @@ nous vous
 です ます でし まし した して いる あり ある か は が を に で と も の から まで すか どこ いつ だれ なに 何で
 """
 
+NEGATIONS = frozenset(_NEGATIONS.split())
+"""Words that deny, in English, German, Portuguese, Spanish and French."""
+
 GUARD_WORDS = frozenset(f"{_NEGATIONS} {_NUMBERS} {_DATES}".split())
 """Words whose change changes the fact, in English, German, Portuguese, Spanish and French."""
 

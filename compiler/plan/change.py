@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from compiler.plan.text import unescape
 from store.texts import fold
-from store.words import STOP_WORDS
+from store.words import GUARD_WORDS, STOP_WORDS
 
 REWORDING = 0.05
 
@@ -21,8 +21,8 @@ _WORD = re.compile(r"\d+(?:[.,:/-]\d+)*|\w+(?:['’]\w+)*")
 def is_meaningful(existing_md: str, proposed_md: str) -> bool:
     """Return whether the proposed text is worth a writer's work.
 
-    Nothing proposed is no change, anything proposed for nothing is one. Else it is one when a number or a capitalised word
-    differs, or more than 5 % of the words.
+    Nothing proposed is no change, anything proposed for nothing is one. Else it is one when a number, a capitalised word or a
+    negation differs, or more than 5 % of the words.
     """
     existing, proposed = _words(existing_md), _words(proposed_md)
     if existing == proposed or not proposed:
@@ -56,5 +56,10 @@ def _words(markdown: str) -> tuple[str, ...]:
 
 
 def _facts(words: tuple[str, ...]) -> Counter[str]:
-    """Return the words that carry facts: those with a digit and those with a capital, but at a sentence's start."""
-    return Counter(word for word in words if not word.islower() and word.casefold() not in STOP_WORDS)
+    """Return the words that carry facts: those with a digit or a capital, spelled-out numbers, dates and negations."""
+    folded = ((word, word.casefold()) for word in words)
+    return Counter(
+        word
+        for word, low in folded
+        if (not word.islower() and low not in STOP_WORDS) or low in GUARD_WORDS or low.endswith(("n't", "n’t"))
+    )

@@ -332,7 +332,8 @@ class Draft:
     """A section whose words still have to be written, from its cited memories alone.
 
     `existing_md` is what stands there, empty for a rebuild: then a writer sees what the sources say now and nothing else.
-    A section without a slug is the page's summary. `names` are what the page is called, its title among them.
+    A section without a slug is the page's summary. `names` are what the page is called, its title among them. `standing` is
+    what the standing text cites; `marked` are lines of it that a rebuild keeps beside what is written.
     """
 
     page: PageKey
@@ -341,6 +342,8 @@ class Draft:
     existing_md: str
     memories: tuple[Memory, ...]
     names: tuple[str, ...] = ()
+    standing: tuple[Source, ...] = ()
+    marked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,10 +359,12 @@ class Decision:
     """What a pass decided: items in order, drafts whose text is still to come, what was turned down, and counters.
 
     A draft's place among the items is held by the WriteSection, or the section of a CreatePage, of the same page and slug;
-    a summary's by the WriteSummary of its page.
+    a summary's by the WriteSummary of its page. `proposed` are the sections for which no writer is asked although their words
+    are a planner's own.
     """
 
     items: tuple[Item, ...] = ()
     drafts: tuple[Draft, ...] = ()
     rejections: tuple[Rejection, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
+    proposed: tuple[Draft, ...] = ()

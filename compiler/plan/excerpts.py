@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
+from compiler.plan import past
 from compiler.plan.change import content_words
 from compiler.plan.contract import Memory, Page
 from compiler.plan.naming import holds
@@ -45,7 +46,7 @@ def excerpt(memory: Memory, keys: Collection[str]) -> tuple[str, ...]:
 
 def line(sentence: str) -> str:
     """Return a sentence as a line of a section."""
-    return f"- {escape(sentence)}"
+    return past.inert(f"- {escape(sentence)}")
 
 
 def arrange(excerpts: Iterable[tuple[Memory, tuple[str, ...]]], page: Page | None) -> tuple[ProposedSection, ...]:

@@ -1,11 +1,12 @@
-"""The last walls before the store: texts come into their places, wiki syntax goes, names become links, bad links go."""
+"""The last walls before the store: texts come into their places, wiki syntax goes, names become links, bad links go, and HTML,
+pictures and links to where none may lead become text. Code stays as it is."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
-from compiler.plan import text
+from compiler.plan import markup, text
 from compiler.plan.contract import (
     CreatePage,
     Decision,
@@ -70,13 +71,20 @@ def _finished(item: Item, bodies: Bodies, names: Mapping[str, PageKey], pages: C
 def _section(
     page: PageKey, section: Section, bodies: Bodies, names: Mapping[str, PageKey], pages: Collection[PageKey]
 ) -> Section:
-    body = text.strip_wikilinks(bodies.get((page, section.slug), section.body_md)).strip()
-    linked = body if section.aggregation is not None and section.children else text.linkify(body, names, own=page)
-    return replace(section, body_md=text.drop_bad_links(linked, pages))
+    is_listing = section.aggregation is not None and bool(section.children)
+
+    def mended(outside: str) -> str:
+        stripped = text.strip_wikilinks(outside)
+        linked = stripped if is_listing else text.linkify(stripped, names, own=page)
+        return text.drop_bad_links(linked, pages)
+
+    body = bodies.get((page, section.slug), section.body_md)
+    return replace(section, body_md=markup.harmless(markup.outside_code(body, mended)).strip())
 
 
 def _summary(summary: str) -> str:
-    return text.one_line(text.drop_bad_links(text.strip_wikilinks(summary), ()))
+    mended = text.drop_bad_links(text.strip_wikilinks(summary), ())
+    return markup.harmless(text.one_line(mended))
 
 
 def _texts(items: tuple[Item, ...]) -> Iterator[str]:

@@ -11,10 +11,11 @@ from compiler.plan.contract import Decision, Draft, Item, Rejection
 
 @dataclass(slots=True)
 class Gathering:
-    """Items, drafts, rejections and counters, in the order in which they come up."""
+    """Items, drafts, texts that a plan proposes itself, rejections and counters, in the order in which they come up."""
 
     items: list[Item] = field(default_factory=list)
     drafts: list[Draft] = field(default_factory=list)
+    proposed: list[Draft] = field(default_factory=list)
     rejections: list[Rejection] = field(default_factory=list)
     counters: Counter[str] = field(default_factory=Counter)
 
@@ -34,4 +35,4 @@ class Gathering:
         """Return what was gathered; every rejection is counted by its reason too."""
         reasons = Counter(f"rejected_{one.reason}" for one in self.rejections)
         counters = dict(sorted((self.counters + reasons).items()))
-        return Decision(tuple(self.items), tuple(self.drafts), tuple(self.rejections), counters)
+        return Decision(tuple(self.items), tuple(self.drafts), tuple(self.rejections), counters, tuple(self.proposed))

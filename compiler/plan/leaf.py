@@ -163,6 +163,7 @@ class _Leaf:
             written = writing.write(page, one, citable=self.citable, gathering=self.gathering)
             if written is not None:
                 sections[one.slug] = written.section
+                self.gathering.proposed.extend([written.draft] if written.draft else [])
         proof = self.citable.cite(proposed.memory_ids)
         summary = text.one_line(proposed.summary) if proof else ""
         if not sections and not summary:
@@ -175,8 +176,8 @@ class _Leaf:
         written_keys = {alias.key for alias in aliases}
         made = replace(
             page,
-            summary=summary or page.summary,
-            summary_sources=proof if summary else page.summary_sources,
+            summary=page.summary or summary,
+            summary_sources=page.summary_sources if page.summary or not summary else proof,
             sections=tuple(sections.values()),
             aliases=(*(alias for alias in page.aliases if alias.key not in written_keys), *aliases),
             tags=_with_tags(page, naming.tags(page, proposed.tags, citable=self.citable)),

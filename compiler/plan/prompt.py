@@ -1,16 +1,18 @@
 """What a model is asked, in our own words. The same batch gives the same bytes: no clock, no random id, no storage order.
 
-Memories are shown as JSON lines, so that no text can pass for an instruction's frame.
+Whatever comes from outside is shown as JSON lines: memories, what stands on a page, what was proposed, names, headings. No text
+can end its line, begin a part of the prompt or hold what a chat template reads as the end of a turn.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from compiler.plan import schema, wording
+from compiler.plan import past, schema, wording
 from compiler.plan.batch import AggregationView, LeafBatch
 from compiler.plan.contract import Draft, Memory, Mention, Page, Section
 from compiler.plan.handles import Handles, number
@@ -18,11 +20,15 @@ from compiler.plan.lookup import choose_mentions
 from compiler.plan.text import first_sentence, one_line
 
 LEAF_VERSION = "leaf-1"
-SECTION_VERSION = "section-1"
+SECTION_VERSION = "section-2"
 AGGREGATION_VERSION = "aggregation-2"
 
 SUMMARY_CHARS = 200
 QUOTES_SHOWN = 3
+
+# What some readers take for a line's end, and what opens the marks of chat templates: <|im_start|>, <start_of_turn>, [INST].
+_FRAMING = re.compile("[\x7f-\x9f\u2028\u2029<\uff1c]|\\[(?=/?(?:INST|SYS|AVAILABLE_TOOLS|TOOL))")
+
 ALIASES_SHOWN = 8
 TAGS_SHOWN = 8
 
@@ -67,8 +73,8 @@ def section(draft: Draft) -> Prompt:
     wanted = {"page": draft.title, "section": draft.section.heading or "summary: one sentence that says what this is"}
     parts = [
         _part("SECTION", [_json(wanted)]),
-        _part("STANDS", [draft.existing_md or "(nothing)"]),
-        _part("PROPOSAL", [draft.section.body_md or "(none: write it from the memories)"]),
+        _part("STANDS", _texts(past.split(draft.existing_md)[0])),
+        _part("PROPOSAL", _texts(draft.section.body_md)),
         _part(
             "MEMORIES",
             (_json({"date": one.occurred_at.date().isoformat(), "text": one.text}) for one in draft.memories),
@@ -110,12 +116,17 @@ def aggregation(view: AggregationView) -> Prompt:
     )
 
 
+def _texts(markdown: str) -> list[str]:
+    return [_json({"text": markdown})] if markdown.strip() else []
+
+
 def _part(title: str, lines: Iterable[str]) -> str:
     return "\n".join([title, *(list(lines) or ["(none)"])])
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _FRAMING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _outline(handle: str, page: Page) -> dict[str, Any]:

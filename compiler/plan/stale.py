@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from compiler.plan import departing, naming, text
+from compiler.plan import departing, naming, past, text
 from compiler.plan.batch import StaleView
 from compiler.plan.citing import source_of
 from compiler.plan.contract import (
@@ -125,7 +125,10 @@ class _Stale:
             return None
         rebuilt = replace(section, body_md="", sources=sources)
         self.gathering.items.append(WriteSection(page.key, rebuilt))
-        self.gathering.drafts.append(Draft(page.key, page.title, rebuilt, "", memories, page_names(page)))
+        unchanged = (one for one in memories if one.memory_id not in self.view.changed)
+        marked = past.borne_out(section.body_md, unchanged)
+        draft = Draft(page.key, page.title, rebuilt, "", memories, page_names(page), marked=marked)
+        self.gathering.drafts.append(draft)
         self.gathering.count("sections_rebuilt")
         return rebuilt
 

@@ -5,4 +5,4 @@ It is kept with each batch. A log of another version can't be replayed by this o
 
 from __future__ import annotations
 
-RULES = 2
+RULES = 3

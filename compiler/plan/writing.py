@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from compiler.plan import change
+from compiler.plan import change, markup, past
 from compiler.plan.citing import Citable, united
 from compiler.plan.contract import Draft, Page, Section
 from compiler.plan.gathering import Gathering
@@ -53,7 +53,7 @@ def write(page: Page, proposed: ProposedSection, *, citable: Citable, gathering:
     """Return what to write for a proposed section of the page, or None; what is turned down is gathered with its reason."""
     gathering.rejections.extend(citable.unknown(proposed.memory_ids))
     cited = citable.cite(proposed.memory_ids)
-    body = strip_wikilinks(proposed.body_md).strip()
+    body = markup.outside_code(proposed.body_md, strip_wikilinks).strip()
     standing = next((one for one in page.sections if one.slug == proposed.slug), None)
     if not cited or not body:
         gathering.reject("section_without_sources" if body else "empty_section", f"{page.key.path}#{proposed.slug}")
@@ -69,12 +69,11 @@ def write(page: Page, proposed: ProposedSection, *, citable: Citable, gathering:
     section = Section(proposed.slug, standing.heading if standing else proposed.heading, body, sources)
     if proposed.is_verbatim:
         return _added(section, standing)
-    if standing is not None and not change.is_meaningful(standing.body_md, body):
+    if standing is not None and not change.is_meaningful(past.split(standing.body_md)[0], body):
         gathering.count("sections_skipped")
         return _unless_same(replace(section, body_md=standing.body_md), standing)
-    return Writing(
-        section, Draft(page.key, page.title, section, standing.body_md if standing else "", texts, page_names(page))
-    )
+    existing_md, cites = (standing.body_md, standing.sources) if standing else ("", ())
+    return Writing(section, Draft(page.key, page.title, section, existing_md, texts, page_names(page), cites))
 
 
 def page_names(page: Page) -> tuple[str, ...]:

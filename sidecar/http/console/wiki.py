@@ -12,6 +12,7 @@ from uuid import UUID
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
+from compiler.plan import markup
 from sidecar.errors import InvalidArgument, NotFound
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.sentences import marked
@@ -124,7 +125,12 @@ async def show_page(visit: Visit) -> Response:
 
 def _shown(sections: Sequence[SectionRow]) -> list[ShownSection]:
     return [
-        ShownSection(one, marked(one.body_md, [source.text or "" for source in one.sources], anchor=f"from-{one.slug}"))
+        ShownSection(
+            one,
+            marked(
+                markup.harmless(one.body_md), [source.text or "" for source in one.sources], anchor=f"from-{one.slug}"
+            ),
+        )
         for one in sections
     ]
 

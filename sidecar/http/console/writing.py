@@ -12,9 +12,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from compiler.plan import markup
+
 SHOWN_KINDS = frozenset({"memory", "page", "turn", "chunk"})
 HERE = Path(__file__).parent
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
+_MARKDOWN.validateLink = lambda url: url.startswith("#from-") or markup.is_allowed(url)  # type: ignore[method-assign]
 
 
 def render(template: str, **values: Any) -> str:
@@ -78,5 +81,5 @@ def milliseconds(value: float) -> str:
 
 
 def markdown(text: str) -> Markup:
-    """Return Markdown as HTML: no HTML of the text's own, no pictures, and links only to paths and to the web."""
+    """Return Markdown as HTML: no HTML of the text's own, no pictures, and links only into the wiki, to mail and to the web."""
     return Markup(_MARKDOWN.render(text))  # noqa: S704  # the renderer escapes what the text brings
