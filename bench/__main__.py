@@ -26,6 +26,7 @@ BENCHES = (
     "recovery",
     "tracing",
     "views",
+    "writes",
 )
 ON_DATA = ("names", "recall")
 

@@ -42,6 +42,8 @@ from store.postgres import Pools
 from store.scope import Scope
 from store.webhooks import Subscription
 
+_LARGE_WRITES = frozenset({"AppendTurns", "BootstrapImport", "Ingest", "Retain"})
+
 
 class Service(Protocol):
     """What a service gives to be served."""
@@ -106,7 +108,9 @@ async def open_all(works: Works, stack: AsyncExitStack) -> Doors:
     long = rpc_server.stream_terms(works.settings)
 
     def handlers(turn: Terms, other: Terms) -> list[grpc.GenericRpcHandler]:
-        return [service_handler(name, one.behaviours, other, apart=_apart(one, turn, long)) for name, one in services]
+        apart = dict.fromkeys(compiles.LONG_CALLS | admin.LONG_CALLS, long)
+        apart |= dict.fromkeys(_LARGE_WRITES, rpc_server.write_terms(other)) | {"AssembleContext": turn}
+        return [service_handler(name, one.behaviours, other, apart=_apart(one, apart)) for name, one in services]
 
     _watch_values(works)
     draining = asyncio.Event()
@@ -195,9 +199,8 @@ async def _signed_in(server: Server, token: str) -> Identity:
     return await server.authenticator.authenticate((("authorization", f"Bearer {token}"),), {})
 
 
-def _apart(service: Service, turn: Terms, long: Terms) -> dict[str, Terms]:
-    """Return what is served on terms of its own: the one call that a model waits for, and those that take long."""
-    apart = dict.fromkeys(compiles.LONG_CALLS | admin.LONG_CALLS, long) | {"AssembleContext": turn}
+def _apart(service: Service, apart: Mapping[str, Terms]) -> dict[str, Terms]:
+    """Return which of the service's calls are served on terms of their own."""
     return {name: apart[name] for name in apart.keys() & service.behaviours.keys()}
 
 

@@ -10,18 +10,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from store import embeddings, queries
-from store.derived import Derived, derive
+from store.derived import Derived, derive_now
+from store.pacing import in_slices
 from store.queries import Connection
 from store.recalling import Recalled, Wanted, recalled
 from store.scope import Reach
 from store.texts import Signature
 
 _sql = queries.load(__file__)
-_CHUNKS_AT_ONCE = 500
+CHUNKS_AT_ONCE = 500
 
 
 class Outcome(StrEnum):
@@ -72,11 +74,23 @@ class NewDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class PreparedDocument:
-    """A document to put with what is written beside each of its chunks, in their order."""
+class PreparedChunk:
+    """A chunk to put with what is written beside its text."""
 
-    document: NewDocument
-    derived: tuple[Derived, ...]
+    chunk: NewChunk
+    derived: Derived
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDocument:
+    """A document to put: all of `NewDocument` but its chunks, which come in batches, each for one statement."""
+
+    path: str
+    title: str
+    media_type: str
+    content_hash: bytes
+    chunk_count: int
+    batches: Iterable[Sequence[PreparedChunk]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,15 +186,29 @@ async def assigned_bases(
 
 async def prepare(document: NewDocument) -> PreparedDocument:
     """Return the document ready to be put. Takes seconds for a large one, and no connection."""
-    searched = [_searched(document, chunk) for chunk in document.chunks]
-    return PreparedDocument(document, tuple(await derive([chunk.text for chunk in document.chunks], searched)))
+    prepared = await in_slices(
+        partial(prepare_chunks, document.title), document.chunks, lambda one: len(one.heading) + len(one.text)
+    )
+    return PreparedDocument(
+        document.path,
+        document.title,
+        document.media_type,
+        document.content_hash,
+        len(prepared),
+        [prepared[start : start + CHUNKS_AT_ONCE] for start in range(0, len(prepared), CHUNKS_AT_ONCE)],
+    )
+
+
+def prepare_chunks(title: str, chunks: Sequence[NewChunk]) -> list[PreparedChunk]:
+    """Return chunks of a document of this title ready to be put. Takes as long as their texts are; run it in a thread."""
+    derived = derive_now([(chunk.text, f"{title}\n{chunk.heading}\n{chunk.text}") for chunk in chunks])
+    return [PreparedChunk(chunk, beside) for chunk, beside in zip(chunks, derived, strict=True)]
 
 
 async def put(
-    connection: Connection, tenant_id: UUID, base_id: UUID, prepared: PreparedDocument, *, now: datetime
+    connection: Connection, tenant_id: UUID, base_id: UUID, document: PreparedDocument, *, now: datetime
 ) -> tuple[Document, Outcome]:
     """Write the document and its chunks in place of the ones at its path; the same content is left untouched."""
-    document = prepared.document
     key = {"tenant_id": tenant_id, "base_id": base_id}
     document_id = uuid5(base_id, document.path)
     written = await _sql.put_document(
@@ -191,12 +219,12 @@ async def put(
         title=document.title,
         media_type=document.media_type,
         content_hash=document.content_hash,
-        chunk_count=len(document.chunks),
+        chunk_count=document.chunk_count,
         now=now,
     )
     if written is not None:
         await _sql.delete_chunks(connection, tenant_id=tenant_id, document_id=document_id)
-        await _insert(connection, {**key, "document_id": document_id}, prepared)
+        await _insert(connection, {**key, "document_id": document_id}, document.batches)
         await embeddings.mark_base(connection, tenant_id, base_id, now=now)
     stored = _document(await _sql.get_document(connection, **key, path=document.path))
     outcome = Outcome.UNCHANGED if written is None else Outcome.CREATED if written["is_new"] else Outcome.UPDATED
@@ -230,17 +258,16 @@ async def recall(
     return recalled(rows, _chunks)
 
 
-async def _insert(connection: Connection, key: dict[str, UUID], prepared: PreparedDocument) -> None:
+async def _insert(connection: Connection, key: dict[str, UUID], batches: Iterable[Sequence[PreparedChunk]]) -> None:
     """Write the chunks in bounded statements, so that one large document stays within a statement's deadline."""
-    ids = _chunk_ids(key["document_id"], prepared.derived)
-    for start in range(0, len(ids), _CHUNKS_AT_ONCE):
-        some = slice(start, start + _CHUNKS_AT_ONCE)
-        chunks, derived = prepared.document.chunks[some], prepared.derived[some]
+    position, seen = 0, Counter[bytes]()
+    for prepared in batches:
+        chunks, derived = [one.chunk for one in prepared], [one.derived for one in prepared]
         await _sql.insert_chunks(
             connection,
             **key,
-            chunk_ids=ids[some],
-            positions=[start + place for place in range(len(chunks))],
+            chunk_ids=_chunk_ids(key["document_id"], derived, seen),
+            positions=list(range(position, position + len(chunks))),
             headings=[one.heading for one in chunks],
             pages=[one.page for one in chunks],
             texts=[one.text for one in chunks],
@@ -248,20 +275,19 @@ async def _insert(connection: Connection, key: dict[str, UUID], prepared: Prepar
             word_counts=[one.word_count for one in derived],
             words=[one.words for one in derived],
         )
+        position += len(chunks)
 
 
-def _chunk_ids(document_id: UUID, derived: Sequence[Derived]) -> list[UUID]:
-    """Return an id for each chunk by its text, not its place: a chunk that only moved is still known to callers."""
-    seen: Counter[bytes] = Counter()
+def _chunk_ids(document_id: UUID, derived: Sequence[Derived], seen: Counter[bytes]) -> list[UUID]:
+    """Return an id for each chunk by its text, not its place: a chunk that only moved is still known to callers.
+
+    `seen` counts the document's texts before these, and these too once this returns.
+    """
     ids = []
     for one in derived:
         ids.append(uuid5(document_id, f"{one.text_hash.hex()} {seen[one.text_hash]}"))
         seen[one.text_hash] += 1
     return ids
-
-
-def _searched(document: NewDocument, chunk: NewChunk) -> str:
-    return f"{document.title}\n{chunk.heading}\n{chunk.text}"
 
 
 def _base(row: Any) -> Base:

@@ -13,6 +13,7 @@ from uuid import UUID, uuid5
 
 from store import embeddings, queries
 from store.derived import Derived, derive
+from store.pacing import QUICK_CHARS, STATEMENT_CHARS, in_slices, slices
 from store.queries import Connection
 from store.recalling import Recalled, Wanted, recalled
 from store.scope import Scope
@@ -70,26 +71,54 @@ class Retained:
     updated_count: int
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedMemories:
+    """Memories to write: the ids of all asked for, and a row for each distinct id with what is written beside its text."""
+
+    memory_ids: tuple[str, ...]
+    rows: tuple[tuple[str, NewMemory, Derived], ...]
+
+
 async def retain(connection: Connection, scope: Scope, memories: Sequence[NewMemory], *, now: datetime) -> Retained:
+    """Prepare the memories and write them: `prepare` and `write` in one, for few short ones."""
+    return await write(connection, scope, await prepare(scope, memories), now=now)
+
+
+async def prepare(scope: Scope, memories: Sequence[NewMemory]) -> PreparedMemories:
+    """Return the memories ready to be written. Takes seconds for 30 MB, and no connection."""
+    named = await in_slices(
+        lambda some: [_named(scope, one) for one in some],
+        memories,
+        lambda one: len(one.text),
+        quick_chars=QUICK_CHARS,
+    )
+    last = dict(named)
+    derived = await derive([one.text for one in last.values()], [_searched(one) for one in last.values()])
+    return PreparedMemories(
+        tuple(memory_id for memory_id, _ in named),
+        tuple((memory_id, one, beside) for (memory_id, one), beside in zip(last.items(), derived, strict=True)),
+    )
+
+
+async def write(connection: Connection, scope: Scope, prepared: PreparedMemories, *, now: datetime) -> Retained:
     """Write the memories: one that is there with the same content is left alone, of two with one id the later counts.
 
     Each write takes the next number of the owner's feed, whose row is locked until the transaction ends: numbers have
-    no gap, and whoever has read up to n has seen everything up to n.
+    no gap, and a reader that has read up to n has seen everything up to n. A statement carries about 1 MB of text.
     """
-    ids = tuple(memory.memory_id or memory_id(scope, memory.text) for memory in memories)
-    last = dict(zip(ids, memories, strict=True))
-    if not last:
+    if not prepared.rows:
         return Retained((), 0, 0)
-    derived = await derive([one.text for one in last.values()], [_searched(one) for one in last.values()])
     change_seq = await _sql.open_feed(connection, **_key(scope))
-    counts = await _sql.write_memories(
-        connection, **_key(scope), **_columns(last, derived), change_seq=change_seq, now=now
-    )
-    changed = counts["created_count"] + counts["updated_count"]
-    if changed:
-        await _sql.advance_feed(connection, **_key(scope), count=changed)
+    created = updated = 0
+    for some in slices(prepared.rows, lambda row: len(row[1].text), most_chars=STATEMENT_CHARS):
+        seq = change_seq + created + updated
+        counts = await _sql.write_memories(connection, **_key(scope), **_columns(some), change_seq=seq, now=now)
+        created += counts["created_count"]
+        updated += counts["updated_count"]
+    if created or updated:
+        await _sql.advance_feed(connection, **_key(scope), count=created + updated)
         await embeddings.mark(connection, scope, embeddings.Kind.MEMORIES, now=now)
-    return Retained(ids, counts["created_count"], counts["updated_count"])
+    return Retained(prepared.memory_ids, created, updated)
 
 
 async def get(connection: Connection, scope: Scope, memory_id: str) -> Memory | None:
@@ -135,10 +164,15 @@ def _key(scope: Scope) -> dict[str, object]:
     return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
 
 
-def _columns(memories: Mapping[str, NewMemory], derived: Sequence[Derived]) -> dict[str, object]:
-    new = list(memories.values())
+def _named(scope: Scope, memory: NewMemory) -> tuple[str, NewMemory]:
+    return memory.memory_id or memory_id(scope, memory.text), memory
+
+
+def _columns(rows: Sequence[tuple[str, NewMemory, Derived]]) -> dict[str, object]:
+    new = [one for _, one, _ in rows]
+    derived = [beside for _, _, beside in rows]
     return {
-        "memory_ids": list(memories),
+        "memory_ids": [memory_id for memory_id, _, _ in rows],
         "document_ids": [one.document_id for one in new],
         "texts": [one.text for one in new],
         "metadata": [dict(one.metadata) for one in new],

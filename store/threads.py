@@ -5,15 +5,17 @@ Every function takes a connection inside a scoped transaction; row security sees
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from store import embeddings, queries
-from store.derived import derive
+from store.derived import Derived, derive
+from store.pacing import STATEMENT_CHARS, slices
 from store.queries import Connection
 from store.recalling import Recalled, Wanted, recalled
 from store.scope import Scope
@@ -38,6 +40,11 @@ class NewTurn:
     cl100k_tokens: int
     speaker: str = ""
     parts: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def chars(self) -> int:
+        """Return the characters of its text and of the tool results among its parts."""
+        return len(self.text) + sum(len(part.get("content", "")) for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +122,36 @@ class ThreadToOpen:
     fence_key_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedTurn:
+    """A turn to append with what is written beside its text."""
+
+    turn: NewTurn
+    derived: Derived
+
+
 async def append(
     connection: Connection, scope: Scope, thread: ThreadToOpen, turns: Sequence[NewTurn], *, now: datetime
 ) -> Appended:
+    """Prepare the turns and write them: `prepare` and `write` in one, for few short ones."""
+    return await write(connection, scope, thread, await prepare(turns), now=now)
+
+
+async def prepare(turns: Sequence[NewTurn]) -> list[PreparedTurn]:
+    """Return the turns ready to be written. Takes seconds for 20 MB, and no connection."""
+    derived = await derive([turn.text for turn in turns], [f"{turn.speaker} {turn.text}" for turn in turns])
+    return [PreparedTurn(turn, beside) for turn, beside in zip(turns, derived, strict=True)]
+
+
+async def write(
+    connection: Connection, scope: Scope, thread: ThreadToOpen, prepared: Sequence[PreparedTurn], *, now: datetime
+) -> Appended:
     """Append the turns that the thread does not have yet, in order, and return the ids of all.
 
-    The thread's row is locked until the transaction ends, so positions have no gap and no twin.
+    The thread's row is locked until the transaction ends, so positions have no gap and no twin. A statement carries about
+    1 MB of text.
     """
+    turns = [one.turn for one in prepared]
     key = _key(scope, thread.thread_id)
     last_turn_at = max((turn.said_at for turn in turns), default=now)
     head = await _sql.open_thread(
@@ -137,51 +167,51 @@ async def append(
         row["client_turn_id"]: row["turn_id"]
         for row in await _sql.known_turns(connection, **key, client_turn_ids=asked)
     }
-    new = list({turn.client_turn_id: turn for turn in reversed(turns) if turn.client_turn_id not in known}.values())[
-        ::-1
-    ]
-    ids = known | {turn.client_turn_id: turn_uuid(scope, thread.thread_id, turn.client_turn_id) for turn in new}
+    first = {one.turn.client_turn_id: one for one in reversed(prepared) if one.turn.client_turn_id not in known}
+    new = list(first.values())[::-1]
+    ids = known | {turn_id: turn_uuid(scope, thread.thread_id, turn_id) for turn_id in first}
     if new:
-        await _insert(connection, key, new, [ids[turn.client_turn_id] for turn in new], head)
+        await _insert(connection, key, new, ids, head)
         await embeddings.mark(connection, scope, embeddings.Kind.TURNS, ref=thread.thread_id, now=now)
     turn_count = head["turn_count"] + len(new)
     return Appended(tuple(ids[client_turn_id] for client_turn_id in asked), len(new), turn_count)
 
 
 async def _insert(
-    connection: Connection, key: dict[str, object], new: Sequence[NewTurn], ids: Sequence[UUID], head: Any
+    connection: Connection, key: dict[str, object], new: Sequence[PreparedTurn], ids: Mapping[str, UUID], head: Any
 ) -> None:
-    derived = await derive([turn.text for turn in new], [f"{turn.speaker} {turn.text}" for turn in new])
-    through, running = head["token_count"], []
-    for turn in new:
-        through += turn.o200k_tokens
-        running.append(through)
-    first = head["turn_count"] + 1
-    await _sql.insert_turns(
-        connection,
-        **key,
-        positions=list(range(first, first + len(new))),
-        turn_ids=list(ids),
-        client_turn_ids=[turn.client_turn_id for turn in new],
-        roles=[turn.role for turn in new],
-        speakers=[turn.speaker for turn in new],
-        texts=[turn.text for turn in new],
-        parts=[list(turn.parts) for turn in new],
-        said_at=[turn.said_at for turn in new],
-        o200k_tokens=[turn.o200k_tokens for turn in new],
-        cl100k_tokens=[turn.cl100k_tokens for turn in new],
-        tokens_through=running,
-        signatures=[one.signature for one in derived],
-        word_counts=[one.word_count for one in derived],
-        words=[one.words for one in derived],
-    )
+    position, through = head["turn_count"], head["token_count"]
+    for some in slices(new, lambda one: one.turn.chars, most_chars=STATEMENT_CHARS):
+        tokens_through = list(accumulate((one.turn.o200k_tokens for one in some), initial=through))[1:]
+        positions = range(position + 1, position + 1 + len(some))
+        columns = _columns(some, ids)
+        await _sql.insert_turns(connection, **key, **columns, positions=list(positions), tokens_through=tokens_through)
+        position, through = positions[-1], tokens_through[-1]
     await _sql.advance_thread(
         connection,
         **key,
         turns=len(new),
         tokens=through - head["token_count"],
-        last_turn_at=max(turn.said_at for turn in new),
+        last_turn_at=max(one.turn.said_at for one in new),
     )
+
+
+def _columns(prepared: Sequence[PreparedTurn], ids: Mapping[str, UUID]) -> dict[str, object]:
+    turns = [one.turn for one in prepared]
+    return {
+        "turn_ids": [ids[turn.client_turn_id] for turn in turns],
+        "client_turn_ids": [turn.client_turn_id for turn in turns],
+        "roles": [turn.role for turn in turns],
+        "speakers": [turn.speaker for turn in turns],
+        "texts": [turn.text for turn in turns],
+        "parts": [list(turn.parts) for turn in turns],
+        "said_at": [turn.said_at for turn in turns],
+        "o200k_tokens": [turn.o200k_tokens for turn in turns],
+        "cl100k_tokens": [turn.cl100k_tokens for turn in turns],
+        "signatures": [one.derived.signature for one in prepared],
+        "word_counts": [one.derived.word_count for one in prepared],
+        "words": [one.derived.words for one in prepared],
+    }
 
 
 async def history(connection: Connection, scope: Scope, thread_id: str, window: Window) -> list[StoredTurn]:

@@ -132,7 +132,7 @@ class AppendTurns(Request[Appended]):
     """Write turns to a thread, at most 1,000; those that it has already are left as they are."""
 
     reads = Whole(Appended)
-    deadline_s = 30.0
+    deadline_s = 120.0
     thread_id: str
     turns: Sequence[NewTurn]
     title: str = ""
@@ -205,7 +205,7 @@ class Retain(Request[Retained]):
     """Write memories, at most 1,000; the same id with another text is an edit."""
 
     reads = Whole(Retained)
-    deadline_s = 30.0
+    deadline_s = 120.0
     memories: Sequence[NewMemory]
 
 
@@ -257,7 +257,7 @@ class Ingest(Request[Ingested]):
     """Read a document into a base, at most 32 MiB; the path's ending says the format."""
 
     reads = Whole(Ingested)
-    deadline_s = 30.0
+    deadline_s = 120.0
     base: str
     path: str
     content: bytes

@@ -22,6 +22,7 @@ from sidecar.rpc.identity import Identity
 from sidecar.rpc.lanes import Lanes
 from sidecar.rpc.status import answer
 
+LARGE_BYTES = 1 << 20
 _SECRET_METADATA = frozenset({"authorization", "cookie"})
 
 
@@ -30,7 +31,7 @@ class Call:
     """What stands around one request: the verified identity, the deadline on `clock_s`, and the metadata sent with it.
 
     Credentials are left out of `metadata`. `stopping` is set when the process begins to end: a stream that would go on
-    then ends with Stopping.
+    then ends with Stopping. `is_large` says that the request has more than `LARGE_BYTES`.
     """
 
     identity: Identity
@@ -39,6 +40,7 @@ class Call:
     clock_s: Callable[[], float] = field(repr=False)
     metadata: Mapping[str, str | bytes] = field(default_factory=dict, repr=False)
     stopping: asyncio.Event = field(default_factory=asyncio.Event, repr=False, compare=False)
+    is_large: bool = False
 
     @property
     def remaining_s(self) -> float:
@@ -51,11 +53,15 @@ Behaviour = Callable[[Any, Call], Awaitable[Message]] | Callable[[Any, Call], As
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On what terms a method is served: its lanes, and the seconds a call gets by default and at most."""
+    """On what terms a method is served: its lanes, and the seconds a call gets by default and at most.
+
+    A request of more than `LARGE_BYTES` needs a place in the lanes for large ones too, where there are such.
+    """
 
     lanes: Lanes
     default_deadline_s: float = 3.0
     max_deadline_s: float = 60.0
+    large_lanes: Lanes | None = None
 
 
 @dataclass(frozen=True, slots=True)

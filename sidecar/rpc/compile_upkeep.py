@@ -18,7 +18,7 @@ from compiler.upkeep import ResetMode
 from sidecar.errors import FailedPrecondition, InvalidArgument
 from sidecar.rpc import compile_messages as write
 from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.fields import check_count, read_choice, read_id, read_text, read_time
+from sidecar.rpc.fields import check_count, read_choice, read_each, read_id, read_text, read_time
 from sidecar.rpc.identity import require_admin, resolve_scope
 from sidecar.rpc.progress import Progress
 from sidecar.v1 import compile_pb2 as pb
@@ -223,11 +223,12 @@ class CompileUpkeep:
         """Write journal records as memories; queue one compile with the last of them."""
         scope = self._admin(request, call)
         check_count("records", request.records, most=MAX_RECORDS)
-        given = [_memory(f"records[{place}]", one) for place, one in enumerate(request.records)]
+        given = await read_each("records", request.records, _memory, chars=lambda one: len(one.text))
+        prepared = await memories.prepare(scope, given)
         now = self._now()
         async with scoped(self._pools.background, scope) as connection:
             await self._ready(connection, scope)
-            retained = await memories.retain(connection, scope, given, now=now)
+            retained = await memories.write(connection, scope, prepared, now=now)
             changed = retained.created_count + retained.updated_count
             job = None if request.has_more else await self._imported(connection, scope, is_new=changed > 0)
         unchanged = len({one.memory_id for one in given}) - changed

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +21,16 @@ from sidecar.recorder import Recorder
 from sidecar.replayer import Replayer
 from sidecar.rpc import assemblies, explanations, turns
 from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.fields import check_count, read_id, read_int, read_item_ids, read_text, read_uuid, write_time
+from sidecar.rpc.fields import (
+    check_count,
+    read_each,
+    read_id,
+    read_int,
+    read_item_ids,
+    read_text,
+    read_uuid,
+    write_time,
+)
 from sidecar.rpc.identity import Identity, resolve_agent, resolve_scope, resolve_space
 from sidecar.rpc.knobs import read_knobs
 from sidecar.rpc.paging import Int4, Listing
@@ -32,6 +41,7 @@ from sidecar.v1 import context_pb2 as pb
 from store import costs, forgotten, jobs, receipts, tenants, threads
 from store.errors import StoreError
 from store.jobs import Enqueued
+from store.pacing import in_slices
 from store.postgres import Pools, scoped
 from store.scope import Reach, Scope
 from store.threads import ThreadHead
@@ -140,16 +150,16 @@ class ContextService:
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         check_count("turns", request.turns, most=MAX_TURNS)
         now = self._parts.clocks.now()
-        read = [turns.read_turn(f"turns[{place}]", turn, now=now) for place, turn in enumerate(request.turns)]
+        read = await read_each("turns", request.turns, partial(turns.read_turn, now=now), chars=turns.chars_of)
         thread = threads.ThreadToOpen(
             thread_id=read_id("thread_id", request.thread_id),
             title=read_text("title", request.title, max_chars=500),
             fence_key_id=self._parts.fences.newest_key_id,
         )
-        counted = await asyncio.to_thread(self._counted, read)
+        prepared = await threads.prepare(await in_slices(self._counted, read, attrgetter("chars")))
         async with scoped(self._pools.background, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
-            appended = await threads.append(connection, scope, thread, counted, now=now)
+            appended = await threads.write(connection, scope, thread, prepared, now=now)
             if appended.new_count:
                 grown = (appended.turn_count - appended.new_count, appended.turn_count)
                 await summaries.wish(connection, scope, thread.thread_id, turn_counts=grown, now=now)
@@ -157,7 +167,7 @@ class ContextService:
             turn_ids=[str(turn_id) for turn_id in appended.turn_ids], appended_count=appended.new_count
         )
 
-    def _counted(self, read: list[threads.NewTurn]) -> list[threads.NewTurn]:
+    def _counted(self, read: Sequence[threads.NewTurn]) -> list[threads.NewTurn]:
         clean = [
             replace(turn, text=strip_fences(turn.text), parts=tuple(_without_fences(part) for part in turn.parts))
             for turn in read

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import grpc
@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError, Message
 
 from sidecar.errors import InvalidArgument, Stopping
 from sidecar.rpc.authentication import Authenticator
-from sidecar.rpc.call import Call, Method, deadline_s, public_metadata
+from sidecar.rpc.call import LARGE_BYTES, Call, Method, Terms, deadline_s, public_metadata
 from sidecar.rpc.identity import Identity
 from sidecar.rpc.status import answer, code_name
 from sidecar.telemetry import calls
@@ -103,8 +103,10 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
         ends_at_s = loop.time() + deadline_s(context, terms.default_deadline_s, terms.max_deadline_s)
         async with asyncio.timeout_at(ends_at_s):
             identity = await self._identify(context)
-            async with terms.lanes.place(identity.tenant_id, identity.lane):
-                call = Call(identity, path, ends_at_s, loop.time, public_metadata(context.invocation_metadata()))
+            async with terms.lanes.place(identity.tenant_id, identity.lane), _large_place(terms, identity, request):
+                metadata = public_metadata(context.invocation_metadata())
+                is_large = len(request) > LARGE_BYTES
+                call = Call(identity, path, ends_at_s, loop.time, metadata, is_large=is_large)
                 response: Message = await method.behaviour(_parse(method, request), call)
                 return response.SerializeToString()
 
@@ -200,6 +202,12 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
                     yield response
 
         return behaviour
+
+
+def _large_place(terms: Terms, identity: Identity, request: bytes) -> AbstractAsyncContextManager[None]:
+    if terms.large_lanes is None or len(request) <= LARGE_BYTES:
+        return nullcontext()
+    return terms.large_lanes.place(identity.tenant_id, identity.lane)
 
 
 def _parse(method: Method, request: bytes) -> Message:

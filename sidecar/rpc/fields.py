@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence, Sized
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 from uuid import UUID
@@ -19,12 +19,14 @@ from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.errors import InvalidArgument
+from store.pacing import QUICK_CHARS, in_slices
 from store.scope import MAX_EXTERNAL_ID_CHARS
 
 MAX_NAME_CHARS = 100
 MAX_ITEM_IDS, MAX_ITEM_ID_CHARS = 10_000, 1_000
 MAX_DEPTH = 24  # each level of an object is three of a message, which may have a hundred
 
+T = TypeVar("T")
 V = TypeVar("V")
 
 _FIRST = datetime.min.replace(tzinfo=UTC) + timedelta.resolution
@@ -97,6 +99,16 @@ def check_count(field: str, values: Sized, *, most: int, least: int = 0) -> None
     """Raise InvalidArgument unless a repeated field has `least` to `most` entries."""
     if not least <= len(values) <= most:
         raise InvalidArgument(field, f"has {len(values)} entries", f"send {least} to {most}")
+
+
+async def read_each(
+    field: str, entries: Sequence[T], read: Callable[[str, T], V], *, chars: Callable[[T], int]
+) -> list[V]:
+    """Return what `read` makes of each entry of a repeated field, off the event loop where they are large."""
+    named = [(f"{field}[{place}]", entry) for place, entry in enumerate(entries)]
+    return await in_slices(
+        lambda some: [read(*one) for one in some], named, lambda one: chars(one[1]), quick_chars=QUICK_CHARS
+    )
 
 
 def read_time(field: str, stamp: Timestamp) -> datetime:

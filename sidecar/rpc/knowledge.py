@@ -13,25 +13,22 @@ from hashlib import sha256
 from uuid import UUID
 
 from sidecar.errors import InvalidArgument, NotFound
-from sidecar.ingest import chunking, reader
-from sidecar.ingest.document import Content, ReadLimits
-from sidecar.ingest.errors import UnreadableDocument
+from sidecar.ingest import chunked, chunking
+from sidecar.ingest.chunked import MAX_DOCUMENT_BYTES
 from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import read_id, read_name, read_text, write_time
 from sidecar.rpc.identity import require_admin, resolve_tenant
 from sidecar.rpc.paging import Listing
 from sidecar.v1 import knowledge_pb2 as pb
 from store import documents, templates, tenants
-from store.documents import Assignment, Base, Document, NewChunk, NewDocument, Outcome
+from store.documents import Assignment, Base, Document, Outcome, PreparedDocument
 from store.postgres import Pools, tenant_scoped
 from store.queries import Connection
 from store.scope import Reach
 
-MAX_DOCUMENT_BYTES = 32 << 20
 MAX_PATH_CHARS = 500
 MAX_DESCRIPTION_CHARS = 10_000
 READERS = 2
-HEADING_GAP = " > "
 
 SERVICE = pb.DESCRIPTOR.services_by_name["KnowledgeService"]
 
@@ -48,7 +45,11 @@ _OUTCOMES: Mapping[Outcome, pb.IngestOutcome.ValueType] = {
 
 
 class KnowledgeService:
-    """Keeps knowledge bases; `count` counts the tokens that bound a chunk, `now` tells the time of a write."""
+    """Keeps knowledge bases; `now` tells the time of a write.
+
+    `count` counts the tokens that bound a chunk of a document of up to 1 MiB; larger ones are read in a process that counts
+    in o200k_base.
+    """
 
     def __init__(self, pools: Pools, *, now: Callable[[], datetime], count: chunking.CountTokens) -> None:
         self._pools = pools
@@ -105,13 +106,21 @@ class KnowledgeService:
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
             base = await _base(connection, tenant_id, name)
             known = await documents.get(connection, tenant_id, base.base_id, path)
-        if known is not None and known.content_hash == sha256(request.content).digest():
+        digest = await asyncio.to_thread(lambda: sha256(request.content).digest())
+        if known is not None and known.content_hash == digest:
             return pb.IngestResponse(document=_write_document(known), outcome=pb.INGEST_OUTCOME_UNCHANGED)
-        read = asyncio.get_running_loop().run_in_executor(self._readers, self._read, path, request.content)
-        prepared = await documents.prepare(await read)
+        prepared = await self._prepared(path, request.content, is_large=call.is_large)
         async with tenant_scoped(self._pools.background, tenant_id) as connection:
             stored, outcome = await documents.put(connection, tenant_id, base.base_id, prepared, now=self._now())
         return pb.IngestResponse(document=_write_document(stored), outcome=_OUTCOMES[outcome])
+
+    async def _prepared(self, path: str, content: bytes, *, is_large: bool) -> PreparedDocument:
+        if is_large:
+            return await chunked.read_apart(path, content)
+        loop = asyncio.get_running_loop()
+        return await documents.prepare(
+            await loop.run_in_executor(self._readers, chunked.read, path, content, self._count)
+        )
 
     async def list_documents(self, request: pb.ListDocumentsRequest, call: Call) -> pb.ListDocumentsResponse:
         """Return a page of a base's documents, by path. Raises NotFound for a base that is unknown or out of reach."""
@@ -152,20 +161,6 @@ class KnowledgeService:
             await documents.unassign(connection, tenant_id, base.base_id, assignment)
             await templates.notify_changed(connection, tenant_id)
         return pb.UnassignBaseResponse()
-
-    def _read(self, path: str, content: bytes) -> NewDocument:
-        """Return the document in chunks, after seconds for a large one. Raises an IngestError."""
-        document = reader.read(path, content, ReadLimits(document_bytes=MAX_DOCUMENT_BYTES))
-        if document.content is Content.NO_TEXT_LAYER:
-            raise UnreadableDocument(path, "its pages are pictures of text")
-        chunks = chunking.chunk(document, count=self._count)
-        return NewDocument(
-            path=path,
-            title=document.title,
-            media_type=document.media_type,
-            content_hash=sha256(content).digest(),
-            chunks=tuple(NewChunk(one.text, HEADING_GAP.join(one.heading_path), one.page) for one in chunks),
-        )
 
 
 async def _base(connection: Connection, tenant_id: UUID, name: str, reach: Reach | None = None) -> Base:

@@ -14,6 +14,7 @@ from sidecar.errors import NotFound
 from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import (
     check_count,
+    read_each,
     read_id,
     read_struct,
     read_text,
@@ -77,11 +78,12 @@ class MemoryService:
         """Write memories, and say which ids they have and how many were new or changed."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         check_count("memories", request.memories, most=MAX_MEMORIES)
-        given = [_read(f"memories[{place}]", one) for place, one in enumerate(request.memories)]
+        given = await read_each("memories", request.memories, _read, chars=lambda one: len(one.text))
+        prepared = await memories.prepare(scope, given)
         now = self._now()
         async with scoped(self._pools.background, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
-            retained = await memories.retain(connection, scope, given, now=now)
+            retained = await memories.write(connection, scope, prepared, now=now)
         is_changed = retained.created_count or retained.updated_count
         outcome = await self._wish_compile(scope, now) if is_changed else NotifyOutcome.NOTIFY_OUTCOME_UNSPECIFIED
         return pb.RetainResponse(

@@ -7,7 +7,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import grpc
@@ -31,6 +31,9 @@ log = logging.getLogger(__name__)
 Handlers = Callable[[Terms, Terms], Iterable[grpc.GenericRpcHandler]]
 
 _OTHER_DEADLINE_S = 30.0
+_WRITE_DEADLINE_S = 120.0
+_LONGEST_WRITE_S = 600.0
+_LARGE_WAITING = 8
 _STREAM_DEADLINE_S = 3600.0
 _PATIENCE_S = 5.0
 _FAREWELL_S = 1.0  # for answers on their way out
@@ -223,6 +226,22 @@ def _other_terms(settings: Settings) -> Terms:
         clock=asyncio.get_running_loop(),
     )
     return Terms(lanes, _OTHER_DEADLINE_S, settings.max_deadline_s)
+
+
+def write_terms(other: Terms) -> Terms:
+    """Return the terms of calls that may carry as much as a message holds: large ones one after the other, with more time.
+
+    Two at once would take both the processor and the database from turns; a few may wait, each holding its whole message.
+    """
+    lanes = Lanes(
+        max_in_flight=1,
+        max_waiting=_LARGE_WAITING,
+        max_wait_s=_WRITE_DEADLINE_S,
+        per_tenant_in_flight=1,
+        clock=asyncio.get_running_loop(),
+    )
+    longest_s = max(other.max_deadline_s, _LONGEST_WRITE_S)
+    return replace(other, default_deadline_s=_WRITE_DEADLINE_S, max_deadline_s=longest_s, large_lanes=lanes)
 
 
 def stream_terms(settings: Settings) -> Terms:

@@ -18,6 +18,11 @@ MAX_ARGUMENT_BYTES = 1024 * 1024
 ROLES = ("user", "assistant", "tool", "system")
 
 
+def chars_of(given: pb.NewTurn) -> int:
+    """Return the characters of a sent turn's text and of the tool results among its parts."""
+    return len(given.text) + sum(len(part.tool_result.content) for part in given.parts)
+
+
 def read_turn(field: str, given: pb.NewTurn, *, now: datetime) -> NewTurn:
     """Return a turn to append, its tokens not counted yet. Raises InvalidArgument naming the part that is wrong."""
     if given.role not in ROLES:

@@ -107,3 +107,31 @@ async def assert_clean(pools: Pools, size: int = CONFIG.turn_connections) -> Non
         assert (role, tenant or "", owner or "") == ("sidecar_app", "", "")
     for transaction in transactions:
         await transaction.__aexit__(None, None, None)
+
+
+MOST_STATEMENT_CHARS = 3 << 20  # a share's text and its search words, with room
+
+
+class Noting:
+    """A connection that notes how many characters each of its statements carries."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.chars: list[int] = []
+
+    async def fetch(self, sql: str, *values: object) -> list[asyncpg.Record]:
+        return await self._connection.fetch(sql, *self._noted(values))
+
+    async def fetchrow(self, sql: str, *values: object) -> asyncpg.Record | None:
+        return await self._connection.fetchrow(sql, *self._noted(values))
+
+    async def fetchval(self, sql: str, *values: object) -> Any:
+        return await self._connection.fetchval(sql, *self._noted(values))
+
+    async def execute(self, sql: str, *values: object) -> str:
+        return await self._connection.execute(sql, *self._noted(values))
+
+    def _noted(self, values: tuple[object, ...]) -> tuple[object, ...]:
+        columns = [value for value in values if isinstance(value, list)]
+        self.chars.append(sum(len(text) for column in columns for text in column if isinstance(text, str)))
+        return values

@@ -19,6 +19,7 @@ from store.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.recalling import Wanted
 from store.scope import Scope
 from store.texts import query_words, signatures
+from tests.integration.notes import MOST_STATEMENT_CHARS, Noting
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
 OTHER_OWNER = Scope(UUID(int=1), UUID(int=12))
@@ -312,3 +313,13 @@ async def test_owners_and_tenants_see_their_own_memories_only(pools: Pools) -> N
                 assert (await memories.recall(connection, foreign, Wanted(("dentist",), 9))).texts == ()
         assert [one.text for one in listed] == [f"The dentist of {scope.owner_id}."]
         assert len(await found(pools, "dentist", scope)) == 1
+
+
+async def test_each_statement_of_a_large_write_carries_a_bounded_share_of_it(tenant: None, pools: Pools) -> None:
+    new = [NewMemory(f"{number} " + "ferry " * 5_000, f"m{number}") for number in range(100)]
+    async with scoped(pools.background, SCOPE) as connection:
+        noting = Noting(connection)
+        retained = await memories.retain(noting, SCOPE, new, now=NOW)  # type: ignore[arg-type]
+    assert retained.created_count == 100
+    assert max(noting.chars) <= MOST_STATEMENT_CHARS
+    assert await retain(pools, *new[::-1]) == Retained(retained.memory_ids[::-1], 0, 0)

@@ -14,6 +14,7 @@ from store.postgres import Pools, scoped
 from store.recalling import Wanted
 from store.scope import Scope
 from store.threads import Appended, NewTurn, StoredTurn, ThreadToOpen, Window
+from tests.integration.notes import MOST_STATEMENT_CHARS, Noting
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
 OTHER_OWNER = Scope(UUID(int=1), UUID(int=12))
@@ -153,3 +154,14 @@ async def test_a_thread_pins_the_fence_key_it_was_opened_with(pools: Pools) -> N
         await threads.append(connection, SCOPE, ThreadToOpen("t", "", "key-2"), [a_turn(2)], now=NOW)
         assert await threads.fence_key_id(connection, SCOPE, "t") == "key-1"
         assert await threads.fence_key_id(connection, SCOPE, "unknown") is None
+
+
+async def test_each_statement_of_a_large_append_carries_a_bounded_share_of_it(pools: Pools) -> None:
+    said = [a_turn(number, text=f"{number} " + "ferry " * 5_000) for number in range(100)]
+    async with scoped(pools.background, SCOPE) as connection:
+        noting = Noting(connection)
+        appended = await threads.append(noting, SCOPE, ThreadToOpen("t", "", "key-1"), said, now=NOW)  # type: ignore[arg-type]
+    assert appended.new_count == 100
+    assert max(noting.chars) <= MOST_STATEMENT_CHARS
+    assert positions(await history(pools)) == list(range(1, 101))
+    assert await history(pools, Window(tokens=35, turns=10)) == (await history(pools))[-3:]

@@ -1,0 +1,126 @@
+"""Documents read and cut into the chunks that are stored; a large one in a process of its own.
+
+Reading and cutting 32 MB takes Python ten seconds, during which a thread would slow every turn beside it. The child gets the
+bytes and nothing else, and what comes back is JSON, since a document may be hostile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+import orjson
+
+from models.encodings import count
+from sidecar.ingest import chunking, errors, reader
+from sidecar.ingest.document import Content, ReadLimits
+from sidecar.ingest.errors import IngestError, UnreadableDocument
+from store.derived import Derived
+from store.documents import NewChunk, NewDocument, PreparedChunk, PreparedDocument, prepare_chunks
+
+MAX_DOCUMENT_BYTES = 32 << 20
+HEADING_GAP = " > "
+
+_CHUNKS_A_LINE = 200
+_MOST_LINE_BYTES = 1 << 28
+
+
+def read(path: str, content: bytes, count_tokens: chunking.CountTokens) -> NewDocument:
+    """Return the document in chunks, after seconds for a large one. Raises an IngestError."""
+    document = reader.read(path, content, ReadLimits(document_bytes=MAX_DOCUMENT_BYTES))
+    if document.content is Content.NO_TEXT_LAYER:
+        raise UnreadableDocument(path, "its pages are pictures of text")
+    chunks = chunking.chunk(document, count=count_tokens)
+    return NewDocument(
+        path=path,
+        title=document.title,
+        media_type=document.media_type,
+        content_hash=sha256(content).digest(),
+        chunks=tuple(NewChunk(one.text, HEADING_GAP.join(one.heading_path), one.page) for one in chunks),
+    )
+
+
+async def read_apart(path: str, content: bytes) -> PreparedDocument:
+    """Return the document ready to be put, read in a child that ends with the call. Its batches can be taken once.
+
+    Tokens are counted in o200k_base. Raises an IngestError.
+    """
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", __name__),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=_MOST_LINE_BYTES,
+        start_new_session=True,  # a PDF has a reader below it, which has to end with it
+    )
+    try:
+        head, *lines = await _told(child, path, content)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        await child.wait()
+    if "error" in head:
+        raise getattr(errors, head["error"])(path, head["detail"])
+    return PreparedDocument(
+        path, head["title"], head["media_type"], bytes.fromhex(head["sha256"]), head["chunks"], map(_batch, lines)
+    )
+
+
+async def _told(child: asyncio.subprocess.Process, path: str, content: bytes) -> list[Any]:
+    """Return the child's head, and its lines as they came."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    with contextlib.suppress(ConnectionError):  # a child that broke down reads nothing; what it wrote tells
+        child.stdin.writelines((orjson.dumps(path), b"\n", content))
+        await child.stdin.drain()
+        child.stdin.close()
+    head = await child.stdout.readline()
+    lines = [line async for line in child.stdout]
+    if await child.wait() or not head:
+        raise UnreadableDocument(path, "its reader broke down")
+    return [orjson.loads(head), *lines]
+
+
+def _batch(line: bytes) -> list[PreparedChunk]:
+    return [
+        PreparedChunk(
+            NewChunk(text, heading, page),
+            Derived(base64.b64decode(text_hash), base64.b64decode(signature), words, word_count),
+        )
+        for text, heading, page, text_hash, signature, words, word_count in orjson.loads(line)
+    ]
+
+
+def _lines(path: str, content: bytes) -> Iterator[Any]:
+    try:
+        document = read(path, content, lambda texts: count(texts, "o200k_base"))
+    except IngestError as error:
+        yield {"error": type(error).__name__, "detail": error.detail}
+        return
+    told = {"title": document.title, "media_type": document.media_type, "chunks": len(document.chunks)}
+    yield told | {"sha256": document.content_hash.hex()}
+    for start in range(0, len(document.chunks), _CHUNKS_A_LINE):
+        prepared = prepare_chunks(document.title, document.chunks[start : start + _CHUNKS_A_LINE])
+        yield [_row(one.chunk, one.derived) for one in prepared]
+
+
+def _row(chunk: NewChunk, derived: Derived) -> list[object]:
+    packed = (base64.b64encode(value).decode() for value in (derived.text_hash, derived.signature))
+    return [chunk.text, chunk.heading, chunk.page, *packed, derived.words, derived.word_count]
+
+
+def main() -> None:
+    """Read the document on standard input behind its path, and write what is stored of it."""
+    path = orjson.loads(sys.stdin.buffer.readline())
+    for line in _lines(path, sys.stdin.buffer.read()):
+        sys.stdout.buffer.write(orjson.dumps(line) + b"\n")
+
+
+if __name__ == "__main__":
+    main()
