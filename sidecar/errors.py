@@ -13,7 +13,8 @@ caller (a field, a delay) are attributes; secrets and a caller's own long texts 
     │   ├── TokenNotYetValid
     │   ├── TokenRevoked
     │   ├── KeyUnknown
-    │   └── CertificateUnknown
+    │   ├── CertificateUnknown
+    │   └── CertificateExpired
     ├── PermissionDenied           a known caller outside its rights
     │   ├── ScopeForbidden
     │   ├── SpaceForbidden
@@ -106,6 +107,10 @@ class KeyUnknown(Unauthenticated):
 
 class CertificateUnknown(Unauthenticated):
     """The client certificate's names are not registered for one caller; register a URI or DNS name, or send a token."""
+
+
+class CertificateExpired(Unauthenticated):
+    """The client certificate of this connection has expired; connect anew with a fresh one."""
 
 
 class PermissionDenied(SidecarError):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -16,14 +16,14 @@ from uuid import UUID
 from sidecar.errors import (
     CertificateUnknown,
     CredentialsMissing,
-    InvalidArgument,
     SettingInvalid,
     TokenMalformed,
     TokenRevoked,
     TokenUntrusted,
 )
+from sidecar.rpc.certificates import AuthContext, Callers
 from sidecar.rpc.devkey import DEV_ISSUER, DEV_KEY_FILE, dev_key, read_dev_key
-from sidecar.rpc.identity import EVERY_SPACE, Identity, IdentitySettings, identity_of
+from sidecar.rpc.identity import EVERY_SPACE, Identity, IdentitySettings
 from sidecar.rpc.jwks import RemoteKeys, check_jwks_url
 from sidecar.rpc.keys import FileKeys, KeySource
 from sidecar.rpc.tokens import TokenRules, TokenVerifier
@@ -34,7 +34,6 @@ _MOST_TOLD = 1_000
 
 NotBefore = Callable[[UUID], Awaitable[datetime | None]]
 Metadata = Sequence[tuple[str, str | bytes]]
-AuthContext = Mapping[str, Iterable[bytes]]
 
 
 class Authenticator:
@@ -50,7 +49,7 @@ class Authenticator:
     ) -> None:
         """Open the settings' one key source. Raises a StartRefused naming the setting that cannot stand."""
         rules = _rules(settings)
-        self._certificates = _registered(settings)
+        self._callers = _callers(settings, monotonic_s)
         self._keys = _key_source(settings, monotonic_s)
         self._verifier = TokenVerifier(rules, self._keys)
         self._not_before = not_before
@@ -60,10 +59,13 @@ class Authenticator:
     async def authenticate(self, metadata: Metadata, auth_context: AuthContext) -> Identity:
         """Return who is calling. Raises an Unauthenticated, KeysUnavailable, or what `not_before` raises."""
         token = bearer_token(metadata)
-        registered = self._registered_callers(auth_context)
+        now_s = self._now_s()
+        registered = self._callers.presented(auth_context, now_s=now_s)
         if token is None:
-            return self._unclaimed.settled(_only(registered))
-        claims = await self._verifier.verify(token, self._now_s())
+            identity = self._unclaimed.settled(_only(registered))
+            await self._not_before(identity.tenant_id)  # revokes no certificate, but makes a tenant that is new
+            return identity
+        claims = await self._verifier.verify(token, now_s)
         not_before = await self._not_before(claims.identity.tenant_id)
         if not_before is not None and claims.issued_s < not_before.timestamp():
             raise TokenRevoked
@@ -79,11 +81,6 @@ class Authenticator:
     async def stop(self) -> None:
         """End what the key source runs behind the calls."""
         await self._keys.stop()
-
-    def _registered_callers(self, auth_context: AuthContext) -> list[Identity] | None:
-        """Return the callers registered for the peer's certificate, or None where there is no certificate to ask."""
-        names = certificate_names(auth_context) if self._certificates else []
-        return [self._certificates[name] for name in names if name in self._certificates] if names else None
 
 
 class UnclaimedSpaces:
@@ -112,7 +109,7 @@ class UnclaimedSpaces:
 def _only(callers: list[Identity] | None) -> Identity:
     if callers is None:
         raise CredentialsMissing
-    if not callers or any(caller != callers[0] for caller in callers):
+    if not callers or any(replace(caller, subject=callers[0].subject) != callers[0] for caller in callers):
         raise CertificateUnknown
     return callers[0]
 
@@ -130,17 +127,6 @@ def bearer_token(metadata: Metadata) -> str | None:
     return token.strip()
 
 
-def certificate_names(auth_context: AuthContext) -> list[str]:
-    """Return the URI and DNS names of the peer's verified certificate, as `uri:…` and `dns:…`; none without TLS.
-
-    gRPC gives these properties only for a certificate that it verified against the client CA.
-    """
-    if list(auth_context.get("transport_security_type", ())) != [b"ssl"]:
-        return []
-    names = [f"uri:{uri.decode(errors='replace')}" for uri in auth_context.get("peer_uri", ())]
-    return names + [f"dns:{dns.decode(errors='replace').lower()}" for dns in auth_context.get("peer_dns", ())]
-
-
 def _rules(settings: IdentitySettings) -> TokenRules:
     issuers = settings.issuers if settings.has_signing_keys else frozenset({DEV_ISSUER})
     if unknown := sorted(settings.uuid5_issuers - issuers):
@@ -150,21 +136,10 @@ def _rules(settings: IdentitySettings) -> TokenRules:
     return TokenRules(settings.audience, issuers, uuid5_issuers=settings.uuid5_issuers)
 
 
-def _registered(settings: IdentitySettings) -> dict[str, Identity]:
-    if settings.certificates and not settings.requires_client_certificates:
+def _callers(settings: IdentitySettings, monotonic_s: Callable[[], float]) -> Callers:
+    if (settings.certificates or settings.certificates_file) and not settings.requires_client_certificates:
         raise SettingInvalid("certificates", "are registered but not required", "set the client CA, or remove them")
-    return dict(_registration(name, settings) for name in settings.certificates)
-
-
-def _registration(name: str, settings: IdentitySettings) -> tuple[str, Identity]:
-    kind, _, value = name.partition(":")
-    if kind not in {"uri", "dns"} or not value or "*" in value:
-        raise SettingInvalid(f"certificate {name!r}", "is no certificate name", "write uri:NAME or dns:NAME")
-    try:
-        identity = identity_of(settings.certificates[name], subject=value[:200])
-    except InvalidArgument as error:
-        raise SettingInvalid(f"certificate {name!r}", f"{error.field} {error.problem}", error.fix) from error
-    return (name.lower() if kind == "dns" else name), identity
+    return Callers(settings.certificates, settings.certificates_file, monotonic_s=monotonic_s)
 
 
 def _key_source(settings: IdentitySettings, monotonic_s: Callable[[], float]) -> KeySource:

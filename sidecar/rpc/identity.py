@@ -82,8 +82,8 @@ class Identity:
 @dataclass(frozen=True, slots=True)
 class IdentitySettings:
     """How callers prove who they are: one source of signing keys (files or a URL, else the local dev key in `data_dir`)
-    with the issuers they sign for, and the certificate names (`uri:…` or `dns:…`) that stand for a caller. Only the
-    `uuid5_issuers` may claim version-5 UUIDs. With `lets_unclaimed_spaces`, a grant that mentions no spaces holds all.
+    with the issuers they sign for, and the certificate names (`uri:…` or `dns:…`) that stand for a caller, given or in a
+    file. Only the `uuid5_issuers` may claim version-5 UUIDs. With `lets_unclaimed_spaces`, a grant without spaces holds all.
     """
 
     data_dir: Path
@@ -93,6 +93,7 @@ class IdentitySettings:
     jwks_url: str = ""
     is_http_jwks_allowed: bool = False
     certificates: Mapping[str, Grant] = field(default_factory=dict)
+    certificates_file: Path | None = None
     requires_client_certificates: bool = False
     uuid5_issuers: frozenset[str] = frozenset()
     lets_unclaimed_spaces: bool = False

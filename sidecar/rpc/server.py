@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import grpc
-import orjson
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
@@ -19,7 +18,7 @@ from sidecar.errors import SettingInvalid, StartRefused
 from sidecar.rpc.authentication import Authenticator, NotBefore
 from sidecar.rpc.call import Terms
 from sidecar.rpc.door import Door
-from sidecar.rpc.identity import Grant, IdentitySettings, Role
+from sidecar.rpc.identity import IdentitySettings
 from sidecar.rpc.lanes import Lanes
 from sidecar.rpc.listen import check_listen_address, prepare_socket_directory
 from sidecar.settings import Settings
@@ -30,6 +29,7 @@ log = logging.getLogger(__name__)
 
 Handlers = Callable[[Terms, Terms], Iterable[grpc.GenericRpcHandler]]
 
+_OWN_PAIR = "set SIDECAR_TLS_CERT and SIDECAR_TLS_KEY"
 _OTHER_DEADLINE_S = 30.0
 _WRITE_DEADLINE_S = 120.0
 _LONGEST_WRITE_S = 600.0
@@ -191,7 +191,7 @@ def identity_settings(settings: Settings) -> IdentitySettings:
         issuers=frozenset(settings.token_issuers),
         key_files=tuple(Path(name) for name in settings.token_keys),
         jwks_url=settings.jwks_url,
-        certificates=_grants(settings.client_names) if settings.client_names else {},
+        certificates_file=settings.client_names,
         requires_client_certificates=settings.tls_client_ca is not None,
         uuid5_issuers=frozenset(settings.uuid5_issuers),
         lets_unclaimed_spaces=_lets_unclaimed_spaces(settings),
@@ -266,6 +266,8 @@ def _options(settings: Settings) -> list[tuple[str, int]]:
 
 def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
     if settings.tls_cert is None and settings.tls_key is None:
+        if settings.tls_client_ca is not None:
+            raise SettingInvalid("SIDECAR_TLS_CLIENT_CA", "is set without a certificate of our own", _OWN_PAIR)
         return None
     if settings.tls_cert is None or settings.tls_key is None:
         raise SettingInvalid("SIDECAR_TLS_CERT", "needs SIDECAR_TLS_KEY beside it", "set both or neither")
@@ -274,28 +276,6 @@ def _credentials(settings: Settings) -> grpc.ServerCredentials | None:
         return grpc.ssl_server_credentials([pair])
     roots = _read(settings.tls_client_ca, "SIDECAR_TLS_CLIENT_CA")
     return grpc.ssl_server_credentials([pair], root_certificates=roots, require_client_auth=True)
-
-
-def _grants(path: Path) -> dict[str, Grant]:
-    """Return the callers registered by certificate: a JSON object from name to {tenant, owners, agent, role}."""
-    try:
-        entries = orjson.loads(_read(path, "SIDECAR_CLIENT_NAMES"))
-        return {
-            name: Grant(
-                entry["tenant"],
-                tuple(entry.get("owners", ())),
-                entry.get("agent", ""),
-                Role(entry.get("role", "agent")),
-                tuple(entry["spaces"]) if "spaces" in entry else None,
-            )
-            for name, entry in entries.items()
-        }
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SettingInvalid(
-            "SIDECAR_CLIENT_NAMES",
-            "is not a JSON object of callers",
-            'write {"uri:NAME": {"tenant": …, "owners": […]}}',
-        ) from error
 
 
 def _read(path: Path, setting: str) -> bytes:

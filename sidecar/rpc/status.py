@@ -148,6 +148,7 @@ TABLE: Mapping[type[Exception], Row] = {
     errors.TokenRevoked: Row(Code.UNAUTHENTICATED, "TOKEN_REVOKED"),
     errors.KeyUnknown: Row(Code.UNAUTHENTICATED, "KEY_UNKNOWN"),
     errors.CertificateUnknown: Row(Code.UNAUTHENTICATED, "CERTIFICATE_UNKNOWN"),
+    errors.CertificateExpired: Row(Code.UNAUTHENTICATED, "CERTIFICATE_EXPIRED"),
     errors.PermissionDenied: Row(Code.PERMISSION_DENIED, "PERMISSION_DENIED"),
     errors.ScopeForbidden: Row(Code.PERMISSION_DENIED, "SCOPE_FORBIDDEN"),
     errors.SpaceForbidden: Row(Code.PERMISSION_DENIED, "SPACE_FORBIDDEN"),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ipaddress
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import grpc
 import pytest
+from cryptography import x509
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
+from sidecar.app import running
+from sidecar.errors import SettingInvalid
 from sidecar.rpc.devkey import mint
 from sidecar.rpc.identity import Grant
 from sidecar.rpc.server import identity_settings
@@ -19,7 +24,8 @@ from sidecar.settings import Settings
 from sidecar.v1 import admin_pb2, knowledge_pb2, memory_pb2, profile_pb2
 from sidecar.v1 import context_pb2 as pb
 from tests.acceptance.conftest import Caller, Site, served
-from tests.acceptance.turns import BOAT, asking, assembled, fill, refusal
+from tests.acceptance.turns import BOAT, asking, assembled, explained, fill, refusal
+from tests.integration.test_mutual_tls import Authority, uri
 
 DENIED = grpc.StatusCode.PERMISSION_DENIED
 
@@ -109,6 +115,36 @@ async def test_a_private_socket_confers_nothing(settings: Settings, tmp_path: Pa
         code, reason, _ = await refusal(Caller(site.channel, ()).AssembleContext(asking()))
         assert (code, reason) == (grpc.StatusCode.UNAUTHENTICATED, "CREDENTIALS_MISSING")
         assert (await assembled(site.caller())).receipt_id
+
+
+async def test_a_caller_by_certificate_is_served_from_its_tenants_first_call_on(
+    settings: Settings, tmp_path: Path
+) -> None:
+    authority = Authority()
+    files: dict[str, Any] = {}
+    key, certificate = authority.issue(x509.IPAddress(ipaddress.ip_address("127.0.0.1")))
+    names = b'{"uri:spiffe://new/agent": {"tenant": "new", "owners": ["mara"], "agent": "assistant", "spaces": ["hr"]}}'
+    texts = {"tls_cert": certificate, "tls_key": key, "tls_client_ca": authority.pem, "client_names": names}
+    for name, text in texts.items():
+        files[name] = tmp_path / name
+        files[name].write_bytes(text)
+    own = grpc.ssl_channel_credentials(authority.pem, *authority.issue(uri("spiffe://new/agent")))
+    async with (
+        running(replace(settings, **files)) as app,
+        grpc.aio.secure_channel(app.addresses[0], own) as channel,
+    ):
+        caller = Caller(channel, ())
+        receipt_id = (await assembled(caller, asking(space_id="hr"))).receipt_id
+        assert (await explained(caller, receipt_id)).agent_id == "assistant"
+        code, reason, _ = await refusal(caller.AssembleContext(asking(space_id="ops")))
+        assert (code, reason) == (DENIED, "SPACE_FORBIDDEN")
+
+
+async def test_a_client_ca_without_a_certificate_of_the_server_is_refused(settings: Settings, tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_bytes(Authority().pem)
+    with pytest.raises(SettingInvalid, match="SIDECAR_TLS_CLIENT_CA"):
+        async with running(replace(settings, tls_client_ca=tmp_path / "ca.pem")):
+            pass
 
 
 @pytest.mark.parametrize("production", [False, True])

@@ -93,6 +93,7 @@ class Site:
     door: Door = field(init=False)
     port: int = 0
     socket: str = ""
+    ahead_s: float = 0.0
 
     def token(self, grant: Grant = ANN) -> Sequence[tuple[str, str]]:
         token = mint(grant, self.settings, now_s=time.time(), token_id="t-1")
@@ -117,7 +118,7 @@ async def build_server(made: Site) -> tuple[Any, Authenticator]:
             raise moment
         return moment
 
-    authenticator = Authenticator(made.settings, not_before=not_before)
+    authenticator = Authenticator(made.settings, not_before=not_before, now_s=lambda: time.time() + made.ahead_s)
     made.door = Door(authenticator)
     server = grpc.aio.server(interceptors=[made.door])
     echo = made.echo
