@@ -97,7 +97,7 @@ async def plan_leaf(
     batch = await _batch(access, workshop, memories, looking, mention_ids)
     proposed = await workshop.planner.plan_leaf(batch)
     decision = await _decided(access, workshop, batch, proposed)
-    decision, bodies = await _written(access, workshop, decision)
+    decision, bodies = await _written(access, workshop, decision, batch.memories)
     async with access.reading() as connection:
         items = await _finished(connection, access.scope, decision, bodies)
         linked = await _linked(connection, access.scope, memories, items) if is_linking else Decision()
@@ -174,14 +174,16 @@ async def write_drafts(workshop: Workshop, drafts: Sequence[Draft]) -> dict[tupl
     return written
 
 
-async def _written(access: Access, workshop: Workshop, decision: Decision) -> tuple[Decision, Bodies]:
+async def _written(
+    access: Access, workshop: Workshop, decision: Decision, shown: Sequence[Memory] = ()
+) -> tuple[Decision, Bodies]:
     """Return the decision with its drafts' texts, and with what these may not lose of the texts that stood there."""
     bodies = await write_drafts(workshop, decision.drafts)
     if not decision.drafts and not decision.proposed:
         return decision, bodies
     cited = sorted(rewriting.sought(decision))
     memories = await workshop.substrate.fetch(access.scope, cited) if cited else {}
-    return await asyncio.to_thread(rewriting.keep, decision, bodies, memories)
+    return await asyncio.to_thread(rewriting.keep, decision, bodies, memories, shown)
 
 
 async def _batch(

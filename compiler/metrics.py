@@ -33,6 +33,7 @@ _COUNTS = (
     "lines_kept_as_past",
     "lines_kept_of_users",
     "claims_set_apart",
+    "claims_uncited",
     "rewrites_of_number",
     "rewrites_of_date",
     "rewrites_of_name",

@@ -33,6 +33,9 @@ _CLAUSE = re.compile(
     r"ma|maar|но|и|а|ama|ve|لكن|و)\s",
     re.IGNORECASE,
 )
+_NUMBER = re.compile(r"\d+")
+_BEHIND_NUMBER = re.compile(r"(?<=\d)\s+(?=\S)")
+_LATIN = re.compile("[a-z]{2,}")
 _HIDDEN = frozenset({"Cf", "Cc"})
 _SIGNS = str.maketrans("٫٬−‐‑‒–⁄’", ".,-----/'")
 _KANA = re.compile("[\u3041-\u309f]+")
@@ -42,7 +45,8 @@ _KANA = re.compile("[\u3041-\u309f]+")
 class Clause:
     """A part of a sentence: `stems` are the beginnings of its telling words, `numbers`, `dates` and `names` its facts.
 
-    `dates` are also among the numbers, one by one; `wholes` are those written with signs between them, as they stand.
+    `dates` are also among the numbers, one by one, and so are `months`; `wholes` are those written with signs between them, as
+    they stand.
     """
 
     stems: frozenset[str]
@@ -50,15 +54,16 @@ class Clause:
     names: frozenset[str]
     wholes: frozenset[str] = frozenset()
     dates: frozenset[str] = frozenset()
+    months: frozenset[str] = frozenset()
     is_negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence as it stands in its text, its folded words, and its clauses."""
+    """A sentence as it stands in its text, its folded words with a space around each, and its clauses."""
 
     text: str
-    words: tuple[str, ...]
+    words: str
     clauses: tuple[Clause, ...]
     whole: Clause
 
@@ -84,7 +89,8 @@ def read(text: str, common: frozenset[str] = frozenset()) -> tuple[Sentence, ...
 
 def common_words(texts: Iterable[str]) -> frozenset[str]:
     """Return the words that stand in the texts without a capital."""
-    return frozenset(numerals.key(token) for text in texts for token in _TOKEN.findall(_plain(text)) if token.islower())
+    pieces = (one for text in texts for one in sentences(text))
+    return frozenset(numerals.key(token) for one in pieces for token in _TOKEN.findall(_plain(one)) if token.islower())
 
 
 def lost(old: Sentence, new: Sequence[Sentence], own: frozenset[str] = frozenset()) -> Loss:
@@ -92,52 +98,69 @@ def lost(old: Sentence, new: Sequence[Sentence], own: frozenset[str] = frozenset
 
     `own` are the words of the page's own names: leaving them out changes nothing.
     """
-    if any(_holds(one.words, old.words) for one in new):
+    if any(_holds(one, old) for one in new):
         return Loss()
     kinds = _dropped(old, new, own)
-    changed = contradiction(old, new, own)
+    changed = contradiction(old, new)
     if not kinds and not changed.kinds:
         return Loss()
     return Loss(kinds | changed.kinds, changed.by, changed.foreign)
 
 
-def contradiction(old: Sentence, new: Sequence[Sentence], own: frozenset[str] = frozenset()) -> Loss:
+def contradiction(old: Sentence, new: Sequence[Sentence]) -> Loss:
     """Return which facts of a sentence those clauses say otherwise that share the most of its words."""
-    if any(_holds(one.words, old.words) for one in new):
+    if any(_holds(one, old) for one in new):
         return Loss()
-    near = _nearest(old, new, NUMBER)
     kinds: set[str] = set()
     foreign: set[str] = set()
-    by: Sentence | None = None
+    found: list[Sentence] = []
     for kind in (NUMBER, NAME):
-        closest = near if kind == NUMBER else _nearest(old, new, NAME)
-        rivals = [(one, _of(clause, kind) - _of(old.whole, kind)) for one, clause in closest]
-        if any(_of(old.whole, kind) <= _of(clause, kind) for _, clause in closest):
-            continue
-        for one, strange in rivals:
-            if strange and _of(old.whole, kind):
-                kinds.add(DATE if kind == NUMBER and old.whole.dates else kind)
-                foreign |= strange
-                by = by or one
-    for one, clause in near:
-        if _is_turned_about(old, one, clause, new, own):
+        closest = _nearest(old.whole, new, kind) if _of(old.whole, kind) else []
+        strange = [_strange(_of(old.whole, kind), one, clause, kind) for one, clause in closest]
+        if strange and all(one is not None for one in strange) and any(strange):
+            kinds.add(DATE if kind == NUMBER and old.whole.dates else kind)
+            found += [one for (one, _), some in zip(closest, strange, strict=True) if some]
+            foreign |= {fact for some in strange for fact in some or ()}
+    for part in old.clauses:
+        closest = _nearest(part, new, NUMBER)
+        if closest and all(clause.is_negated != part.is_negated for _, clause in closest):
             kinds.add(NEGATION)
-            by = by or one
-        if _is_reordered(old.whole, clause):
-            kinds.add(DATE)
-            foreign |= clause.wholes - old.whole.wholes
-            by = by or one
-    return Loss(frozenset(kinds), by, frozenset(foreign))
+            found.append(closest[0][0])
+    closest = _nearest(old.whole, new, NUMBER)
+    if closest and all(_is_reordered(old.whole, one.whole) for one, _ in closest):
+        kinds.add(DATE)
+        found.append(closest[0][0])
+        foreign |= (found[-1].whole.wholes - old.whole.wholes) or found[-1].whole.numbers
+    return Loss(frozenset(kinds), found[0] if found else None, frozenset(foreign))
+
+
+def _strange(facts: frozenset[str], one: Sentence, clause: Clause, kind: str) -> frozenset[str] | None:
+    """Return the facts that a clause, or its sentence, has in place of these; None where it has these."""
+    if facts <= _of(clause, kind):
+        return None
+    there = _of(one.whole, kind)
+    return (_of(clause, kind) if facts <= there else there) - facts
 
 
 def says(text: str, loss: Loss) -> bool:
     """Return whether a text says what stands against the old line: one of the foreign facts, or where there is none its words."""
-    found = [one.whole for one in read(text)]
+    said = read(text)
+    found = [one.whole for one in said]
     if loss.foreign:
-        return any(loss.foreign & (one.numbers | one.names | one.wholes) for one in found)
+        facts = {fact.partition("#")[0] for fact in loss.foreign}
+        return any(facts & (one.numbers | one.names | one.wholes) for one in found) or any(
+            f" {fact} " in one.words for one in said for fact in facts
+        )
     return loss.by is not None and any(
         len(loss.by.whole.stems & one.stems) * 2 >= len(loss.by.whole.stems) for one in found
     )
+
+
+def every_fact(old: Sentence) -> Loss:
+    """Return all facts of a sentence as lost: of texts too long to be compared."""
+    numbers = {DATE} if old.whole.dates else {NUMBER} if old.whole.numbers else set()
+    named = {NAME} if old.whole.names else set()
+    return Loss(frozenset(numbers | named | ({NEGATION} if old.whole.is_negated else set())))
 
 
 def shares(one: Iterable[Sentence], other: Iterable[Sentence], own: frozenset[str] = frozenset()) -> int:
@@ -165,7 +188,7 @@ def _dropped(old: Sentence, new: Sequence[Sentence], own: frozenset[str]) -> fro
     kinds: set[str] = set()
     around = old.whole.stems - own
     for kind in (NUMBER, NAME):
-        for fact in _of(old.whole, kind) - own:
+        for fact in _of(old.whole, kind) - (own if kind == NAME else frozenset()):
             context = around - {_stem(fact)}
             if not any(fact in _of(one.whole, kind) and (not context or context & one.whole.stems) for one in new):
                 kinds.add(DATE if fact in old.whole.dates else kind)
@@ -177,32 +200,20 @@ def _dropped(old: Sentence, new: Sequence[Sentence], own: frozenset[str]) -> fro
     return frozenset(kinds)
 
 
-def _nearest(old: Sentence, new: Sequence[Sentence], kind: str) -> list[tuple[Sentence, Clause]]:
-    """Return the clauses that share most of the sentence's words, facts of that kind aside; none where they share too few."""
-    facts = {_stem(one) for one in _of(old.whole, kind)}
-    context = (old.whole.stems - facts) or old.whole.stems
+def _nearest(old: Clause, new: Sequence[Sentence], kind: str) -> list[tuple[Sentence, Clause]]:
+    """Return the clauses that share most of the words of another, facts of that kind aside; none where they share too few."""
+    facts = {_stem(one) for one in _of(old, kind)}
+    context = (old.stems - facts) or old.stems
     counted = [(len(context & clause.stems), one, clause) for one in new for clause in one.clauses]
     most = max((count for count, _, _ in counted), default=0)
     least = max(1, (len(context) + 2) // 3)
     return [(one, clause) for count, one, clause in counted if count == most and count >= least]
 
 
-def _is_turned_about(
-    old: Sentence, one: Sentence, clause: Clause, new: Sequence[Sentence], own: frozenset[str]
-) -> bool:
-    """Return whether a clause denies what the sentence said, or says what it denied, and no other clause says it as it was."""
-    denied = frozenset(stem for part in old.clauses if part.is_negated for stem in part.stems) - own
-    said = frozenset(stem for part in old.clauses if not part.is_negated for stem in part.stems) - own
-    every = [part for sentence in new for part in sentence.clauses]
-    if clause.is_negated:
-        turned = (said - denied) & clause.stems
-        return bool(turned) and not any(turned & part.stems for part in every if not part.is_negated)
-    turned = (denied - said) & clause.stems
-    return bool(turned) and not any(turned & part.stems for part in every if part.is_negated)
-
-
 def _is_reordered(old: Clause, new: Clause) -> bool:
     """Return whether a date has its parts in another order: the third of May where the fifth of March stood."""
+    if old.months and new.months and not old.months <= new.months:
+        return True
     gone = {tuple(sorted(numerals.parts_of(one))) for one in old.wholes - new.wholes}
     return any(tuple(sorted(numerals.parts_of(one))) in gone for one in new.wholes - old.wholes)
 
@@ -217,24 +228,24 @@ def _everything(found: Iterable[Sentence], own: frozenset[str]) -> tuple[frozens
     return stems, frozenset(fact for one in every for fact in one.numbers | one.names) - own
 
 
-def _holds(words: tuple[str, ...], part: tuple[str, ...]) -> bool:
-    """Return whether the one words stand in the other in the same order, none between them and no negation about them."""
-    size = len(part)
-    if words == part or not size:
-        return True
-    if any(_denies(word) for word in words) != any(_denies(word) for word in part):
-        return False
-    return any(words[at : at + size] == part for at in range(len(words) - size + 1))
+def _holds(one: Sentence, part: Sentence) -> bool:
+    """Return whether a sentence holds the words of another in their order, and denies nothing that the other does not."""
+    return part.words in one.words and (one.words == part.words or one.whole.is_negated == part.whole.is_negated)
 
 
 @lru_cache(maxsize=4096)
 def _sentence(text: str, common: frozenset[str]) -> Sentence:
     plain = _plain(text)
-    parts = [part for part in _CLAUSE.split(plain) if part and part.strip()]
+    parts = [piece for part in _CLAUSE.split(plain) if part and part.strip() for piece in _pieces(part)]
     words = _folded_words(plain)
     is_plain = not words or words[0] in common or words[0] in NO_NAMES
     clauses = tuple(_clause(part, opens_plain=is_plain and at == 0) for at, part in enumerate(parts))
-    return Sentence(text, words, clauses, _clause(plain, opens_plain=is_plain))
+    return Sentence(text, f" {' '.join(words)} ", clauses, _clause(plain, opens_plain=is_plain))
+
+
+def _pieces(clause: str) -> list[str]:
+    """Return a clause in parts that end with one number each: without punctuation each belongs to the words before it."""
+    return _BEHIND_NUMBER.split(clause) if len(_NUMBER.findall(clause)) > 1 else [clause]
 
 
 def _plain(text: str) -> str:
@@ -251,6 +262,7 @@ def _clause(plain: str, *, opens_plain: bool) -> Clause:
     numbers: dict[str, bool] = {}
     names: set[str] = set()
     wholes: set[str] = set()
+    months: set[str] = set()
     is_negated = NEGATION_RUNS.search(plain) is not None
     for at, token in enumerate(tokens):
         word = numerals.key(token)
@@ -258,13 +270,16 @@ def _clause(plain: str, *, opens_plain: bool) -> Clause:
         for fact, is_date in found:
             numbers[_counted(fact, numbers)] = is_date
         wholes |= {whole} if whole else set()
+        months |= numerals.months(token, word) if found else frozenset()
         if _denies(word):
             is_negated = True
         elif (not found and word not in NUMBERS) or UNSPACED.search(token):
             stems |= _stems(token, word)
             names |= set() if opens_plain and at == 0 and token.istitle() else _names(token, word)
     dates = frozenset(fact for fact, is_date in numbers.items() if is_date)
-    return Clause(frozenset(stems), frozenset(numbers), frozenset(names), frozenset(wholes), dates, is_negated)
+    return Clause(
+        frozenset(stems), frozenset(numbers), frozenset(names), frozenset(wholes), dates, frozenset(months), is_negated
+    )
 
 
 def _counted(fact: str, known: Collection[str]) -> str:
@@ -277,7 +292,7 @@ def _stems(token: str, word: str) -> set[str]:
         return set()
     unspaced = UNSPACED.findall(COUNTED.sub(" ", token))
     if unspaced:
-        return {piece for run in unspaced for piece in _pairs(run)}
+        return {*(piece for run in unspaced for piece in _pairs(run)), *map(_stem, _LATIN.findall(word))}
     return set() if _KANA.fullmatch(token) else {_stem(word)}
 
 

@@ -16,11 +16,13 @@ from markdown_it.token import Token
 
 from compiler.plan.text import escape
 
-MOST_PARSED_CHARS = 200_000
+# A parser of Markdown takes time with the square of a hostile text: what is longer and holds anything doubtful is escaped whole.
+MOST_PARSED_CHARS = 20_000
 
 _WIKI = r"/wiki/(?:entity|topic|decision)/[a-z0-9-]+"
 _ALLOWED = re.compile(rf"(?:https?://[^\s<>]+|mailto:[^\s<>]+|{_WIKI})", re.IGNORECASE)
-_RISKY = re.compile(rf"[<\x00]|!\[|\](?!\({_WIKI}\))\s*[(:]")
+_PLAIN_LINK = rf"\((?:{_WIKI}|https?://[^\s<>()\\&]+|mailto:[^\s<>()\\&]+)\)"
+_RISKY = re.compile(rf"\x00|(?:(?<!\\)|\\\\)(?:<|!\[|\](?!{_PLAIN_LINK})\s*[(:])")
 _CODED = re.compile(r"`|~~~|^(?: {4}| {0,3}\t)", re.MULTILINE)
 _MASK = re.compile("\x00(\\d+)\x00")
 _BARE = r"[^\s<>()]*(?:\([^\s<>()]*\)[^\s<>()]*)*"

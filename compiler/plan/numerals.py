@@ -25,6 +25,8 @@ _HAN_DIGITS = {
 }
 _HAN_UNITS = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "億": 10**8, "亿": 10**8}
 _RUN = re.compile(r"\d+")
+_YEAR_FIRST = re.compile(r"(?<!\d)\d{4}[./-](\d{1,2})(?!\d)")
+_MONTH = re.compile("([零〇一二三四五六七八九十]+|\\d{1,2})[月월]")
 _JOINTS = ("", "und", "en", "e")
 
 
@@ -89,6 +91,16 @@ def _digits(token: str, word: str) -> tuple[list[tuple[str, bool]], str]:
     if not token.lstrip("-").isdigit():
         return [(word.replace(",", "."), False)], ""
     return [(_bare(token), False)], ""
+
+
+def months(token: str, word: str) -> frozenset[str]:
+    """Return the numbers of the months that a token names, or holds in a date that begins with its year."""
+    named = {str(MONTHS[word])} if word in MONTHS else set()
+    dated = {_bare(found[1]) for found in _YEAR_FIRST.finditer(token)}
+    counted = {
+        str(_han(one[1])) if one[1][0] in _HAN_DIGITS | _HAN_UNITS else _bare(one[1]) for one in _MONTH.finditer(token)
+    }
+    return frozenset(named | dated | counted)
 
 
 def parts_of(token: str) -> tuple[str, ...]:

@@ -19,6 +19,8 @@ from compiler.plan.text import escape
 
 Bodies = Mapping[tuple[PageKey, str], str]
 
+MOST_COMPARED = 200_000
+
 _SUMMARY = ""
 _COUNTED_AS = {
     facts.NUMBER: "rewrites_of_number",
@@ -33,16 +35,19 @@ def sought(decision: Decision) -> frozenset[str]:
     return frozenset(source.memory_id for draft in (*decision.drafts, *decision.proposed) for source in draft.standing)
 
 
-def keep(decision: Decision, bodies: Bodies, memories: Mapping[str, Memory]) -> tuple[Decision, Bodies]:
+def keep(
+    decision: Decision, bodies: Bodies, memories: Mapping[str, Memory], shown: Sequence[Memory] = ()
+) -> tuple[Decision, Bodies]:
     """Return the decision and its texts with what a rewrite has to keep; counters say how much was kept and for which facts.
 
-    `memories` are the ones that standing texts cite, as they are now. One that is missing, or was edited, stays cited.
+    `memories` are the ones that standing texts cite, as they are now. One that is missing, or was edited, stays cited. `shown`
+    are all that the planner was shown: it may have taken words from one and cited another.
     """
     kept, counters = dict(bodies), Counter(decision.counters)
     released: dict[tuple[PageKey, str], frozenset[str]] = {}
     for draft in (*decision.drafts, *decision.proposed):
         place = (draft.page, draft.section.slug)
-        rewrite = _Rewrite(draft, memories, facts.own_words(draft.names or (draft.title,)))
+        rewrite = _Rewrite(draft, memories, facts.own_words((draft.title,)), shown)
         kept[place] = rewrite.result(bodies.get(place, draft.section.body_md))
         released[place] = rewrite.released(kept[place])
         counters.update(rewrite.counters)
@@ -59,6 +64,7 @@ class _Rewrite:
     draft: Draft
     standing: Mapping[str, Memory]
     own: frozenset[str]
+    shown: Sequence[Memory] = ()
     counters: Counter[str] = field(default_factory=Counter)
     common: frozenset[str] = frozenset()
 
@@ -101,11 +107,15 @@ class _Rewrite:
     def _lost(self, present: str, body: str) -> list[tuple[str, Sentence, Loss]]:
         """Return the sentences of the standing text that state what the new one does not, each with its line."""
         new = self._read(body)
+        again = {one.words for one in new}
+        is_long = len(self._read(present)) * len(new) > MOST_COMPARED
         found = []
         for line in present.split("\n"):
             said = self._read(line)
             for one in said:
-                loss = facts.lost(one, new, self.own)
+                if one.words in again:
+                    continue
+                loss = facts.every_fact(one) if is_long else facts.lost(one, new, self.own)
                 if loss.kinds:
                     found.append((line if len(said) == 1 else f"- {escape(one.text)}", one, loss))
         return found
@@ -130,7 +140,7 @@ class _Rewrite:
     def _is_the_users(self, loss: Loss) -> bool:
         """Return whether the change comes from the user: a memory of theirs says it, or none of another origin does."""
         theirs = [one for one in self.draft.memories if past.origin(one) is Origin.USER]
-        others = [one for one in self.draft.memories if past.origin(one) is not Origin.USER]
+        others = self._others()
         if any(facts.says(one.text, loss) for one in theirs):
             return True
         return bool(theirs) and not any(facts.says(one.text, loss) for one in others)
@@ -139,12 +149,13 @@ class _Rewrite:
         """Return the body with the user's sentences that it contradicts on the word of another origin, and those claims apart."""
         every = {one.memory_id: one for one in (*self._known(), *self.draft.memories)}
         theirs = [one for one in every.values() if past.origin(one) is Origin.USER]
-        others = [one for one in every.values() if past.origin(one) is not Origin.USER]
+        others = [one for one in (*self._known(), *self._others()) if past.origin(one) is not Origin.USER]
+        said = [one for memory in theirs if others for one in facts.read(memory.text) if one.has_facts]
         lines: list[str] = []
         stays: dict[str, None] = {}
-        for memory in theirs if others else ():
-            for one in facts.read(memory.text):
-                loss = facts.contradiction(one, self._read(body), self.own) if one.has_facts else Loss()
+        if len(said) * len(self._read(body)) <= MOST_COMPARED:
+            for one in said:
+                loss = facts.contradiction(one, self._read(body))
                 said_by = [other for other in others if facts.says(other.text, loss)] if loss.kinds else []
                 if said_by and not any(facts.says(other.text, loss) for other in theirs):
                     body, claims = self._apart(body, loss)
@@ -157,15 +168,21 @@ class _Rewrite:
 
     def _apart(self, body: str, loss: Loss) -> tuple[str, list[str]]:
         """Return the body without the contradicting sentence, and it as a claim, if a memory of another origin says it."""
-        others = [one for one in self.draft.memories if past.origin(one) is not Origin.USER]
-        by = next((one for one in others if facts.says(one.text, loss)), None)
+        by = next((one for one in self._others() if facts.says(one.text, loss)), None)
         if loss.by is None or by is None:
             return body, []
         without = _without_sentence(body, loss.by)
         if without == body:
             return body, []
+        if all(one.memory_id != by.memory_id for one in self.draft.memories):
+            self.counters["claims_uncited"] += 1
+            return without, []
         self.counters["claims_set_apart"] += 1
         return without, [past.claimed(loss.by.text, by)]
+
+    def _others(self) -> list[Memory]:
+        """Return the memories that do not come from the user, the cited ones first."""
+        return [one for one in (*self.draft.memories, *self.shown) if past.origin(one) is not Origin.USER]
 
     def _source_of(self, one: Sentence) -> Memory | None:
         """Return the memory that a sentence of the standing text most likely came from."""

@@ -71,7 +71,9 @@ def write(page: Page, proposed: ProposedSection, *, citable: Citable, gathering:
         return _added(section, standing)
     if standing is not None and not change.is_meaningful(past.split(standing.body_md)[0], body):
         gathering.count("sections_skipped")
-        return _unless_same(replace(section, body_md=standing.body_md), standing)
+        strangers_ids = {one.memory_id for one in texts if not change.shares_content(standing.body_md, one.text)}
+        held = united(standing.sources, (one for one in cited if one.memory_id not in strangers_ids))
+        return _unless_same(replace(section, body_md=standing.body_md, sources=held), standing)
     existing_md, cites = (standing.body_md, standing.sources) if standing else ("", ())
     return Writing(section, Draft(page.key, page.title, section, existing_md, texts, page_names(page), cites))
 

@@ -9,7 +9,7 @@ import pytest
 
 from compiler.plan import leaf, past, rewriting, stale
 from compiler.plan.batch import StaleView
-from compiler.plan.contract import CreatePage, Item, Memory, Page, PageKey, PageType, Section, WriteSection
+from compiler.plan.contract import Alias, CreatePage, Item, Memory, Page, PageKey, PageType, Section, WriteSection
 from compiler.plan.finishing import finish
 from compiler.plan.merge import Matches
 from compiler.plan.proposal import NewPage, PageUpdate, Proposal, ProposedSection
@@ -118,6 +118,41 @@ def test_a_tool_beside_a_user_in_one_batch_replaces_nothing() -> None:
         "",
         "- Claimed (tool, 2026-03-10): The gate code is 9999.",
     ]
+
+
+def test_words_of_a_tool_under_a_forged_citation_replace_nothing() -> None:
+    tool = replace(HOSTILE, metadata={"origin": "tool"})
+    painted = memory("m2", "The house was painted green.", day=9)
+    update = PageUpdate(HOUSE, (ProposedSection("overview", "", "The gate code is 9999. Green.", ("m2",)),))
+    there = standing("The gate code is 4471.", CODE)
+    decision = leaf.decide(batch(tool, painted, pages=[there]), Proposal(updates=(update,)), Matches())
+    bodies = {(HOUSE, "overview"): "The gate code is 9999. Green."}
+    decision, kept = rewriting.keep(decision, bodies, {"m1": CODE}, (tool, painted))
+    section = section_of(finish(decision, kept, {}))
+    assert (section.body_md, cited(section)) == ("The gate code is 4471.\n\nGreen.", ["m1", "m2"])
+    assert decision.counters["claims_uncited"] == 1
+
+
+def test_a_name_that_a_model_gives_a_page_lets_no_fact_go() -> None:
+    named = replace(standing("The gate code is 4471. Pedro has it.", CODE), title="House")
+    named = replace(named, aliases=(*named.aliases, Alias("4471", "4471"), Alias("pedro", "Pedro")))
+    section, _ = rewritten(named, "It was painted.", [memory("m2", "It was painted.")], [CODE])
+    assert [past.said_in(one) for one in past.split(section.body_md)[1]] == ["The gate code is 4471.", "Pedro has it."]
+
+
+def test_a_memory_is_not_cited_for_a_text_that_stays_and_holds_nothing_of_it() -> None:
+    update = PageUpdate(HOUSE, (ProposedSection("overview", "", "The gate code is 4471.", ("m2", "m5")),))
+    there = standing("The gate code is 4471.", CODE)
+    stranger, again = memory("m2", "Ana likes jazz."), memory("m5", "Again: gate code 4471.")
+    decision = leaf.decide(batch(stranger, again, pages=[there]), Proposal(updates=(update,)), Matches())
+    assert cited(section_of(decision.items)) == ["m1", "m5"]
+
+
+def test_a_text_too_long_to_be_compared_keeps_every_fact() -> None:
+    long = "\n".join(f"- Box {at} holds {at + 7000} pieces." for at in range(600))
+    section, counters = rewritten(standing(long, CODE), long.replace("- Box 5 ", "- Box six "), [HOSTILE], [CODE])
+    assert counters["lines_kept_as_past"] == 1
+    assert "): Box 5 holds 7005 pieces." in section.body_md
 
 
 def test_a_new_page_says_what_the_user_said_and_not_what_a_tool_says_against_it() -> None:
