@@ -53,7 +53,7 @@ class ModelsError(Exception):
 
 
 class UnknownModel(ModelsError):
-    """model_id names no model in the table; pass context_window_tokens with it, or add the model to the settings."""
+    """model_id names no model in the table; send context_window_tokens with it, or name a model of the table."""
 
     def __init__(self, model_id: str, close: Sequence[str] = ()) -> None:
         shown = repr(model_id if len(model_id) <= 120 else f"{model_id[:120]}…")

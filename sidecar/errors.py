@@ -39,6 +39,7 @@ caller (a field, a delay) are attributes; secrets and a caller's own long texts 
         ├── DevKeyUnsafe
         ├── DevTokensOff
         ├── MigrationsPending
+        ├── FenceKeyMissing
         └── ServiceIncomplete
 """
 
@@ -126,7 +127,7 @@ class SpaceForbidden(PermissionDenied):
 
 
 class AdminRequired(PermissionDenied):
-    """This call needs the role admin; use an admin's token."""
+    """This call needs the role admin; use an admin's token (`sidecar token --role admin`)."""
 
 
 class NotFound(SidecarError):
@@ -158,10 +159,14 @@ class FailedPrecondition(SidecarError):
 
 
 class PoolTooSmall(FailedPrecondition):
-    """Too few tokens are left for context; make the largest named term smaller or choose a larger window."""
+    """Too few tokens are left for context; change the term that the error names, or choose a larger window."""
 
     def __init__(self, pool_tokens: int, largest_term: str, largest_tokens: int) -> None:
-        problem = f"takes {largest_tokens} tokens and leaves {pool_tokens} for context; make it smaller"
+        problem = (
+            f"is {largest_tokens} tokens, and {pool_tokens} would be left for context; make it larger"
+            if largest_term in {"budget_tokens", "window_tokens"}
+            else f"takes {largest_tokens} tokens and leaves {pool_tokens} for context; make it smaller"
+        )
         super().__init__(largest_term, problem)
         self.pool_tokens = pool_tokens
         self.largest_term = largest_term
@@ -275,3 +280,7 @@ class ServiceIncomplete(StartRefused):
 
 class MigrationsPending(StartRefused):
     """The database's schema is behind this release; run `sidecar migrate`."""
+
+
+class FenceKeyMissing(StartRefused):
+    """The table installation_keys holds no fence key; run `sidecar migrate`, which makes one."""

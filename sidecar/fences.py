@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from sidecar.errors import FenceKeyMissing
 from sidecar.remembered import Remembered
 from sidecar.turn.fence import fence_tag
 from store import threads
@@ -24,9 +25,12 @@ class Fence:
 
 
 class Fences:
-    """Makes fences. `keys` are the installation's, newest first, at least one."""
+    """Makes fences with the installation's keys, which come newest first."""
 
     def __init__(self, pool: Pool, keys: Sequence[Key], *, clock: Callable[[], float]) -> None:
+        """Raise FenceKeyMissing when there is no key."""
+        if not keys:
+            raise FenceKeyMissing
         self._pool = pool
         self._keys = {key.key_id: key for key in keys}
         self._newest = keys[0]

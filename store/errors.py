@@ -169,7 +169,6 @@ _GONE = re.compile(r"\bclos(ed|ing)\b|\breleased back\b")
 # Longest prefix of the SQLSTATE wins. Codes: PostgreSQL manual, appendix A.
 _BY_SQLSTATE: dict[str, type[StoreError]] = {
     "08": DatabaseUnavailable,
-    "0A000": TransactionConflict,  # a cached plan outlived a migration; the cache is dropped, so a repeat succeeds
     "22": UnstorableValue,
     "23": ConstraintViolated,
     "23503": ReferenceMissing,
@@ -215,6 +214,9 @@ def driver_errors() -> Iterator[None]:
 def from_driver(error: Exception) -> StoreError:
     """Return the store's name for an error of asyncpg, of the socket below it, or of its deadline."""
     match error:
+        case asyncpg.OutdatedSchemaCacheError() | asyncpg.InvalidCachedStatementError():
+            # What the driver had cached outlived a migration. It has dropped that, so a repeat succeeds.
+            return TransactionConflict("the schema changed")
         case asyncpg.PostgresError():
             return _from_postgres(error)
         case TimeoutError():
@@ -225,8 +227,6 @@ def from_driver(error: Exception) -> StoreError:
             return DatabaseRefused("the DSN cannot be read")
         case asyncpg.InterfaceError() if _GONE.search(str(error)):
             return DatabaseUnavailable("the connection is closed")
-        case asyncpg.OutdatedSchemaCacheError():
-            return TransactionConflict("the schema changed")
         case asyncpg.InternalClientError() if "cannot switch to state" in str(error):
             # What the driver says of a query that meets the news of the server's goodbye.
             return DatabaseUnavailable("the connection is closed")

@@ -12,6 +12,7 @@ import click
 from sidecar.cli.batches import batches
 from sidecar.cli.listing import every, limit_option
 from sidecar.cli.session import Session, connected
+from sidecar.cli.trouble import FAILED, OK
 
 if TYPE_CHECKING:
     from sidecar.client.answers import Memory
@@ -28,7 +29,7 @@ def memory() -> None:
 @memory.command("import", short_help="Import memories from a file.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @connected
-def import_file(session: Session, file: Path) -> None:
+def import_file(session: Session, file: Path) -> int:
     """Import memories from JSONL or a JSON array of objects with a text; importing again changes nothing.
 
     \b
@@ -48,6 +49,9 @@ def import_file(session: Session, file: Path) -> None:
             facts["known"] += len(batch) - done.created_count - done.updated_count
             step(len(batch))
     session.voice.show(facts, _draw_facts)
+    if not memories:
+        session.voice.note(f"{file}: no memories there; write one JSON object with a text a line.")
+    return OK if memories else FAILED
 
 
 def read_file(file: Path) -> tuple[list[ImportedMemory], list[str]]:

@@ -39,10 +39,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whom to call, and as whom; an empty token means the local dev key."""
+    """Whom to call, and as whom; no token means the local dev key."""
 
     address: str
-    token: str
+    token: str | None
     tenant: str
     owner: str
 
@@ -98,19 +98,18 @@ def connected(work: Command) -> Command:
 
     @click.option("--owner", default="", help="Whose context, memories and threads. Default: the token's own.")
     @click.option("--tenant", default="", help="The tenant. Default: the token's own.")
-    @click.option(
-        "--token", envvar="SIDECAR_TOKEN", default="", help="A token; else $SIDECAR_TOKEN, else the dev key's."
-    )
+    @click.option("--token", envvar="SIDECAR_TOKEN", help="A token; else $SIDECAR_TOKEN, else the dev key's.")
     @click.option(
         "--address", envvar="SIDECAR_ADDRESS", default=DEFAULT_ADDRESS, show_default=True, help="The sidecar."
     )
     @securable
     @functools.wraps(work)
     def command(
-        *, voice: Voice, tls: Tls | None, address: str, token: str, tenant: str, owner: str, **given: Any
+        *, voice: Voice, tls: Tls | None, address: str, token: str | None, tenant: str, owner: str, **given: Any
     ) -> Any:
         from sidecar.client import Sidecar, Stance
 
+        token = os.environ.get("SIDECAR_TOKEN") if token is None else token
         caller = as_caller(Caller(address, token, tenant, owner), voice)
         with Sidecar(caller.address, caller.token, tls=tls, stance=Stance(caller.tenant, caller.owner)) as client:
             return work(session=Session(client, voice, caller.owner), **given)
@@ -121,8 +120,10 @@ def connected(work: Command) -> Command:
 def as_caller(given: Caller, voice: Voice) -> Caller:
     """Return the caller with a token: its own, or one minted with the local dev key, which is said aloud.
 
-    Raises TokenMissing, or what minting raises.
+    Raises TokenEmpty, TokenMissing, or what minting raises.
     """
+    if given.token is not None and not given.token.strip():
+        raise trouble.TokenEmpty
     if given.token:
         return given
     from sidecar.cli.dev_tokens import dev_token

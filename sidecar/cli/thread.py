@@ -13,6 +13,7 @@ import click
 from sidecar.cli.batches import batches
 from sidecar.cli.listing import every, limit_option
 from sidecar.cli.session import Session, connected
+from sidecar.cli.trouble import FAILED, OK
 from sidecar.cli.voice import Step
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class _Tally:
 @click.option("--thread", "thread_id", default="", help="The thread to write to, for a file of one conversation.")
 @click.option("--title", default="", help="A title for that thread.")
 @connected
-def import_file(session: Session, file: Path, thread_id: str, title: str) -> None:
+def import_file(session: Session, file: Path, thread_id: str, title: str) -> int:
     """Import conversations: JSONL of OpenAI-style messages, or an export of ChatGPT, Claude or Slack.
 
     The file itself says which of these it is. Importing it again writes only what is new, so an import that was
@@ -79,6 +80,9 @@ def import_file(session: Session, file: Path, thread_id: str, title: str) -> Non
             else:
                 _send(session, found, thread_id or found.id, title=title or found.title, tally=tally, step=step)
     session.voice.show(tally.facts(), _draw_tally)
+    if not tally.turns:
+        session.voice.note(f"{file}: no turns there; name JSONL of messages, or an export of ChatGPT, Claude or Slack.")
+    return OK if tally.turns else FAILED
 
 
 def _send(

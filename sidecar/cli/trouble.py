@@ -23,6 +23,7 @@ _TREES = (
 _EXITS = {
     "CallRefused": REFUSED,
     "TokenMissing": REFUSED,
+    "TokenEmpty": REFUSED,
     "DevTokensOff": REFUSED,
     "DevKeyUnsafe": REFUSED,
     "CallUnavailable": UNAVAILABLE,
@@ -44,6 +45,15 @@ class CommandFailed(Exception):
 class TokenMissing(CommandFailed):
     """token: none was given and this machine has no dev key; pass --token, set SIDECAR_TOKEN, or start `sidecar serve`
     here once."""
+
+    def __str__(self) -> str:
+        """Return the sentence above on one line."""
+        return " ".join((type(self).__doc__ or "").split())
+
+
+class TokenEmpty(CommandFailed):
+    """token: it is empty, so the command that should have made it failed; give a token, or unset SIDECAR_TOKEN to use
+    this machine's dev key."""
 
     def __str__(self) -> str:
         """Return the sentence above on one line."""

@@ -3,6 +3,7 @@
 The kind follows the content where that is certain (PDF), else the name's extension, else what the text looks like.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
@@ -26,6 +27,9 @@ _MEDIA_TYPES = {
     ".csv": PLAIN, ".tsv": PLAIN,
 }  # fmt: skip
 _SNIFFED_BYTES = 1024
+_UNTITLED = re.compile(
+    r"\W*untitled(\W*document)?[\W\d]*", re.IGNORECASE
+)  # what programs write where nobody gave a title
 
 
 def read(
@@ -43,7 +47,8 @@ def read(
     title, parts = pdf_parts(name, data, limits) if media_type == PDF else _parts(name, data, media_type, limits)
     if len(parts) > limits.blocks:
         raise TooLarge(name, f"it has more than {limits.blocks} paragraphs")
-    return lay_out(title.strip() or _stem(name), media_type, parts)
+    named = "" if _UNTITLED.fullmatch(title) else title.strip()
+    return lay_out(named or _stem(name), media_type, parts)
 
 
 def media_type_of(name: str, data: bytes) -> str:

@@ -6,6 +6,7 @@ unreadable words in a knowledge base without anybody being told.
 
 import codecs
 import re
+import unicodedata
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -16,6 +17,10 @@ _MARKS = (
 )
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SNIFFED_BYTES = 8192
+_RUBBISH_SHARE = 0.02
+_LEAST_ASCII_BYTES = 8
+_RARE = re.compile("[\u3400-\u4dbf\ua000-\ua4cf]")
+_KOREAN = re.compile("[\uac00-\ud7a3]")
 
 
 class NotText(ValueError):
@@ -32,10 +37,26 @@ def decode(data: bytes, declared: str | None = None) -> str:
     if not encoding.startswith(("utf-16", "utf-32")) and b"\x00" in body[:_SNIFFED_BYTES]:
         raise NotText("it holds NUL bytes, so it looks like a binary file")
     try:
-        return clean(body.decode(encoding)).replace("\r\n", "\n").replace("\r", "\n")
+        text = body.decode(encoding)
     except UnicodeDecodeError as error:
         at = error.start + mark_bytes
         raise NotText(f"byte {at} is not valid {encoding}; save the file as UTF-8") from None
+    # Almost any bytes are valid UTF-16: only what they stand for tells that they are not text.
+    if encoding.startswith("utf-16") and _is_rubbish(text[:_SNIFFED_BYTES], body[:_SNIFFED_BYTES]):
+        raise NotText(f"read as {encoding} it is not text; save the file as UTF-8")
+    return clean(text).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _is_rubbish(text: str, body: bytes) -> bool:
+    """Return whether bytes behind a mark of UTF-16 are something else: plain ASCII, or characters that no text has together.
+
+    Those are characters that are unassigned, for private use or controls, and rare Chinese ones amid Korean.
+    """
+    if len(body) > _LEAST_ASCII_BYTES and body.isascii() and b"\x00" not in body:
+        return True
+    unwritten = sum(unicodedata.category(char) in {"Cc", "Cn", "Co"} and not char.isspace() for char in text)
+    few = len(text) * _RUBBISH_SHARE
+    return unwritten > few or (len(_RARE.findall(text)) > few and len(_KOREAN.findall(text)) > few)
 
 
 def encoding_of(data: bytes, declared: str | None = None) -> tuple[str, int]:

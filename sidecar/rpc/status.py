@@ -97,6 +97,7 @@ _NOT_FOR_CALLERS = (
     errors.DevKeyUnsafe,
     errors.DevTokensOff,
     errors.MigrationsPending,
+    errors.FenceKeyMissing,
     errors.ServiceIncomplete,
     ingest.InvalidLimits,
     models.ModelsError,

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from reportlab.pdfgen.canvas import Canvas
 
 from sidecar.cli.root import run
 from tests.acceptance.command_line import Served, migrated, outcome, serving
@@ -68,6 +72,14 @@ def sidecar(
     monkeypatch.setenv("SIDECAR_ADDRESS", served.environment["SIDECAR_LISTEN"])
     monkeypatch.delenv("SIDECAR_TOKEN", raising=False)
     return Terminal(capsys, request.node.name[:100])
+
+
+def untitled_pdf() -> bytes:
+    target = io.BytesIO()
+    canvas = Canvas(target, invariant=1)  # its title is "untitled", as this program writes it
+    canvas.drawString(72, 700, "The harbour opens at dawn.")
+    canvas.save()
+    return target.getvalue()
 
 
 @pytest.fixture
@@ -190,6 +202,38 @@ class TestKnowledge:
         (folder / "photo.png").write_bytes(b"\x89PNG")
         return folder
 
+    def test_files_that_hold_no_text_or_are_of_other_kinds_are_told(self, sidecar: Terminal, folder: Path) -> None:
+        (folder / "broken.pdf").write_bytes(untitled_pdf())
+        (folder / "empty.md").write_bytes(b" \n")
+        rubbish = codecs.BOM_UTF16_LE + bytes(Random(1).choices(range(0xD8), k=400))
+        (folder / "rubbish.txt").write_bytes(rubbish)
+        spoken = sidecar("ingest", str(folder), "--kb", "odd", "--json")
+        facts = spoken.document
+        assert spoken.code == 1
+        assert (facts["created"], facts["empty"], facts["other_kinds"]) == (3, ["empty.md"], ["photo.png"])
+        assert [one.partition(":")[0] for one in facts["failed"]] == ["rubbish.txt"]
+        text = sidecar("ingest", str(folder), "--kb", "odd").out
+        assert "left out, since no reader knows their kind: .png 1" in text
+        assert "empty.md: there is no text in it" in text
+        assert sidecar("ingest", str(folder / "empty.md"), "--kb", "odd").code == 1
+
+    def test_an_import_of_a_file_with_nothing_in_it_fails(self, sidecar: Terminal, tmp_path: Path) -> None:
+        file = tmp_path / "nothing.jsonl"
+        file.write_text("\n")
+        for group, problem in (("memory", "no memories there"), ("thread", "no turns there")):
+            spoken = sidecar(group, "import", str(file))
+            assert (spoken.code, problem in spoken.err) == (1, True), spoken.err
+
+    def test_an_empty_token_is_refused_and_never_replaced(
+        self, sidecar: Terminal, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for token in ("", " \n"):
+            spoken = sidecar("thread", "list", "--token", token)
+            assert (spoken.code, "it is empty" in spoken.err) == (3, True), spoken.err
+        monkeypatch.setenv("SIDECAR_TOKEN", "")
+        spoken = sidecar("thread", "list")
+        assert (spoken.code, "unset SIDECAR_TOKEN" in spoken.err) == (3, True), spoken.err
+
     def test_a_tree_is_read_in_and_a_broken_document_stops_no_other(self, sidecar: Terminal, folder: Path) -> None:
         spoken = sidecar("ingest", str(folder), "--kb", "house", "--assign-template", "default", "--json")
         assert spoken.code == 1
@@ -199,7 +243,10 @@ class TestKnowledge:
         assert facts["failed"][0].count("broken.pdf") == 1
         (folder / "broken.pdf").unlink()
         again = sidecar("ingest", str(folder), "--kb", "house")
-        assert again.out == "2 documents for house: 0 created, 0 updated, 2 unchanged, 0 failed\n"
+        assert again.out.splitlines() == [
+            "2 documents for house: 0 created, 0 updated, 2 unchanged, 0 failed",
+            "  left out, since no reader knows their kind: .png 1",
+        ]
         assembly = sidecar.json("assemble", "When does the gate code change?", "--model", "gpt-4o")
         assert "every Monday" in str(assembly["system_blocks"])
 
@@ -214,7 +261,10 @@ class TestKnowledge:
         token = json.loads(sidecar._capsys.readouterr().out)["token"]
         spoken = sidecar("ingest", str(folder), "--kb", "house", "--token", token)
         assert spoken.code == 3
-        assert spoken.err == "sidecar: This call needs the role admin; use an admin's token.\n"
+        assert (
+            spoken.err
+            == "sidecar: This call needs the role admin; use an admin's token (`sidecar token --role admin`).\n"
+        )
 
     def test_a_space_needs_a_token_that_holds_it(self, sidecar: Terminal) -> None:
         minting = ["token", "--tenant", "acme", "--owner", sidecar.owner, "--json"]

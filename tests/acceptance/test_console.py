@@ -17,6 +17,7 @@ from compiler.plan.contract import CreatePage, Page, PageKey, PageType
 from sidecar.http.console.guard import name_of
 from sidecar.settings import Settings
 from sidecar.v1 import context_pb2 as pb
+from sidecar.v1 import cost_pb2
 from store.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Caller, Site, served
@@ -219,6 +220,17 @@ async def test_budgets_are_set_and_removed_by_admins(desk: Site) -> None:
             assert (await admin.post("/spending/budgets", data=form | budget | wrong)).status_code == 400, wrong
         assert (await admin.post("/spending/budgets", data=form | budget)).status_code == 303
         assert "$12.50" in (await admin.get("/spending?of=tenant")).text
+        kept = cost_pb2.CostBudget(
+            name="march",
+            covers=cost_pb2.BUDGET_COVER_TENANT,
+            period=cost_pb2.BUDGET_PERIOD_MONTH,
+            limit_usd=1,
+            percents=[70],
+        )
+        await desk.caller(admin=True).PutBudget(cost_pb2.PutBudgetRequest(budget=kept))
+        assert (await admin.post("/spending/budgets", data=form | budget)).status_code == 303
+        (changed,) = (await desk.caller(admin=True).ListBudgets(cost_pb2.ListBudgetsRequest())).budgets
+        assert (changed.limit_usd, list(changed.percents)) == (12.5, [70])
         await admin.post("/spending/budgets/delete", data=form | {"name": "march"})
         assert "$12.50" not in (await admin.get("/spending")).text
 

@@ -22,12 +22,18 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from sidecar import database as databases
+from sidecar.app import running
+from sidecar.database import Database
+from sidecar.errors import FenceKeyMissing
 from sidecar.rpc.devkey import mint
 from sidecar.rpc.identity import Grant, IdentitySettings, Role
+from sidecar.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
 from store import postmaster
 from store.layout import Layout
+from store.postgres import direct
 from tests.acceptance.conftest import Caller
 from tests.acceptance.turns import BOAT, THREAD, asking, assembled, knobs, said, statuses
 from tests.conftest import _PREFIX as PREFIX
@@ -190,3 +196,14 @@ async def connected(data_dir: Path) -> AsyncIterator[asyncpg.Connection[asyncpg.
         yield connection
     finally:
         await connection.close()
+
+
+async def test_database_without_a_fence_key_is_refused_until_it_is_migrated_again(settings: Settings) -> None:
+    async with direct(settings.database_url) as connection:
+        await connection.execute("DELETE FROM installation_keys")
+    with pytest.raises(FenceKeyMissing, match="run `sidecar migrate`"):
+        async with running(settings):
+            pass
+    await databases.bring_up_to_date(Database(settings.database_url, settings.database_url))
+    async with running(settings):
+        pass

@@ -4,10 +4,11 @@ import codecs
 import hashlib
 import os
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from sidecar.ingest.document import Content, ReadLimits, content_hash
+from sidecar.ingest.document import Content, Part, ReadLimits, content_hash
 from sidecar.ingest.errors import (
     InvalidLimits,
     TooLarge,
@@ -153,3 +154,30 @@ def test_a_single_file_is_its_own_walk_and_a_missing_path_is_named(tmp_path: Pat
     assert list(documents_under(tmp_path / "a.md")) == [tmp_path / "a.md"]
     with pytest.raises(UnreadablePath, match=r"nowhere: there is no such file or directory"):
         list(documents_under(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("mark", ["utf-16-le", "utf-16-be"])
+def test_rubbish_behind_a_mark_is_no_text(mark: str) -> None:
+    bom = codecs.BOM_UTF16_LE if mark == "utf-16-le" else codecs.BOM_UTF16_BE
+    for rubbish in (
+        bytes(Random(1).choices(range(0xD8), k=400)),
+        b"Plain words, two to a character.",
+        b"\xe0\xe0" * 20,
+    ):
+        with pytest.raises(UnreadableDocument, match=f"read as {mark} it is not text"):
+            read("a.txt", bom + rubbish)
+
+
+@pytest.mark.parametrize(
+    "text", ["漢字と仮名。\n" * 20, "서울에서 만나요.\n" * 20, "Größe\t5 €, 👩‍👩‍👧", "中文𠮷野家", "x"]
+)
+def test_text_behind_a_mark_is_read_in_any_script(text: str) -> None:
+    assert read("a.txt", codecs.BOM_UTF16_LE + text.encode("utf-16-le")).text == text.strip()
+
+
+@pytest.mark.parametrize("title", ["untitled", "Untitled Document", "untitled-1", " (Untitled) "])
+def test_a_title_that_says_there_is_none_gives_way_to_the_files_name(title: str) -> None:
+    def parts(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[Part]]:
+        return title, [Part("paragraph", "Words.")]
+
+    assert read("guides/ferry.pdf", b"%PDF-1.7", pdf_parts=parts).title == "ferry"

@@ -18,6 +18,8 @@ from store.errors import DatabaseUnavailable, TransactionConflict, UnexpectedDat
         (asyncpg.InterfaceError("connection is closed"), DatabaseUnavailable),
         (ConnectionResetError(), DatabaseUnavailable),
         (asyncpg.OutdatedSchemaCacheError("the schema"), TransactionConflict),
+        (asyncpg.InvalidCachedStatementError("cached plan must not change result type"), TransactionConflict),
+        (asyncpg.FeatureNotSupportedError("cannot do that"), UnexpectedDatabaseError),
         (asyncpg.InternalClientError("something else"), UnexpectedDatabaseError),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from starlette.responses import RedirectResponse, Response
@@ -88,6 +89,9 @@ async def put_budget(visit: Visit) -> Response:
     visit.require_admin()
     budget, tenant_id = read_budget(visit), visit.identity.tenant_id
     async with tenant_scoped(visit.desk.pools.background, tenant_id) as connection:
+        known = {one.name: one for one in await budgets.every(connection, tenant_id)}
+        if budget.name in known:  # the form does not ask when to tell
+            budget = replace(budget, percents=known[budget.name].percents)
         await budgets.put(connection, tenant_id, budget, now=visit.desk.clocks.now())
     return RedirectResponse("/spending", 303)
 
