@@ -111,7 +111,7 @@ def connected(work: Command) -> Command:
 
         token = os.environ.get("SIDECAR_TOKEN") if token is None else token
         caller = as_caller(Caller(address, token, tenant, owner), voice)
-        with Sidecar(caller.address, caller.token, tls=tls, stance=Stance(caller.tenant, caller.owner)) as client:
+        with Sidecar(caller.address, caller.token or "", tls=tls, stance=Stance(caller.tenant, caller.owner)) as client:
             return work(session=Session(client, voice, caller.owner), **given)
 
     return speaking(command)
