@@ -1,17 +1,22 @@
-"""What happens when 32 times as many calls come as there is room for."""
+"""What happens when 32 times as many calls come as there is room for, and when the console is flooded beside turns."""
 
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
+import socket
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 import uvloop
 
-from bench import calling, corpus, stand_ins
+from bench import calling, corpus, flooding, stand_ins
 from bench.calling import Callers, Load
 from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain, quantile
+from bench.loop_held import watching
 from bench.serving import served
+from sidecar.app import running
 from sidecar.turn.items import Source
 from store.postgres import PoolsConfig, open_pools
 
@@ -23,7 +28,73 @@ _ROOM = 8
 
 def run(*, scale: float) -> list[Figure]:
     """Return the figures of overload."""
-    return uvloop.run(_measured(max(2.0, 8.0 * scale)))
+    seconds = max(2.0, 8.0 * scale)
+    figures = uvloop.run(_measured(seconds)) + uvloop.run(_flooded(seconds))
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return figures + pool.submit(_held).result()
+
+
+async def _flooded(seconds: float) -> list[Figure]:
+    """Return what turns take while the console is flooded, against what they take without."""
+    async with own_database() as (settings, database):
+        pools = await open_pools(database.dsn, PoolsConfig())
+        await corpus.put_tenant(pools.background, _KNOBS)
+        await pools.close()
+        console = f"127.0.0.1:{_free_port()}"
+        flooded = replace(settings, console_listen=console)
+        with Callers(1) as callers:
+            async with served(flooded, stand_ins.sources(_COUNTS)) as site:
+                requests = calling.turn_requests(["what now?"])
+                turns = Load(
+                    site.address, calling.ASSEMBLE, requests, calling.metadata(flooded), 1, seconds, pause_s=0.02
+                )
+                await callers.call(replace(turns, seconds=1.0))
+                calm = await callers.call(turns)
+                began_s = site.cpu_s()
+                stormy, heard = await asyncio.gather(callers.call(turns), flooding.flood(console, seconds + 1))
+                used_s = site.cpu_s() - began_s
+    ratio = quantile(stormy.answered_s, 0.95) / quantile(calm.answered_s, 0.95)
+    said = ", ".join(f"{many} {status}" for status, many in heard.most_common())
+    return [
+        at_most("turns' p95 beside a flood of the console ÷ without", ratio, 1.5, note=f"the flood got {said}"),
+        plain("turns' p95 without the flood", quantile(calm.answered_s, 0.95) * 1000, unit=" ms"),
+        plain(
+            "processor time of the service beside the flood", 100 * used_s / seconds, unit=" %", note="turns included"
+        ),
+        at_least("turns answered beside the flood", len(stormy.answered_s), 1),
+    ]
+
+
+def _held() -> list[Figure]:
+    """Return for how long the dearest requests that are read to their end hold the event loop."""
+    return uvloop.run(_holding())
+
+
+async def _holding() -> list[Figure]:
+    async with own_database() as (settings, _):
+        told = replace(settings, console_listen="127.0.0.1:0", http_listen="127.0.0.1:0", http_peer_requests_per_s=0)
+        async with running(told) as app:
+            addresses = (app.console_address, app.http_address)
+            longest_s = max([await _least_held_s(one, request) for one in addresses for request in flooding.posts(one)])
+    return [at_most("event loop held by the dearest HTTP request", longest_s * 1000, 10.0, unit=" ms")]
+
+
+async def _least_held_s(address: str, request: bytes) -> float:
+    """Return for how long a request holds the loop, the least of some looks: what else the machine does is not its doing."""
+    looks = []
+    for _ in range(4):
+        host, _, port = address.rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        async with watching() as held:
+            await flooding.answer(reader, writer, request)
+        writer.close()
+        looks.append(held.longest_s)
+    return min(looks)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
 
 
 async def _measured(seconds: float) -> list[Figure]:

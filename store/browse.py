@@ -6,7 +6,8 @@ Every function takes a connection inside a scoped transaction and changes nothin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -26,6 +27,7 @@ NO_ID = UUID(int=0)
 
 _FAR = datetime.max.replace(tzinfo=UTC)
 _MOST_HUBNESS = 2**31 - 1
+_MOST_AT_ONCE = 500
 
 
 class Order(StrEnum):
@@ -274,7 +276,7 @@ async def pages_by_hubness(
     rows = await _sql.list_pages_by_hubness(
         connection, **_key(scope), status=status, type=page_type, score=score, after_id=after_id, limit=limit
     )
-    return [page_row(row) for row in rows]
+    return await page_rows(rows)
 
 
 async def pages_by_time(
@@ -340,6 +342,13 @@ async def mentions(
 async def revision(connection: Connection, scope: Scope) -> int:
     """Return the number that every change of the scope's wiki raises; 0 before the first."""
     return int(await _sql.wiki_revision(connection, **_key(scope)) or 0)
+
+
+async def page_rows(rows: Sequence[Any]) -> list[PageRow]:
+    """Return the pages of rows, in their order; thousands are made beside the event loop."""
+    if len(rows) > _MOST_AT_ONCE:
+        return await asyncio.to_thread(lambda: list(map(page_row, rows)))
+    return list(map(page_row, rows))
 
 
 def page_row(row: Any) -> PageRow:

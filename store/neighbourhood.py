@@ -5,6 +5,7 @@ Every function takes a connection inside a scoped transaction and changes nothin
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -117,21 +118,20 @@ async def graph(
     """Return the pages within `depth` links of the focus, or the greatest hubs without one, and the links among them."""
     if focus is None:
         found = await browse.pages_by_hubness(connection, scope, status="active", limit=most_pages + 1)
-        ids, is_truncated = [page.page_id for page in found[:most_pages]], len(found) > most_pages
+        pages, is_truncated = found[:most_pages], len(found) > most_pages
     else:
         ids, is_truncated = await _around(connection, scope, focus, depth, most_pages)
-    pages = {
-        row["page_id"]: page_row(row)
-        for row in await _sql.graph_pages(connection, tenant_id=scope.tenant_id, page_ids=ids)
-    }
+        pages = await browse.page_rows(await _sql.graph_pages(connection, tenant_id=scope.tenant_id, page_ids=ids))
     rows = await _sql.edges_among(
-        connection, tenant_id=scope.tenant_id, page_ids=list(pages), limit=MAX_GRAPH_EDGES + 1
+        connection,
+        tenant_id=scope.tenant_id,
+        page_ids=[page.page_id for page in pages],
+        limit=MAX_GRAPH_EDGES + 1,
     )
-    return Graph(
-        tuple(sorted(pages.values(), key=lambda page: (-page.hubness_score, page.type, page.slug))),
-        tuple(_edge(row) for row in rows[:MAX_GRAPH_EDGES]),
-        is_truncated or len(rows) > MAX_GRAPH_EDGES,
-    )
+    # Thousands of rows take longer to make than a turn beside them may be held up.
+    edges = await asyncio.to_thread(lambda: tuple(map(_edge, rows[:MAX_GRAPH_EDGES])))
+    by_rank = tuple(sorted(pages, key=lambda page: (-page.hubness_score, page.type, page.slug)))
+    return Graph(by_rank, edges, is_truncated or len(rows) > MAX_GRAPH_EDGES)
 
 
 async def _around(

@@ -5,28 +5,78 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
 
+from sidecar.backends.asking import TokenBucket
 from sidecar.errors import SettingInvalid
+from sidecar.http.connection import BoundedProtocol, HttpLimits
+from sidecar.http.rate_limit import RateLimit
 from sidecar.rpc.jwks import is_loopback
 
 log = logging.getLogger(__name__)
 
 OFF, AUTO = "off", "auto"
 _STOP_S = 3
+_PAUSE_S = 1.0
+_FULL = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 10\r\ncontent-length: 0\r\n\r\n"
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves the process's signals alone: the sidecar has its own."""
+    """A server that accepts connections as its limits say, and leaves the process's signals alone: the sidecar has its own."""
+
+    def __init__(self, config: uvicorn.Config, limits: HttpLimits) -> None:
+        super().__init__(config)
+        self._limits = limits
+        self._accepting: asyncio.Task[None] | None = None
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Capture none."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept connections on the one socket."""
+        assert sockets, "served opens one"
+        await self.lifespan.startup()
+        self.servers = []
+        self._accepting = asyncio.create_task(self._accept(sockets[0]))
+        self.started = True
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more, then end what is connected."""
+        if self._accepting is not None:
+            self._accepting.cancel()
+            await asyncio.wait({self._accepting})
+        await super().shutdown(sockets)
+
+    async def _accept(self, listener: socket.socket) -> None:
+        """Accept for ever. What comes faster than the limits allow waits in the kernel's queue, where it costs nothing."""
+        loop = asyncio.get_running_loop()
+        bucket = TokenBucket(self._limits.connections_per_s)
+        while True:
+            await asyncio.sleep(bucket.wait_s(loop.time()))
+            try:
+                connection, _ = await loop.sock_accept(listener)
+            except OSError as error:  # too many files are open, or the client is gone again
+                log.warning("http_not_accepted", extra={"error": error.strerror})
+                await asyncio.sleep(_PAUSE_S)
+                continue
+            if len(self.server_state.connections) < self._limits.connections:
+                await loop.connect_accepted_socket(self._connection, connection)
+                continue
+            with connection:
+                _turn_away(connection)
+
+    def _connection(self) -> BoundedProtocol:
+        return BoundedProtocol(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state, limits=self._limits
+        )
 
 
 def opened(setting: str, address: str, default_port: int) -> socket.socket | None:
@@ -56,11 +106,13 @@ def check_plain_text(setting: str, address: str, *, fix: str) -> None:
 
 
 @asynccontextmanager
-async def served(application: ASGIApp, listener: socket.socket) -> AsyncIterator[str]:
+async def served(application: ASGIApp, listener: socket.socket, limits: HttpLimits) -> AsyncIterator[str]:
     """Yield the address as HOST:PORT while the application is served on the socket; then end within 3 seconds."""
     config = uvicorn.Config(
-        application,
-        http="h11",
+        RateLimit(application, per_s=limits.requests_per_s, clock=time.monotonic),
+        http=BoundedProtocol,
+        timeout_keep_alive=cast("int", limits.idle_s),
+        log_level="error",
         ws="none",
         lifespan="off",
         log_config=None,
@@ -69,7 +121,7 @@ async def served(application: ASGIApp, listener: socket.socket) -> AsyncIterator
         proxy_headers=False,
         timeout_graceful_shutdown=_STOP_S,
     )
-    server = _Server(config)
+    server = _Server(config, limits)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     host, port = listener.getsockname()[:2]
     try:
@@ -77,6 +129,13 @@ async def served(application: ASGIApp, listener: socket.socket) -> AsyncIterator
     finally:
         server.should_exit = True
         await serving
+
+
+def _turn_away(connection: socket.socket) -> None:
+    """Tell a client that the listener is full. What it sent already is read, or closing would take the answer back."""
+    for act in (lambda: connection.recv(1 << 16), lambda: connection.send(_FULL)):
+        with suppress(OSError):
+            act()
 
 
 def _read_address(setting: str, address: str) -> tuple[str, int]:

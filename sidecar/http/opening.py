@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
+from sidecar.http.connection import HttpLimits
 from sidecar.http.doors import Health, doors
 from sidecar.http.listening import check_plain_text, opened, served
 from sidecar.settings import Settings
@@ -37,10 +38,16 @@ async def open_doors(
     listener = opened("SIDECAR_HTTP_LISTEN", settings.http_listen, HTTP_PORT)
     if listener is None:
         return ""
-    return await stack.enter_async_context(served(doors(health, figures, extra=extra), listener))
+    return await stack.enter_async_context(served(doors(health, figures, extra=extra), listener, _limits(settings)))
 
 
 async def open_console(stack: AsyncExitStack, settings: Settings, console: ASGIApp) -> str:
     """Serve the console until the stack ends; return its address, empty where it is off."""
     listener = opened("SIDECAR_CONSOLE_LISTEN", settings.console_listen, CONSOLE_PORT)
-    return "" if listener is None else await stack.enter_async_context(served(console, listener))
+    if listener is None:
+        return ""
+    return await stack.enter_async_context(served(console, listener, _limits(settings)))
+
+
+def _limits(settings: Settings) -> HttpLimits:
+    return HttpLimits(requests_per_s=settings.http_peer_requests_per_s)

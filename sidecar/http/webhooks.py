@@ -15,7 +15,7 @@ from datetime import datetime
 from hashlib import sha256
 from uuid import UUID
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
@@ -113,12 +113,15 @@ def _refused() -> Response:
 
 
 async def _delivery(request: Request) -> Delivery | None:
-    """Return the notice, or None for one that is too large."""
+    """Return the notice, or None for one that is too large or did not arrive whole."""
     body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > MAX_BODY_BYTES:
-            return None
+    try:
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BODY_BYTES:
+                return None
+    except ClientDisconnect:
+        return None
     named = [part.partition("=") for part in request.headers.get(SIGNATURE, "")[:2000].split(",")]
     timestamp = next((value.strip() for name, _, value in named if name.strip() == "t"), "")
     macs = tuple(value.strip() for name, _, value in named if name.strip() == "v1")

@@ -122,7 +122,8 @@ async def ready(dsn: str, home: Path, **values: Any) -> Settings:
         "listen": ("127.0.0.1:0",),
         "embedder": "none",
     }
-    return Settings(**place | {"drain_grace_s": 2.0, "console_listen": "off"} | values)
+    quiet = {"drain_grace_s": 2.0, "console_listen": "off", "http_peer_requests_per_s": 0}
+    return Settings(**place | quiet | values)
 
 
 @asynccontextmanager

@@ -29,7 +29,9 @@ _DEADLINE_S = 600
 
 async def visited(home: Path, driver: str, shots: str) -> int:
     """Serve the demo, send the browser, and return its exit code."""
-    settings = Settings(data_dir=home / "data", listen=("127.0.0.1:0",), console_listen="127.0.0.1:0")
+    settings = Settings(
+        data_dir=home / "data", listen=("127.0.0.1:0",), console_listen="127.0.0.1:0", http_peer_requests_per_s=0
+    )
     await story.run(settings, Voice(is_json=False))
     async with running(settings) as app:
         token = mint(

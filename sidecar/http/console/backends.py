@@ -26,7 +26,7 @@ from store.receipts import StoredReceipt
 from store.scope import Scope
 
 _DEADLINE_S, _PATIENT_MS = 10.0, 8_000
-_MAX_CHARS = 20_000
+_MAX_CHARS = 5_000
 _SHOWN_ITEMS = 20
 _ANSWERED = frozenset({"OK", "EMPTY"})
 _MODEL = "gpt-4o"
@@ -80,7 +80,7 @@ async def list_sources(visit: Visit) -> Response:
     rows = source_figures(visit.desk.watch.figures, set(visit.desk.resting()))
     stand = await switching.standing(visit)
     values = {"stand": stand, "resting": visit.desk.switches.resting(), "sources": [*Source], "scope": visit.scope}
-    return visit.page("sources.html", rows=rows, model=_MODEL, **values)
+    return await visit.page("sources.html", rows=rows, model=_MODEL, **values)
 
 
 def source_figures(figures: Figures, resting: set[str]) -> list[SourceFigures]:
@@ -147,7 +147,7 @@ async def show_tried(visit: Visit) -> Response:
     offered: dict[str, list[Candidate]] = defaultdict(list)
     for one in candidates(receipt):
         offered[one.source].append(one)
-    return visit.page(
+    return await visit.page(
         "tried.html",
         receipt=receipt,
         message=await visit.desk.replayer.message_of(scope, receipt),

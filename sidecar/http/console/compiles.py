@@ -79,7 +79,7 @@ async def list_jobs(growths: _Growths, visit: Visit) -> Response:
     last = rows[_ROWS - 1] if len(rows) > _ROWS else None
     chart: Chart | None = share_chart(grown)
     values = {"stand": stand, "held": held, "grown": grown, "chart": chart, "is_older": "after" in visit.query}
-    return visit.page("compiles.html", rows=rows[:_ROWS], last=last, **values)
+    return await visit.page("compiles.html", rows=rows[:_ROWS], last=last, **values)
 
 
 def _starting(visit: Visit) -> dict[str, Any]:
@@ -105,7 +105,7 @@ async def list_scopes(visit: Visit) -> Response:
     read = await asyncio.gather(*map(stand, known[:_MOST_SCOPES]))
     rows = [(scope, row) for scope, row in read if row is not None]
     rows.sort(key=lambda one: (one[1].read_through - one[1].dirty_through, str(one[0].owner_id)))
-    return visit.page("scopes.html", rows=rows, count=len(known), most=_MOST_SCOPES)
+    return await visit.page("scopes.html", rows=rows, count=len(known), most=_MOST_SCOPES)
 
 
 async def _scopes(visit: Visit) -> Sequence[Scope]:
@@ -131,7 +131,7 @@ async def show_job(visit: Visit) -> Response:
         if name not in grouped and not isinstance(value, dict | list) and value not in ("", 0, False)
     }
     shown = {"reasons": _grouped(job, _REASONS), "told": told, "rest": rest, "behind": _grouped(job, _BEHIND)}
-    return visit.page("job.html", job=job, is_under_way=job.status in _UNDER_WAY, **shown)
+    return await visit.page("job.html", job=job, is_under_way=job.status in _UNDER_WAY, **shown)
 
 
 def _grouped(job: Job, names: Sequence[str]) -> dict[str, Mapping[str, Any]]:

@@ -6,6 +6,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, route
+from sidecar.http.console.writing import aside
 from store import browse, neighbourhood
 from store.neighbourhood import Graph
 from store.postgres import scoped
@@ -24,7 +25,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 async def show_graph(visit: Visit) -> Response:
     """Show the graph, around a page where one is named."""
-    return visit.page("graph.html", focus=visit.query.get("focus", "")[:500], scope=visit.scope)
+    return await visit.page("graph.html", focus=visit.query.get("focus", "")[:500], scope=visit.scope)
 
 
 async def graph_data(visit: Visit) -> Response:
@@ -37,7 +38,8 @@ async def graph_data(visit: Visit) -> Response:
             graph = await neighbourhood.graph(connection, scope, most_pages=_PAGES)
         else:
             graph = await neighbourhood.graph(connection, scope, focus=row.page_id, depth=_DEPTH)
-    return JSONResponse(_written(graph) | {"focus": str(row.page_id) if row else ""})
+    focused = {"focus": str(row.page_id) if row else ""}
+    return await aside(lambda: JSONResponse(_written(graph) | focused))
 
 
 def _written(graph: Graph) -> dict[str, object]:

@@ -48,7 +48,7 @@ async def show_spending(visit: Visit) -> Response:
         known = await budgets.every(connection, tenant_id)
         alerts = await budgets.alerts(connection, tenant_id, limit=20)
     most_usd = max((one.cost_usd for one in sums[:_ROWS]), default=0.0)
-    return visit.page(
+    return await visit.page(
         "spending.html",
         sums=sums[:_ROWS],
         shares=[bar_of(one.key if by == "source" else "pool", one.cost_usd, most_usd) for one in sums[:_ROWS]],

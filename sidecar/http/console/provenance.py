@@ -36,7 +36,7 @@ async def show_memory(visit: Visit) -> Response:
         cited = await browse.citations(connection, scope, memory_id, limit=_ROWS)
     if found is None and entry is None and not cited:
         raise NotFound("memory")
-    return visit.page("memory.html", memory_id=memory_id, memory=found, entry=entry, cited=cited)
+    return await visit.page("memory.html", memory_id=memory_id, memory=found, entry=entry, cited=cited)
 
 
 async def show_chunk(visit: Visit) -> Response:
@@ -47,7 +47,7 @@ async def show_chunk(visit: Visit) -> Response:
         rows = await overview.chunk_around(connection, tenant_id, chunk_id, among=among)
     if not rows:
         raise NotFound("piece of a document")
-    return visit.page("chunk.html", rows=rows, chunk_id=chunk_id)
+    return await visit.page("chunk.html", rows=rows, chunk_id=chunk_id)
 
 
 async def go_to_turn(visit: Visit) -> Response:

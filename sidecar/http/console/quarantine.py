@@ -32,7 +32,9 @@ async def list_held(visit: Visit) -> Response:
         rows = await overview.held_back(connection, scope, after=after, limit=_ROWS + 1)
         reasons = await overview.held_back_reasons(connection, scope)
     more = urlencode({"after": rows[_ROWS - 1].memory_id}) if len(rows) > _ROWS else ""
-    return visit.page("quarantine.html", rows=rows[:_ROWS], reasons=reasons, more=more, most=overview.MOST_RETRIED)
+    return await visit.page(
+        "quarantine.html", rows=rows[:_ROWS], reasons=reasons, more=more, most=overview.MOST_RETRIED
+    )
 
 
 async def retry(visit: Visit) -> Response:

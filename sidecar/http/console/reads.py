@@ -57,7 +57,7 @@ async def show_reads(visit: Visit) -> Response:
         "most_turns": _MOST_TURNS,
         "cited": cited,
     }
-    return visit.page("reads.html", reads=reads, rows=rows, idle=idle, **values)
+    return await visit.page("reads.html", reads=reads, rows=rows, idle=idle, **values)
 
 
 async def _worths(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from functools import partial
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from sidecar.errors import KeysUnavailable, Unauthenticated
-from sidecar.http.console.desk import Desk, Visit, read_form, route
+from sidecar.http.console.desk import Desk, FormUnusable, Visit, read_form, route, told
 from sidecar.http.console.sessions import COOKIE
-from sidecar.http.console.writing import render
+from sidecar.http.console.writing import aside, render
 from sidecar.rpc.fields import read_id
 from sidecar.rpc.identity import resolve_scope
 from sidecar.rpc.status import message_of
@@ -25,17 +26,20 @@ def routes(desk: Desk) -> list[BaseRoute]:
     """Return the pages of signing in."""
 
     async def show(request: Request) -> Response:
-        return _form(request, "")
+        return await _form(request, "")
 
     async def sign_in(request: Request) -> Response:
-        form = await read_form(request)
+        try:
+            form = await read_form(request)
+        except FormUnusable as error:
+            return told(error, 413)
         token = "".join(form.get("token", "").split())
         if not token.isascii() or not token:
-            return _form(request, "Paste a token.", 401)
+            return await _form(request, "Paste a token.", 401)
         try:
             await desk.authenticate(token)
         except (Unauthenticated, KeysUnavailable) as error:
-            return _form(request, message_of(error), 401)
+            return await _form(request, message_of(error), 401)
         answer = RedirectResponse(_place(form.get("next", "")), 303)
         answer.set_cookie(
             COOKIE, desk.sessions.open(token), httponly=True, samesite="strict", secure=desk.is_behind_tls
@@ -68,7 +72,7 @@ async def show_owners(visit: Visit) -> Response:
             since = now - timedelta(days=_OWNERS_DAYS)
             found = await costs.of_tenant(connection, tenant_id, since=since, until=now, by="owner")
         owners = sorted({row.key for row in found})
-    return visit.page("owner.html", owners=owners[:200])
+    return await visit.page("owner.html", owners=owners[:200])
 
 
 async def choose_owner(visit: Visit) -> Response:
@@ -79,9 +83,10 @@ async def choose_owner(visit: Visit) -> Response:
     return RedirectResponse(_place(visit.form.get("next", "/turns")), 303)
 
 
-def _form(request: Request, trouble: str, status: int = 200) -> Response:
+async def _form(request: Request, trouble: str, status: int = 200) -> Response:
     wanted = _place(request.query_params.get("next", ""))
-    return HTMLResponse(render("login.html", visit=None, wanted=wanted, trouble=trouble), status)
+    page = await aside(partial(render, "login.html", visit=None, wanted=wanted, trouble=trouble))
+    return HTMLResponse(page, status)
 
 
 def _place(wanted: str) -> str:

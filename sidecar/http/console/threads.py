@@ -43,7 +43,7 @@ async def list_threads(visit: Visit) -> Response:
     async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
         found = await threads.list_threads(connection, scope, limit=_ROWS + 1, **start)
     last = found[_ROWS - 1] if len(found) > _ROWS else None
-    return visit.page("threads.html", rows=found[:_ROWS], last=last)
+    return await visit.page("threads.html", rows=found[:_ROWS], last=last)
 
 
 async def show_thread(visit: Visit) -> Response:
@@ -66,7 +66,7 @@ async def show_thread(visit: Visit) -> Response:
         "earlier": max(0, position - _SAID_ROWS) if position else None,
         "most_chars": None if visit.query.get("whole") == "1" else _MOST_CHARS,
     }
-    return visit.page("thread.html", thread_id=thread_id, **values)
+    return await visit.page("thread.html", thread_id=thread_id, **values)
 
 
 async def _made(

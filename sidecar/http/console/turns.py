@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from starlette.routing import BaseRoute
 from sidecar.errors import InvalidArgument, NotFound, TextsDropped
 from sidecar.http.console import turn_pages
 from sidecar.http.console.desk import Desk, Visit, read_id, route
+from sidecar.http.console.writing import aside
 from sidecar.spending import account_cost
 from sidecar.turn.difference import compare
 from sidecar.turn.items import Source
@@ -54,7 +56,7 @@ async def list_turns(visit: Visit) -> Response:
     last = rows[-1][0] if len(found) > _ROWS else None
     asked = {name: value for name, value in visit.query.items() if name != "after"}
     values = {"filters": filters, "asked": asked, "sources": [*Source], "is_older": "after" in visit.query}
-    return visit.page("turns.html", rows=rows, last=last, **values)
+    return await visit.page("turns.html", rows=rows, last=last, **values)
 
 
 def read_filters(visit: Visit) -> Filters:
@@ -95,18 +97,12 @@ async def show_turn(visit: Visit) -> Response:
         trouble = str(error)
     except (InvalidKnob, InvalidArgument) as error:
         trouble = f"{error.field} {error.problem}"
-    return visit.page(
+    return await visit.page(
         "turn.html",
         receipt=receipt,
         account=await _account(visit, scope, receipt.receipt_id),
         earlier=earlier,
         message=await visit.desk.replayer.message_of(scope, receipt),
-        lines=turn_pages.source_lines(receipt),
-        skipped=turn_pages.skipped(receipt),
-        fitting=turn_pages.fitting_stripe(receipt),
-        window=turn_pages.window_stripes(receipt.details["pool"]),
-        pool=turn_pages.pool_stripes(receipt),
-        use=turn_pages.use(receipt),
         shown=original.assembly.fitted.rendering if original else None,
         is_fitted=is_fitted,
         replayed=replayed,
@@ -115,8 +111,21 @@ async def show_turn(visit: Visit) -> Response:
         trouble=trouble,
         most_chars=None if visit.query.get("whole") == "1" else _MOST_CHARS,
         most_messages=_MESSAGES,
-        **_candidates(visit, receipt),
+        **await aside(partial(_drawn, visit, receipt)),
     )
+
+
+def _drawn(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
+    """Return what the page draws of a receipt alone: rows, bars and candidates."""
+    return {
+        "lines": turn_pages.source_lines(receipt),
+        "skipped": turn_pages.skipped(receipt),
+        "fitting": turn_pages.fitting_stripe(receipt),
+        "window": turn_pages.window_stripes(receipt.details["pool"]),
+        "pool": turn_pages.pool_stripes(receipt),
+        "use": turn_pages.use(receipt),
+        **_candidates(visit, receipt),
+    }
 
 
 def _candidates(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
@@ -157,9 +166,9 @@ async def show_difference(visit: Visit) -> Response:
     if earlier is None:
         raise NotFound("earlier turn")
     before, _ = await _receipt(visit, scope, earlier.receipt_id)
-    difference = compare(before.details, receipt.details)
+    difference = await aside(partial(compare, before.details, receipt.details))
     pools = {"earlier_pool": turn_pages.pool_stripes(before), "later_pool": turn_pages.pool_stripes(receipt)}
-    return visit.page("difference.html", receipt=receipt, before=before, difference=difference, **pools)
+    return await visit.page("difference.html", receipt=receipt, before=before, difference=difference, **pools)
 
 
 async def _receipt(visit: Visit, scope: Scope, receipt_id: UUID) -> tuple[StoredReceipt, StoredReceipt | None]:

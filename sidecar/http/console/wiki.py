@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -16,6 +17,7 @@ from compiler.plan import markup
 from sidecar.errors import InvalidArgument, NotFound
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.sentences import marked
+from sidecar.http.console.writing import aside
 from store import browse, neighbourhood, overview, page_search
 from store.browse import Order, PageRow, SectionRow
 from store.postgres import scoped
@@ -62,9 +64,9 @@ async def list_pages(visit: Visit) -> Response:
     values = {"page_type": page_type, "status": status, "order": order, "types": browse.TYPES, "orders": [*Order]}
     if question:
         is_cut = len(rows) == page_search.MOST_FOUND
-        return visit.page("wiki.html", rows=rows, more="", question=question, is_cut=is_cut, **values)
+        return await visit.page("wiki.html", rows=rows, more="", question=question, is_cut=is_cut, **values)
     more = _after(visit, rows[_ROWS - 1], order) if len(rows) > _ROWS else ""
-    return visit.page("wiki.html", rows=rows[:_ROWS], more=more, question=question, is_cut=False, **values)
+    return await visit.page("wiki.html", rows=rows[:_ROWS], more=more, question=question, is_cut=False, **values)
 
 
 async def _listed(connection: Connection, scope: Scope, order: Order, given: dict[str, Any]) -> list[PageRow]:
@@ -119,8 +121,8 @@ async def show_page(visit: Visit) -> Response:
         jobs = await overview.jobs_at(connection, scope, [one.at for one in whole.history])
         parent = await browse.page(connection, scope, row.parent_page_id) if row.parent_page_id else None
     around = {"links": links, "backlinks": backlinks, "children": children, "counts": counts, "parent": parent}
-    sections = _shown(whole.sections)
-    return visit.page("page.html", whole=whole, sections=sections, jobs=jobs, most=_SHOWN_SOURCES, **around)
+    sections = await aside(partial(_shown, whole.sections))
+    return await visit.page("page.html", whole=whole, sections=sections, jobs=jobs, most=_SHOWN_SOURCES, **around)
 
 
 def _shown(sections: Sequence[SectionRow]) -> list[ShownSection]:
@@ -148,7 +150,7 @@ async def list_mentions(visit: Visit) -> Response:
         rows = await browse.mentions(connection, scope, status=status, limit=_MENTIONS + 1, **start)
     last = rows[_MENTIONS - 1] if len(rows) > _MENTIONS else None
     more = urlencode({"status": status, "after": f"{last.updated_at.isoformat()}_{last.mention_id}"}) if last else ""
-    return visit.page("mentions.html", rows=rows[:_MENTIONS], status=status, more=more)
+    return await visit.page("mentions.html", rows=rows[:_MENTIONS], status=status, more=more)
 
 
 def key_of(visit: Visit) -> tuple[str, str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -14,10 +17,18 @@ from markupsafe import Markup
 
 from compiler.plan import markup
 
+T = TypeVar("T")
+
 SHOWN_KINDS = frozenset({"memory", "page", "turn", "chunk"})
 HERE = Path(__file__).parent
+_THREAD = ThreadPoolExecutor(1, thread_name_prefix="console")  # more would only take more from the event loop
 _MARKDOWN = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable("table").disable("image")
 _MARKDOWN.validateLink = lambda url: url.startswith("#from-") or markup.is_allowed(url)  # type: ignore[method-assign]
+
+
+async def aside(work: Callable[[], T]) -> T:
+    """Return what the work returns, done in the console's one thread. It may take long, and must not touch the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(_THREAD, work)
 
 
 def render(template: str, **values: Any) -> str:

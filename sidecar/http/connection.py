@@ -1,0 +1,203 @@
+"""One HTTP connection within bounds: how long it may stay silent, and how much of a request is parsed before it is refused.
+
+uvicorn bounds neither the time that a request may take to arrive nor the number of open connections, and parses whatever
+one read brings before the application hears of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from enum import Enum
+from http import HTTPStatus
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MAX_HEAD_BYTES = 16 * 1024
+MAX_HEAD_LINES = 100
+MAX_TARGET_BYTES = 8 * 1024
+MAX_QUERY_FIELDS = 100
+MAX_BODY_BYTES = 1 << 20  # of any request, refused ones included; the applications take less
+MAX_BODY_PIECES = 512  # each costs the event loop some microseconds, whatever its size
+
+_HEAD_ENDS = (b"\r\n\r\n", b"\n\n", b"\n\r\n")
+
+
+@dataclass(frozen=True, slots=True)
+class HttpLimits:
+    """What one listener grants: requests a second to each peer, open and new connections, and seconds of silence.
+
+    `head_s` is how long a request's head may take, `idle_s` how long its body, a client that does not read, or a connection
+    between two requests. A response that is being made is not silence.
+    """
+
+    requests_per_s: int = 20
+    connections: int = 256
+    connections_per_s: int = 100
+    head_s: float = 10.0
+    idle_s: float = 60.0
+
+
+class _Awaited(Enum):
+    """What the client owes."""
+
+    NOTHING = "nothing"
+    HEAD = "head"
+    BODY = "body"
+
+
+class BoundedConnection(h11.Connection):
+    """h11's parser, which stops with a RemoteProtocolError at a request out of bounds; `refusal` says how to answer it."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.SERVER, MAX_HEAD_BYTES)
+        self.refusal = (HTTPStatus.BAD_REQUEST, "This is no HTTP request that can be read.")
+        self._body_bytes = 0
+        self._body_pieces = 0
+
+    def next_event(self) -> Any:
+        """Return the next event. Raises RemoteProtocolError."""
+        if self.their_state is h11.IDLE:
+            self._check_head(self.trailing_data[0])
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._check_request(event)
+        elif isinstance(event, h11.Data):
+            self._check_body(event)
+        return event
+
+    def _check_head(self, received: bytes) -> None:
+        """Raise for a head that is too large, also one that came whole in a single read."""
+        ends = [place for end in _HEAD_ENDS if (place := received.find(end, 0, MAX_HEAD_BYTES + 4)) >= 0]
+        head = received[: min(ends)] if ends else received
+        if len(head) > MAX_HEAD_BYTES or head.count(b"\n") > MAX_HEAD_LINES:
+            self._refuse(
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+                f"Send at most {MAX_HEAD_LINES} headers and {MAX_HEAD_BYTES} bytes of them.",
+            )
+
+    def _check_request(self, request: h11.Request) -> None:
+        names = {name for name, _ in request.headers}
+        if {b"content-length", b"transfer-encoding"} <= names:
+            self._refuse(HTTPStatus.BAD_REQUEST, "Send Content-Length or Transfer-Encoding, not both.")
+        query = request.target.partition(b"?")[2]
+        if len(request.target) > MAX_TARGET_BYTES or query.count(b"&") >= MAX_QUERY_FIELDS:
+            self._refuse(
+                HTTPStatus.REQUEST_URI_TOO_LONG,
+                f"Send at most {MAX_TARGET_BYTES} bytes of address and {MAX_QUERY_FIELDS} fields of query.",
+            )
+        self._body_bytes = self._body_pieces = 0
+
+    def _check_body(self, piece: h11.Data) -> None:
+        self._body_bytes += len(piece.data)
+        self._body_pieces += 1
+        if self._body_bytes > MAX_BODY_BYTES or self._body_pieces > MAX_BODY_PIECES:
+            self._refuse(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"Send at most {MAX_BODY_BYTES} bytes of body, in at most {MAX_BODY_PIECES} pieces.",
+            )
+
+    def _refuse(self, status: HTTPStatus, text: str) -> None:
+        self.refusal = (status, text)
+        raise h11.RemoteProtocolError(text, error_status_hint=status)
+
+
+class BoundedProtocol(H11Protocol):
+    """uvicorn's connection, which ends when the client is silent for too long or sends too much."""
+
+    def __init__(self, *, limits: HttpLimits, **given: Any) -> None:
+        super().__init__(**given)
+        self.conn: BoundedConnection = BoundedConnection()
+        self._limits = limits
+        self._awaited = _Awaited.NOTHING
+        self._patience: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._await(_Awaited.HEAD)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came, unless the connection is ending."""
+        if not self.transport.is_closing():
+            super().data_received(data)
+            self._await_next()
+
+    def on_response_complete(self) -> None:
+        """Begin with the next request."""
+        super().on_response_complete()
+        self._await_next()
+
+    def pause_writing(self) -> None:
+        """Hold the response back; a client that goes on reading nothing loses its connection."""
+        super().pause_writing()
+        if self._unread is None:
+            self._unread = self.loop.call_later(self._limits.idle_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Let the response go on."""
+        super().resume_writing()
+        self._unread = _cancel(self._unread)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Let go of the timers."""
+        self._patience, self._unread = _cancel(self._patience), _cancel(self._unread)
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer a request that cannot be read or is out of bounds as the parser says, and end the connection."""
+        self._end(*self.conn.refusal)
+
+    def _await_next(self) -> None:
+        """Give the client time for what it owes now; time for the same thing is given once."""
+        state = self.conn.their_state
+        if state is h11.SEND_BODY:
+            self._await(_Awaited.BODY)
+        elif state is h11.IDLE and self.conn.trailing_data[0]:
+            self._await(_Awaited.HEAD)
+        else:
+            self._await(_Awaited.NOTHING)
+
+    def _await(self, awaited: _Awaited) -> None:
+        if awaited is self._awaited:
+            return
+        self._awaited, self._patience = awaited, _cancel(self._patience)
+        if awaited is not _Awaited.NOTHING and not self.transport.is_closing():
+            seconds = self._limits.head_s if awaited is _Awaited.HEAD else self._limits.idle_s
+            self._patience = self.loop.call_later(seconds, self._give_up)
+
+    def _give_up(self) -> None:
+        if self._awaited is _Awaited.HEAD and not self.conn.trailing_data[0]:
+            self.transport.close()  # it asked for nothing, so nothing is answered
+            return
+        self._end(HTTPStatus.REQUEST_TIMEOUT, "The request did not arrive in time.")
+
+    def _end(self, status: HTTPStatus, text: str) -> None:
+        """Answer where no answer has begun, and close."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # what the application still says goes nowhere
+            self.cycle.message_event.set()
+        if self.conn.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
+            self.transport.abort()
+            return
+        body = text.encode()
+        headers = [("content-type", "text/plain"), ("content-length", str(len(body))), ("connection", "close")]
+        for event in (
+            h11.Response(status_code=status, headers=headers, reason=status.phrase.encode()),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
+def _cancel(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
+    """Cancel a timer, and return what stands in its place: none."""
+    if timer is not None:
+        timer.cancel()
+    return None
