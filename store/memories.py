@@ -5,8 +5,9 @@ Every function takes a connection inside a scoped transaction; row security sees
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
@@ -23,6 +24,10 @@ _sql = queries.load(__file__)
 _MEMORIES = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a04")
 _END_OF_TIME = datetime.max.replace(tzinfo=UTC)
 _PLENTY_BYTES = 2**62
+_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+ORIGIN = "origin"
+"""The key of a memory's metadata that says where it comes from: user, tool, document or webhook."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,15 +109,18 @@ async def write(connection: Connection, scope: Scope, prepared: PreparedMemories
     """Write the memories: one that is there with the same content is left alone, of two with one id the later counts.
 
     Each write takes the next number of the owner's feed, whose row is locked until the transaction ends: numbers have
-    no gap, and a reader that has read up to n has seen everything up to n. A statement carries about 1 MB of text.
+    no gap, and a reader that has read up to n has seen everything up to n. A statement carries about 1 MB of text. A memory drawn
+    from tools' turns and from none of the user's gets the `origin` "tool" in its metadata, unless it has one.
     """
     if not prepared.rows:
         return Retained((), 0, 0)
+    tools = await _drawn_from_tools(connection, scope, prepared)
     change_seq = await _sql.open_feed(connection, **_key(scope))
     created = updated = 0
     for some in slices(prepared.rows, lambda row: len(row[1].text), most_chars=STATEMENT_CHARS):
         seq = change_seq + created + updated
-        counts = await _sql.write_memories(connection, **_key(scope), **_columns(some), change_seq=seq, now=now)
+        columns = _columns([_with_origin(row) if row[0] in tools else row for row in some])
+        counts = await _sql.write_memories(connection, **_key(scope), **columns, change_seq=seq, now=now)
         created += counts["created_count"]
         updated += counts["updated_count"]
     if created or updated:
@@ -158,6 +166,25 @@ async def recall(connection: Connection, scope: Scope, wanted: Wanted) -> Recall
 def memory_id(scope: Scope, text: str) -> str:
     """Return the id of a memory that came without one: the same for the same scope and text."""
     return str(uuid5(_MEMORIES, "\n".join((str(scope.tenant_id), str(scope.owner_id), text))))
+
+
+async def _drawn_from_tools(connection: Connection, scope: Scope, prepared: PreparedMemories) -> set[str]:
+    """Return the memories that turns of tools were the source of, and none of the user's."""
+    wanted = {
+        memory_id: one.turn_ids for memory_id, one, _ in prepared.rows if one.turn_ids and ORIGIN not in one.metadata
+    }
+    asked = {turn_id for turn_ids in wanted.values() for turn_id in turn_ids if _UUID.fullmatch(turn_id)}
+    if not asked:
+        return set()
+    rows = await _sql.roles_of_turns(connection, **_key(scope), turn_ids=sorted(asked))
+    roles = {row["turn_id"]: row["role"] for row in rows}
+    said = {memory_id: {roles.get(one.lower()) for one in turn_ids} for memory_id, turn_ids in wanted.items()}
+    return {memory_id for memory_id, by in said.items() if "tool" in by and "user" not in by}
+
+
+def _with_origin(row: tuple[str, NewMemory, Derived]) -> tuple[str, NewMemory, Derived]:
+    memory_id, memory, derived = row
+    return memory_id, replace(memory, metadata={**memory.metadata, ORIGIN: "tool"}), derived
 
 
 def _key(scope: Scope) -> dict[str, object]:

@@ -3,6 +3,11 @@
 INSERT INTO memory_feeds AS f (tenant_id, owner_id, change_seq) VALUES (:tenant_id, :owner_id, 0)
 ON CONFLICT (tenant_id, owner_id) DO UPDATE SET change_seq = f.change_seq RETURNING change_seq;
 
+-- name: roles_of_turns
+-- Who said turns of the owner, of those that are there.
+SELECT turn_id::text AS turn_id, role FROM turns
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_ids::uuid[]);
+
 -- name: write_memories^
 -- Writes the memories that are new or differ, with the feed's next numbers in the given order; returns how many were which.
 WITH given AS (

@@ -30,6 +30,7 @@ class Origin(StrEnum):
 
 
 _ORIGINS = {
+    "user": Origin.USER,
     **dict.fromkeys(("tool", "tools", "tool_call", "tool_result", "function", "api"), Origin.TOOL),
     **dict.fromkeys(("document", "documents", "file", "page", "web", "webpage", "website", "email"), Origin.DOCUMENT),
     **dict.fromkeys(("webhook", "webhooks", "event"), Origin.WEBHOOK),

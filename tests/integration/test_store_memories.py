@@ -12,13 +12,15 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from store import memories, tenants
+from store import memories, tenants, threads
 from store.errors import StoreError
 from store.memories import NewMemory, Retained
 from store.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.recalling import Wanted
 from store.scope import Scope
 from store.texts import query_words, signatures
+from store.threads import NewTurn, ThreadToOpen
+from tests.integration.compiling import fetch
 from tests.integration.notes import MOST_STATEMENT_CHARS, Noting
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
@@ -71,6 +73,21 @@ async def test_a_memory_comes_back_as_it_was_written(pools: Pools) -> None:
     assert stored == memories.Memory(
         "m1", "Ate pão de queijo.", NOW - timedelta(days=3), "journal/7", metadata, turn_ids, NOW, NOW
     )
+
+
+@pytest.mark.usefixtures("tenant")
+async def test_a_memory_drawn_from_tools_turns_alone_says_so(pools: Pools, database: str) -> None:
+    said = [NewTurn(f"t{at}", role, f"Turn {at}.", NOW, 3, 3) for at, role in enumerate(("user", "tool", "assistant"))]
+    async with scoped(pools.background, SCOPE) as connection:
+        appended = await threads.append(connection, SCOPE, ThreadToOpen("thread", "", "key"), said, now=NOW)
+    user, tool, assistant = map(str, appended.turn_ids)
+    drawn = {"a": (tool,), "b": (tool.upper(), assistant), "c": (tool, user), "d": (assistant,), "e": ("odd", "t1")}
+    batch = [NewMemory(f"Memory {name}.", name, turn_ids=turn_ids) for name, turn_ids in drawn.items()]
+    batch.append(NewMemory("Memory f.", "f", metadata={"origin": "user"}, turn_ids=(tool,)))
+    assert await retain(pools, *batch) == Retained(tuple("abcdef"), 6, 0)
+    assert await retain(pools, *batch) == Retained(tuple("abcdef"), 0, 0)
+    rows = await fetch(database, "SELECT memory_id, metadata ->> 'origin' FROM memories ORDER BY memory_id")
+    assert dict(map(tuple, rows)) == {"a": "tool", "b": "tool", "c": None, "d": None, "e": None, "f": "user"}
 
 
 @pytest.mark.usefixtures("tenant")
