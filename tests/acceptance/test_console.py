@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,13 +10,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from html import unescape
 
+import grpc
 import httpx
 import pytest
 
 from compiler import acts
 from compiler.plan.contract import CreatePage, Page, PageKey, PageType
+from sidecar.app import running
 from sidecar.http.console.guard import name_of
 from sidecar.settings import Settings
+from sidecar.sources import Answer, Limits, Query
+from sidecar.turn.items import Source
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import cost_pb2
 from store.postgres import scoped
@@ -77,7 +82,7 @@ async def test_every_page_needs_a_session_and_shows_with_one(desk: Site) -> None
             answer = await stranger.get(page)
             assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/login"), page
         assert (await stranger.get("/static/style.css")).status_code == 200
-    async with browser(desk) as client:
+    async with browser(desk, admin=True) as client:
         for page in PAGES:
             answer = await client.get(page)
             assert answer.status_code == 200, page
@@ -184,6 +189,52 @@ async def test_only_an_admin_acts_on_the_wiki(desk: Site) -> None:
         assert "archived" in (await admin.get("/wiki/entity/calypso")).text
         assert (await admin.post("/compiles/start", data={"word": word})).status_code == 303
         assert "pending" in (await admin.get("/compiles")).text
+
+
+async def test_agent_sees_in_the_console_no_more_than_its_calls_return(desk: Site) -> None:
+    await asked(desk)
+    async with browser(desk, admin=True) as admin:
+        assert "Error rate" in (await admin.get("/sources")).text
+        assert (await admin.get("/quarantine")).status_code == 200
+    async with browser(desk) as agent:
+        sources = await agent.get("/sources")
+        assert 'id="try"' in sources.text
+        for told in ("Error rate", "p95", "Asked", "Backends of this tenant"):
+            assert told not in sources.text, told
+        # ListQuarantined, ListBudgets and what is the whole tenant's are an admin's.
+        assert (await agent.get("/quarantine")).status_code == 403
+        assert (await agent.get("/compiles/scopes")).status_code == 403
+        for page in ("/turns", "/compiles"):
+            assert "uarantine" not in (await agent.get(page)).text, page
+        assert "Alerts at" not in (await agent.get("/spending?of=tenant")).text
+
+
+class Counting:
+    """A source that counts how many ask it at once."""
+
+    def __init__(self) -> None:
+        self.now = self.most = 0
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        self.now += 1
+        self.most = max(self.most, self.now)
+        for _ in range(500):
+            await asyncio.sleep(0)
+        self.now -= 1
+        return Answer()
+
+
+async def test_questions_are_tried_two_at_a_time(settings: Settings) -> None:
+    counting, told = Counting(), replace(settings, console_listen="127.0.0.1:0")
+    async with (
+        running(told, sources={Source.MEMORY: counting}) as app,
+        grpc.aio.insecure_channel("unused") as channel,
+        browser(Site(app, told, channel)) as client,
+    ):
+        form = {"word": await word_of(client, "/sources"), "message": QUESTION, "model": "gpt-4o", "memory": "1"}
+        answers = await asyncio.gather(*(client.post("/sources/try", data=form) for _ in range(12)))
+    assert [answer.status_code for answer in answers] == [303] * 12
+    assert counting.most <= 2
 
 
 async def test_a_question_is_tried_on_the_chosen_sources(desk: Site) -> None:

@@ -76,8 +76,11 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def list_sources(visit: Visit) -> Response:
-    """Show the sources with their switches, and the form of a question to try."""
-    rows = source_figures(visit.desk.watch.figures, set(visit.desk.resting()))
+    """Show the sources, and the form of a question to try; to an admin, how they answer and their switches."""
+    if visit.is_admin:
+        rows = source_figures(visit.desk.watch.figures, set(visit.desk.resting()))
+    else:  # the figures are of all tenants' turns, and no call tells an agent of them
+        rows = [SourceFigures(source.value) for source in Source]
     stand = await switching.standing(visit)
     values = {"stand": stand, "resting": visit.desk.switches.resting(), "sources": [*Source], "scope": visit.scope}
     return await visit.page("sources.html", rows=rows, model=_MODEL, **values)
@@ -128,9 +131,10 @@ async def try_question(visit: Visit) -> Response:
         model_id=read_text_id("model", form.get("model", "")),
         overrides={"sources": {one.value: {"enabled": one in chosen} | patience for one in Source}},
     )
-    due_s = visit.desk.clocks.steady_s() + _DEADLINE_S
     scope = visit.scope
-    assembly = await visit.desk.assembler.assemble(question, scope, due_s=due_s)
+    async with visit.desk.trying:
+        due_s = visit.desk.clocks.steady_s() + _DEADLINE_S
+        assembly = await visit.desk.assembler.assemble(question, scope, due_s=due_s)
     assert assembly.receipt_id is not None, "only a replay has none"
     if (settling := visit.desk.recorder.settling(scope, assembly.receipt_id)) is not None:
         await settling

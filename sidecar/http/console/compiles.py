@@ -74,7 +74,7 @@ async def list_jobs(growths: _Growths, visit: Visit) -> Response:
     async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
         rows = await jobs.page(connection, scope, limit=_ROWS + 1, **_starting(visit))
         stand = await scopes.read(connection, scope)
-        held = sum((await overview.held_back_reasons(connection, scope)).values())
+        held = sum((await overview.held_back_reasons(connection, scope)).values()) if visit.is_admin else 0
     grown = await growths.get((scope, stand.wiki_revision if stand else 0))
     last = rows[_ROWS - 1] if len(rows) > _ROWS else None
     chart: Chart | None = share_chart(grown)

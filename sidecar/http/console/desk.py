@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ log = logging.getLogger(__name__)
 
 MAX_FORM_BYTES = 16 * 1024
 MAX_FORM_FIELDS = 100
+_TRIED_AT_ONCE = 2
 
 Authenticate = Callable[[str], Awaitable[Identity]]
 
@@ -42,6 +44,7 @@ PLACES = (
     ("Compile", (("Compiles", "/compiles"), ("Quarantine", "/quarantine"))),
     ("Cost", (("Spending", "/spending"), ("Reads", "/reads"))),
 )
+_ADMINS_PLACES = frozenset({"/quarantine"})
 _BY_LENGTH = sorted((place for _, rows in PLACES for _, place in rows), key=len, reverse=True)
 
 
@@ -68,7 +71,8 @@ class Switches:
 class Desk:
     """What the console reads and acts through: the same collaborators that the services have.
 
-    With `is_behind_tls`, browsers come through a proxy with TLS, and cookies are for such connections alone.
+    With `is_behind_tls`, browsers come through a proxy with TLS, and cookies are for such connections alone. `trying` bounds the
+    questions that are tried at once: they take none of the places that calls wait for.
     """
 
     pools: Pools
@@ -83,6 +87,7 @@ class Desk:
     switches: Switches = field(default_factory=Switches)
     is_behind_tls: bool = False
     sessions: Sessions = field(default_factory=Sessions)
+    trying: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_TRIED_AT_ONCE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +106,10 @@ class Visit:
         return self.identity.role is Role.ADMIN
 
     @property
-    def places(self) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
-        """The views, by group."""
-        return PLACES
+    def places(self) -> Sequence[tuple[str, Sequence[tuple[str, str]]]]:
+        """The views that the visitor may open, by group."""
+        hidden = () if self.is_admin else _ADMINS_PLACES
+        return [(group, [one for one in rows if one[1] not in hidden]) for group, rows in PLACES]
 
     @property
     def here(self) -> str:

@@ -44,9 +44,11 @@ async def show_spending(visit: Visit) -> Response:
     rows = await _spent(visit, "" if by == "source" else by, (now - timedelta(days=days), now), is_whole=is_whole)
     sums = by_source(rows) if by == "source" else by_key(rows)
     tenant_id, since = visit.identity.tenant_id, now - timedelta(days=days)
-    async with tenant_scoped(visit.desk.pools.background, tenant_id, read_only=True) as connection:
-        known = await budgets.every(connection, tenant_id)
-        alerts = await budgets.alerts(connection, tenant_id, limit=20)
+    known, alerts = [], []
+    if visit.is_admin:
+        async with tenant_scoped(visit.desk.pools.background, tenant_id, read_only=True) as connection:
+            known = await budgets.every(connection, tenant_id)
+            alerts = await budgets.alerts(connection, tenant_id, limit=20)
     most_usd = max((one.cost_usd for one in sums[:_ROWS]), default=0.0)
     return await visit.page(
         "spending.html",
@@ -58,7 +60,7 @@ async def show_spending(visit: Visit) -> Response:
         keys=["source", *costs.KEYS],
         choices=_DAYS,
         budgets=known,
-        alerts=alerts if visit.is_admin else [],
+        alerts=alerts,
         passes=await _passes(visit, since, now, is_whole=is_whole),
         total_usd=sum(one.cost_usd for one in sums),
     )

@@ -27,6 +27,7 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 async def list_held(visit: Visit) -> Response:
     """Show the memories that are held back, with why and how they begin."""
+    visit.require_admin()
     scope, after = visit.scope, visit.query.get("after", "")[:400].replace("\0", "")
     async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
         rows = await overview.held_back(connection, scope, after=after, limit=_ROWS + 1)
