@@ -54,7 +54,7 @@ TABLES = (
 async def forget(connection: Connection, scope: Scope) -> dict[str, int]:
     """Delete everything of the owner's, and return how many rows of each table; a compile under way loses its lease.
 
-    Nothing is made for an owner of whom there is nothing. A turn under way leaves no receipt; the caller calls
+    For an owner of whom there is nothing, a note is made and no more: a turn under way leaves no receipt. The caller calls
     `forgotten.date_owner` once this is committed.
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
@@ -63,7 +63,5 @@ async def forget(connection: Connection, scope: Scope) -> dict[str, int]:
     counts = {"compile_ready": await ready.forget(connection, scope)}
     for row in await _sql.tables_here(connection, tables=TABLES):
         counts[row["name"]] = int(await getattr(_sql, f"forget_{row['name']}")(connection, **key))
-    deleted = {table: count for table, count in counts.items() if count}
-    if deleted:
-        await forgotten.note_owner(connection, scope)
-    return deleted
+    await forgotten.note_owner(connection, scope)
+    return {table: count for table, count in counts.items() if count}

@@ -127,7 +127,7 @@ class AdminService:
         async with scoped(self._pools.background, scope) as connection:
             is_known = await tenants.get(connection, scope.tenant_id) is not None
             counts = await owners.forget(connection, scope) if is_known else {}
-        if counts:
+        if is_known:
             self._forgot(scope)
             async with scoped(self._pools.background, scope) as connection:
                 await forgotten.date_owner(connection, scope, clock=self._now)

@@ -23,11 +23,13 @@ from sidecar.rpc.server import identity_settings
 from sidecar.settings import Settings
 from sidecar.v1.admin_pb2_grpc import AdminServiceStub
 from sidecar.v1.backends_pb2_grpc import BackendServiceStub
+from sidecar.v1.compile_pb2_grpc import CompileServiceStub
 from sidecar.v1.context_pb2_grpc import ContextServiceStub
 from sidecar.v1.cost_pb2_grpc import CostServiceStub
 from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.v1.profile_pb2_grpc import ProfileServiceStub
+from sidecar.v1.wiki_pb2_grpc import WikiServiceStub
 from tests import sampling
 from tests.conftest import _database as database_clone
 
@@ -73,6 +75,8 @@ class Caller:
             AdminServiceStub,
             BackendServiceStub,
             CostServiceStub,
+            WikiServiceStub,
+            CompileServiceStub,
         )
         self._methods = {name: call for stub in stubs for name, call in vars(stub(channel)).items()}
 

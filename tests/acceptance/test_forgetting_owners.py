@@ -134,7 +134,8 @@ async def test_an_owner_whom_nobody_knows_is_forgotten_and_not_made(site: Site) 
     assert not (await admin.ForgetOwner(admin_pb2.ForgetOwnerRequest(owner_id="nobody"))).row_counts
     after = await counts()
     await connection.close()
-    assert after == before
+    notes = after.pop("forgotten_refs") - before.pop("forgotten_refs")
+    assert (after, notes) == (before, 2), "receipts of turns under way are left out by these notes"
 
 
 async def test_only_an_admin_may_and_only_after_saying_whom(

@@ -59,7 +59,8 @@ async def test_an_owner_whom_nobody_knows_is_forgotten_without_a_word(pools: Poo
     connection = await asyncpg.connect(database)
     for table in await tenant_tables(connection):
         count = await connection.fetchval(f"SELECT count(*) FROM {table.name}")
-        assert count == (table.name == "tenants"), table.name
+        kept = {"tenants": 1, "forgotten_refs": 2}  # receipts of turns under way are left out by these notes
+        assert count == kept.get(table.name, 0), table.name
     await connection.close()
 
 

@@ -258,6 +258,23 @@ async def test_an_owner_who_is_forgotten_gets_no_receipt_of_a_turn_that_was_unde
     assert recorder.dropped_count == 1
 
 
+async def test_an_owner_of_whom_nothing_is_stored_yet_gets_no_receipt_of_a_turn_that_was_under_way(
+    pools: Pools, recorder: Recorder, database: str
+) -> None:
+    ann = Scope(tenant_uuid("acme"), owner_uuid("ann"))
+    async with tenant_scoped(pools.background, ann.tenant_id) as connection:
+        await tenants.ensure_tenant(connection, ann.tenant_id, now=NOW)
+    forgotten_counts = await AdminService(pools, now=Clock()).forget_owner(
+        admin_pb2.ForgetOwnerRequest(owner_id="ann"), an_admin()
+    )
+    assert not forgotten_counts.row_counts
+    late = take(recorder, a_receipt(scope=ann))
+    anew = take(recorder, a_receipt(scope=ann, ended_s=60.0))
+    await recorder.wait_written()
+    assert await written(database) == {anew.receipt_id}
+    assert recorder.was_dropped(ann, late.receipt_id)
+
+
 async def test_a_margin_for_differing_clocks_is_left_for_forgettings_of_other_processes_alone(
     pools: Pools, recorder: Recorder, database: str
 ) -> None:
