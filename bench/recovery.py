@@ -15,7 +15,9 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from statistics import mean
 
+import asyncpg
 import grpc
 import uvloop
 
@@ -25,12 +27,14 @@ from sidecar.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import memory_pb2
 from store import postmaster
+from store.layout import Layout
 
 _KILLS = 30
 _TURNS_AT_ONCE = 3
 _PAUSE_S = 0.05
-_CALM_S = 2.0  # of whole turns before the next kill
-_PATIENCE_S = 120.0
+_CALM_S = 2.0
+_PATIENCE_S = 300.0
+_EAGER = [("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 500)]
 _APPEND = "/sidecar.v1.ContextService/AppendTurns"
 _RETAIN = "/sidecar.v1.MemoryService/Retain"
 _THREAD = "harbour"
@@ -38,39 +42,45 @@ _THREAD = "harbour"
 
 @dataclass(slots=True)
 class _Seen:
-    """Moments of what succeeded: writes by when they were sent and answered, turns by whether they were whole."""
+    """When writes were sent and answered, turns were answered whole, and turns were answered in part or not at all."""
 
     writes: list[tuple[float, float]] = field(default_factory=list)
     whole: list[float] = field(default_factory=list)
-    degraded: list[float] = field(default_factory=list)
-    failed: list[float] = field(default_factory=list)
-    unavailable: list[float] = field(default_factory=list)
+    partial: list[float] = field(default_factory=list)
+
+    def partial_share(self, since: float, until: float) -> float:
+        """Return the share of the turns between two moments that were not whole."""
+        whole, partial = (sum(since < at < until for at in some) for some in (self.whole, self.partial))
+        return partial / max(1, whole + partial)
 
 
 @dataclass(frozen=True, slots=True)
 class _Recovery:
-    """Seconds of one kill: without a write, from the first write to the first whole turn, and to the last that was not."""
+    """Seconds after a kill without a write, and from the first write to the first whole turn; turns in part around it."""
 
     outage_s: float
     first_whole_s: float
-    last_degraded_s: float
+    partial_before: float
+    partial_after: float
 
 
 def run(*, scale: float) -> list[Figure]:
     """Return the figures; a scale of 1 kills thirty times, postmaster and backends in turn."""
+    kills = max(2, round(_KILLS * scale))
     with _busy(2 * (os.cpu_count() or 1)):
-        recoveries = uvloop.run(_measured(max(2, round(_KILLS * scale))))
+        recoveries = uvloop.run(_measured(kills))
     first = [one.first_whole_s for one in recoveries]
-    last = [one.last_degraded_s for one in recoveries]
     outages = [one.outage_s for one in recoveries]
     return [
-        at_least("kills recovered from", len(recoveries), max(2, round(_KILLS * scale))),
+        at_least("kills recovered from", len(recoveries), kills),
         at_most("first write to first whole turn, p95", quantile(first, 0.95), 3.0, unit=" s"),
         plain("the same, p50", quantile(first, 0.5), unit=" s"),
         plain("the same, longest", max(first), unit=" s"),
-        plain("first write to last degraded turn, p95", quantile(last, 0.95), unit=" s"),
         plain("kill to first write, p50", quantile(outages, 0.5), unit=" s"),
         plain("kill to first write, longest", max(outages), unit=" s"),
+        plain("turns in part before a kill", mean(one.partial_before for one in recoveries)),
+        plain("turns in part after the first whole one", mean(one.partial_after for one in recoveries)),
+        plain("load of the machine, a minute's mean", os.getloadavg()[0]),
     ]
 
 
@@ -81,7 +91,7 @@ async def _measured(kills: int) -> list[_Recovery]:
     settings = Settings(data_dir=root / "data", listen=(f"unix:{root}/api/sidecar.sock",))
     seen = _Seen()
     try:
-        async with _serving(settings), grpc.aio.insecure_channel(settings.listen[0]) as channel:
+        async with _serving(settings), grpc.aio.insecure_channel(settings.listen[0], _EAGER) as channel:
             async with asyncio.timeout(_PATIENCE_S):
                 await channel.channel_ready()
             async with _callers(channel, settings, seen):
@@ -92,28 +102,41 @@ async def _measured(kills: int) -> list[_Recovery]:
 
 
 async def _killed(settings: Settings, seen: _Seen, number: int) -> _Recovery:
-    """Kill the postmaster or a backend once all has been well for a while, and return how it came back."""
-    await _until(lambda: _is_calm(seen))
-    pgdata = settings.data_dir / "pgdata"
+    """Kill the postmaster or a backend while calls are answered, and return how writes and turns came back."""
+    began = await _well_for(seen, _CALM_S)
+    lost = asyncio.Event()
+    connection = await asyncpg.connect(Layout.of(settings.data_dir).dsn)
+    connection.add_termination_listener(lambda _: lost.set())
     killed_at = time.perf_counter()
-    os.kill(_victim(pgdata, is_backend=number % 2 == 1), signal.SIGKILL)
-    await _until(lambda: max(seen.failed[-1:] + seen.degraded[-1:], default=0.0) > killed_at)
-    troubled_at = max(seen.failed[-1:] + seen.degraded[-1:])
-    await _until(lambda: any(sent > troubled_at for sent, _ in seen.writes[-50:]))
-    written_at = next(answered for sent, answered in seen.writes if sent > troubled_at)
-    await _until(lambda: seen.whole[-1] > written_at)
-    whole_at = next(at for at in seen.whole if at > written_at)
-    await _until(lambda: _is_calm(seen))
-    last = max([at for at in seen.degraded if at > written_at], default=written_at)
-    return _Recovery(written_at - killed_at, whole_at - written_at, last - written_at)
+    os.kill(_victim(settings.data_dir / "pgdata", is_backend=number % 2 == 1), signal.SIGKILL)
+    async with asyncio.timeout(_PATIENCE_S):
+        await lost.wait()  # Postgres ends every connection after either
+    lost_at = time.perf_counter()
+    written_at = await _first(lambda: next((answered for sent, answered in seen.writes if sent > lost_at), None))
+    whole_at = await _first(lambda: next((at for at in seen.whole if at > written_at), None))
+    await _well_for(seen, _CALM_S)
+    return _Recovery(
+        written_at - killed_at,
+        whole_at - written_at,
+        seen.partial_share(began, killed_at),
+        seen.partial_share(whole_at, time.perf_counter()),
+    )
 
 
-def _is_calm(seen: _Seen) -> bool:
-    """Return whether turns have been whole, and writes taken, for a while."""
-    if not seen.whole or not seen.writes:
-        return False
-    troubled_at = max(seen.failed[-1:] + seen.degraded[-1:] + seen.unavailable[-1:], default=0.0)
-    return min(seen.whole[-1], seen.writes[-1][0]) > troubled_at + _CALM_S
+async def _well_for(seen: _Seen, seconds: float) -> float:
+    """Wait until writes were taken and turns whole once more after so many seconds; return when the wait began."""
+    began = time.perf_counter()
+    await _first(lambda: next((at for at in reversed(seen.whole) if at > began + seconds), None))
+    await _first(lambda: next((at for _, at in reversed(seen.writes) if at > began + seconds), None))
+    return began
+
+
+async def _first(found: Callable[[], float | None]) -> float:
+    """Return the moment once there is one."""
+    async with asyncio.timeout(_PATIENCE_S):
+        while (moment := found()) is None:  # noqa: ASYNC110  # the callers set no event
+            await asyncio.sleep(0.01)
+    return moment
 
 
 def _victim(pgdata: Path, *, is_backend: bool) -> int:
@@ -153,9 +176,9 @@ async def _turns(sent: _Send, seen: _Seen) -> None:
     while True:
         try:
             answer = calling.assembly_of(await sent(calling.ASSEMBLE, request))
-            (seen.degraded if answer.degraded else seen.whole).append(time.perf_counter())
+            (seen.partial if answer.degraded else seen.whole).append(time.perf_counter())
         except grpc.aio.AioRpcError:
-            seen.unavailable.append(time.perf_counter())
+            seen.partial.append(time.perf_counter())
         await asyncio.sleep(_PAUSE_S)
 
 
@@ -164,20 +187,12 @@ async def _writes(sent: _Send, seen: _Seen) -> None:
         began = time.perf_counter()
         turn = pb.NewTurn(client_turn_id=f"turn-{number}", role="user", text=f"The boat winters in dock {number}.")
         memory = memory_pb2.NewMemory(memory_id=f"memory-{number % 50}", text=f"Dock {number} is kept for the boat.")
-        try:
+        with suppress(grpc.aio.AioRpcError):
             append = pb.AppendTurnsRequest(thread_id=_THREAD, turns=[turn])
             await sent(_APPEND, append.SerializeToString())
             await sent(_RETAIN, memory_pb2.RetainRequest(memories=[memory]).SerializeToString())
             seen.writes.append((began, time.perf_counter()))
-        except grpc.aio.AioRpcError:
-            seen.failed.append(time.perf_counter())
         await asyncio.sleep(_PAUSE_S)
-
-
-async def _until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(_PATIENCE_S):
-        while not holds():  # noqa: ASYNC110  # the callers set no event
-            await asyncio.sleep(0.01)
 
 
 @asynccontextmanager
