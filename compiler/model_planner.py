@@ -13,7 +13,7 @@ from typing import Any
 
 from compiler.access import Access
 from compiler.errors import CostCeilingReached
-from compiler.plan import prompt, splitting, validate
+from compiler.plan import prompt, schema, splitting, validate
 from compiler.plan.batch import AggregationView, LeafBatch
 from compiler.plan.contract import Draft
 from compiler.plan.prompt import Prompt
@@ -21,7 +21,7 @@ from compiler.planner import Proposed
 from compiler.settings import Costs
 from compiler.views import cited_on
 from models.answers import answer_bytes, answer_from
-from models.errors import AnswerUnusable, ProviderError
+from models.errors import AnswerUnusable, MalformedOutput, ProviderError
 from models.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel, answer_key
 from store import answers, costs, forgotten, ledger
 from store.costs import CompileCall
@@ -122,8 +122,7 @@ class ModelPlanner:
         seen = {memory.memory_id for memory in (*batch.memories, *batch.earlier)}
         seen |= {source.memory_id for page in batch.pages for source in cited_on(page)}
         seen |= {one.source.memory_id for mention in batch.mentions for one in mention.sightings}
-        answer = await self._ask(asked, _LEAF, seen)
-        return Proposed(*validate.read(answer.parsed, asked.handles))
+        return _read(await self._ask(asked, _LEAF, seen), asked)
 
     async def write_section(self, draft: Draft) -> str:
         """Return the section's text. Raises a ProviderError, CostCeilingReached."""
@@ -135,8 +134,7 @@ class ModelPlanner:
         """Return hubs, rollups and promotions that the model proposes. Raises a ProviderError, CostCeilingReached."""
         asked = await asyncio.to_thread(prompt.aggregation, view)
         seen = {source.memory_id for page in view.pages for source in cited_on(page)} | view.evidence.keys()
-        answer = await self._ask(asked, _AGGREGATION, seen)
-        return Proposed(*validate.read(answer.parsed, asked.handles))
+        return _read(await self._ask(asked, _AGGREGATION, seen), asked)
 
     async def _ask(self, asked: Prompt, of_pass: str, seen: set[str]) -> ConverseAnswer:
         request = ConverseRequest(
@@ -145,7 +143,7 @@ class ModelPlanner:
             asked.user,
             self.costs.section_output_tokens if of_pass == _SECTION else self.costs.planner_output_tokens,
             self.costs.call_deadline_s,
-            AnswerSchema(asked.name, asked.schema) if asked.schema is not None else None,
+            AnswerSchema(asked.name, asked.schema, schema.PLAN) if asked.schema is not None else None,
             prompt_version=asked.version,
         )
         key = answer_key(request)
@@ -155,7 +153,7 @@ class ModelPlanner:
             self.told(Asked(request, of_pass, self.now(), kept, is_kept=True))
             return kept
         await self._check()
-        answer = await self._bought(request, of_pass)
+        answer = await self._bought(request, asked, of_pass)
         await self._keep(key, answer, seen, of_pass)
         return answer
 
@@ -166,10 +164,12 @@ class ModelPlanner:
                 self.meter.today_usd = await answers.spent(connection, self.access.scope, now=self.now())
         self.meter.check()
 
-    async def _bought(self, request: ConverseRequest, of_pass: str) -> ConverseAnswer:
+    async def _bought(self, request: ConverseRequest, asked: Prompt, of_pass: str) -> ConverseAnswer:
         began_at = self.now()
         try:
             answer = await self.model.converse(request)
+            if asked.schema is not None:
+                _read(answer, asked)
         except AnswerUnusable as error:
             self.told(Asked(request, of_pass, began_at, error.answer, type(error).__name__))
             self.meter.count(error.answer, of_pass, is_of_use=False)
@@ -213,6 +213,15 @@ class ModelPlanner:
         tokens = (answer.input_tokens, answer.output_tokens, answer.cached_tokens)
         call = CompileCall(of_pass, model_id, *tokens, answer.cost_usd)
         await costs.add_compile_call(connection, scope, call, now=now)
+
+
+def _read(answer: ConverseAnswer, asked: Prompt) -> Proposed:
+    """Return what an answer proposes. Raises MalformedOutput when nothing of it can be read."""
+    proposal, rejections = validate.read(answer.parsed, asked.handles)
+    if not validate.is_plan(answer.parsed, proposal):
+        reasons = ", ".join(sorted({one.reason for one in rejections}))
+        raise MalformedOutput(answer, f"no item of the plan could be read: {reasons}")
+    return Proposed(proposal, rejections)
 
 
 async def _gone(connection: Connection, scope: Scope, memory_ids: set[str]) -> list[str]:

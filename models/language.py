@@ -20,11 +20,13 @@ class AnswerSchema:
     """The shape asked for: a name (letters, digits, `_` and `-`, 64 at most) and a JSON schema whose root is an object.
 
     It may use the keywords that `models/schema.py` checks, and no others. A provider's strict output wants every property
-    required and additionalProperties false.
+    required and additionalProperties false. An answer that fits `accepted`, where it is given, is taken too, as it is: its reader
+    decides item by item.
     """
 
     name: str
     schema: Mapping[str, object]
+    accepted: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)

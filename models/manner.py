@@ -25,11 +25,15 @@ _NEXT = {Form.JSON_SCHEMA: Form.TOOL, Form.TOOL: Form.TEXT}
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """One way of asking. `has_new_cap` sends the output cap as `max_completion_tokens`, which newer models insist on."""
+    """One way of asking. `has_new_cap` sends the output cap as `max_completion_tokens`, which newer models insist on.
+
+    `is_strict` asks the server to enforce the schema; one whose answer broke it all the same is not asked so again.
+    """
 
     form: Form
     has_temperature: bool = True
     has_new_cap: bool = False
+    is_strict: bool = True
 
 
 @dataclass(frozen=True, slots=True)

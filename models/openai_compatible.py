@@ -12,7 +12,7 @@ from typing import Any, Final
 from models.catalog import CATALOG, Catalog
 from models.errors import ModelUnavailable
 from models.language import AnswerSchema, TokenUsage
-from models.manner import Form, Question
+from models.manner import Form, Manner, Question
 from models.openai_client import OpenAIClient, OpenAIConfig
 from models.provider import Patience
 from models.remote import Ending, RemoteModel, Reply
@@ -56,7 +56,7 @@ def chat_payload(question: Question) -> dict[str, Any]:
         payload["temperature"] = request.temperature
     if schema is None:
         return payload
-    return payload | (_as_tool(schema) if manner.form is Form.TOOL else _as_format(schema))
+    return payload | (_as_tool(schema) if manner.form is Form.TOOL else _as_format(schema, manner))
 
 
 def chat_reply(response: Mapping[str, Any]) -> Reply:
@@ -78,8 +78,8 @@ def _as_tool(schema: AnswerSchema) -> dict[str, Any]:
     return {"tools": [{"type": "function", "function": tool}], "tool_choice": choice}
 
 
-def _as_format(schema: AnswerSchema) -> dict[str, Any]:
-    shape = {"name": schema.name, "schema": schema.schema, "strict": True}
+def _as_format(schema: AnswerSchema, manner: Manner) -> dict[str, Any]:
+    shape = {"name": schema.name, "schema": schema.schema, "strict": manner.is_strict}
     return {"response_format": {"type": "json_schema", "json_schema": shape}}
 
 

@@ -84,7 +84,10 @@ class RemoteModel:
         manner = self._manners.get(place) or first_manner(request)
         reply, manner, attempts = await self._asked(request, manner)
         self._remember(place, manner)
-        return _whole(self._answer(request, reply, attempts), reply, request, manner)
+        answer, is_exact = _whole(self._answer(request, reply, attempts), reply, request, manner)
+        if not is_exact:
+            self._remember(place, replace(manner, is_strict=False))
+        return answer
 
     async def close(self) -> None:
         """Give back connections and threads."""
@@ -150,8 +153,13 @@ def _changed(manner: Manner, error: ProviderError) -> Manner | None:
     return next_manner(manner, error.detail)
 
 
-def _whole(answer: ConverseAnswer, reply: Reply, request: ConverseRequest, manner: Manner) -> ConverseAnswer:
-    """Return the answer with its object. Raises OutputTruncated, ModelRefused or MalformedOutput."""
+def _whole(
+    answer: ConverseAnswer, reply: Reply, request: ConverseRequest, manner: Manner
+) -> tuple[ConverseAnswer, bool]:
+    """Return the answer with its object, and whether that fits the schema to the letter.
+
+    Raises OutputTruncated, ModelRefused or MalformedOutput.
+    """
     answer = replace(answer, form=manner.form)
     if reply.ending is Ending.CUT:
         raise OutputTruncated(answer)
@@ -162,11 +170,11 @@ def _whole(answer: ConverseAnswer, reply: Reply, request: ConverseRequest, manne
     if request.schema is None:
         if not answer.text.strip():
             raise MalformedOutput(answer, "no text")
-        return answer
-    parsed, reason = object_in(reply.text, request.schema.schema)
+        return answer, True
+    parsed, reason = object_in(reply.text, request.schema.schema, request.schema.accepted)
     if parsed is None:
         raise MalformedOutput(answer, reason)
-    return replace(answer, parsed=parsed)
+    return replace(answer, parsed=parsed), not reason
 
 
 def _estimated(request: ConverseRequest, reply: Reply) -> TokenUsage:

@@ -19,22 +19,28 @@ _UNKEEPABLE: Final = re.compile("[\0\ud800-\udfff]")
 _MARK: Final = re.compile(r'["{}]|\\.', re.DOTALL)
 
 
-def object_in(text: str, schema: Mapping[str, object]) -> tuple[dict[str, Any] | None, str]:
+def object_in(
+    text: str, schema: Mapping[str, object], accepted: Mapping[str, object] | None = None
+) -> tuple[dict[str, Any] | None, str]:
     """Return the first object in the text that fits the schema and "", or None and why there is none.
 
-    The reason names a place in the object and what was wanted there, never what the model wrote.
+    The reason names a place in the object and what was wanted there, never what the model wrote. Where no object fits the
+    schema, the first that fits `accepted` is returned, with the reason why it does not fit the schema.
     """
     reason = "no JSON object"
+    taken: dict[str, Any] | None = None
     try:
         for found in _objects(text):
             value = fitted(found, schema)
             wrong = misfit(value, schema)
             if not wrong:
                 return value, ""
+            if taken is None and accepted is not None and not misfit(found, accepted):
+                taken, reason = found, wrong
             reason = wrong if reason == "no JSON object" else reason
     except RecursionError:
         return None, "nested too deep"
-    return None, reason
+    return taken, reason
 
 
 def kept_text(text: str) -> str:

@@ -1,4 +1,7 @@
-"""The shapes of a model's answers, as JSON schemas: every property required, none other allowed, as strict outputs want it."""
+"""The shapes of a model's answers, as JSON schemas: every property required, none other allowed, as strict outputs want it.
+
+Any answer with one of a plan's arrays is a plan (`PLAN`): it is read item by item, and a bad item falls by itself.
+"""
 
 from __future__ import annotations
 
@@ -71,6 +74,19 @@ _SECTION_PROMOTION = _object(
     newPage=_NEW_PAGE,
 )
 
+ARRAYS = (
+    "pageUpdates",
+    "newPages",
+    "unresolvedMentions",
+    "promotions",
+    "pageLinks",
+    "parentSectionUpdates",
+    "sectionPromotions",
+)
+PLAN: Final[Schema] = {
+    "type": "object",
+    "anyOf": [{"properties": {name: {"type": "array"}}, "required": [name]} for name in ARRAYS],
+}
 LEAF: Final[Schema] = _object(
     pageUpdates=_array(_PAGE_UPDATE),
     newPages=_array(_NEW_PAGE),

@@ -1,6 +1,6 @@
 """A model's answer read: handles become names, and whatever cannot be read is dropped with a reason of its own.
 
-An answer is never a reason to fail: of a wrong one little or nothing is left.
+Each item falls by itself. An answer that proposed something of which nothing could be read is no plan.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from compiler.plan import schema
 from compiler.plan.contract import PageKey, PageType, Rejection
 from compiler.plan.handles import NEW, Handles, normal
 from compiler.plan.proposal import (
@@ -43,6 +44,13 @@ def read(answer: object, handles: Handles) -> tuple[Proposal, tuple[Rejection, .
         section_promotions=reader.every(answer, "sectionPromotions", reader.section_promotion),
     )
     return proposal, tuple(reader.rejections)
+
+
+def is_plan(answer: object, proposal: Proposal) -> bool:
+    """Return whether an answer can be used: nothing was proposed, or something of what was is left."""
+    return proposal != Proposal() or not (
+        isinstance(answer, Mapping) and any(answer.get(name) for name in schema.ARRAYS)
+    )
 
 
 @dataclass(slots=True)

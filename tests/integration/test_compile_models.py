@@ -179,6 +179,56 @@ async def test_double_brackets_and_bad_links_never_reach_a_page(
     assert links == {"renee-castellano"}
 
 
+def with_bad_items(plan: dict[str, Any]) -> dict[str, Any]:
+    """Return the plan with one bad item in each array, as models write them, and without two of the arrays."""
+    ill: dict[str, list[Any]] = {
+        "pageLinks": [{"fromType": "entity", "fromSlug": "suerte", "toType": "place", "toSlug": "austin"}],
+        "unresolvedMentions": [{"alias": "The Ghost", "source_ref": "R99999"}, "just a name"],
+        "newPages": [{"type": "place", "title": "Austin"}, None],
+        "pageUpdates": [{"pageId": "P99", "sections": "all"}],
+        "promotions": [{"mentionId": 7}],
+    }
+    kept = {name: values for name, values in plan.items() if name not in {"sectionPromotions", "parentSectionUpdates"}}
+    return {name: [*values, *ill.get(name, [])] for name, values in kept.items()} | {"thoughts": "Done."}
+
+
+async def test_a_bad_item_falls_by_itself_and_is_counted(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
+    site.by_request = script(with_bad_items)
+    await write(pools, journal(20))
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model))
+    (job,) = await all_jobs(pools)
+    figures = job.metrics
+    assert (job.status, figures["pages_created"], figures["planner_calls"]) == (JobStatus.SUCCEEDED, len(NAMES), 1)
+    assert figures["records_quarantined"] == 0
+    reasons = {
+        "malformed_link",
+        "unknown_memory",
+        "not_an_object",
+        "page_without_type",
+        "unknown_page",
+        "unknown_mention",
+    }
+    assert figures["rejections"].keys() >= reasons
+
+
+async def test_a_plan_without_a_single_good_item_is_malformed_and_not_kept(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str
+) -> None:
+    good = script()
+    ill = {"newPages": [{"type": "place", "title": "Austin"}]}
+    site.by_request = lambda ask: Say(ill) if len(site.asks) == 1 else good(ask)
+    await write(pools, journal(20))
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model))
+    (job,) = await all_jobs(pools)
+    assert (job.status, job.metrics["records_quarantined"]) == (JobStatus.SUCCEEDED, 0)
+    assert job.metrics["batches"] >= 2
+    kept = [bytes(row[0]) for row in await fetch(database, "SELECT answer FROM model_answers")]
+    assert kept
+    assert not any(b"Austin" in one for one in kept)
+
+
 async def test_uncited_sections_get_no_sources(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:

@@ -184,6 +184,28 @@ def test_what_cannot_be_read_is_dropped_with_a_reason(answer: object, reason: st
     assert reason in [one.reason for one in validate.read(answer, HANDLES)[1]]
 
 
+@pytest.mark.parametrize("name", schema.ARRAYS)
+def test_any_answer_with_one_of_the_arrays_is_taken(name: str) -> None:
+    assert misfit({name: [], "thoughts": "x"}, schema.PLAN) == ""
+    assert misfit({name: "all"}, schema.PLAN)
+    assert misfit({"plan": {name: []}}, schema.PLAN)
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_plan"),
+    [
+        ({"newPages": []}, True),
+        ({"newPages": [{"type": "person", "title": "x"}]}, False),
+        ({"newPages": [{"type": "person", "title": "x"}, {"type": "entity", "title": "x"}]}, True),
+        ({"newPages": [], "pageLinks": [{"fromType": "place"}]}, False),
+        ({"newPages": [], "pageUpdates": "none"}, False),
+        ([], True),
+    ],
+)
+def test_an_answer_of_which_no_item_is_left_is_no_plan(answer: object, is_plan: bool) -> None:
+    assert validate.is_plan(answer, validate.read(answer, HANDLES)[0]) == is_plan
+
+
 def test_a_full_answer_fits_the_schema_it_is_asked_with() -> None:
     full: dict[str, list[object]] = {name: [] for name in schema.LEAF["properties"]}
     assert misfit(full, schema.LEAF) == ""

@@ -37,6 +37,24 @@ def test_the_object_is_found(text: str) -> None:
     assert object_in(text, SCHEMA) == ({"a": 1}, "")
 
 
+ACCEPTED = {"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}]}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"b": [1], "note": 2}', {"b": [1], "note": 2}),
+        ('{"c": 1} or {"a": "no number"}', {"a": "no number"}),
+        ('{"b": 1}, no: {"a": 1}', {"a": 1}),
+    ],
+)
+def test_an_object_that_is_only_accepted_is_taken_where_none_fits(text: str, value: object) -> None:
+    found, reason = object_in(text, SCHEMA, ACCEPTED)
+    assert found == value
+    assert bool(reason) == (found != {"a": 1})
+    assert object_in('{"c": 1}', SCHEMA, ACCEPTED)[0] is None
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

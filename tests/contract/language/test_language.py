@@ -63,6 +63,24 @@ async def test_an_object_is_had_by_the_surest_means_that_the_server_takes(
     assert all(json.dumps(SHAPE) in ask.system for ask in site.asks if ask.form == "text")
 
 
+async def test_a_server_that_does_not_enforce_a_schema_is_asked_to_only_once(
+    compatible: RemoteModel, site: ModelServer
+) -> None:
+    accepted = {"type": "object", "required": ["city"]}
+    site.by_request = lambda _: Say({"city": "Lisboa", "more": 1})
+    loose = question(schema=AnswerSchema("place", SHAPE, accepted))
+    answers = [await compatible.converse(loose) for _ in range(2)]
+    assert [one.parsed for one in answers] == [{"city": "Lisboa", "more": 1}] * 2
+    assert [ask.body["response_format"]["json_schema"]["strict"] for ask in site.asks] == [True, False]
+
+
+async def test_an_exact_answer_leaves_a_schema_strict(compatible: RemoteModel, site: ModelServer) -> None:
+    site.by_request = lambda _: Say(LISBON)
+    for _ in range(2):
+        await compatible.converse(question(schema=AnswerSchema("place", SHAPE, {"type": "object"})))
+    assert all(ask.body["response_format"]["json_schema"]["strict"] for ask in site.asks)
+
+
 async def test_a_refusal_of_every_means_is_remembered_for_none(model: RemoteModel, site: ModelServer) -> None:
     site.lacks = set(FORMS)
     with pytest.raises(InvalidRequest, match="answers nothing") as refused:
