@@ -214,7 +214,7 @@ class Inquiry:
         return SourceReport(source, status, answer.items, reason, is_partial=partly, candidates=answer.candidates)
 
 
-_Question = tuple[Source, Scope, str, str, str, str]
+_Question = tuple[Source, Scope, str, str, str, str, str]
 _FAILED = frozenset({Status.TIMEOUT, Status.ERROR, Status.SHED, Status.BREAKER_OPEN})
 
 
@@ -275,8 +275,9 @@ def _chars(report: SourceReport) -> int:
 
 
 def _question(source: Source, asking: Asking) -> _Question:
-    text = " ".join(asking.query.text.casefold().split())
-    return (source, asking.scope, asking.profile_version, asking.query.agent_id, asking.query.space_id, text)
+    query = asking.query
+    text = " ".join(query.text.casefold().split())
+    return (source, asking.scope, asking.profile_version, query.template_id, query.agent_id, query.space_id, text)
 
 
 def _told(error: Exception) -> str:

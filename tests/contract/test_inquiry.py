@@ -303,6 +303,14 @@ async def test_of_a_recent_answer_no_more_is_taken_and_judged_than_is_asked_for_
     assert list(stale.candidates.ids) == ids[:2]
 
 
+@pytest.mark.parametrize("changed", [{"template_id": "board"}, {"agent_id": "other"}, {"space_id": "hr"}], ids=str)
+async def test_a_recent_answer_stands_in_where_the_same_knowledge_is_reached_only(changed: dict[str, str]) -> None:
+    inquiry = inquiry_of(memory=once(Answer((an_item(),))))
+    await inquiry.ask(asking())
+    elsewhere = replace(asking(), query=replace(QUERY, **changed))
+    assert _memory_status(await inquiry.ask(elsewhere)) is Status.ERROR
+
+
 async def test_another_owner_never_gets_that_recent_answer() -> None:
     inquiry = inquiry_of(memory=once(Answer((an_item(),))))
     await inquiry.ask(asking())
