@@ -7,8 +7,17 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.errors import AdminRequired, InvalidArgument, ScopeForbidden
-from sidecar.rpc.identity import MAX_OWNERS, Grant, Identity, Role, identity_of, require_admin, resolve_scope
+from sidecar.errors import AdminRequired, InvalidArgument, ScopeForbidden, SpaceForbidden
+from sidecar.rpc.identity import (
+    MAX_OWNERS,
+    Grant,
+    Identity,
+    Role,
+    identity_of,
+    require_admin,
+    resolve_scope,
+    resolve_space,
+)
 from store.scope import Scope, owner_uuid, tenant_uuid
 
 HOSTILE_IDS = [" ", "\t", "x" * 201, "a\0b", "a\nb", "\ud800", "\u202e", "\x7f"]
@@ -78,6 +87,26 @@ def test_an_unusable_id_in_a_request_names_its_field(field: str, hostile: str) -
     with pytest.raises(InvalidArgument) as caught:
         resolve_scope(agent("ann"), tenant, owner)
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize(("held", "space"), [(("hr",), "hr"), (("*",), "hr"), (("*", "ops"), "*"), ((), "")])
+def test_a_space_that_is_held_is_worked_in(held: tuple[str, ...], space: str) -> None:
+    assert resolve_space(identity_of(Grant("acme", ("ann",), "planner", spaces=held)), space) == space
+    assert resolve_space(admin(), space) == space
+
+
+@pytest.mark.parametrize(("held", "space"), [((), "hr"), (None, "hr"), (("ops", "hr2"), "hr"), (("hr",), "*")])
+def test_a_space_that_is_not_held_is_refused(held: tuple[str, ...] | None, space: str) -> None:
+    with pytest.raises(SpaceForbidden):
+        resolve_space(identity_of(Grant("acme", ("ann",), "planner", spaces=held)), space)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE_IDS)
+def test_an_unusable_space_names_its_field(hostile: str) -> None:
+    for caller in (admin(), identity_of(Grant("acme", ("ann",), "planner", spaces=("*",)))):
+        with pytest.raises(InvalidArgument) as caught:
+            resolve_space(caller, hostile)
+        assert caught.value.field == "space_id"
 
 
 def test_only_admins_pass_where_an_admin_is_required() -> None:
