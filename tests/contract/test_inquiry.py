@@ -304,7 +304,7 @@ async def test_of_a_recent_answer_no_more_is_taken_and_judged_than_is_asked_for_
 
 
 @pytest.mark.parametrize("changed", [{"template_id": "board"}, {"agent_id": "other"}, {"space_id": "hr"}], ids=str)
-async def test_a_recent_answer_stands_in_where_the_same_knowledge_is_reached_only(changed: dict[str, str]) -> None:
+async def test_a_recent_answer_stands_in_where_the_same_knowledge_is_reached_only(changed: dict[str, Any]) -> None:
     inquiry = inquiry_of(memory=once(Answer((an_item(),))))
     await inquiry.ask(asking())
     elsewhere = replace(asking(), query=replace(QUERY, **changed))
