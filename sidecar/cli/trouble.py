@@ -28,6 +28,7 @@ _EXITS = {
     "DevKeyUnsafe": REFUSED,
     "CallUnavailable": UNAVAILABLE,
     "DatabaseUnavailable": UNAVAILABLE,
+    "DatabaseUnwritable": UNAVAILABLE,
     "NobodyAnswered": USAGE,
     "RequestUnusable": USAGE,
     "TargetUnusable": USAGE,
