@@ -129,4 +129,5 @@ def _as_history(turn: StoredTurn, meter: Meter) -> HistoryTurn:
         parts=turn.parts,
         speaker=turn.speaker,
         said_at=turn.said_at,
+        is_imported=turn.is_imported,
     )

@@ -59,7 +59,6 @@ class EmbeddedPostgres:
         self._settings = dict(settings or {})
         self._start_lock = FileLock(self._layout.start_lock)
         self._users_lock = FileLock(self._layout.users_lock)
-        self._refusal = f"it does not answer in {self._layout}"
 
     @property
     def dsn(self) -> str:
@@ -133,7 +132,7 @@ class EmbeddedPostgres:
             if (state := await self._probe()) is _State.READY:
                 return
             if time.monotonic() >= give_up_at:
-                raise PostgresDidNotStart(launch.last_words() if launch else self._refusal)
+                raise PostgresDidNotStart(launch.last_words() if launch else f"it does not answer in {self._layout}")
             is_running = postmaster.serving_pid(self._layout.pgdata) is not None
             is_deaf = is_running and state is _State.ABSENT
             deaf_since = min(deaf_since, time.monotonic()) if is_deaf else math.inf
@@ -180,8 +179,7 @@ class EmbeddedPostgres:
             raise DataDirectoryUnusable(f"no access to {self._layout.socket_dir}; run as its owner") from error
         except asyncpg.InvalidCatalogNameError:
             return _State.EMPTY
-        except (asyncpg.PostgresError, OSError) as error:
-            self._refusal = f"it refuses connections in {self._layout}: {error or type(error).__name__}"
+        except (asyncpg.PostgresError, OSError):
             return _State.BUSY
         await connection.close()
         return _State.READY

@@ -2,8 +2,7 @@
 
 StoreError
 ├── DatabaseUnavailable         no connection, a lost one, a server that is starting or stopping
-│   ├── DatabaseBusy            every connection was taken until the deadline
-│   └── DatabaseUnwritable      its disk is full or fails, or it is a standby
+│   └── DatabaseBusy            every connection was taken until the deadline
 ├── DatabaseRefused             wrong user, password or database name
 ├── QueryTimeout                a statement ran past its deadline and was cancelled
 ├── TransactionConflict         a concurrent transaction won; the work can be repeated
@@ -58,10 +57,6 @@ class DatabaseUnavailable(StoreError):
 
 class DatabaseBusy(DatabaseUnavailable):
     """Every database connection was in use until the deadline; retry, or raise the number of connections."""
-
-
-class DatabaseUnwritable(DatabaseUnavailable):
-    """The database cannot write: its disk is full or fails, or it is a standby; make room or point at the primary."""
 
 
 class DatabaseRefused(StoreError):
@@ -178,7 +173,6 @@ _BY_SQLSTATE: dict[str, type[StoreError]] = {
     "23": ConstraintViolated,
     "23503": ReferenceMissing,
     "23505": AlreadyExists,
-    "25006": DatabaseUnwritable,
     "25P02": TransactionAborted,
     "28": DatabaseRefused,
     "3D": DatabaseRefused,
@@ -190,13 +184,11 @@ _BY_SQLSTATE: dict[str, type[StoreError]] = {
     "42883": SchemaOutdated,
     "42P01": SchemaOutdated,
     "53": DatabaseUnavailable,
-    "53100": DatabaseUnwritable,
     "53300": DatabaseBusy,
     "54": UnstorableValue,
     "55P03": TransactionConflict,
     "57014": QueryTimeout,
     "57P": DatabaseUnavailable,
-    "58030": DatabaseUnwritable,
 }
 
 
@@ -246,8 +238,6 @@ def _from_postgres(error: asyncpg.PostgresError) -> StoreError:
     sqlstate = error.sqlstate or ""
     known = (_BY_SQLSTATE.get(sqlstate[:length]) for length in (5, 3, 2))
     kind = next((found for found in known if found), UnexpectedDatabaseError)
-    if kind is AccessRefused and str(error).startswith("could not "):
-        kind = DatabaseUnwritable  # the server's own files: Postgres has one code for these and for rights on rows
     if issubclass(kind, ConstraintViolated):
         return kind(error.constraint_name or error.column_name or "")
     if argument := _ARGUMENT.match(str(error)):  # the driver's own refusal; the rest of it quotes the value

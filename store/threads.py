@@ -40,6 +40,7 @@ class NewTurn:
     cl100k_tokens: int
     speaker: str = ""
     parts: tuple[dict[str, Any], ...] = ()
+    is_imported: bool = False
 
     @property
     def chars(self) -> int:
@@ -61,6 +62,7 @@ class StoredTurn:
     parts: tuple[dict[str, Any], ...] = ()
     o200k_tokens: int = 0
     cl100k_tokens: int = 0
+    is_imported: bool = False
 
 
 class RecalledTurn(NamedTuple):
@@ -211,6 +213,7 @@ def _columns(prepared: Sequence[PreparedTurn], ids: Mapping[str, UUID]) -> dict[
         "signatures": [one.derived.signature for one in prepared],
         "word_counts": [one.derived.word_count for one in prepared],
         "words": [one.derived.words for one in prepared],
+        "is_imported": [turn.is_imported for turn in turns],
     }
 
 
@@ -283,7 +286,9 @@ def _key(scope: Scope, thread_id: str) -> dict[str, object]:
 
 
 def _turn(row: Any) -> StoredTurn:
-    return StoredTurn(*_said(row), tuple(row["parts"]), row["o200k_tokens"], row.get("cl100k_tokens", 0))
+    return StoredTurn(
+        *_said(row), tuple(row["parts"]), row["o200k_tokens"], row.get("cl100k_tokens", 0), row["is_imported"]
+    )
 
 
 def _found(*columns: Any) -> Iterable[RecalledTurn]:

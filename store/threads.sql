@@ -13,14 +13,14 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
 -- name: insert_turns!
 -- Writes turns, given column by column.
 INSERT INTO turns (tenant_id, owner_id, thread_id, position, turn_id, client_turn_id, role, speaker, text, parts, said_at,
-    o200k_tokens, cl100k_tokens, tokens_through, signature, word_count, search_tsv)
+    o200k_tokens, cl100k_tokens, tokens_through, signature, word_count, search_tsv, is_imported)
 SELECT :tenant_id, :owner_id, :thread_id, r.position, r.turn_id, r.client_turn_id, r.role, r.speaker, r.text, r.parts, r.said_at,
-    r.o200k_tokens, r.cl100k_tokens, r.tokens_through, r.signature, r.word_count, search_vector(r.words)
+    r.o200k_tokens, r.cl100k_tokens, r.tokens_through, r.signature, r.word_count, search_vector(r.words), r.is_imported
 FROM unnest(:positions::int[], :turn_ids::uuid[], :client_turn_ids::text[], :roles::text[], :speakers::text[], :texts::text[],
     :parts::jsonb[], :said_at::timestamptz[], :o200k_tokens::int[], :cl100k_tokens::int[], :tokens_through::bigint[],
-    :signatures::bytea[], :word_counts::int[], :words::text[])
+    :signatures::bytea[], :word_counts::int[], :words::text[], :is_imported::bool[])
     AS r (position, turn_id, client_turn_id, role, speaker, text, parts, said_at, o200k_tokens, cl100k_tokens, tokens_through,
-    signature, word_count, words);
+    signature, word_count, words, is_imported);
 
 -- name: advance_thread!
 -- Records that turns were appended.
@@ -49,7 +49,7 @@ WITH thread AS (
     SELECT least(coalesce((SELECT position FROM last_user), 2147483647),
         greatest((SELECT position FROM in_window), (SELECT turn_count FROM thread) - :window_turns::int + 1)) AS position
 )
-SELECT turn_id, client_turn_id, position, role, speaker, text, parts, said_at, o200k_tokens, cl100k_tokens
+SELECT turn_id, client_turn_id, position, role, speaker, text, parts, said_at, o200k_tokens, cl100k_tokens, is_imported
 FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position >= (SELECT position FROM start)
     AND client_turn_id <> :client_turn_id
@@ -85,7 +85,7 @@ ORDER BY last_turn_at DESC, thread_id DESC LIMIT :limit;
 
 -- name: list_turns
 -- A page of a thread's turns, oldest first.
-SELECT turn_id, client_turn_id, position, role, speaker, text, parts, said_at, o200k_tokens FROM turns
+SELECT turn_id, client_turn_id, position, role, speaker, text, parts, said_at, o200k_tokens, is_imported FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position > :after
 ORDER BY position LIMIT :limit;
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from models.addresses import is_metadata
 from sidecar.backends.entries import (
     ACTOR,
     AgentCoreEntry,
@@ -146,8 +145,6 @@ def _check_places(entry: Entry, path: str) -> None:
         if not _is_address(getattr(entry, key, "")):
             # Not shown: a password may stand in it.
             raise _refused(f"{path}.{key}", "is no address", "use http:// or https:// with a host and no user")
-        if is_metadata(urlsplit(getattr(entry, key, "")).hostname or ""):
-            raise _refused(f"{path}.{key}", "is an address of the cloud's own metadata", "name the backend's address")
     if isinstance(entry, ToolsEntry) and bool(entry.command) == bool(entry.url):
         raise _refused(path, "has not exactly one of command and url", "give one of them")
     if isinstance(entry, WorkspaceS3Entry) and not entry.prefix.strip("/"):

@@ -185,13 +185,13 @@ class Hindsight:
 def _unit(one: Mapping[str, Any]) -> Unit:
     """Return a unit of recall's or the list's shape, which name some things differently."""
     return Unit(
-        unit_id=str(one["id"]),
+        unit_id=readable(str(one["id"])),
         text=readable(str(one["text"])),
-        kind=str(one.get("type") or one.get("fact_type") or ""),
-        document_id=str(one.get("document_id") or ""),
+        kind=readable(str(one.get("type") or one.get("fact_type") or "")),
+        document_id=readable(str(one.get("document_id") or "")),
         at=_time(one.get("occurred_start") or one.get("mentioned_at") or one.get("date")),
         updated_at=_time(one.get("updated_at")),
-        facts=tuple(str(fact) for fact in one.get("source_fact_ids") or one.get("source_memory_ids") or ()),
+        facts=tuple(readable(str(fact)) for fact in one.get("source_fact_ids") or one.get("source_memory_ids") or ()),
         metadata={str(name): str(value) for name, value in (one.get("metadata") or {}).items()},
     )
 

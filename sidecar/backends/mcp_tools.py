@@ -177,23 +177,11 @@ class _Session:
         server = self._server
         if server.url:
             headers = {name: secret.reveal(self._backend) for name, secret in server.headers.items()}
-            http = httpx2.AsyncClient(
-                headers=headers | {"accept-encoding": "identity"},
-                event_hooks={"response": [_refuse_packed]},
-                follow_redirects=False,
-                trust_env=False,
-                timeout=None,
-            )
+            http = httpx2.AsyncClient(headers=headers, follow_redirects=False, trust_env=False, timeout=None)
             return streamable_http_client(server.url, http_client=await stack.enter_async_context(http))
         env = {name: secret.reveal(self._backend) for name, secret in server.env.items()}
         parameters = StdioServerParameters(command=server.command[0], args=list(server.command[1:]), env=env)
         return stdio_client(parameters, errlog=_nowhere(stack))
-
-
-async def _refuse_packed(response: httpx2.Response) -> None:
-    """Raise for an answer that would be unpacked before its size is known."""
-    if response.headers.get("content-encoding", "identity") != "identity":
-        raise httpx2.DecodingError("packed, though we asked for plain bytes", request=response.request)
 
 
 def _nowhere(stack: AsyncExitStack) -> TextIO:

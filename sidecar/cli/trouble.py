@@ -28,7 +28,6 @@ _EXITS = {
     "DevKeyUnsafe": REFUSED,
     "CallUnavailable": UNAVAILABLE,
     "DatabaseUnavailable": UNAVAILABLE,
-    "DatabaseUnwritable": UNAVAILABLE,
     "NobodyAnswered": USAGE,
     "RequestUnusable": USAGE,
     "TargetUnusable": USAGE,

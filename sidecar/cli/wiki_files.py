@@ -106,14 +106,11 @@ def export(session: Session, folder: Path) -> None:
 def write_file(folder: Path, path: str, content: str) -> None:
     """Put a file below the folder, whole or not at all; a link that lies in its place is replaced, not followed.
 
-    Raises CommandFailed for a path or a link that leads out of the folder, for what is no page's file (a service must not
-    write what a shell or a program reads), and for a folder that is closed.
+    Raises CommandFailed for a path or a link that leads out of the folder, and for a folder that is closed.
     """
     parts = PurePosixPath(path).parts
-    if len(parts) != 2 or any(part.startswith((".", "/")) or "\\" in part for part in parts):
-        raise CommandFailed(f"{path!r} leads out of the folder or is hidden; nothing was written for it.")
-    if not parts[1].endswith(".md") or not path.isprintable():
-        raise CommandFailed(f"{path!r} is no page's file; nothing was written for it.")
+    if len(parts) != 2 or any(part in {"", ".", ".."} or "/" in part or "\\" in part for part in parts):
+        raise CommandFailed(f"{path!r} leads out of the folder; nothing was written for it.")
     target = folder / parts[0] / parts[1]
     if target.parent.is_symlink():
         raise CommandFailed(f"{target.parent} is a link to another folder; remove it, or name another folder.")

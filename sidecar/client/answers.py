@@ -240,6 +240,7 @@ class Turn:
     parts: tuple[ToolCall | ToolResult, ...]
     tokens: int
     said_time: datetime | None = None
+    is_imported: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,10 @@ from sidecar.client.shapes import ToolCall, ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTurn:
-    """One turn to write; `client_turn_id` is unique in its thread, and `said_time` is now when it is absent."""
+    """One turn to write; `client_turn_id` is unique in its thread, and `said_time` is now when it is absent.
+
+    One that comes from another conversation says so with `is_imported`: a system turn is then shown as a quotation.
+    """
 
     client_turn_id: str
     role: str
@@ -24,6 +27,7 @@ class NewTurn:
     parts: Sequence[ToolCall | ToolResult] = ()
     speaker: str = ""
     said_time: datetime | None = None
+    is_imported: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,7 @@ def new_turn(turn: ImportedTurn) -> NewTurn:
         parts=parts,
         speaker=turn.speaker,
         said_time=turn.said_at,
+        is_imported=True,
     )
 
 

@@ -12,10 +12,6 @@ from sidecar.ingest.walk import documents_under
 
 _MEMBERS = 500_000
 MEMBER_BYTES = 1 << 30
-_FREE_BYTES = 64 << 20  # unpacked from any zip, however small it is
-_MOST_TIMES = 300  # its size; JSON packs to a fiftieth, or a hundredth where it repeats itself
-_PIECE_BYTES = 16 << 20
-_METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})  # others unpack to millions of times their size
 
 
 class Archive(Protocol):
@@ -31,12 +27,11 @@ class Archive(Protocol):
 
 
 class ZipArchive:
-    """The files of a zip: each up to member_bytes once unpacked, all together up to 300 times the zip's size or 64 MiB."""
+    """The files of a zip, each up to member_bytes once unpacked."""
 
     def __init__(self, name: str, stream: BinaryIO, *, member_bytes: int = MEMBER_BYTES) -> None:
         self.name = name
         self._member_bytes = member_bytes
-        self._room_bytes = max(_FREE_BYTES, _MOST_TIMES * stream.seek(0, io.SEEK_END))
         try:
             self._zip = zipfile.ZipFile(stream)
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, UnicodeError) as error:
@@ -48,29 +43,14 @@ class ZipArchive:
         return sorted({name for name in self._zip.namelist() if not name.endswith("/") and "__MACOSX/" not in name})
 
     def read(self, member: str) -> bytes:
-        data = bytearray()
         try:
-            if self._zip.getinfo(member).compress_type not in _METHODS:
-                raise UnreadableExport(f"{self.name}: {member}", "it is packed by a method that no export uses")
             with self._zip.open(member) as file:  # what it claims to unpack to proves nothing; what is read is counted
-                while len(data) <= self._member_bytes and (
-                    piece := file.read(min(_PIECE_BYTES, self._member_bytes + 1))
-                ):
-                    data += piece
-                    self._count(len(piece))
+                data = file.read(self._member_bytes + 1)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
             raise UnreadableExport(f"{self.name}: {member}", f"it can't be unpacked ({error})") from None
         if len(data) > self._member_bytes:
             raise TooLarge(f"{self.name}: {member}", f"it unpacks to more than {self._member_bytes} bytes")
-        return bytes(data)
-
-    def _count(self, unpacked_bytes: int) -> None:
-        """Take what was unpacked off what the zip may unpack to. Raises TooLarge."""
-        self._room_bytes -= unpacked_bytes
-        if self._room_bytes < 0:
-            raise TooLarge(
-                self.name, f"it unpacks to more than {_MOST_TIMES} times its size; unpack it and name the folder"
-            )
+        return data
 
 
 class FolderArchive:

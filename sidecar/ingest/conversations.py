@@ -1,6 +1,5 @@
 """The door for exports of conversations: a name and bytes in, conversations out. The data itself says which reader."""
 
-import io
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
@@ -45,9 +44,7 @@ def _archived(archive: Archive) -> Iterator[Conversation | Skipped]:
     exported = [name for name in archive.names() if _EXPORTED.fullmatch(PurePosixPath(name).name)]
     if exported:
         for name in exported:
-            # Never as a zip again: one that holds itself would never end.
-            inner = f"{archive.name}: {name}"
-            yield from _recorded(inner, records(inner, io.BytesIO(archive.read(name))))
+            yield from read_conversations(f"{archive.name}: {name}", archive.read(name))
     elif slack_export.is_slack(archive):
         yield from slack_export.conversations(archive)
     else:

@@ -213,12 +213,6 @@ TABLE: Mapping[type[Exception], Row] = {
     store.DatabaseBusy: Row(
         Code.UNAVAILABLE, "DATABASE_BUSY", "The database is busy; try again.", details=_retry_in_a_second
     ),
-    store.DatabaseUnwritable: Row(
-        Code.UNAVAILABLE,
-        "DATABASE_UNWRITABLE",
-        "The database cannot write; try again once its operator has seen to its disk.",
-        details=_retry_in_a_second,
-    ),
     store.QueryTimeout: Row(
         Code.DEADLINE_EXCEEDED, "QUERY_TIMEOUT", "A query took too long; ask for less, or send more time."
     ),

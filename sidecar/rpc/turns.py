@@ -41,6 +41,7 @@ def read_turn(field: str, given: pb.NewTurn, *, now: datetime) -> NewTurn:
         cl100k_tokens=0,
         speaker=read_text(f"{field}.speaker", given.speaker, max_chars=200),
         parts=parts,
+        is_imported=given.is_imported,
     )
 
 
@@ -79,6 +80,7 @@ def write_turn(turn: StoredTurn) -> pb.Turn:
         parts=write_parts(turn.parts),
         said_time=write_time(turn.said_at),
         tokens=turn.o200k_tokens,
+        is_imported=turn.is_imported,
     )
 
 

@@ -59,6 +59,7 @@ class AgentCoreThreadSource:
             parts=said.parts,
             o200k_tokens=o200k + MESSAGE_TOKENS,
             cl100k_tokens=cl100k + MESSAGE_TOKENS,
+            is_imported=True,
         )
 
 

@@ -28,6 +28,7 @@ from sidecar.turn.items import (
     SourceReport,
 )
 from sidecar.turn.ledger import Ledger, Refusal, Step, Stock
+from sidecar.turn.messages import role_of, sendable
 from sidecar.turn.offers import Offers, gather
 from sidecar.turn.pieces import price, write
 from sidecar.turn.pool import Pool, Spent, pool_of
@@ -100,7 +101,8 @@ def fit(question: Fitting, meter: Meter) -> Fitted:
     profile = question.profile
     pool = pool_of(profile, window_tokens=question.window_tokens, spent=question.spent, meter=meter)
     offers = gather(question.reports, profile, question.seen_item_ids)
-    thread = history.read(question.history if profile.knobs(Source.THREAD).enabled else ())
+    said = question.history if profile.knobs(Source.THREAD).enabled else ()
+    thread = history.read(sendable(said, question.fence_tag, meter))
     stock = _stock(question, offers, thread, meter)
     exchange = history.fit_exchange(thread, pool.pool_tokens, meter)
     wanted = Wanted(stock, exchange, thread.older)
@@ -167,7 +169,7 @@ def _messages(exchange: Exchange, thread: History, shared: Shared) -> list[Messa
     """Return the turns of the window as messages, oldest first."""
     older = [turn for unit in reversed(thread.older[: shared.older_count]) for turn in unit.turns]
     return [
-        Message(turn.id, turn.role, turn.text, turn.parts, turn.tokens, turn.id in exchange.cut)
+        Message(turn.id, role_of(turn), turn.text, turn.parts, turn.tokens, turn.id in exchange.cut)
         for turn in (*older, *exchange.turns)
     ]
 

@@ -157,8 +157,8 @@ class HistoryTurn:
 
     `tokens` is its cost as a message in the model's counting, what a message costs beyond its text included. `parts` are
     its tool calls and results: `{"type": "tool_call", "id", "name", "arguments"}` and
-    `{"type": "tool_result", "id", "content"}`, where a result bears the id of its call. `fault` says why it cannot be used, and
-    is empty for all others.
+    `{"type": "tool_result", "id", "content"}`, where a result bears the id of its call. `is_imported` says that it was said in
+    another conversation. `fault` says why it cannot be used, and is empty for all others.
     """
 
     id: str
@@ -169,6 +169,7 @@ class HistoryTurn:
     parts: tuple[dict[str, Any], ...] = ()
     speaker: str = ""
     said_at: datetime | None = None
+    is_imported: bool = False
     fault: str = ""
 
 

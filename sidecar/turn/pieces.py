@@ -7,11 +7,12 @@ its mark, and the rest, which comes back turn after turn.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sidecar.turn.fence import neutralise, neutralised
+from sidecar.turn.fence import indented, neutralise, neutralised
 from sidecar.turn.items import Item, Meter, Source, Zone
 
 
@@ -40,6 +41,7 @@ SUMMARY_BLOCK = 1
 _BLOCK_OF = {block.source: place for place, block in enumerate(BLOCKS) if place != SUMMARY_BLOCK}
 _MOST_HEADER_CHARS = 160
 _SHORTENED = frozenset({Source.MEMORY, Source.WIKI})
+_SAID = re.compile(r"(?:user|assistant|tool|system): ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def write(items: Sequence[Item], *, has_summary: bool) -> Pieces:
         blocks[-1] = SUMMARY_BLOCK
     headed = list(zip(blocks, [_header_line(item.header[:_MOST_HEADER_CHARS]) for item in items], strict=True))
     known = {group: place for place, group in enumerate(dict.fromkeys(headed))}
-    full, lead = (list(map(str.strip, neutralised(texts))) for texts in ([item.text for item in items], _leads(items)))
+    full, lead = (_bodies(items, texts) for texts in ([item.text for item in items], _leads(items)))
     return Pieces(
         blocks=blocks,
         groups=[known[group] for group in headed],
@@ -97,6 +99,19 @@ def write(items: Sequence[Item], *, has_summary: bool) -> Pieces:
         full_lines=[f" {body}\n" for body in full],
         lead_lines=[f" {body}\n" if body else "" for body in lead],
     )
+
+
+def _bodies(items: Sequence[Item], texts: Sequence[str]) -> list[str]:
+    """Return the texts as they stand behind their marks: safe, and indented where they go on in a second line.
+
+    Who says a turn of the thread is told by us, unless the turn bears a name.
+    """
+    said = [
+        _SAID.match(text) if item.source is Source.THREAD else None for item, text in zip(items, texts, strict=True)
+    ]
+    safe = neutralised([text[one.end() :] if one else text for one, text in zip(said, texts, strict=True)])
+    whole = [f"{one[0]}{text}" if one else text for one, text in zip(said, safe, strict=True)]
+    return [indented(text.strip()) for text in whole]
 
 
 @lru_cache(maxsize=8192)

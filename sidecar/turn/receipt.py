@@ -238,6 +238,7 @@ def _turn_row(turn: HistoryTurn, fate: TurnFate | None, texts: _Texts) -> dict[s
         "parts": texts.keep(json.dumps(turn.parts, ensure_ascii=False)) if turn.parts else "",
         "tokens": turn.tokens,
         "speaker": turn.speaker,
+        "is_imported": turn.is_imported,
         "said_at": turn.said_at.isoformat() if turn.said_at else None,
         "decision": fate.decision if fate else None,
         "reason": fate.reason if fate else "",
@@ -306,6 +307,7 @@ def _turn(row: Mapping[str, Any], texts: Mapping[str, str]) -> HistoryTurn:
         parts=tuple(json.loads(texts[row["parts"]])) if row["parts"] else (),
         speaker=row["speaker"],
         said_at=datetime.fromisoformat(row["said_at"]) if row["said_at"] else None,
+        is_imported=row.get("is_imported", False),
         fault=_fault(row),
     )
 

@@ -367,6 +367,7 @@ class NewTurn(_message.Message):
     PARTS_FIELD_NUMBER: _builtins.int
     SPEAKER_FIELD_NUMBER: _builtins.int
     SAID_TIME_FIELD_NUMBER: _builtins.int
+    IS_IMPORTED_FIELD_NUMBER: _builtins.int
     client_turn_id: _builtins.str
     """The caller's id of the turn, unique in the thread, 1 to 200 characters."""
     role: _builtins.str
@@ -375,6 +376,8 @@ class NewTurn(_message.Message):
     """What was said. May be empty when there are parts."""
     speaker: _builtins.str
     """Who spoke, by name; may be empty."""
+    is_imported: _builtins.bool
+    """Whether it comes from another conversation, such as an export. A system turn of that kind is shown as a quotation."""
     @_builtins.property
     def parts(self) -> _containers.RepeatedCompositeFieldContainer[_items_pb2.MessagePart]:
         """Tool calls and results."""
@@ -392,10 +395,11 @@ class NewTurn(_message.Message):
         parts: _abc.Iterable[_items_pb2.MessagePart] | None = ...,
         speaker: _builtins.str = ...,
         said_time: _timestamp_pb2.Timestamp | None = ...,
+        is_imported: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["said_time", b"said_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_turn_id", b"client_turn_id", "parts", b"parts", "role", b"role", "said_time", b"said_time", "speaker", b"speaker", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_turn_id", b"client_turn_id", "is_imported", b"is_imported", "parts", b"parts", "role", b"role", "said_time", b"said_time", "speaker", b"speaker", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1146,6 +1150,7 @@ class Turn(_message.Message):
     PARTS_FIELD_NUMBER: _builtins.int
     SAID_TIME_FIELD_NUMBER: _builtins.int
     TOKENS_FIELD_NUMBER: _builtins.int
+    IS_IMPORTED_FIELD_NUMBER: _builtins.int
     turn_id: _builtins.str
     """Its id."""
     client_turn_id: _builtins.str
@@ -1160,6 +1165,8 @@ class Turn(_message.Message):
     """What was said."""
     tokens: _builtins.int
     """Its cost in tokens of the o200k_base encoding."""
+    is_imported: _builtins.bool
+    """Whether it comes from another conversation."""
     @_builtins.property
     def parts(self) -> _containers.RepeatedCompositeFieldContainer[_items_pb2.MessagePart]:
         """Tool calls and results."""
@@ -1180,10 +1187,11 @@ class Turn(_message.Message):
         parts: _abc.Iterable[_items_pb2.MessagePart] | None = ...,
         said_time: _timestamp_pb2.Timestamp | None = ...,
         tokens: _builtins.int = ...,
+        is_imported: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["said_time", b"said_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_turn_id", b"client_turn_id", "parts", b"parts", "position", b"position", "role", b"role", "said_time", b"said_time", "speaker", b"speaker", "text", b"text", "tokens", b"tokens", "turn_id", b"turn_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["client_turn_id", b"client_turn_id", "is_imported", b"is_imported", "parts", b"parts", "position", b"position", "role", b"role", "said_time", b"said_time", "speaker", b"speaker", "text", b"text", "tokens", b"tokens", "turn_id", b"turn_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

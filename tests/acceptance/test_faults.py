@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import grpc
@@ -310,13 +311,17 @@ class Uncuttable(str):
         raise ZeroDivisionError
 
 
+def _beside(player: Playing, item: Item) -> Answer:
+    return Answer((*player.well().items, item))
+
+
 async def test_an_item_that_cannot_be_rendered_falls_by_itself(troupe: tuple[Site, dict[Source, Playing]]) -> None:
     site, cast = troupe
     provenance = (Ref("file", "b"),)
     header = Uncuttable("Berths")
     for source, player in cast.items():
         bad = Item(f"{source}:bad", source, f"{source} says nothing.", 1, 0.9, header, "", provenance)
-        player.play = lambda bad=bad, player=player: Answer((*player.well().items, bad))
+        player.play = partial(_beside, player, bad)
     answer = await assembled(site.caller())
     assert set(statuses(answer).values()) == {"OK"}
     assert not answer.degraded

@@ -95,6 +95,21 @@ async def test_an_answer_that_is_no_answer_is_an_error(
         await hindsight.recall(owner, "boats", now=NOW, limit=5)
 
 
+async def test_texts_that_no_store_could_hold_cost_no_other(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
+) -> None:
+    texts = ["boats: half \ud83d a pair", "boats: low \udc00", "boats: a NUL \0", "boats: sound"]
+    fake.retain(str(owner), [{"content": text, "document_id": f"d{text}"} for text in texts])
+    found = await hindsight.recall(owner, "boats", now=NOW, limit=9)
+    assert [one.text for one in found] == [
+        "boats: half ? a pair",
+        "boats: low ?",
+        "boats: a NUL \ufffd",
+        "boats: sound",
+    ]
+    assert "\0" not in "".join(one.document_id for one in found)
+
+
 async def test_the_question_is_sent_as_the_server_wants_it(
     fake: FakeHindsight, hindsight: Hindsight, owner: UUID
 ) -> None:

@@ -10,7 +10,6 @@ from store.errors import (
     AlreadyExists,
     DatabaseRefused,
     DatabaseUnavailable,
-    DatabaseUnwritable,
     ReferenceMissing,
     SchemaOutdated,
     ServerUnsuitable,
@@ -81,26 +80,6 @@ async def test_a_missing_role_points_at_the_migrations(opened: Pools, monkeypatc
     with pytest.raises(SchemaOutdated, match="role"):
         async with scoped(opened.turn, ADA):
             pass
-
-
-@pytest.mark.parametrize("code", ["53100", "58030"])
-async def test_a_full_or_failing_disk_is_told_from_a_server_that_is_away(opened: Pools, code: str) -> None:
-    with pytest.raises(DatabaseUnwritable, match="disk is full"):
-        async with scoped(opened.turn, ADA) as connection:
-            await connection.execute(f"DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '{code}'; END $$")
-
-
-async def test_a_read_only_data_directory_is_no_lack_of_rights(opened: Pools) -> None:
-    told = 'could not open file "base/16384/2619": Read-only file system'
-    with pytest.raises(DatabaseUnwritable):
-        async with scoped(opened.turn, ADA) as connection:
-            await connection.execute(f"DO $$ BEGIN RAISE EXCEPTION '{told}' USING ERRCODE = '42501'; END $$")
-
-
-async def test_a_standby_is_told_from_a_server_that_is_away(opened: Pools) -> None:
-    with pytest.raises(DatabaseUnwritable, match="standby"):
-        async with scoped(opened.turn, ADA, read_only=True) as connection:
-            await insert(connection, ADA, 1)
 
 
 async def test_a_row_locked_by_another_is_a_conflict(opened: Pools) -> None:

@@ -39,15 +39,6 @@ def test_a_file_of_the_vault_stays_in_its_folder(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.rglob("*.md")] == ["austin.md"]
 
 
-@pytest.mark.parametrize(
-    "path", [".ssh/authorized_keys", ".git/config.md", "topic/.bashrc.md", "bin/x.sh", "topic/x.md\0"]
-)
-def test_service_cannot_have_other_files_written_than_pages(tmp_path: Path, path: str) -> None:
-    with pytest.raises(CommandFailed):
-        write_file(tmp_path, path, "x")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_file_of_the_vault_takes_the_place_of_a_link_and_never_goes_through_one(tmp_path: Path) -> None:
     vault, away = tmp_path / "vault", tmp_path / "away"
     away.mkdir()

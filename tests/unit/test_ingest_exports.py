@@ -237,30 +237,3 @@ def test_a_bomb_is_refused_by_what_it_unpacks_to() -> None:
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnreadablePath, match="nowhere"):
         list(conversations_at(tmp_path / "nowhere"))
-
-
-def packed_as(method: int) -> bytes:
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", method) as packed:
-        packed.writestr("conversations.json", b" " * 1000)
-    return target.getvalue()
-
-
-def test_zip_that_unpacks_to_far_more_than_it_holds_is_refused() -> None:
-    whole = zipped({f"conversations-{number}.json": b" " * (16 << 20) for number in range(5)})
-    with pytest.raises(TooLarge, match=r"export\.zip: it unpacks to more than 300 times its size"):
-        read(whole, "export.zip")
-
-
-@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_zip_packed_in_a_way_that_no_export_is_is_refused(method: int) -> None:
-    with pytest.raises(UnreadableExport, match="it is packed by a method"):
-        read(packed_as(method), "export.zip")
-
-
-def test_zip_inside_a_zip_is_not_opened() -> None:
-    inner = zipped({"conversations.json": CHATGPT})
-    for _ in range(3):
-        inner = zipped({"conversations.json": inner})
-    with pytest.raises(UnreadableExport, match=r"conversations\.json: it holds NUL bytes"):
-        read(inner, "export.zip")

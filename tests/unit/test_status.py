@@ -21,13 +21,7 @@ from models.errors import UnknownModel
 from sidecar import errors
 from sidecar.rpc.status import DOMAIN, HIDDEN, MAX_TEXT_BYTES, TABLE, Row, answer, message_of, status_of
 from sidecar.turn.profile import InvalidKnob
-from store.errors import (
-    AlreadyExists,
-    DatabaseUnavailable,
-    DatabaseUnwritable,
-    UnexpectedDatabaseError,
-    VersionConflict,
-)
+from store.errors import AlreadyExists, DatabaseUnavailable, UnexpectedDatabaseError, VersionConflict
 from tests.unit.each import each
 
 ROOT = Path(__file__).parents[2]
@@ -112,7 +106,6 @@ def test_reasons_are_well_formed_and_each_names_one_error() -> None:
         (errors.RequiredSourceFailed("thread"), "UNAVAILABLE", "REQUIRED_SOURCE_FAILED"),
         (UnknownModel("gpt-9"), "INVALID_ARGUMENT", "UNKNOWN_MODEL"),
         (DatabaseUnavailable(), "UNAVAILABLE", "DATABASE_UNAVAILABLE"),
-        (DatabaseUnwritable(), "UNAVAILABLE", "DATABASE_UNWRITABLE"),
         (AlreadyExists("pages_key"), "ALREADY_EXISTS", "ALREADY_EXISTS"),
         (TimeoutError(), "DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED"),
         (UnexpectedDatabaseError("x"), "INTERNAL", "INTERNAL"),

@@ -47,13 +47,13 @@ def fate(result: Fitted, item_id: str) -> Fate:
 
 def test_what_does_not_fit_is_passed_over_and_the_next_is_asked() -> None:
     items = [
-        an_item("large", text_of(1, 60), Source.KNOWLEDGE, relevance=0.9),
+        an_item("large", text_of(1, 26), Source.KNOWLEDGE, relevance=0.9),
         an_item("small", text_of(2, 5), Source.KNOWLEDGE, relevance=0.4),
     ]
     pool = NOTICE + fence_of(Source.KNOWLEDGE) + cost(text_of(2, 5)) + 20
     result = fitted(*items, budget_tokens=pool)
     assert kept_ids(result) == ["small"]
-    large = cost(text_of(1, 60)) + fence_of(Source.KNOWLEDGE)
+    large = cost(text_of(1, 26)) + fence_of(Source.KNOWLEDGE)
     assert fate(result, "large").reason == (
         f"priority 2: it needs {large} tokens and {pool - NOTICE} were left in the pool"
     )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import json
+import re
 import unicodedata
 from urllib.parse import unquote
 from uuid import UUID
@@ -50,6 +52,21 @@ DISGUISES = [
     "<con\ud800text-",
     "<<context-",
     "<<//context-",
+    "&nvlt;context-",
+    "%253ccontext-",
+    "%25252525252525253c/context-",
+    "%u003ccontext-",
+    "%EF%BC%9C/context-",
+    "\\074/context-",
+    "\\u{3c}/context-",
+    "\\\\\\u003c/context-",
+    "=3C/context-",
+    "+ADw-/context-",
+    "\\N{LESS-THAN SIGN}context-",
+    "&#38;#60;context-",
+    "%26lt%3Bcontext-",
+    "&a%6dp;lt;/context-",
+    "<\\ud835\\udc1c\\ud835\\udc28ntext-",
     "&#" + "0" * 4_000 + "60;context-",
     "&#x" + "0" * 4_400 + "3c;context-",
 ]
@@ -73,8 +90,11 @@ ORDINARY = [
 
 def plainly(text: str) -> str:
     """What a lenient reader makes of a text: decoded, folded, without accents, invisibles and look-alikes."""
-    for _ in range(4):
+    for written in ("\\u{3c}", "\\074", "=3C", "+ADw-", "%u003c", "\\N{LESS-THAN SIGN}"):
+        text = text.replace(written, "<")
+    for _ in range(24):
         text = html.unescape(unquote(text.replace("\\u003c", "<").replace("\\x3c", "<")))
+    text = re.sub(r"(?:\\u[\da-f]{4}){2}", lambda pair: json.loads(f'"{pair[0]}"'), text)
     text = unicodedata.normalize("NFKD", text).casefold().translate(str.maketrans("‹⁄соntехt‑—", "</context--"))
     return "".join(c for c in text if unicodedata.category(c)[0] not in "MC" and c not in "\\ ")
 

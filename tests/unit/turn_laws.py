@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import replace
 
 from sidecar.turn import history, receipt
 from sidecar.turn.fence import neutralise
-from sidecar.turn.fitting import SUMMARY_ID, Fitted, Fitting, fit
+from sidecar.turn.fitting import SUMMARY_HEADER, SUMMARY_ID, Fitted, Fitting, fit
 from sidecar.turn.items import Decision, Form, Source
 from sidecar.turn.profile import Profile, merge, parse_layer
 from tests.unit.turn_cases import METER, kept_ids, text_of
 
+_MARKED = re.compile(r"\[([a-z]\d+)\] (.*)")
+_SAID_BY_ROLE = re.compile(r"\A(?:user|assistant|tool|system): ")
 ASKED = receipt.Asked("where?", {"model_id": "gpt-4o"}, "v1")
 
 
@@ -123,12 +126,27 @@ def check_thread(question: Fitting, result: Fitted) -> None:
 
 
 def check_fences(result: Fitted) -> None:
-    """Nothing inside a fence reads as a fence."""
+    """Only what the fence writes starts a line: marks in their order and headers; and no body reads as any of it."""
+    kept = [fate for fate in result.fates if fate.form]
+    bodies = {fate.mark: fate.text for fate in kept}
+    headers = {" ".join(neutralise(fate.item.header).split()) for fate in kept} | {SUMMARY_HEADER}
+    marks = []
     for block in result.rendering.blocks[1:]:
         first, *lines, last, end = block.text.split("\n")
         assert first.startswith("<context-000000 source=")
         assert (last, end) == ("</context-000000>", "")
-        assert neutralise("\n".join(lines)) == "\n".join(lines)
+        for line in lines:
+            if match := _MARKED.fullmatch(line):
+                marks.append(match[1])
+                assert bodies[match[1]].split("\n")[0] == match[2]
+            else:
+                assert not line or line[0] == " " or line.removeprefix("# ") in headers
+    assert marks == [fate.mark for fate in kept]
+    for body in bodies.values():
+        said = _SAID_BY_ROLE.sub("", body)
+        assert neutralise(said) == said
+        assert not [line for line in body.split("\n")[1:] if line and line[0] != " "]
+        assert len(body.splitlines()) == len(body.split("\n"))
 
 
 def check_replay(question: Fitting, result: Fitted) -> None:

@@ -1,0 +1,79 @@
+"""The catalogue of what no text may imitate: fences, marks, headers, role lines, and the tokens of chat templates.
+
+Patterns are matched against a text as `lenient` reads it: decoded, in lower case, look-alikes as what they look like. Each ends
+where an underscore breaks the imitation.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from sidecar.turn.lenient import ENCODED_BREAK
+
+_FENCE: Final = r"<(?=context-|[ \n]*+(?:/[ \n/]*+context-|context-[\da-f]{6}))"
+
+_MARK: Final = r"(?<![\w\])])\[(?=[ ]?[a-z][ ]?\d{1,5}[ ]?\])"
+
+_BARRED: Final = r"<(?=\|[a-z_]|[ ]{0,3}\|[ ]{0,3}[a-z_][^<>|\n]{0,62}\|[ ]{0,3}>)"
+"""`<|im_start|>` of ChatML and all others between bars: Llama 3, Harmony, Phi, Command R, Granite, DeepSeek, Kimi."""
+
+_ANGLED: Final = (
+    # sentence and turn boundaries: Llama 2, Mistral, Gemma, T5, BERT, GLM, InternLM, Command R
+    "s bos eos pad unk mask cls sep sop eop eod eot eoh eoa eom end_of_text endoftext "
+    "start_of_turn end_of_turn start_of_image end_of_image bos_token eos_token pad_token "
+    r"extra_id_\d+ unused\d+ reserved_\d+ tokens_unused_\d+ 0x[\da-f]{2} [a-z]+:(?:bos|eos|think) "
+    # code models
+    "fim_prefix fim_middle fim_suffix fim_pad file_sep filename reponame repo_name gh_stars "
+    # roles, tools and thoughts
+    "system system_prompt system-prompt system_message system-reminder instructions user assistant developer human bot "
+    "tool tools tool_call tool_calls tool_response tool_result tool_results function_call function_calls function_result "
+    "function_results invoke think thinking thought scratchpad"
+)
+_BRACKETED: Final = (
+    # Mistral, Llama 2, BERT, GLM, InternLM
+    "inst system_prompt available_tools tool_calls tool_results tool_content args call_id img img_break img_end prefix suffix "
+    r"middle think control_\d+ cls sep mask gmask smask pad unk bos eos unused_token_\d+ system user assistant e~\["
+)
+_TAGGED: Final = rf"<(?=/?[ ]?(?:{'|'.join(_ANGLED.split())})[ ]?/?>)"
+_DOUBLE: Final = r"<(?=</?[ ]?sys[ ]?>>)"
+_SQUARE: Final = rf"\[(?=/?[ ]?(?:{'|'.join(_BRACKETED.split())})[ ]?\])|\](?=~b\])"
+
+_ROLES: Final = (
+    "system",
+    "system[ ]?(?:message|prompt|note|notice|instructions?|override|update)",
+    "(?:gpt4[ ]correct[ ])?(?:assistant|user)",
+    "human",
+    "developer",
+    "tool",
+    "function",
+    "model",
+    "ai",
+    "(?:ai[ ]|ai[ ]language[ ]|language[ ])(?:assistant|model)",
+    "bot",
+    "chatbot",
+    "gpt",
+    "claude",
+    "instructions?",
+    "response",
+    "(?:end|new|begin|start)[ ]of[ ](?:system|user|assistant|context|data)[ a-z]{0,20}",
+    "role[\"'*_ ]{0,4}:[\"'*_ ]{0,4}(?:system|assistant|user|developer|tool)[^:\n]{0,40}",
+)
+# An underscore before a role is how one is broken; two are decoration, as bold type is in Markdown.
+_DECORATION: Final = rf"(?:[^\w\n:{ENCODED_BREAK}]|__|\d{{1,3}}[.)])*+"
+_SAID: Final = rf"(?=(?:{'|'.join(_ROLES)})[*_~\"'`”’)\]}}> ]{{0,8}}(?:\([^()\n]{{0,40}}\)[ ]?)?(?::|[-=]>))"
+_ROLE: Final = rf"(?:^|[\n{ENCODED_BREAK}]){_DECORATION}{_SAID}"
+_HEADER: Final = rf"{ENCODED_BREAK}[ ]*+(?=\#{{1,6}}[ ])"
+
+
+FENCES: Final = re.compile(_FENCE)
+"""What no stored turn holds: what was rendered must not come back as said."""
+
+IN_MESSAGES: Final = re.compile(rf"{_FENCE}|{_BARRED}|{_TAGGED}|{_DOUBLE}|{_SQUARE}")
+"""What no message of the thread holds: a message stands by itself, so that it may speak of marks and roles."""
+
+ROLES: Final = re.compile(_ROLE)
+"""The beginnings of lines in which somebody seems to speak."""
+
+IN_FENCES: Final = re.compile(rf"{_FENCE}|{_BARRED}|{_TAGGED}|{_DOUBLE}|{_SQUARE}|{_MARK}|{_ROLE}|{_HEADER}")
+"""What nothing inside a fence holds. A line's place tells the rest: all of a body but its first line is indented."""

@@ -1,0 +1,211 @@
+"""What a lenient reader makes of a text: encoded characters decoded, look-alikes, widths, accents and invisibles folded away.
+
+Only for finding what a text may be taken for; no text is stored or sent in this form. Everything is linear in the text.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from html import unescape
+from html.entities import html5
+
+ENCODED_BREAK = "\v"
+"""How a line's end stands in a reading that was itself encoded; one that is plain stands as a newline."""
+
+_MOST_ROUNDS = 8  # an encoding of an encoding takes a round each; nothing decodes as often as that by accident
+_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
+LOOK_ALIKES = {
+    "<": "＜﹤‹〈⟨〈˂ᐸ❮❬≮⋖",
+    ">": "＞﹥›〉⟩〉˃ᐳ❯❭≯⋗",
+    "[": "［【〔〖⟦❲⁅⦋",
+    "]": "］】〕〗⟧❳⁆⦌",
+    "|": "｜¦∣│┃ǀ❘❙⏐∥‖║",
+    ":": "：﹕︰∶꞉ː˸։׃፡",
+    "#": "＃﹟♯⋕",
+    "/": "⁄∕╱⧸\\∖⧵",
+    "-": "‐‑‒–—―−⁃",
+    "_": "▁＿‗",
+    "a": "аαᴀ",
+    "b": "ЬʙвƄ",
+    "c": "сϲᴄ",
+    "d": "ԁᴅ",
+    "e": "еεєᴇ",
+    "f": "ꜰϝ",
+    "g": "ɡɢ",
+    "h": "һʜн",
+    "i": "іιıɪ",
+    "j": "јᴊ",
+    "k": "кκᴋ",
+    "l": "ӏʟ",
+    "m": "мᴍ",
+    "n": "пոɴ",
+    "o": "оοօøᴏ",
+    "p": "рρᴘ",
+    "r": "гʀ",
+    "s": "ѕꜱ",
+    "t": "тτᴛ",
+    "u": "υᴜս",
+    "v": "ѵνᴠ",
+    "w": "ԝωᴡ",
+    "x": "хχ×",
+    "y": "уγʏ",
+    "z": "ᴢ",
+}
+_PLAIN = {sign: plain for plain, signs in LOOK_ALIKES.items() for sign in signs}
+_UNCLOSED = "|".join(sorted((name for name in html5 if not name.endswith(";")), key=len, reverse=True))
+_NAMED = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v"}
+_ENCODED = re.compile(
+    rf"""&(?P<ampersand>(?:amp;|\#0*+38;|\#[xX]0*+26;)++)
+    |&(?:\#0*+(?P<decimal>\d{{1,7}})|\#[xX]0*+(?P<hexadecimal>[\da-fA-F]{{1,6}})
+        |(?P<name>[a-zA-Z][a-zA-Z\d]{{1,30}}(?=;)|{_UNCLOSED}));?
+    |%(?P<percent>(?:25)++)
+    |(?P<bytes>(?:%(?!25)[\da-fA-F]{{2}})+|(?:(?<!\\)\\++[xX][\da-fA-F]{{2}})+|(?:=[2-7][\dA-F])+)
+    |(?<!\\)\\++(?:
+        u(?P<pair>[dD][89abAB][\da-fA-F]{{2}}\\++u[dD][c-fC-F][\da-fA-F]{{2}})
+        |u(?P<four>[\da-fA-F]{{4}}) |[uUx]\{{0*+(?P<braced>[\da-fA-F]{{1,6}})\}} |U00(?P<eight>[\da-fA-F]{{6}})
+        |N\{{(?P<called>[A-Za-z\d\ -]{{1,60}})\}} |(?P<octal>0?(?:74|133|174|43|72))
+        |0{{0,4}}(?P<css>3[acAC]|5[bB]|7[cC]|23)\ ? |(?P<control>[nrtfv]))
+    |%[uU](?P<web>[\da-fA-F]{{4}}) |\+(?P<seven>ADw|AFs|AHw|ACM|ADo)-? |(?P<break><[bB][rR]\ ?/?>)""",
+    re.VERBOSE,
+)
+_BYTE = re.compile(r"[\da-fA-F]{2}(?=[%\\=]|$)")
+_MAY_BE_ENCODED = re.compile(r"&[#a-zA-Z]|%[\da-fA-F]{2}|%[uU]|\\[uUxXN0-7nrtfv]|=[2-7][\dA-F]|\+A[DFHC]|<[bB][rR]")
+_SEVEN = {"ADw": "<", "AFs": "[", "AHw": "|", "ACM": "#", "ADo": ":"}
+
+
+class _Signs(dict[int, str]):
+    """The signs that readers may take each character for, made when it is met first."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        signs = "\n" if char in _BREAKS else "".join(map(_sign, unicodedata.normalize("NFKD", char).casefold()))
+        self[code] = signs
+        return signs
+
+
+def _sign(char: str) -> str:
+    if char in _PLAIN:
+        return _PLAIN[char]
+    if char.isspace():
+        return " "
+    if char in _FILLERS or unicodedata.category(char)[0] in "MC":
+        return ""
+    return str(unicodedata.digit(char)) if char.isdigit() else char
+
+
+_SIGNS = _Signs()
+_SIGNS[ord("\ue000")] = ENCODED_BREAK
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text as read, and where in the text each sign of it comes from: `starts` and `ends` are of its characters."""
+
+    signs: str
+    starts: list[int]
+    ends: list[int]
+
+
+def read(text: str) -> str:
+    """Return the text as read."""
+    return _decoded(text).translate(_SIGNS)
+
+
+def read_with_places(text: str) -> Reading:
+    """Return the text as read, with the places in the text that each sign comes from."""
+    chars, starts, ends = text, list(range(len(text))), list(range(1, len(text) + 1))
+    for _ in range(_MOST_ROUNDS):
+        pieces: list[str] = []
+        from_starts: list[int] = []
+        from_ends: list[int] = []
+        done = 0
+        for match in _ENCODED.finditer(chars):
+            pieces.append(chars[done : match.start()])
+            from_starts += starts[done : match.start()]
+            from_ends += ends[done : match.start()]
+            for char, start, end in _meant(match):
+                pieces.append(char)
+                from_starts.append(starts[start])
+                from_ends.append(ends[end - 1])
+            done = match.end()
+        if not done:
+            break
+        chars = "".join([*pieces, chars[done:]])
+        starts, ends = from_starts + starts[done:], from_ends + ends[done:]
+    signs = [_SIGNS[ord(char)] for char in chars]
+    return Reading(
+        "".join(signs),
+        [start for start, of_char in zip(starts, signs, strict=True) for _ in of_char],
+        [end for end, of_char in zip(ends, signs, strict=True) for _ in of_char],
+    )
+
+
+def _decoded(text: str) -> str:
+    for _ in range(_MOST_ROUNDS):
+        if not _MAY_BE_ENCODED.search(text):
+            break
+        decoded = _ENCODED.sub(lambda match: "".join([char for char, _, _ in _meant(match)]), text)
+        if decoded == text:
+            break
+        text = decoded
+    return text
+
+
+def _meant(match: re.Match[str]) -> Iterator[tuple[str, int, int]]:
+    """Yield the characters that are encoded there, each with its start and end. A break is marked as an encoded one."""
+    kind, start, end = match.lastgroup, match.start(), match.end()
+    assert kind is not None, "every alternative has a name"
+    told = match[kind]
+    if kind == "bytes":
+        yield from _of_bytes(told, start)
+        return
+    for char in _CHARACTERS[kind](told):
+        yield "\ue000" if char in _BREAKS else char, start, end
+
+
+def _of_bytes(told: str, start: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the characters of encoded bytes as UTF-8 has them; a byte that is none there stands for itself."""
+    digits = list(_BYTE.finditer(told))
+    data = bytes(int(match[0], 16) for match in digits)
+    place = 0
+    for char in data.decode(errors="surrogateescape"):
+        last = place + (1 if "\ud800" <= char <= "\udfff" else len(char.encode())) - 1
+        began = digits[place - 1].end() if place else 0
+        shown = "\ue000" if char in _BREAKS else chr(data[place]) if "\ud800" <= char <= "\udfff" else char
+        yield shown, start + began, start + digits[last].end()
+        place = last + 1
+
+
+def _of_code(code: int) -> str:
+    return unescape(f"&#{code};")
+
+
+def _called(name: str) -> str:
+    try:
+        return unicodedata.lookup(name.strip())
+    except KeyError:
+        return ""
+
+
+_CHARACTERS: Mapping[str, Callable[[str], str]] = {
+    "decimal": lambda told: _of_code(int(told)),
+    "hexadecimal": lambda told: _of_code(int(told, 16)),
+    "name": lambda told: html5.get(f"{told};") or html5.get(told, f"&{told};"),
+    "four": lambda told: _of_code(int(told, 16)),
+    "ampersand": lambda _: "&",
+    "percent": lambda _: "%",
+    "web": lambda told: _of_code(int(told, 16)),
+    "pair": lambda told: bytes.fromhex(told[:4] + told[-4:]).decode("utf-16-be"),
+    "braced": lambda told: _of_code(int(told, 16)),
+    "eight": lambda told: _of_code(int(told, 16)),
+    "called": _called,
+    "octal": lambda told: chr(int(told, 8)),
+    "css": lambda told: chr(int(told, 16)),
+    "control": lambda told: _NAMED[told],
+    "seven": lambda told: _SEVEN[told],
+    "break": lambda told: "\n",
+}
