@@ -76,6 +76,9 @@ class Stub:
         self.critical_s += -(-self._drafts // self._writers) * self._call_s
         self._drafts = 0
 
+    async def probe(self) -> None:
+        """Do nothing."""
+
 
 def _update(page: Page, ids: list[str]) -> PageUpdate:
     body = f"{page.title} came up {len(ids)} times, last in {ids[-1]}."

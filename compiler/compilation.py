@@ -1,6 +1,7 @@
 """One compile job from its claim to its outcome: forgotten memories first, then batches of new ones, then the aggregation.
 
-A batch that can't be planned is halved until the one memory that breaks it stands alone; that one is set aside with its reason.
+A batch that can't be planned is halved until the one memory that breaks it stands alone; that one is set aside with its reason
+unless the model fails for any memory: then the job fails (`quarantine.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from compiler.leaf import Planned, Workshop
 from compiler.plan.contract import Memory
 from compiler.plan.places import NO_PLACES, Gazetteer
 from compiler.planner import Planner
-from compiler.run import MOST_SUPERSEDED, Frozen, NothingSpent, Run, Spending, entry_of, mention_uuids
+from compiler.quarantine import Quarantine, entry
+from compiler.run import MOST_SUPERSEDED, Frozen, NothingSpent, Run, Spending, mention_uuids
 from compiler.settings import CompileSettings, Flags
 from compiler.shelf import Shelf
 from compiler.substrates import MemorySubstrate, Reading, content_hash
@@ -80,13 +82,14 @@ async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
     figures = metrics.merged(metrics.empty(), claim.job.metrics)
     figures.update(planner=hand.planner.name, cap_hit="")
     run = Run(access, claim.job, claim.row, workshop, engine.now, hand.spending, engine.checkpoint, figures)
-    return await _Compilation(run, ahead).result()
+    return await _Compilation(run, ahead, Quarantine(run)).result()
 
 
 @dataclass(slots=True)
 class _Compilation:
     run: Run
     ahead: Ahead
+    quarantine: Quarantine
     flags: Flags = field(default_factory=Flags)
     position: str = ""
     suspects: int = 0
@@ -115,7 +118,7 @@ class _Compilation:
         if not self.run.is_capped:
             await self._rebuild_gone()
         self.position = self.run.workshop.substrate.resume(self.run.access.scope, self.run.row.cursor)
-        while not self.run.is_capped and await self._next_batch():
+        while await self._next_batches():
             pass
         await self.ahead.drop_plan()
         if not self.run.is_capped or self.run.figures["cap_hit"] == "records":
@@ -167,6 +170,16 @@ class _Compilation:
 
     async def _plan_stale(self, changed: frozenset[str], gone: frozenset[str]) -> Planned:
         return await leaf.plan_stale(self.run.access, self.run.workshop, changed=changed, gone=gone)
+
+    async def _next_batches(self) -> bool:
+        """Do all batches that are left; True when what was held for the quarantine has to be read again."""
+        while not self.run.is_capped and await self._next_batch():
+            pass
+        try:
+            await self.quarantine.settle()
+        except PlanSuperseded:
+            return await self._again()
+        return False
 
     async def _next_batch(self) -> bool:
         """Read, plan and apply one batch; False when nothing is left to read or the job's records are."""
@@ -261,7 +274,7 @@ class _Compilation:
         row = self.run.row
         if edited:
             # Noted with their new texts and still to be read: who goes on after a crash rebuilds nothing again.
-            noted = (replace(_entry(one, ""), content_hash=b"") for one in fresh if one.memory_id in edited)
+            noted = (replace(entry(one), content_hash=b"") for one in fresh if one.memory_id in edited)
             standing = Frozen(BatchKind.STALE, row.cursor, row.read_through, tuple(noted))
             await self.run.commit(await self._plan_stale(edited, frozenset()), standing)
         if self.run.is_capped:
@@ -270,9 +283,13 @@ class _Compilation:
         reasons = {one.memory_id: one.reason for one in dropped}
         if self.run.row.crashes >= self.run.settings.patience.crashes_before_halving + 2:
             reasons, kept = dict.fromkeys((one.memory_id for one in fresh), "crashed_the_worker"), ()
-        entries = tuple(_entry(memory, reasons.get(memory.memory_id, "")) for memory in fresh)
+        entries = tuple(entry(memory, reasons.get(memory.memory_id, "")) for memory in fresh)
         frozen = Frozen(BatchKind.LEAF, reading.cursor, reading.read_through, entries)
         planned = await self._plan_leaf(kept)
+        if self.quarantine.held:
+            # The model works: what failed before is set aside, and this is planned again upon that, from kept answers.
+            await self.quarantine.set_aside()
+            raise PlanSuperseded
         self._read_ahead(reading, len(fresh))
         await self.run.commit(planned, frozen, lambda access: self.ahead.plan(partial(self._foresee, access)))
 
@@ -317,11 +334,8 @@ class _Compilation:
             self.suspects = len(reading.memories)
             self.limit = self.suspects // 2
             return True
-        reason = f"{type(error).__name__}"
-        entries = tuple(entry_of(_entry(memory, ""), outcome=Outcome.QUARANTINED, reason=reason) for memory in fresh)
-        frozen = Frozen(BatchKind.LEAF, reading.cursor, reading.read_through, entries)
         try:
-            await self.run.commit(Planned(), frozen)
+            await self.quarantine.take(error, reading, fresh, is_owed=self.is_owing)
         except PlanSuperseded:
             return await self._again()
         self._passed(1)
@@ -364,21 +378,6 @@ class _Compilation:
             count = await candidates.duplicate_titles(connection, self.run.access.scope)
         spent = self.run.spending.take()
         return {**metrics.merged(self.run.figures, spent), "duplicate_candidates_count": count}
-
-
-def _entry(memory: Memory, reason: str) -> Entry:
-    outcome = Outcome.FILTERED if reason else Outcome.APPLIED
-    if reason == "crashed_the_worker":
-        outcome = Outcome.QUARANTINED
-    return Entry(
-        memory.memory_id,
-        memory.document_id,
-        content_hash(memory),
-        memory.text_hash,
-        memory.occurred_at,
-        outcome,
-        reason,
-    )
 
 
 async def _error_of(work: Awaitable[None]) -> Exception | None:

@@ -6,7 +6,8 @@ CompileError
 ├── JobCancelled            an operator asked for the end
 ├── CostCeilingReached      `.is_for_today`
 ├── ListingUnsafe           a sweep that would archive too much, or that saw nothing
-└── MemoriesUnavailable     the memory service did not answer
+├── MemoriesUnavailable     the memory service did not answer
+└── ModelFailing            the model fails for a harmless memory too
 """
 
 from __future__ import annotations
@@ -45,6 +46,12 @@ class CostCeilingReached(CompileError):
 
 class ListingUnsafe(CompileError):
     """The memory service's listing was incomplete, or would archive most of the wiki; check the service, or confirm it."""
+
+
+class ModelFailing(CompileError):
+    """The model fails for a harmless memory too; check the model and its server. No memory is set aside, and the compile is
+    tried again later by itself.
+    """
 
 
 class MemoriesUnavailable(CompileError):

@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from compiler.access import Access
 from compiler.errors import CostCeilingReached
 from compiler.plan import prompt, schema, splitting, validate
 from compiler.plan.batch import AggregationView, LeafBatch
-from compiler.plan.contract import Draft
+from compiler.plan.contract import Draft, Memory, PageKey, PageType, Section
 from compiler.plan.prompt import Prompt
 from compiler.planner import Proposed
 from compiler.settings import Costs
@@ -29,6 +29,9 @@ from store.queries import Connection
 from store.scope import Scope
 
 _LEAF, _SECTION, _AGGREGATION = "leaf", "section", "aggregation"
+_HARMLESS = Memory(
+    "probe", "Maria Silva had lunch with Tom Baker at Cafe Luna on Friday.", b"", datetime(2026, 1, 2, tzinfo=UTC)
+)
 _CALLS = {_LEAF: "planner_calls", _SECTION: "section_writer_calls", _AGGREGATION: "aggregation_planner_calls"}
 
 
@@ -136,8 +139,16 @@ class ModelPlanner:
         seen = {source.memory_id for page in view.pages for source in cited_on(page)} | view.evidence.keys()
         return _read(await self._ask(asked, _AGGREGATION, seen), asked)
 
-    async def _ask(self, asked: Prompt, of_pass: str, seen: set[str]) -> ConverseAnswer:
-        request = ConverseRequest(
+    async def probe(self) -> None:
+        """Ask for a plan and a section about a harmless memory, whatever is kept. Raises a ProviderError, CostCeilingReached."""
+        section = Section("overview", "Overview", "Had lunch at Cafe Luna.")
+        draft = Draft(PageKey(PageType.ENTITY, "maria-silva"), "Maria Silva", section, "", (_HARMLESS,))
+        for asked, of_pass in ((prompt.leaf(LeafBatch((_HARMLESS,))), _LEAF), (prompt.section(draft), _SECTION)):
+            await self._check()
+            await self._bought(self._request(asked, of_pass), asked, of_pass)
+
+    def _request(self, asked: Prompt, of_pass: str) -> ConverseRequest:
+        return ConverseRequest(
             self.model_id,
             asked.system,
             asked.user,
@@ -146,6 +157,9 @@ class ModelPlanner:
             AnswerSchema(asked.name, asked.schema, schema.PLAN) if asked.schema is not None else None,
             prompt_version=asked.version,
         )
+
+    async def _ask(self, asked: Prompt, of_pass: str, seen: set[str]) -> ConverseAnswer:
+        request = self._request(asked, of_pass)
         key = answer_key(request)
         kept = await self._kept(key, seen)
         if kept is not None:

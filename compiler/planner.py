@@ -40,6 +40,9 @@ class Planner(Protocol):
     async def plan_aggregation(self, view: AggregationView) -> Proposed:
         """Return hubs, rollups and promotions for the view. Raises a ProviderError."""
 
+    async def probe(self) -> None:
+        """Plan and write about a harmless memory, and keep nothing of it. Raises a ProviderError where not even that works."""
+
 
 @dataclass
 class ExtractivePlanner:
@@ -63,6 +66,9 @@ class ExtractivePlanner:
     async def plan_aggregation(self, view: AggregationView) -> Proposed:
         """Return the hubs that the candidates ask for."""
         return Proposed(await asyncio.to_thread(extractive.plan_aggregation, view))
+
+    async def probe(self) -> None:
+        """Do nothing: there is no model that could fail."""
 
 
 @dataclass
@@ -97,3 +103,7 @@ class Rebuilder:
     async def plan_aggregation(self, view: AggregationView) -> Proposed:
         """Return the planner's proposal. Raises a ProviderError."""
         return await self.planner.plan_aggregation(view)
+
+    async def probe(self) -> None:
+        """Probe the planner. Raises a ProviderError."""
+        await self.planner.probe()

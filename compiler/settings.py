@@ -65,6 +65,8 @@ class Patience:
     max_attempts: int = 5
     retry_delay_s: float = 30.0
     throttled_delay_s: float = 60.0
+    failing_delay_s: float = 60.0
+    longest_failing_delay_s: float = 3_600.0
     crashes_before_halving: int = 3
     archive_share_needing_word: float = 0.2
     archive_pages_needing_word: int = 10

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from compiler import metrics
-from compiler.errors import CostCeilingReached, JobCancelled, LeaseLost, MemoriesUnavailable, PlanSuperseded
+from compiler.errors import (
+    CostCeilingReached,
+    JobCancelled,
+    LeaseLost,
+    MemoriesUnavailable,
+    ModelFailing,
+    PlanSuperseded,
+)
 from compiler.run import Run
 from models.errors import (
     AccessDenied,
@@ -31,12 +38,16 @@ _HOPELESS = (CredentialsMissing, AccessDenied, ModelNotFound)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a claim ended. PENDING means that the job goes back, not before `resume_at`; else `continues` asks for a next one."""
+    """How a claim ended. PENDING means that the job goes back, not before `resume_at`; else `continues` asks for a next one.
+
+    One that `backs_off` is followed by another try later: the later, the more tries failed alike.
+    """
 
     ending: Ending
     continues: bool = False
     resume_at: datetime | None = None
     counts_as_attempt: bool = True
+    backs_off: bool = False
 
 
 def verdict(error: Exception, run: Run) -> Result:
@@ -53,6 +64,8 @@ def verdict(error: Exception, run: Run) -> Result:
             return Result(Ending(JobStatus.SUCCEEDED, "", figures), continues=True)
         tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
         return Result(waiting, resume_at=tomorrow, counts_as_attempt=False)
+    if isinstance(error, ModelFailing):
+        return Result(Ending(JobStatus.FAILED, name, figures), backs_off=True)
     if isinstance(error, _WAITS):
         delay_s = max(patience.throttled_delay_s, getattr(error, "retry_after_s", None) or 0.0)
         return Result(waiting, resume_at=now + timedelta(seconds=delay_s), counts_as_attempt=False)
@@ -76,5 +89,5 @@ def is_poison(error: Exception) -> bool:
         return isinstance(error, ConstraintViolated | UnstorableValue)
     if isinstance(error, InvalidRequest):
         return isinstance(error, PromptTooLong | PromptRefused)
-    never = (*_WAITS, *_HOPELESS, LeaseLost, JobCancelled, CostCeilingReached, PlanSuperseded, OSError)
+    never = (*_WAITS, *_HOPELESS, LeaseLost, JobCancelled, CostCeilingReached, PlanSuperseded, ModelFailing, OSError)
     return not isinstance(error, never)

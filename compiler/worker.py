@@ -27,6 +27,7 @@ from store.background import BackgroundJob
 from store.errors import DatabaseUnavailable, StoreError
 from store.jobs import Ending, Job, JobStatus
 from store.postgres import Pool, Role, installation, scoped
+from store.queries import Connection
 from store.ready import Hint
 from store.scope import Scope
 from store.scopes import Lease
@@ -141,6 +142,7 @@ class Worker:
         lease = Lease(self.settings.holder, self.settings.lease_s)
         async with scoped(self.pool, scope, role=Role.WORKER) as connection:
             await jobs.rest(connection, scope, pause_s=self.engine.settings.flags.unread_pause_s, now=now)
+            await jobs.back_off(connection, scope, now=now)
             if await jobs.next_startable(connection, scope, now=now) is None:
                 return None
             row = await scopes.claim(connection, scope, lease, now=now)
@@ -233,6 +235,8 @@ class Worker:
                 )
             else:
                 await jobs.settle(connection, scope, job.job_id, ending, now=now)
+                if result.backs_off:
+                    await self._back_off(connection, scope, job, now)
                 if ending.status is JobStatus.SUCCEEDED and (result.continues or not row.is_caught_up):
                     lag_s = self.engine.substrate.feed(scope).lag_s
                     wait_s = 0.0 if result.continues else max(self.settings.poll_s, lag_s)
@@ -248,6 +252,13 @@ class Worker:
                 "records": ending.metrics.get("records_read"),
             },
         )
+
+    async def _back_off(self, connection: Connection, scope: Scope, job: Job, now: datetime) -> None:
+        """Queue another try of a job whose model fails, twice as late each time."""
+        patience = self.engine.settings.patience
+        streak = await jobs.failing_streak(connection, scope)
+        delay_s = min(patience.failing_delay_s * 2 ** max(0, streak - 1), patience.longest_failing_delay_s)
+        await jobs.continue_job(connection, scope, job, not_before=now + timedelta(seconds=delay_s), now=now)
 
     async def _claim_other(self, scope: Scope) -> BackgroundJob | None:
         if not self.handlers:

@@ -191,6 +191,16 @@ async def rest(connection: Connection, scope: Scope, *, pause_s: int, now: datet
     await _sql.rest_jobs(connection, **_key(scope), pause_s=pause_s, now=now)
 
 
+async def back_off(connection: Connection, scope: Scope, *, now: datetime) -> None:
+    """Put off what nobody waits for, of a scope whose model fails, until that is tried again."""
+    await _sql.back_off_jobs(connection, **_key(scope), now=now)
+
+
+async def failing_streak(connection: Connection, scope: Scope) -> int:
+    """Return how many of the scope's last jobs failed one after another because their model did, 10 at most."""
+    return int(await _sql.failing_streak(connection, **_key(scope)) or 0)
+
+
 async def continue_job(connection: Connection, scope: Scope, job: Job, *, not_before: datetime, now: datetime) -> UUID:
     """Queue the job that goes on where this one stopped, and return its id. Raises AlreadyExists when it was refused.
 

@@ -65,6 +65,26 @@ UPDATE wiki_compile_jobs j SET not_before = rest.until FROM rest
 WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id AND j.status = 'pending' AND j.parent_job_id IS NULL AND j.error = ''
     AND j.trigger IN ('memory_retain', 'webhook') AND (j.not_before > :now) <> (rest.until > :now);
 
+-- name: back_off_jobs!
+-- Puts off waiting jobs until the scope's next try of a model that failed.
+WITH next_try AS (
+    SELECT max(c.not_before) AS at FROM wiki_compile_jobs c JOIN wiki_compile_jobs p ON p.job_id = c.parent_job_id
+    WHERE c.tenant_id = :tenant_id AND c.owner_id = :owner_id AND c.status = 'pending' AND c.not_before > :now
+        AND p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'failed' AND p.error LIKE 'ModelFailing:%'
+)
+UPDATE wiki_compile_jobs j SET not_before = next_try.at FROM next_try
+WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id AND j.status = 'pending' AND j.parent_job_id IS NULL
+    AND j.trigger IN ('memory_retain', 'webhook', 'lint') AND j.not_before <= :now AND next_try.at IS NOT NULL;
+
+-- name: failing_streak$
+-- How many of the scope's last ten jobs failed one after another because their model did.
+SELECT count(*) FROM (
+    SELECT bool_and(l.status = 'failed' AND l.error LIKE 'ModelFailing:%') OVER (ORDER BY l.finished_at DESC, l.job_id) AS is_failing
+    FROM (SELECT status, error, finished_at, job_id FROM wiki_compile_jobs
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status IN ('succeeded', 'failed')
+        ORDER BY finished_at DESC, job_id LIMIT 10) l) s
+WHERE s.is_failing;
+
 -- name: start_next_job^
 -- Makes the scope's next job run: one that was left running, else the oldest that is due.
 UPDATE wiki_compile_jobs SET status = 'running', attempt = attempt + 1, claimed_at = :now

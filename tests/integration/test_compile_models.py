@@ -41,7 +41,7 @@ from tests.integration.compiling import (
     write,
 )
 from tests.stand_ins import plan_answers
-from tests.stand_ins.model_script import Ask, Behaviour, Break, Cut, HangUp, Say, Throttle
+from tests.stand_ins.model_script import Ask, Behaviour, Break, Cut, Garble, HangUp, Say, Throttle
 from tests.stand_ins.model_server import ModelServer, model_server
 
 # Nothing opens the breaker for long: what is tested is what the compile makes of each answer.
@@ -277,6 +277,81 @@ async def test_a_truncated_answer_halves_the_batch(pools: Pools, model: RemoteMo
     (job,) = await all_jobs(pools)
     assert (job.status, job.metrics["records_read"], job.metrics["records_quarantined"]) == (JobStatus.SUCCEEDED, 20, 0)
     assert job.metrics["batches"] >= 2
+
+
+BROKEN = (Say("I would rather not."), Cut('{"pageUpdates": ['), Garble())
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda one: type(one).__name__)
+async def test_a_model_that_always_fails_fails_the_job_and_no_memory(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str, broken: Behaviour
+) -> None:
+    site.by_request = lambda ask: broken
+    clock = Clock()
+    await write(pools, journal(60))
+    await wish(pools)
+    worker = worker_on(pools, engine_with(pools, model, clock=clock))
+    await worker.drain()
+    job, later = await all_jobs(pools)
+    assert (job.status, job.error.split(":")[0]) == (JobStatus.FAILED, "ModelFailing")
+    assert job.metrics["records_quarantined"] == job.metrics["records_read"] == 0
+    assert len(site.asks) <= 10
+    assert await fetch(database, "SELECT cursor FROM wiki_compile_cursors WHERE cursor <> ''") == []
+    assert await fetch(database, "SELECT 1 FROM memory_ledger") == []
+    assert (later.status, later.not_before) == (JobStatus.PENDING, NOW + timedelta(seconds=60))
+
+    clock.move(minutes=6)
+    await write(pools, journal(2, first=60))
+    await wish(pools, now=clock())
+    await worker.drain()
+    *_, last = await all_jobs(pools)
+    assert last.not_before - clock() == timedelta(seconds=120)
+    asked = len(site.asks)
+    clock.move(seconds=100)
+    await wish(pools, now=clock())
+    await worker.drain()
+    assert len(site.asks) == asked, "what writes ask for waits for the next try"
+
+    site.by_request = script()
+    clock.move(seconds=30)
+    await worker.drain()
+    *_, last = await all_jobs(pools)
+    assert {one.status for one in await all_jobs(pools)} == {JobStatus.FAILED, JobStatus.SUCCEEDED}
+    ((read,),) = await fetch(database, "SELECT count(*) FROM memory_ledger WHERE outcome = 'applied'")
+    assert read == 62
+
+
+async def test_a_poison_memory_is_set_aside_where_the_model_works(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str
+) -> None:
+    good = script()
+    poison = {f"visit {at}." for at in (3, 4, 5, 6, 11)}
+    site.by_request = lambda ask: Say("no") if any(one in ask.user for one in poison) else good(ask)
+    await write(pools, journal(20))
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model))
+    (job,) = await all_jobs(pools)
+    assert (job.status, job.metrics["records_quarantined"]) == (JobStatus.SUCCEEDED, len(poison))
+    assert job.metrics["quarantined"] == {"MalformedOutput": len(poison)}
+    held = await fetch(database, "SELECT memory_id FROM memory_ledger WHERE outcome = 'quarantined' ORDER BY 1")
+    assert [row[0] for row in held] == ["m00003", "m00004", "m00005", "m00006", "m00011"]
+    assert sum("Cafe Luna" in ask.user and ask.schema_name == "leaf_plan" for ask in site.asks) == 1
+    found = await replay(engine_with(pools, model), pools.background, SCOPE)
+    assert (found.is_identical, found.model_calls) == (True, 0)
+
+
+@pytest.mark.parametrize("is_model", [True, False], ids=["the model", "the memory"])
+async def test_a_single_memory_is_set_aside_only_where_the_model_works(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str, is_model: bool
+) -> None:
+    good = script()
+    site.by_request = lambda ask: Say("no") if is_model or "visit 0." in ask.user else good(ask)
+    await write(pools, journal(1))
+    await wish(pools)
+    await worker_on(pools, engine_with(pools, model)).drain()
+    job, *later = await all_jobs(pools)
+    assert (job.status, len(later)) == ((JobStatus.FAILED, 1) if is_model else (JobStatus.SUCCEEDED, 0))
+    assert job.metrics["records_quarantined"] == (0 if is_model else 1)
 
 
 @pytest.mark.parametrize("trouble", [Throttle(), Break(), HangUp()], ids=lambda one: type(one).__name__)
