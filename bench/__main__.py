@@ -28,7 +28,7 @@ BENCHES = (
     "views",
     "writes",
 )
-ON_DATA = ("names", "recall")
+ON_DATA = ("bursts", "names", "recall")
 
 
 def main() -> int:

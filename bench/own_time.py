@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from bench import corpus, stand_ins
@@ -27,6 +28,7 @@ from sidecar.profiles import Profiles
 from sidecar.recall import Recall
 from sidecar.recorder import Recorder
 from sidecar.rpc.assemblies import write_response
+from sidecar.rpc.lanes import Lanes
 from sidecar.sources import ContextSource
 from sidecar.turn.items import Source
 from store import keys
@@ -107,6 +109,9 @@ async def _assembler(pools: Pools, inquiry: Inquiry, recorder: Recorder) -> Asse
         fences = Fences(pools.turn, await keys.of(connection, keys.FENCE), clock=time.monotonic)
     return Assembler(
         lookups=Lookups(Profiles(pools.turn, clock=time.monotonic), Meters(pools.turn, clock=time.monotonic), fences),
+        places=Lanes(
+            max_in_flight=1, max_waiting=0, max_wait_s=0, per_tenant_in_flight=1, clock=asyncio.get_running_loop()
+        ),
         recall=Recall(pools.turn, None, clock=time.monotonic),
         inquiry=inquiry,
         recorder=recorder,
@@ -119,9 +124,9 @@ class _TimedInquiry(Inquiry):
 
     took_s = 0.0
 
-    async def ask(self, asking: Asking) -> Findings:
+    async def ask(self, asking: Asking, *conversation: Any, **given: Any) -> Findings:
         began = time.process_time()
-        findings = await super().ask(asking)
+        findings = await super().ask(asking, *conversation, **given)
         self.took_s = time.process_time() - began
         return findings
 

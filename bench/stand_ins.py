@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from uuid import UUID, uuid5
@@ -38,7 +38,11 @@ class Instant:
         """Return the same answer every time."""
         if self.delay_s:
             await asyncio.sleep(self.delay_s)
-        return self.answer
+        return replace(self.answer, history=())
+
+    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return the answer's history every time."""
+        return Answer(history=self.answer.history)
 
 
 class InTurn:
@@ -46,10 +50,16 @@ class InTurn:
 
     def __init__(self, answers: Iterable[Answer]) -> None:
         self._answers = cycle(answers)
+        self._answer = Answer()
 
     async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
         """Return the next answer."""
-        return next(self._answers)
+        self._answer = next(self._answers)
+        return replace(self._answer, history=())
+
+    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return the history of the last answer."""
+        return Answer(history=self._answer.history)
 
 
 @dataclass(frozen=True, slots=True)

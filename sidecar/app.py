@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
+from uuid import UUID
 
 from models import tokens
 from sidecar import compiling, database, embedders, recorder
@@ -32,6 +33,7 @@ from sidecar.recorder import Recorder
 from sidecar.replayer import Replayer
 from sidecar.rpc import context
 from sidecar.rpc import server as rpc_server
+from sidecar.rpc.lanes import Lanes
 from sidecar.rpc.progress import Progress
 from sidecar.rpc.server import Server
 from sidecar.serving import Works, open_all
@@ -58,6 +60,8 @@ from store.scope import Scope
 log = logging.getLogger(__name__)
 
 _SWEEP_EVERY_S = 3600.0
+_CONNECTIONS_A_TURN = 6  # one for each built-in source, and one for the recent turns
+_PLACES_WAITED_FOR = 4  # times what is in flight: callers of the console wait for them too
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,7 @@ async def running(
             await warm(pools.turn, connections=settings.turn_pool_size)
         telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))
         clocks = Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic)
-        ground = _Ground(settings, where, pools, telling, clocks)
+        ground = _Ground(settings, where, pools, telling, clocks, is_built_in=sources is None)
         app = await _started(ground, sources or _sources(settings, pools), stack)
         if embeds and app.embedding is not None:
             supervisor = Supervisor()
@@ -147,7 +151,7 @@ async def running(
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """What everything else is built on, and the supervisor of what goes on behind the calls."""
+    """What everything else is built on, the supervisor of what goes on behind the calls, and whether the sources are ours."""
 
     settings: Settings
     where: Database
@@ -155,6 +159,7 @@ class _Ground:
     watch: Watch
     clocks: Clocks
     supervisor: Supervisor = field(default_factory=Supervisor)
+    is_built_in: bool = True
 
 
 async def _started(ground: _Ground, sources: dict[Source, ContextSource], stack: AsyncExitStack) -> App:
@@ -179,7 +184,8 @@ async def _works(
 ) -> Works:
     pools, clocks = ground.pools, ground.clocks
     profiles = Profiles(pools.turn, clock=clocks.steady_s, base=backing.base)
-    inquiry = Inquiry(backing.sources, clock=clocks.steady_s)
+    local = backing.local if ground.is_built_in else _none
+    inquiry = Inquiry(backing.sources, clock=clocks.steady_s, local=local)
     recall = _recall(ground, chosen)
     turns = await _turns(ground, profiles, recall, inquiry)
     remembered = Remembered(
@@ -227,6 +233,7 @@ async def _turns(ground: _Ground, profiles: Profiles, recall: Recall, inquiry: I
     writer = _recorder(ground)
     assembler = Assembler(
         lookups=Lookups(profiles, meters, fences),
+        places=_places(ground.settings),
         recall=recall,
         inquiry=inquiry,
         recorder=writer,
@@ -234,6 +241,26 @@ async def _turns(ground: _Ground, profiles: Profiles, recall: Recall, inquiry: I
     )
     replayer, repeats = Replayer(pools.background, fences, clocks), context.turn_repeats(clocks)
     return context.Parts(assembler, replayer, pools, meters, fences, writer, clocks, repeats)
+
+
+def _places(settings: Settings) -> Lanes:
+    """Return places for as many turns as the turns' connections carry, and some for look-ups.
+
+    More at once would wait for one another: one process weighs and fits what they find no faster.
+    """
+    places = max(1, settings.turn_pool_size // _CONNECTIONS_A_TURN)
+    return Lanes(
+        max_in_flight=places,
+        max_waiting=_PLACES_WAITED_FOR * settings.max_in_flight,
+        max_wait_s=settings.max_deadline_s,
+        per_tenant_in_flight=places,
+        clock=asyncio.get_running_loop(),
+    )
+
+
+def _none(tenant_id: UUID) -> frozenset[Source]:
+    """Return no sources."""
+    return frozenset()
 
 
 def _recorder(ground: _Ground) -> Recorder:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 from models.prices import Model
@@ -20,13 +20,14 @@ from sidecar.meters import Meters, history
 from sidecar.profiles import Profiles
 from sidecar.recall import Recall
 from sidecar.recorder import Recorder
+from sidecar.reserve import Reserve
 from sidecar.rounds import OneARound
 from sidecar.sources import Query
 from sidecar.telemetry import calls
 from sidecar.turn import receipt
 from sidecar.turn.fitting import Fitted, Fitting
 from sidecar.turn.history import MESSAGE_TOKENS
-from sidecar.turn.items import Decision, SourceReport, Status
+from sidecar.turn.items import Decision, Source, SourceReport, Status
 from sidecar.turn.pool import Spent, pool_of
 from sidecar.turn.profile import Profile
 from sidecar.turn.reading import Reading
@@ -36,7 +37,6 @@ from store.scope import Scope
 
 log = logging.getLogger(__name__)
 
-FITTING_RESERVE_S = 0.015
 _LONG_CHARS, _MANY_ITEMS = 100_000, 1_000  # counting or fitting more than this would hold up other turns
 _ANSWERED = frozenset({Status.OK, Status.EMPTY, Status.SKIPPED})
 
@@ -80,6 +80,7 @@ class Assembly:
     is_degraded: bool
     model: Model | None = None
     receipt_id: UUID | None = None
+    is_conversation_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,20 @@ class Lookups:
     fences: Fences
 
 
+class Place(Protocol):
+    """A place among the turns that ask the database now."""
+
+    def leave(self) -> None:
+        """Give the place to the next; leaving twice does no harm."""
+
+
+class Places(Protocol):
+    """The turns that ask the database at once, a few at a time and each in its order."""
+
+    async def enter(self, tenant_id: UUID, caller: Hashable, *, within_s: float) -> Place:
+        """Return a place. Raises Overloaded where its turn would come too late to be done within the time."""
+
+
 class Assembler:
     """Assembles turns. Holds the collaborators; keeps nothing of a turn."""
 
@@ -128,6 +143,7 @@ class Assembler:
         self,
         *,
         lookups: Lookups,
+        places: Places,
         recall: Recall,
         inquiry: Inquiry,
         recorder: Recorder,
@@ -136,16 +152,18 @@ class Assembler:
         self._profiles = lookups.profiles
         self._meters = lookups.meters
         self._fences = lookups.fences
+        self._places = places
         self._recall = recall
         self._inquiry = inquiry
         self._recorder = recorder
         self._clocks = clocks
         self._one_a_round = OneARound()  # turns that end together would hold up those that are refused meanwhile
+        self._reserve = Reserve()
 
     async def assemble(self, question: Question, scope: Scope, *, due_s: float) -> Assembly:
         """Return the turn's context, no later than `due_s` on the steady clock.
 
-        Raises InvalidKnob, UnknownModel, PoolTooSmall, RequiredSourceFailed.
+        Raises InvalidKnob, UnknownModel, PoolTooSmall, RequiredSourceFailed, Overloaded.
         """
         began_s = self._clocks.steady_s()
         in_force = await self._profiles.in_force(scope.tenant_id, question.agent_id, question.space_id)
@@ -156,9 +174,10 @@ class Assembler:
         pool = pool_of(profile, window_tokens=window_tokens, spent=spent, meter=metered.meter)
         fence = await self._fences.of(scope, question.thread_id)
         asked_s = self._clocks.steady_s()
-        query = await self._query(question, scope, in_force.template_id, due_s)
-        asking = Asking(query, scope, profile, in_force.label, pool.pool_tokens, due_s - FITTING_RESERVE_S)
-        findings = await self._inquiry.ask(asking)
+        reserve = partial(self._reserve.seconds, max(0.0, due_s - asked_s))
+        query = _unread(question, in_force.template_id, self._clocks.now())
+        asking = Asking(query, scope, profile, in_force.label, pool.pool_tokens, due_s, reserve)
+        findings, reading = await self._asked(asking)
         answered_s = self._clocks.steady_s()
         _check_required(findings, profile)
         draft = partial(
@@ -169,7 +188,7 @@ class Assembler:
             seen_item_ids=question.seen_item_ids,
             fence_tag=fence.tag,
         )
-        fitting, fitted = await self._fitted(findings, query.reading, draft=draft, meter=metered.meter)
+        fitting, fitted = await self._fitted(findings, reading, draft=draft, meter=metered.meter)
         _tell_of_unusable(fitted)
         assembly = Assembly(
             fitted=fitted,
@@ -178,27 +197,39 @@ class Assembler:
             is_degraded=any(report.status not in _ANSWERED or report.is_partial for report in findings.reports),
             model=metered.model,
             receipt_id=uuid4(),
+            is_conversation_missing=bool(findings.missing),
         )
         recorded = Recorded(assembly, question, fitting, fence.key_id, metered.meter)
         self._record(recorded, scope, (began_s, asked_s, answered_s))
+        found = sum(len(report.items) for report in findings.reports)
+        began_fitting_s = min(answered_s, due_s - reserve(found))
+        self._reserve.took(self._clocks.steady_s() - began_fitting_s, items=found)
         return assembly
 
-    async def _query(self, question: Question, scope: Scope, template_id: str, due_s: float) -> Query:
-        """Return the question as the sources are asked it: read, and with its vectors if they come in time."""
-        now = self._clocks.now()
-        understood = await self._recall.understand(question.message, scope, question.thread_id, now=now, due_s=due_s)
-        return Query(
-            text=question.message,
-            words=understood.reading.words,
-            thread_id=question.thread_id,
-            agent_id=question.agent_id,
-            template_id=template_id,
-            space_id=question.space_id,
-            client_turn_id=question.client_turn_id,
-            now=now,
-            reading=understood.reading,
-            meaning=understood.meaning,
-            without_meaning=understood.without_meaning,
+    async def _asked(self, asking: Asking) -> tuple[Findings, Reading | None]:
+        """Return what the sources bring to the query and how it was read, once there is a place for the turn."""
+        within_s = asking.due_s - asking.reserve_s(_MANY_ITEMS) - self._clocks.steady_s()
+        place = await self._places.enter(asking.scope.tenant_id, asking.scope.owner_id, within_s=within_s)
+        conversation = self._inquiry.read(asking)
+        try:
+            query = await self._understood(asking)
+            findings = await self._inquiry.ask(replace(asking, query=query), conversation, done_here=place.leave)
+        finally:
+            place.leave()
+            if conversation is not None:
+                conversation.cancel()
+        return findings, query.reading
+
+    async def _understood(self, asking: Asking) -> Query:
+        """Return the query as the sources are asked it: read, and with its vectors if they come in time."""
+        query, recall = asking.query, self._recall
+        read = await recall.understand(query.text, asking.scope, query.thread_id, now=query.now, due_s=asking.last_s)
+        return replace(
+            query,
+            words=read.reading.words,
+            reading=read.reading,
+            meaning=read.meaning,
+            without_meaning=read.without_meaning,
         )
 
     async def _fitted(
@@ -245,6 +276,20 @@ class Assembler:
         self._recorder.record(scope, receipt_id, make)
 
 
+def _unread(question: Question, template_id: str, now: datetime) -> Query:
+    """Return the question as a query whose message is not read yet."""
+    return Query(
+        text=question.message,
+        words=(),
+        thread_id=question.thread_id,
+        agent_id=question.agent_id,
+        template_id=template_id,
+        space_id=question.space_id,
+        client_turn_id=question.client_turn_id,
+        now=now,
+    )
+
+
 async def _spent(question: Question, profile: Profile, meter: Meter) -> Spent:
     """Return what is spent before context: counted where texts are given, the profile's where nothing is."""
     given = (question.system, question.tools, question.message)
@@ -278,10 +323,10 @@ def _is_long(findings: Findings) -> bool:
 
 
 def _check_required(findings: Findings, profile: Profile) -> None:
+    """Raise RequiredSourceFailed for one that did not answer. Of the thread, the conversation is what is required."""
     for report in findings.reports:
-        if (
-            report.status not in _ANSWERED
-            and report.status is not Status.STALE
-            and profile.knobs(report.source).required
-        ):
+        has_failed = report.status not in _ANSWERED and report.status is not Status.STALE
+        if report.source is Source.THREAD:
+            has_failed = bool(findings.missing)
+        if has_failed and profile.knobs(report.source).required:
             raise RequiredSourceFailed(report.source)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from uuid import UUID
@@ -25,6 +25,7 @@ class Backing:
 
     `places` are the backends by tenant and name, for those who look after them; not each of them is a source. `resting` says of
     each backend's name whether its breaker is open. `compiled` are those, by tenant and name, that wikis are compiled from.
+    `remote` are the sources for which a tenant has backends.
     """
 
     sources: Mapping[Source, ContextSource]
@@ -33,6 +34,11 @@ class Backing:
     places: Mapping[UUID, Mapping[str, object]]
     resting: Callable[[], Mapping[str, bool]] = dict
     compiled: frozenset[tuple[UUID, str]] = frozenset()
+    remote: Mapping[UUID, frozenset[Source]] = field(default_factory=dict)
+
+    def local(self, tenant_id: UUID) -> frozenset[Source]:
+        """Return the sources of a tenant that are the built-in ones alone."""
+        return frozenset(self.sources) - self.remote.get(tenant_id, frozenset())
 
 
 def configured(path: Path | None, environ: Mapping[str, str]) -> Configuration:
@@ -65,13 +71,15 @@ def back(built_in: Mapping[Source, ContextSource], backends: Configuration, pool
     }
     if Source.THREAD in joined:
         joined[Source.THREAD] = Instead(built_in[Source.THREAD], places[Source.THREAD], rulings)
+    by_tenant = _by_tenant(places)
     return Backing(
         {**built_in, **joined},
-        partial(_remote_times, _by_tenant(places)),
+        partial(_remote_times, by_tenant),
         made.close,
         named,
         made.resting,
         frozenset((entry.tenant_id, entry.name) for entry in backends.compiled()),
+        {tenant_id: frozenset(map(Source, layer.sources)) for tenant_id, layer in by_tenant.items()},
     )
 
 

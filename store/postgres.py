@@ -62,14 +62,14 @@ class Role(enum.StrEnum):
 class PoolsConfig:
     """Sizes and deadlines. `statement_cache_size=0` is for a PgBouncer that keeps no prepared statements.
 
-    Where every connection is taken, a turn waits `turn_wait_s` for one, less than its sources' own deadlines: so it hears
-    that the database is busy. Where one has still to be made, it waits `turn_acquire_deadline_s`.
+    Where every connection is taken, a turn waits in order for one, `turn_wait_s` at most; it has a deadline of its own. Where
+    one has still to be made, it waits `turn_acquire_deadline_s`.
     """
 
     turn_connections: int = 16
     background_connections: int = 8
-    turn_wait_s: float = 0.2
-    turn_acquire_deadline_s: float = 1.0
+    turn_wait_s: float = 30.0
+    turn_acquire_deadline_s: float = 5.0
     background_acquire_deadline_s: float = 10.0
     connect_deadline_s: float = 5.0
     query_deadline_s: float = 30.0

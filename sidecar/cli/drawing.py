@@ -54,6 +54,8 @@ def assembly(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[
 def _verdict(given: Assembly) -> Iterator[str]:
     if given.last_exchange_cut:
         yield "The last exchange was too long for the pool: its middle is cut."
+    if given.conversation_missing:
+        yield "The conversation is missing: the thread's recent turns could not be read."
     if given.degraded:
         yield "Degraded: a source that should have answered did not."
     if given.receipt_id:

@@ -97,6 +97,9 @@ class Assembly:
 
     The three `to_` methods take the user's message and the caller's own system prompt, which goes before the blocks.
     Set `has_tools` to False where the request will define no tools. They raise shapes.EmptyMessage.
+
+    With `conversation_missing` the thread's recent turns could not be read, in a profile that goes on without them; the requests
+    tell the model so.
     """
 
     receipt_id: str
@@ -111,6 +114,7 @@ class Assembly:
     content_sha256: str
     stable_prefix_tokens: int
     last_exchange_cut: bool
+    conversation_missing: bool = False
 
     def to_bedrock_converse(
         self, user_message: str, *, system: str = "", has_tools: bool = True, max_cache_points: int = 4
@@ -120,7 +124,7 @@ class Assembly:
         Set `max_cache_points` to 0 for a model without a prompt cache: it refuses them.
         """
         return shapes.to_bedrock_converse(
-            Conversation(user_message, self.messages, self.system_blocks, system, has_tools, max_cache_points)
+            self._conversation(user_message, system, has_tools=has_tools, max_cache_points=max_cache_points)
         )
 
     def to_anthropic(
@@ -131,12 +135,16 @@ class Assembly:
         Lower `max_cache_points` by the cache points that you set elsewhere in the request: four are allowed in all.
         """
         return shapes.to_anthropic(
-            Conversation(user_message, self.messages, self.system_blocks, system, has_tools, max_cache_points)
+            self._conversation(user_message, system, has_tools=has_tools, max_cache_points=max_cache_points)
         )
 
     def to_openai(self, user_message: str, *, system: str = "", has_tools: bool = True) -> dict[str, Any]:
         """Return the keyword argument `messages` of an OpenAI Chat Completions call."""
-        return shapes.to_openai(Conversation(user_message, self.messages, self.system_blocks, system, has_tools))
+        return shapes.to_openai(self._conversation(user_message, system, has_tools=has_tools))
+
+    def _conversation(self, message: str, system: str, **options: Any) -> Conversation:
+        missing = self.conversation_missing
+        return Conversation(message, self.messages, self.system_blocks, system, is_history_missing=missing, **options)
 
 
 @dataclass(frozen=True, slots=True)

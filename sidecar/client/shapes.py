@@ -18,6 +18,10 @@ from typing import Any
 MAX_CACHE_POINTS = 4
 
 _EARLIER = "(Earlier turns are left out.)"
+_MISSING = (
+    "The conversation before the user's message could not be read and is missing here. "
+    "Do not take the message for the first one; say so if an answer needs what was said before."
+)
 _NO_ANSWER = "(No answer is recorded.)"
 _NO_OUTPUT = "(no output)"
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
@@ -71,7 +75,8 @@ class Message:
 class Conversation:
     """What is to be sent: the caller's own system prompt, the blocks, the history, and the new message at its end.
 
-    Where the request will define no tools, providers refuse calls and results, so these are written out as text.
+    Where the request will define no tools, providers refuse calls and results, so these are written out as text. With
+    `is_history_missing` the model is told that there was a conversation which could not be read.
     """
 
     message: str
@@ -80,6 +85,7 @@ class Conversation:
     system: str = ""
     has_tools: bool = True
     max_cache_points: int = MAX_CACHE_POINTS
+    is_history_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +171,7 @@ def _system_texts(conversation: Conversation) -> list[tuple[str, bool]]:
     """Return the system texts, none of them blank, with whether a cache point follows.
 
     The first cache points stay: blocks come most stable first, and the later ones change with every turn. A system turn
-    of the history goes behind the blocks, where it moves none of them.
+    of the history goes behind the blocks, where it moves none of them, and so does the word that the history is missing.
     """
     points_left = conversation.max_cache_points
     texts = [(conversation.system, False)]
@@ -175,6 +181,7 @@ def _system_texts(conversation: Conversation) -> list[tuple[str, bool]]:
         texts.append((block.text, is_cache_point))
     instructions = (turn for turn in conversation.history if turn.role == "system")
     texts += [(text, False) for turn in instructions for text in _texts(turn, ())]
+    texts += [(_MISSING, False)] if conversation.is_history_missing else []
     return [(text, is_cache_point) for text, is_cache_point in texts if text.strip()]
 
 

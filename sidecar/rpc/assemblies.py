@@ -58,6 +58,7 @@ def _fill(into: pb.Assembly, assembly: Assembly) -> None:
     into.content_sha256 = rendering.sha256
     into.stable_prefix_tokens = rendering.stable_prefix_tokens
     into.last_exchange_cut = fitted.is_exchange_cut
+    into.conversation_missing = assembly.is_conversation_missing
 
 
 def _write_item(into: pb.Assembly, fate: Fate, form: items_pb2.Form.ValueType) -> None:

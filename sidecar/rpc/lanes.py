@@ -7,9 +7,11 @@ the work is; health checks never come here.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Protocol
 from uuid import UUID
 
@@ -47,6 +49,21 @@ class Waiter:
         self.tenant_id = tenant_id
         self.caller = caller
         self.verdict = verdict
+
+
+class Place:
+    """A place that a call holds until it leaves it."""
+
+    __slots__ = ("_leave",)
+
+    def __init__(self, leave: Callable[[], None]) -> None:
+        self._leave: Callable[[], None] | None = leave
+
+    def leave(self) -> None:
+        """Give the place to the next; leaving twice does no harm."""
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
 
 
 _NO_CALLERS: OrderedDict[Hashable, deque[Waiter]] = OrderedDict()
@@ -97,6 +114,10 @@ class WaitingRoom:
         self.remove(waiter)
         return waiter
 
+    def ahead_of(self, tenant_id: UUID) -> int:
+        """Return how many waiters would get a place before a new one of this tenant, if no others came."""
+        return min(self._size, (self._counts[tenant_id] + 1) * len(self._rounds))
+
     def displaced_by(self, tenant_id: UUID, caller: Hashable) -> Waiter | None:
         """Return the waiter that must give a full room's place to a newcomer: the newest of the longest queue.
 
@@ -146,19 +167,36 @@ class Lanes:
         """Return how many calls wait for one."""
         return len(self._room)
 
+    @property
+    def hold_s(self) -> float:
+        """Return how long calls hold their places, on a moving average."""
+        return self._hold_s
+
     @asynccontextmanager
     async def place(self, tenant_id: UUID, caller: Hashable) -> AsyncIterator[None]:
         """Hold a place while the block runs. Raises Overloaded, at once or after the longest wait."""
-        if self._has_room(tenant_id):
-            self._occupy(tenant_id)
-        else:
-            await self._wait(tenant_id, caller)
-        entered_s = self._clock.time()
+        place = await self.enter(tenant_id, caller)
         try:
             yield
         finally:
-            self._hold_s += _HOLD_WEIGHT * (self._clock.time() - entered_s - self._hold_s)
-            self._vacate(tenant_id)
+            place.leave()
+
+    async def enter(self, tenant_id: UUID, caller: Hashable, *, within_s: float = math.inf) -> Place:
+        """Return a place, which its holder has to leave.
+
+        Raises Overloaded, at once or after the longest wait. Where no place is free, a call has to be done `within_s` seconds:
+        one that would wait too long for that, if it held its place twice as long as calls did of late, is refused.
+        """
+        if self._has_room(tenant_id):
+            self._occupy(tenant_id)
+        else:
+            await self._wait(tenant_id, caller, min(self._max_wait_s, within_s - 2 * self._hold_s))
+        return Place(partial(self._leave, tenant_id, self._clock.time()))
+
+    def _leave(self, tenant_id: UUID, entered_s: float) -> None:
+        held_s = self._clock.time() - entered_s
+        self._hold_s += _HOLD_WEIGHT * (held_s - self._hold_s)
+        self._vacate(tenant_id)
 
     def _has_room(self, tenant_id: UUID) -> bool:
         return self._in_flight < self._max_in_flight and self._by_tenant[tenant_id] < self._per_tenant_in_flight
@@ -178,9 +216,11 @@ class Lanes:
                 self._occupy(waiter.tenant_id)
                 waiter.verdict.set_result(True)
 
-    async def _wait(self, tenant_id: UUID, caller: Hashable) -> None:
+    async def _wait(self, tenant_id: UUID, caller: Hashable, patience_s: float) -> None:
+        if patience_s < self._max_wait_s and self._wait_ahead_s(tenant_id) > patience_s:
+            raise Overloaded(self._retry_after_s())
         waiter = self._enter_room(tenant_id, caller)
-        timer = self._clock.call_at(self._clock.time() + self._max_wait_s, lambda: self._dismiss(waiter))
+        timer = self._clock.call_at(self._clock.time() + patience_s, lambda: self._dismiss(waiter))
         try:
             has_place = await waiter.verdict
         except asyncio.CancelledError:
@@ -207,6 +247,10 @@ class Lanes:
         self._room.remove(waiter)
         if not waiter.verdict.done():
             waiter.verdict.set_result(False)
+
+    def _wait_ahead_s(self, tenant_id: UUID) -> float:
+        """Return how long a new waiter of the tenant would wait for a place, at the pace of late."""
+        return self._hold_s * (self._room.ahead_of(tenant_id) + 1) / self._max_in_flight
 
     def _retry_after_s(self) -> float:
         """Return when a place is likely: the queue ahead at the pace of late, between 0.05 and 5 seconds."""

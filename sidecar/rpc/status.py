@@ -172,7 +172,9 @@ TABLE: Mapping[type[Exception], Row] = {
     errors.KeysUnavailable: Row(
         Code.UNAVAILABLE, "KEYS_UNAVAILABLE", "The token signing keys are not at hand; try again in a minute."
     ),
-    errors.RequiredSourceFailed: Row(Code.UNAVAILABLE, "REQUIRED_SOURCE_FAILED", facts=("source",)),
+    errors.RequiredSourceFailed: Row(
+        Code.UNAVAILABLE, "REQUIRED_SOURCE_FAILED", facts=("source",), details=_retry_in_a_second
+    ),
     ingest.IngestError: Row(Code.INVALID_ARGUMENT, "DOCUMENT_REFUSED"),
     ingest.UnsupportedFormat: Row(Code.INVALID_ARGUMENT, "UNSUPPORTED_FORMAT"),
     ingest.UnreadableDocument: Row(Code.INVALID_ARGUMENT, "UNREADABLE_DOCUMENT"),

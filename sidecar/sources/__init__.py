@@ -6,9 +6,10 @@ into reports.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from sidecar.turn.items import HistorySummary, Item
 from sidecar.turn.rank import Candidates
@@ -67,7 +68,8 @@ class Query:
 class Limits:
     """How much a source may bring: items, lines of a lead, and for the thread its window in tokens and turns.
 
-    `deadline_s` is the seconds after which an answer counts for nothing.
+    `deadline_s` is the seconds after which an answer counts for nothing. They count from when `begin` is called: a built-in
+    source calls it as soon as it has its connection.
     """
 
     top_k: int
@@ -75,11 +77,12 @@ class Limits:
     window_tokens: int = 0
     window_turns: int = 0
     deadline_s: float = 60.0
+    begin: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a source found: items in its own rank order; the thread brings its newest turns and its summary beside them.
+    """What a source found: items in its own rank order; of a conversation its recent turns and its summary.
 
     `failures` say which part of it should have answered and did not, and why; `notes` whatever else its report should tell.
     `candidates` are what the relevance of the items can be judged by, as far as the source tells.
@@ -110,3 +113,11 @@ class ContextSource(Protocol):
 
     async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
         """Return what answers the query in the scope, best first. Raises Skipped when there is nothing to ask."""
+
+
+@runtime_checkable
+class Conversation(Protocol):
+    """What the thread's source is besides: the place where the recent turns are on record."""
+
+    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return the thread's newest turns within the limits, and the summary of those before. Raises Skipped for no thread."""

@@ -33,6 +33,10 @@ class AgentCoreThreadSource:
     count: Count
 
     async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return nothing: events are listed, not searched."""
+        return Answer()
+
+    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
         """Return the newest turns within the limits. Raises Skipped for a thread that no session can be, or a BackendError."""
         if not query.thread_id:
             return Answer()

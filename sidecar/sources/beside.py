@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
 from sidecar.backends.errors import BackendError, BackendTimedOut, BackendUnavailable
-from sidecar.sources import Answer, ContextSource, Limits, Query, Skipped
+from sidecar.sources import Answer, ContextSource, Conversation, Limits, Query, Skipped
 from sidecar.turn.items import Item
 from store.errors import StoreError
 from store.scope import Scope
@@ -123,16 +124,35 @@ class Instead:
 
     async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
         """Return what the tenant's place brings, or the built-in one where there is none or it is switched off."""
+        place = await self._place(scope)
+        async with _in_time(place.name, limits):
+            return await place.source.find(query, scope, limits)
+
+    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return the recent turns of the same place. One that keeps none on record has none."""
+        place = await self._place(scope)
+        if not isinstance(place.source, Conversation):
+            return Answer()
+        async with _in_time(place.name, limits):
+            return await place.source.recent(query, scope, limits)
+
+    async def _place(self, scope: Scope) -> Place:
         places = self._places.get(scope.tenant_id, ())
         off = await self._rulings.switched_off(scope.tenant_id) if places else frozenset()
-        place = next((place for place in places if place.name not in off), None)
-        if place is None:
-            return await self._built_in.find(query, scope, limits)
-        try:
-            async with asyncio.timeout(max(0.0, limits.deadline_s - _MERGING_S)):
-                return await place.source.find(query, scope, limits)
-        except TimeoutError:
-            raise BackendTimedOut(place.name) from None
+        return next((place for place in places if place.name not in off), Place(BUILT_IN, self._built_in))
+
+
+@asynccontextmanager
+async def _in_time(name: str, limits: Limits) -> AsyncIterator[None]:
+    """Fail as the backend of that name where it takes too long; the built-in place has its time from elsewhere."""
+    if name == BUILT_IN:
+        yield
+        return
+    try:
+        async with asyncio.timeout(max(0.0, limits.deadline_s - _MERGING_S)):
+            yield
+    except TimeoutError:
+        raise BackendTimedOut(name) from None
 
 
 async def _merged(asked: _Asked, query: Query, scope: Scope, limits: Limits, notes: list[str]) -> Answer:

@@ -26,6 +26,7 @@ class KnowledgeSource:
         """Return up to `top_k` chunks that may answer, best first. Raises Skipped when no base is assigned."""
         asked_by = {"template_id": query.template_id, "agent_id": query.agent_id, "space_id": query.space_id}
         async with tenant_scoped(self._pool, scope.tenant_id, read_only=True) as connection:
+            limits.begin()
             bases = await documents.assigned_bases(connection, scope.tenant_id, **asked_by)
             if not bases:
                 raise Skipped("no knowledge base is assigned to this template, agent or space")

@@ -29,6 +29,7 @@ class MemorySource:
             return Answer()
         wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
         async with scoped(self._pool, scope, read_only=True) as connection:
+            limits.begin()
             found = await memories.recall(connection, scope, wanted)
         evidence = evidence_of(found, query.parts, query.words)
         items = tuple(map(_item, found.texts, evidence.coverage[0].tolist(), count(), repeat(limits.lead_lines)))

@@ -25,16 +25,24 @@ class ThreadSource:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
-        """Return the history window, the rolling summary, and up to `top_k` older turns that may answer."""
+    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return the history window and the rolling summary."""
         if not query.thread_id:
             return Answer()
         window = threads.Window(limits.window_tokens, limits.window_turns, query.client_turn_id)
-        words = _words(query)
         async with scoped(self._pool, scope, read_only=True) as connection:
-            recent = await threads.history(connection, scope, query.thread_id, window)
+            turns = await threads.history(connection, scope, query.thread_id, window)
             summary = await threads.summary(connection, scope, query.thread_id)
-            wanted = query.wanted(words, _each(limits))
+        return Answer(history=tuple(turns), summary=_summary(summary))
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return up to `top_k` turns of any age that may answer."""
+        if not query.thread_id:
+            return Answer()
+        words = _words(query)
+        wanted = query.wanted(words, _each(limits))
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            limits.begin()
             found = await threads.recall(connection, scope, query.thread_id, wanted)
         days = [turn.said_at.date() for turn in found.texts]
         standing = Standing(days, [turn.position for turn in found.texts])
@@ -50,7 +58,7 @@ class ThreadSource:
             speakers=[turn.speaker for turn in turns],
             days=days,
         )
-        return Answer(items, tuple(recent), _summary(summary), query.notes, candidates=candidates).first(limits.top_k)
+        return Answer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
 
 
 def _words(query: Query) -> tuple[str, ...]:

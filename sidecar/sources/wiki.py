@@ -29,6 +29,7 @@ class WikiSource:
             return Answer()
         wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
         async with scoped(self._pool, scope, read_only=True) as connection:
+            limits.begin()
             sections, summaries = await pages.recall(connection, scope, wanted)
         of_sections, of_summaries = (evidence_of(one, query.parts, query.words) for one in (sections, summaries))
         places = _in_turn(len(sections.texts), len(summaries.texts))

@@ -93,6 +93,7 @@ class WorkspaceSource:
     async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
         """Return up to `top_k` files whose path or text holds words of the question. Raises Skipped without a workspace."""
         async with tenant_scoped(self._pool, scope.tenant_id, read_only=True) as connection:
+            limits.begin()
             spaces = await tenants.workspaces(
                 connection, scope.tenant_id, template_id=query.template_id, agent_id=query.agent_id
             )

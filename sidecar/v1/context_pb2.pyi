@@ -217,6 +217,7 @@ class Assembly(_message.Message):
     CONTENT_SHA256_FIELD_NUMBER: _builtins.int
     STABLE_PREFIX_TOKENS_FIELD_NUMBER: _builtins.int
     LAST_EXCHANGE_CUT_FIELD_NUMBER: _builtins.int
+    CONVERSATION_MISSING_FIELD_NUMBER: _builtins.int
     receipt_id: _builtins.str
     """The receipt that this assembly leaves."""
     degraded: _builtins.bool
@@ -229,6 +230,10 @@ class Assembly(_message.Message):
     """Tokens of the stable blocks, which a provider cache can keep between turns."""
     last_exchange_cut: _builtins.bool
     """Whether the last exchange was too long for the pool and its middle was cut."""
+    conversation_missing: _builtins.bool
+    """Whether the thread's recent turns could not be read, so that the messages lack them. Only where the profile does not
+    require the thread; else the call fails.
+    """
     @_builtins.property
     def items(self) -> _containers.RepeatedCompositeFieldContainer[_items_pb2.Item]:
         """The items in the context, in the order in which they stand there."""
@@ -268,10 +273,11 @@ class Assembly(_message.Message):
         content_sha256: _builtins.str = ...,
         stable_prefix_tokens: _builtins.int = ...,
         last_exchange_cut: _builtins.bool = ...,
+        conversation_missing: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "content_sha256", b"content_sha256", "decisions", b"decisions", "degraded", b"degraded", "items", b"items", "last_exchange_cut", b"last_exchange_cut", "messages", b"messages", "profile_version", b"profile_version", "receipt_id", b"receipt_id", "sources", b"sources", "stable_prefix_tokens", b"stable_prefix_tokens", "system_blocks", b"system_blocks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "content_sha256", b"content_sha256", "conversation_missing", b"conversation_missing", "decisions", b"decisions", "degraded", b"degraded", "items", b"items", "last_exchange_cut", b"last_exchange_cut", "messages", b"messages", "profile_version", b"profile_version", "receipt_id", b"receipt_id", "sources", b"sources", "stable_prefix_tokens", b"stable_prefix_tokens", "system_blocks", b"system_blocks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -33,7 +33,8 @@ class ContextServiceStub:
     why reads the receipt with ExplainAssembly, or tries other knobs with ReplayAssembly.
 
     A source's failure is never the call's: the status stays OK, the source is reported, and `degraded` is set. Only a source that
-    the profile marks required fails the turn, with UNAVAILABLE.
+    the profile marks required fails the turn, with UNAVAILABLE and the time to try again. The thread is required unless a profile
+    says otherwise: without its recent turns there is no answer.
     """
 
     def __init__(self, channel):
@@ -102,7 +103,8 @@ class ContextServiceServicer:
     why reads the receipt with ExplainAssembly, or tries other knobs with ReplayAssembly.
 
     A source's failure is never the call's: the status stays OK, the source is reported, and `degraded` is set. Only a source that
-    the profile marks required fails the turn, with UNAVAILABLE.
+    the profile marks required fails the turn, with UNAVAILABLE and the time to try again. The thread is required unless a profile
+    says otherwise: without its recent turns there is no answer.
     """
 
     def AssembleContext(self, request, context):
@@ -245,7 +247,8 @@ class ContextService:
     why reads the receipt with ExplainAssembly, or tries other knobs with ReplayAssembly.
 
     A source's failure is never the call's: the status stays OK, the source is reported, and `degraded` is set. Only a source that
-    the profile marks required fails the turn, with UNAVAILABLE.
+    the profile marks required fails the turn, with UNAVAILABLE and the time to try again. The thread is required unless a profile
+    says otherwise: without its recent turns there is no answer.
     """
 
     @staticmethod

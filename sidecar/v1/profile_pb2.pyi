@@ -101,7 +101,9 @@ class SourceKnobs(_message.Message):
     enabled: _builtins.bool
     """Whether it is asked."""
     required: _builtins.bool
-    """Whether the turn fails without its answer. By default no source is required."""
+    """Whether the turn fails without its answer; of the thread, without the conversation's recent turns. By default the thread
+    alone is required.
+    """
     priority: _builtins.int
     """Its place in the order, 1 first, at most 9."""
     top_k: _builtins.int

@@ -255,10 +255,15 @@ async def test_a_source_that_has_nothing_else_bears_its_backends_status(
     backed: Site, well: StandIns, fault: Fault, status: str
 ) -> None:
     well.aws.script("ListEvents", fault)
-    assembly, receipt = await asked(backed)
+    request = patiently()
+    next(one for one in request.overrides.sources if one.source == items_pb2.SOURCE_THREAD).required = False
+    agent = backed.caller("acme", OWNER)
+    assembly = await assembled(agent, request, timeout=120)
+    receipt = await explained(agent, assembly.receipt_id)
     assert statuses(assembly)["THREAD"] == status
-    assert "events: " in report(assembly, items_pb2.SOURCE_THREAD).reason
+    assert "the conversation is missing: events: " in report(assembly, items_pb2.SOURCE_THREAD).reason
     assert assembly.degraded
+    assert assembly.conversation_missing
     assert not assembly.messages
     assert CANARY not in f"{assembly}{receipt}"
 

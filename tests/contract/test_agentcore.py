@@ -217,7 +217,7 @@ async def test_a_thread_is_read_with_its_tool_calls_beside_their_results(aws: Aw
         ),
     )
     with asked(aws) as memory:
-        answer = await AgentCoreThreadSource(memory, count).find(query(), SCOPE, Limits(9, 3, 10_000, 50))
+        answer = await AgentCoreThreadSource(memory, count).recent(query(), SCOPE, Limits(9, 3, 10_000, 50))
     assert [(one.position, one.role, one.text) for one in answer.history] == [
         (1, "user", "Is the tide low?"),
         (2, "assistant", "Let me look."),
@@ -244,7 +244,7 @@ async def test_what_no_store_could_hold_spoils_no_turn_beside_it(aws: Aws) -> No
     ]
     aws.script("ListEvents", Reply({"events": events}))
     with asked(aws) as memory:
-        answer = await AgentCoreThreadSource(memory, count).find(query(), SCOPE, Limits(9, 3, 10_000, 50))
+        answer = await AgentCoreThreadSource(memory, count).recent(query(), SCOPE, Limits(9, 3, 10_000, 50))
     history = check(answer, Source.THREAD, top_k=9).history
     assert [one.text for one in (history[0], history[3])] == ["half ? a pair", "sound"]
     assert "\0" not in str(history[1].parts)
@@ -259,15 +259,15 @@ async def test_a_window_ends_where_the_limits_say_and_leaves_the_current_turn_ou
     aws.script("ListEvents", Reply({"events": events}))
     with asked(aws) as memory:
         source = AgentCoreThreadSource(memory, count)
-        answer = await source.find(query(client_turn_id="u4"), SCOPE, Limits(9, 3, 250, 50))
-        (last,) = (await source.find(query(), SCOPE, Limits(9, 3, 1, 50))).history
+        answer = await source.recent(query(client_turn_id="u4"), SCOPE, Limits(9, 3, 250, 50))
+        (last,) = (await source.recent(query(), SCOPE, Limits(9, 3, 1, 50))).history
     assert [one.client_turn_id for one in answer.history] == ["u2", "u3"]
     assert last.client_turn_id == "u4"
 
 
 async def test_a_thread_that_no_session_can_be_is_skipped(aws: Aws) -> None:
     with asked(aws) as memory, pytest.raises(Skipped):
-        await AgentCoreThreadSource(memory, count).find(query("a b"), SCOPE, Limits(9, 3, 250, 50))
+        await AgentCoreThreadSource(memory, count).recent(query("a b"), SCOPE, Limits(9, 3, 250, 50))
 
 
 async def test_a_compile_reads_every_record_and_each_edit_of_one(aws: Aws) -> None:

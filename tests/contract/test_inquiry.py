@@ -186,6 +186,88 @@ async def test_a_source_that_ignores_cancellation_is_left_alone_after_a_while() 
     assert source.asked == 5
 
 
+class Queued:
+    """A built-in source whose query may begin once it is let."""
+
+    def __init__(self) -> None:
+        self.may_begin = asyncio.Event()
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        await self.may_begin.wait()
+        limits.begin()
+        return Answer((an_item(),))
+
+
+def beside_the_database(**sources: Any) -> Inquiry:
+    """Return an inquiry whose memory is a built-in source, and no other."""
+    return Inquiry(
+        {Source(name): source for name, source in sources.items()},
+        clock=time.monotonic,
+        local=lambda tenant_id: {Source.MEMORY},
+    )
+
+
+async def test_the_time_of_a_built_in_source_begins_with_its_query() -> None:
+    queued = Queued()
+
+    async def hang() -> Answer:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            queued.may_begin.set()  # this one's time is over, and the same time of the queued one begins
+        raise AssertionError("nothing ends the wait but its cancellation")
+
+    brief = {source: {"deadline_ms": 30} for source in ("memory", "wiki")}
+    asked = replace(asking(), profile=merge(parse_layer({"sources": brief})))
+    findings = await beside_the_database(memory=queued, wiki=Behaving(hang)).ask(asked)
+    reports = {report.source: report for report in findings.reports}
+    assert (reports[Source.WIKI].status, reports[Source.MEMORY].status) == (Status.TIMEOUT, Status.OK)
+
+
+async def test_a_built_in_source_that_hangs_once_it_has_begun_ends_at_its_deadline() -> None:
+    class Begun:
+        async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+            limits.begin()
+            await asyncio.Event().wait()
+            return Answer()
+
+    async with asyncio.timeout(20):
+        findings = await beside_the_database(memory=Begun()).ask(asking(deadline_ms=30))
+    assert _memory_status(findings) is Status.TIMEOUT
+
+
+async def test_a_wait_for_the_database_opens_no_breaker() -> None:
+    inquiry = beside_the_database(memory=Queued())
+    due_in_s = 1.2 * LOCAL_DEADLINE_MS / 1000
+    for _ in range(6):
+        findings = await inquiry.ask(asking(due_in_s=due_in_s))
+        report = next(one for one in findings.reports if one.source is Source.MEMORY)
+        assert (report.status, report.reason) == (Status.TIMEOUT, "no connection by the turn's deadline")
+
+
+async def test_the_turns_place_is_left_when_the_built_in_sources_are_done() -> None:
+    left = asyncio.Event()
+
+    async def patient() -> Answer:
+        await left.wait()
+        return Answer((an_item(Source.WIKI),))
+
+    queued = Queued()
+    queued.may_begin.set()
+    findings = await beside_the_database(memory=queued, wiki=Behaving(patient)).ask(asking(), done_here=left.set)
+    assert {report.status for report in findings.reports if report.source in {Source.MEMORY, Source.WIKI}} == {
+        Status.OK
+    }
+
+
+async def test_a_source_is_cut_off_when_the_time_left_is_needed_for_what_is_there() -> None:
+    whole_time = replace(asking(), reserve_s=lambda items: 60.0 if items else 0.0)
+    async with asyncio.timeout(20):  # far less than the hanging source was given
+        findings = await inquiry_of(memory=good(), wiki=hanging()).ask(whole_time)
+    reports = {report.source: report for report in findings.reports}
+    assert (reports[Source.MEMORY].status, reports[Source.WIKI].status) == (Status.OK, Status.TIMEOUT)
+
+
 async def test_no_more_than_top_k_items_are_taken() -> None:
     many = Answer(tuple(an_item(id=f"memory:{n}", rank=n) for n in range(10)))
     findings = await inquiry_of(memory=saying(many)).ask(asking(top_k=3))

@@ -69,25 +69,27 @@ class TestThread:
     async def test_the_newest_turns_are_history_and_older_ones_are_found(self, pools: Pools) -> None:
         await say(pools, "boat leaks", "caulk it", "rope?", "in the shed", "paint?", "green")
         limits = Limits(top_k=5, lead_lines=3, window_tokens=2 * TURN_TOKENS, window_turns=100)
+        recent = await ThreadSource(pools.turn).recent(asking("Does the boat leak?"), SCOPE, limits)
         answer = await ThreadSource(pools.turn).find(asking("Does the boat leak?"), SCOPE, limits)
-        assert [turn.text for turn in answer.history] == ["paint?", "green"]
+        assert [turn.text for turn in recent.history] == ["paint?", "green"]
         assert texts(answer) == ["user: boat leaks", "assistant: caulk it"], "and what was said next"
         assert answer.items[0].provenance == (Ref("turn", answer.items[0].id.removeprefix("turn:"), "turn 1"),)
         assert answer.items[0].header == "Earlier in this thread, 2026-03-01"
 
     async def test_the_last_exchange_comes_however_small_the_window(self, pools: Pools) -> None:
         await say(pools, "one", "two", "three", "four")
-        answer = await ThreadSource(pools.turn).find(asking(""), SCOPE, Limits(0, 3, 0, 0))
+        answer = await ThreadSource(pools.turn).recent(asking(""), SCOPE, Limits(0, 3, 0, 0))
         assert [turn.text for turn in answer.history] == ["three", "four"]
 
     async def test_the_current_turn_is_neither_history_nor_found(self, pools: Pools) -> None:
         await say(pools, "boat one", "boat two", "boat three")
         source = ThreadSource(pools.turn)
-        answer = await source.find(asking("boat", client_turn_id="boat three"), SCOPE, WIDE)
-        assert [turn.text for turn in answer.history] == ["boat one", "boat two"]
-        assert "boat three" not in str(answer.items)
-        everything = await source.find(asking("boat"), SCOPE, WIDE)
-        assert len(everything.history) == len(everything.items) == 3
+        current = asking("boat", client_turn_id="boat three")
+        recent = await source.recent(current, SCOPE, WIDE)
+        assert [turn.text for turn in recent.history] == ["boat one", "boat two"]
+        assert "boat three" not in str((await source.find(current, SCOPE, WIDE)).items)
+        assert len((await source.recent(asking("boat"), SCOPE, WIDE)).history) == 3
+        assert len((await source.find(asking("boat"), SCOPE, WIDE)).items) == 3
 
     async def test_no_more_items_than_asked_for(self, pools: Pools) -> None:
         await say(pools, *(f"boat {number}" for number in range(20)))
@@ -102,18 +104,20 @@ class TestThread:
             " SELECT tenant_id, owner_id, thread_id, 1, 'They said one.', '{turn:a}', now() FROM threads"
         )
         await connection.close()
-        answer = await ThreadSource(pools.turn).find(asking("x"), SCOPE, WIDE)
+        answer = await ThreadSource(pools.turn).recent(asking("x"), SCOPE, WIDE)
         assert answer.summary == HistorySummary("They said one.", 1, ("turn:a",))
 
     @pytest.mark.parametrize("other", [OTHER_OWNER, OTHER_TENANT])
     async def test_a_thread_of_the_same_name_is_another_owners(self, pools: Pools, other: Scope) -> None:
         await say(pools, "boat", "yes")
+        assert await ThreadSource(pools.turn).recent(asking("boat"), other, WIDE) == Answer()
         assert await ThreadSource(pools.turn).find(asking("boat"), other, WIDE) == Answer()
         assert await ThreadSource(pools.turn).find(asking("boat", thread_id="u"), SCOPE, WIDE) == Answer()
 
     async def test_without_a_thread_nothing_is_asked(self, pools: Pools) -> None:
         await say(pools, "boat", "yes")
         assert await ThreadSource(pools.turn).find(asking("boat", thread_id=""), SCOPE, WIDE) == Answer()
+        assert await ThreadSource(pools.turn).recent(asking("boat", thread_id=""), SCOPE, WIDE) == Answer()
 
 
 class TestKnowledge:

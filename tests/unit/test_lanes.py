@@ -311,3 +311,54 @@ async def test_the_event_loop_serves_as_the_clock() -> None:
 def test_lanes_that_let_nobody_in_are_refused(in_flight: int, waiting: int, wait_s: float, per_tenant: int) -> None:
     with pytest.raises(SettingInvalid):
         House(in_flight=in_flight, waiting=waiting, wait_s=wait_s, per_tenant=per_tenant)
+
+
+async def test_a_call_that_would_wait_too_long_to_be_done_in_time_is_refused_at_once() -> None:
+    house = House(in_flight=1, waiting=10, wait_s=60.0)
+    await paced(house, hold_s=10.0)
+    (inside,) = await house.visit(A)
+    pace_s = house.lanes.hold_s
+    with pytest.raises(Overloaded):
+        await house.lanes.enter(A, "x", within_s=2.9 * pace_s)
+    waiting = asyncio.create_task(house.lanes.enter(A, "x", within_s=3.1 * pace_s))
+    await settle()
+    with pytest.raises(Overloaded):
+        await house.lanes.enter(A, "x", within_s=3.9 * pace_s)
+    other = asyncio.create_task(house.lanes.enter(B, "x", within_s=5.1 * pace_s))
+    await settle()
+    assert house.lanes.waiting_count == 2
+    await house.let_go(inside)
+    (await waiting).leave()
+    (await other).leave()
+    await house.let_all_go()
+
+
+async def test_a_call_whose_turn_does_not_come_in_time_to_be_done_is_refused_then() -> None:
+    house = House(in_flight=1, waiting=10, wait_s=60.0)
+    await paced(house, hold_s=10.0)
+    (inside,) = await house.visit(A)
+    waiting = asyncio.create_task(house.lanes.enter(A, "x", within_s=3.1 * house.lanes.hold_s))
+    await settle()
+    house.clock.wind(1.2 * house.lanes.hold_s)
+    with pytest.raises(Overloaded):
+        await waiting
+    await house.let_go(inside)
+    await house.let_all_go()
+
+
+async def test_with_a_place_free_nobody_is_refused_and_leaving_twice_frees_one_place() -> None:
+    house = House(in_flight=1)
+    await paced(house, hold_s=10.0)
+    place = await house.lanes.enter(A, "x", within_s=0.0)
+    place.leave()
+    (inside,) = await house.visit(B)
+    place.leave()
+    assert house.lanes.in_flight_count == 1
+    await house.let_go(inside)
+
+
+async def paced(house: House, *, hold_s: float) -> None:
+    """Let one call hold a place so long."""
+    (visit,) = await house.visit(A)
+    house.clock.wind(hold_s)
+    await house.let_go(visit)

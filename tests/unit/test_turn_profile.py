@@ -19,7 +19,7 @@ def test_no_layer_gives_the_built_in_profile_with_the_seeds_priorities() -> None
     assert priorities == {"thread": 1, "knowledge": 2, "workspace": 2, "tools": 2, "memory": 3, "wiki": 3}
     assert profile.knobs(Source.TOOLS).deadline_ms == 2500
     assert profile.knobs(Source.WIKI).deadline_ms == 250
-    assert not any(profile.knobs(source).required for source in Source)
+    assert [source for source in Source if profile.knobs(source).required] == [Source.THREAD]
 
 
 def test_the_later_layer_wins_knob_by_knob_also_inside_a_source() -> None:

@@ -1,0 +1,68 @@
+"""What sources answered of late, kept to stand in for a source that fails on the same question."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+
+from sidecar.turn.items import Source, SourceReport, Status
+from store.scope import Scope
+
+KeptQuestion = tuple[Source, Scope, str, str, str, str, str]
+"""A question as one that may be asked again: its source, scope, profile version, template, agent, space and folded text."""
+
+_STALE_AFTER_S = 60.0
+_STALE_ANSWERS = 512
+_STALE_CHARS = 16_000_000
+
+
+class KeptAnswers:
+    """Good answers of the last minute, to stand in, marked stale, when the same question meets a failing source."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._kept: OrderedDict[KeptQuestion, tuple[float, SourceReport]] = OrderedDict()
+        self._chars = 0
+        self._forgotten: OrderedDict[Scope, float] = OrderedDict()
+        self._all_forgotten_s = -math.inf
+
+    def forget(self, scope: Scope | None) -> None:
+        """Drop the answers of an owner, or all; none of a question that is under way is kept either."""
+        if scope is None:
+            self._all_forgotten_s = self._clock()
+        else:
+            self._forgotten[scope] = self._clock()
+            self._forgotten.move_to_end(scope)
+        while len(self._forgotten) > _STALE_ANSWERS:
+            self._all_forgotten_s = max(self._all_forgotten_s, self._forgotten.popitem(last=False)[1])
+        for key in [key for key in self._kept if scope in {None, key[1]}]:
+            self._chars -= _chars(self._kept.pop(key)[1])
+
+    def keep(self, report: SourceReport, key: KeptQuestion, *, began_s: float) -> None:
+        """Keep the answer to a question that was asked at `began_s`, unless something was forgotten since."""
+        if report.source is Source.THREAD:
+            return  # what was said must be the record, never a copy of it
+        if began_s <= max(self._all_forgotten_s, self._forgotten.get(key[1], -math.inf)):
+            return
+        if key in self._kept:
+            self._chars -= _chars(self._kept.pop(key)[1])
+        self._kept[key] = (self._clock(), report)
+        self._chars += _chars(report)
+        while len(self._kept) > _STALE_ANSWERS or self._chars > _STALE_CHARS:
+            self._chars -= _chars(self._kept.popitem(last=False)[1][1])
+
+    def instead_of(self, failed: SourceReport, key: KeptQuestion, *, top_k: int) -> SourceReport:
+        """Return the kept answer to the question, of `top_k` items at most and marked as old; the failure without one."""
+        kept_at, report = self._kept.get(key, (-math.inf, failed))
+        if self._clock() - kept_at > _STALE_AFTER_S:
+            return failed
+        reason = f"an answer {self._clock() - kept_at:.0f} s old stands in: {failed.reason}"
+        items = report.items[:top_k]
+        candidates = report.candidates and report.candidates.only({item.id for item in items})
+        return replace(failed, status=Status.STALE, items=items, reason=reason, candidates=candidates)
+
+
+def _chars(report: SourceReport) -> int:
+    return sum([len(item.text) + len(item.lead) for item in report.items])
