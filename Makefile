@@ -26,13 +26,14 @@ test-mcp: install  ## the MCP client against the protocol's reference server, ov
 test-phoenix: install  ## turns and compiles read back as traces from a real Arize Phoenix: installs it beside, 820 MB
 	$(BIN)/python -m tests.servers phoenix
 
-check: install  ## style, types, arrows, proto
+check: install  ## style, types, arrows, proto, and known vulnerabilities of the lock where their database can be reached
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/buf lint
 	$(BIN)/buf breaking --against proto/released.binpb
+	$(BIN)/python -m tests.audit
 
 soak: install  ## the long campaigns, whole
 	$(BIN)/python -m pytest tests -n auto --dist loadfile --soak

@@ -15,7 +15,7 @@ from functools import partial
 from uuid import UUID
 
 from models import tokens
-from sidecar import compiling, database, embedders, recorder
+from sidecar import compiling, database, embedders, recorder, trimming
 from sidecar.assembler import Assembler, Clocks, Lookups
 from sidecar.backends.rulings import Rulings
 from sidecar.backing import Backing, back, configured
@@ -288,6 +288,7 @@ def _keep_up(ground: _Ground, writer: Recorder) -> None:
     pool, now = ground.pools.background, ground.clocks.now
     figures, start = ground.watch.figures, ground.supervisor.start
     start("receipts", writer.run)
+    start("memory", trimming.keep_trimmed)
     start("budgets", BudgetWatch(pool, now=now, told=figures.alerted).run)
     start("compile_figures", partial(keep_counted, pool, figures, now=now))
     start("receipt_texts", partial(recorder.sweep_texts, pool, clock=now, every_s=_SWEEP_EVERY_S))

@@ -25,7 +25,7 @@ from compiler.model_planner import Asked
 from compiler.sweep import SWEEP, sweep
 from compiler.worker import Handler, Worker, WorkerSettings
 from models.language import TokenUsage
-from sidecar import compiling, database, embedders, embedding, language_models, summaries, summarizing
+from sidecar import compiling, database, embedders, embedding, language_models, summaries, summarizing, trimming
 from sidecar.collector import calm_collector
 from sidecar.database import Database
 from sidecar.embedding import Embedding
@@ -80,6 +80,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         stack.push_async_callback(supervisor.stop)
         listener = notices.Listener(on_notice=lambda _: worker.wake(), on_connected=worker.wake)
         supervisor.start("notices", lambda: notices.listen(where.direct_dsn, [READY], listener))
+        supervisor.start("memory", trimming.keep_trimmed)
         supervisor.start("lint", lambda: keep_linted(pools.background))
         if vectors is not None:
             supervisor.start("embedding", vectors.keep)  # beside the compile, which may take its time

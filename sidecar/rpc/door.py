@@ -63,13 +63,19 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
             return grpc.unary_stream_rpc_method_handler(self._streaming(method, path))
 
         async def behaviour(request: bytes, context: Any) -> bytes:
+            # gRPC keeps the frames of a call that failed until the cyclic collector runs: none of them may hold the request.
+            held = [request]
+            del request
             with self._counted():
-                return await self._answered(method, path, request, context)
+                return await self._answered(method, path, held, context)
 
         return grpc.unary_unary_rpc_method_handler(behaviour)
 
-    async def _answered(self, method: Method, path: str, request: bytes, context: Any) -> bytes:
-        return await self._watched_answer(path, context, lambda: self._serve(method, path, request, context))
+    async def _answered(self, method: Method, path: str, held: list[bytes], context: Any) -> bytes:
+        try:
+            return await self._watched_answer(path, context, lambda: self._serve(method, path, held, context))
+        finally:
+            held.clear()
 
     async def _watched_answer(self, path: str, context: Any, work: Callable[[], Awaitable[Answer]]) -> Answer:
         """Return the work's answer, under watch; where it fails, end the call with the failure's status."""
@@ -95,7 +101,8 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
             if not self._in_flight_count:
                 self._is_idle.set()
 
-    async def _serve(self, method: Method, path: str, request: bytes, context: Any) -> bytes:
+    async def _serve(self, method: Method, path: str, held: list[bytes], context: Any) -> bytes:
+        """Return the answer to the request, which is taken out of `held` once it is parsed."""
         if self._is_closed:
             raise Stopping
         loop = asyncio.get_running_loop()
@@ -103,11 +110,11 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
         ends_at_s = loop.time() + deadline_s(context, terms.default_deadline_s, terms.max_deadline_s)
         async with asyncio.timeout_at(ends_at_s):
             identity = await self._identify(context)
-            async with terms.lanes.place(identity.tenant_id, identity.lane), _large_place(terms, identity, request):
+            async with terms.lanes.place(identity.tenant_id, identity.lane), _large_place(terms, identity, held[0]):
                 metadata = public_metadata(context.invocation_metadata())
-                is_large = len(request) > LARGE_BYTES
+                is_large = len(held[0]) > LARGE_BYTES
                 call = Call(identity, path, ends_at_s, loop.time, metadata, is_large=is_large)
-                response: Message = await method.behaviour(_parse(method, request), call)
+                response: Message = await method.behaviour(_parse(method, held.pop()), call)
                 return response.SerializeToString()
 
     def _streaming(self, method: Method, path: str) -> Callable[..., AsyncGenerator[bytes]]:
