@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -33,6 +33,7 @@ from sidecar.recorder import Recorder
 from sidecar.replayer import Replayer
 from sidecar.rpc import context
 from sidecar.rpc import server as rpc_server
+from sidecar.rpc.auditing import AuditLog
 from sidecar.rpc.lanes import Lanes
 from sidecar.rpc.progress import Progress
 from sidecar.rpc.server import Server
@@ -198,7 +199,11 @@ async def _works(
     stack.push_async_callback(ground.supervisor.stop)
     _keep_up(ground, turns.recorder)
     ground.supervisor.start("notices", partial(remembered.listen, ground.where.direct_dsn))
-    stack.push_async_callback(_flushed, turns.recorder, ground.settings.drain_grace_s)
+    audit = AuditLog(pools.background, keep_days=ground.settings.audit_days, clock=clocks.now)
+    ground.supervisor.start("audit", audit.run)
+    ground.supervisor.start("audit_sweep", partial(audit.sweep, every_s=_SWEEP_EVERY_S))
+    for written in (turns.recorder.wait_written, audit.wait_written):
+        stack.push_async_callback(_flushed, written, ground.settings.drain_grace_s)
     return Works(
         settings=ground.settings,
         pools=pools,
@@ -214,6 +219,7 @@ async def _works(
         inquiry=inquiry,
         embedder_trouble=recall.trouble,
         turns=turns,
+        audit=audit,
         engine=await stack.enter_async_context(compiling.engine(ground.settings, pools.background)),
     )
 
@@ -306,9 +312,9 @@ def _sources(settings: Settings, pools: Pools) -> dict[Source, ContextSource]:
     return sources
 
 
-async def _flushed(writer: Recorder, grace_s: float) -> None:
+async def _flushed(written: Callable[[], Awaitable[None]], grace_s: float) -> None:
     try:
         async with asyncio.timeout(grace_s):
-            await writer.wait_written()
+            await written()
     except TimeoutError:
         log.warning("receipts_left_behind")

@@ -28,6 +28,7 @@ from sidecar.inquiry import Inquiry
 from sidecar.rpc import admin, backends, context, cost, knowledge, memory, profile, wiki
 from sidecar.rpc import compile as compiles
 from sidecar.rpc import server as rpc_server
+from sidecar.rpc.auditing import AuditLog
 from sidecar.rpc.call import Behaviour, Terms, service_handler
 from sidecar.rpc.identity import Identity, require_admin
 from sidecar.rpc.progress import Progress
@@ -72,6 +73,7 @@ class Works:
     embedder_trouble: Callable[[], str]
     turns: context.Parts
     engine: Engine
+    audit: AuditLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,9 @@ async def open_all(works: Works, stack: AsyncExitStack) -> Doors:
             watch=works.watch,
         ),
     )
-    server = await rpc_server.start(works.settings, handlers, works.tenancy.not_before, watch=works.watch)
+    server = await rpc_server.start(
+        works.settings, handlers, works.tenancy.not_before, watch=works.watch, audit=works.audit
+    )
     started.append(server)
     works.supervisor.start("sockets", server.keep_sockets)
     works.watch.figures.watch_value(names.SPACES_UNCLAIMED, lambda: server.authenticator.unclaimed_count)
@@ -166,13 +170,15 @@ def _desk(works: Works, server: Server) -> Desk:
             works.backing.resting,
         ),
         is_behind_tls=works.settings.console_tls_proxy,
+        audit=works.audit,
     )
 
 
 def _watch_values(works: Works) -> None:
-    """Have the metrics show what others keep: receipts dropped, breakers, and whether the embedder fails."""
+    """Have the metrics show what others keep: receipts and audit entries dropped, breakers, and whether the embedder fails."""
     figures = works.watch.figures
     figures.watch_value(names.RECEIPTS_DROPPED, lambda: works.turns.recorder.dropped_count)
+    figures.watch_value(names.AUDIT_DROPPED, lambda: works.audit.dropped_count)
     figures.watch_value(names.EMBEDDER_FAILING, lambda: float(bool(works.embedder_trouble())))
     figures.watch_values(names.BREAKER, lambda: _breakers(works.inquiry))
     figures.watch_values(

@@ -51,6 +51,7 @@ class Settings:
     embed_deadline_s: float = 0.2
     receipt_text_days: int = 7
     receipt_queue: int = 2000
+    audit_days: int = 90
     log_level: str = "INFO"
     slow_turn_s: float = 1.0
     capture_content: bool = False

@@ -5,7 +5,7 @@ What stays of an owner are a tenant's sums, which name nobody, and what an admin
 
 from __future__ import annotations
 
-from store import forgotten, queries, ready, scopes
+from store import audit, forgotten, queries, ready, scopes
 from store.queries import Connection
 from store.scope import Scope
 
@@ -63,5 +63,6 @@ async def forget(connection: Connection, scope: Scope) -> dict[str, int]:
     counts = {"compile_ready": await ready.forget(connection, scope)}
     for row in await _sql.tables_here(connection, tables=TABLES):
         counts[row["name"]] = int(await getattr(_sql, f"forget_{row['name']}")(connection, **key))
+    await audit.blank(connection, scope)
     await forgotten.note_owner(connection, scope)
     return {table: count for table, count in counts.items() if count}

@@ -10,6 +10,7 @@ from io import TextIOWrapper
 import click
 
 from sidecar.cli import (
+    audit,
     cost,
     doctor,
     health,
@@ -61,7 +62,7 @@ for command in (
     thread.thread, memory.memory, owner.owner, knowledge.ingest, profile.profile, tokens.token, usage.usage, health.health,
     working.worker,
     tools.tools, tools.backends, wiki.wiki,
-    turns.turns, top.top, cost.cost, cost.budget, doctor.doctor,
+    turns.turns, top.top, cost.cost, cost.budget, audit.audit, doctor.doctor,
 ):  # fmt: skip
     root.add_command(command)
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from sidecar.client.answers import Tenant
-from sidecar.client.decoding import Inner, Nothing, Whole
+from sidecar.client.answers import AuditEntry, Page, Tenant
+from sidecar.client.decoding import Inner, Listed, Nothing, Whole
 from sidecar.client.encoding import WORKSPACE_LEVEL
 from sidecar.client.request import Request
 
@@ -61,3 +61,13 @@ class ForgetOwner(Request[Mapping[str, int]]):
 
     reads = Inner("row_counts")
     deadline_s = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListAuditEntries(Request[Page[AuditEntry]]):
+    """List what admins of the tenant read and changed, newest first; only what concerns the owner, if one is named."""
+
+    reads = Listed("entries")
+    since_time: datetime | None = None
+    page_size: int = 0
+    page_token: str = ""

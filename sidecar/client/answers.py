@@ -330,6 +330,21 @@ class ProfileVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One call of an admin's, or one page of the console: `via` is rpc or console, `object` names ids, never texts."""
+
+    call_time: datetime
+    role: str
+    subject: str
+    token_id: str
+    via: str
+    method: str
+    owner_id: str
+    object: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
 class Tenant:
     """A tenant's state."""
 

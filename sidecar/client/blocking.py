@@ -133,6 +133,7 @@ class Sidecar:
     get_tenant = _blocking(admin_requests.GetTenant)
     revoke_tokens = _blocking(admin_requests.RevokeTokens)
     forget_owner = _blocking(admin_requests.ForgetOwner)
+    list_audit_entries = _blocking(admin_requests.ListAuditEntries)
     get_page = _blocking(wiki_requests.GetPage)
     list_pages = _blocking(wiki_requests.ListPages)
     search_pages = _blocking(wiki_requests.SearchPages)

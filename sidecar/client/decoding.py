@@ -18,6 +18,7 @@ from sidecar.client import backend_answers, cost_answers, knobs, wiki_answers
 from sidecar.client.answers import (
     Assembly,
     AssemblyDiff,
+    AuditEntry,
     Budget,
     CandidateDecision,
     DecisionChange,
@@ -179,7 +180,7 @@ _READERS: Mapping[str, Reader] = {
 _VALUES: Mapping[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        Assembly, AssemblyDiff, Budget, CandidateDecision, DecisionChange, Document, Item, KnowledgeBase, Memory,
+        Assembly, AssemblyDiff, AuditEntry, Budget, CandidateDecision, DecisionChange, Document, Item, KnowledgeBase, Memory,
         Message, ProfileVersion, Provenance, Receipt, SourceReport, SystemBlock, Thread, Turn, UsageReport,
         wiki_answers.Aggregation, wiki_answers.Citation, wiki_answers.CompileJob, wiki_answers.GraphEdge,
         wiki_answers.HistoryEntry, wiki_answers.LintFinding, wiki_answers.Mention, wiki_answers.PageHit, wiki_answers.PageRef,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from sidecar.client.admin_requests import (  # noqa: F401  # asked for by name, as the others here
     ForgetOwner,
     GetTenant,
+    ListAuditEntries,
     PutAgent,
     PutSpace,
     PutWorkspace,

@@ -136,6 +136,7 @@ class AsyncSidecar:
     get_tenant = _waiting(admin_requests.GetTenant)
     revoke_tokens = _waiting(admin_requests.RevokeTokens)
     forget_owner = _waiting(admin_requests.ForgetOwner)
+    list_audit_entries = _waiting(admin_requests.ListAuditEntries)
     get_page = _waiting(wiki_requests.GetPage)
     list_pages = _waiting(wiki_requests.ListPages)
     search_pages = _waiting(wiki_requests.SearchPages)

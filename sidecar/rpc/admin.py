@@ -1,4 +1,5 @@
-"""The admin service: a tenant's agents, spaces and workspaces, its state, the revocation of its tokens, and forgetting owners.
+"""The admin service: a tenant's agents, spaces and workspaces, its state, the revocation of its tokens, forgetting owners, and
+the list of what admins read and changed.
 
 Every call needs the admin role. Only the way between messages and values stands here.
 """
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 from uuid import UUID
 
@@ -17,8 +18,10 @@ from sidecar.errors import InvalidArgument, NotFound
 from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import read_id, read_text, read_time, write_time
 from sidecar.rpc.identity import require_admin, resolve_scope, resolve_tenant
+from sidecar.rpc.paging import Listing
 from sidecar.v1 import admin_pb2 as pb
-from store import forgotten, owners, templates, tenants
+from store import audit, forgotten, owners, templates, tenants
+from store.audit import Entry
 from store.postgres import Pools, scoped, tenant_scoped
 from store.queries import Connection
 from store.scope import Scope
@@ -36,6 +39,7 @@ _LEVELS: Mapping[int, str] = {
 }
 LONG_CALLS = frozenset({"ForgetOwner"})
 _CLOCK_SKEW = timedelta(minutes=1)
+_FIRST = datetime.min.replace(tzinfo=UTC)
 
 
 class AdminService:
@@ -67,6 +71,7 @@ class AdminService:
             "GetTenant": self.get_tenant,
             "RevokeTokens": self.revoke_tokens,
             "ForgetOwner": self.forget_owner,
+            "ListAuditEntries": self.list_audit_entries,
         }
 
     async def put_agent(self, request: pb.PutAgentRequest, call: Call) -> pb.PutAgentResponse:
@@ -133,6 +138,22 @@ class AdminService:
                 await forgotten.date_owner(connection, scope, clock=self._now)
         return pb.ForgetOwnerResponse(row_counts=counts)
 
+    async def list_audit_entries(self, request: pb.ListAuditEntriesRequest, call: Call) -> pb.ListAuditEntriesResponse:
+        """Return a page of what admins of the tenant read and changed, newest first."""
+        tenant_id = _admin_tenant(request.tenant_id, call)
+        owner_id = (
+            resolve_scope(call.identity, request.tenant_id, request.owner_id).owner_id if request.owner_id else None
+        )
+        since = read_time("since_time", request.since_time) if request.HasField("since_time") else _FIRST
+        listing = Listing("ListAuditEntries", (str(tenant_id), str(owner_id), since.isoformat()), (datetime, UUID))
+        page = listing.read(request.page_size, request.page_token)
+        async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
+            entries = await audit.page(
+                connection, tenant_id, about_owner=owner_id, since=since, limit=page.limit, **page.starting("before")
+            )
+        written, token = listing.cut(entries, page, lambda entry: (entry.called_at, entry.entry_id), _write_entry)
+        return pb.ListAuditEntriesResponse(entries=written, next_page_token=token)
+
     @asynccontextmanager
     async def _writing(self, tenant_id: UUID) -> AsyncIterator[tuple[Connection, datetime]]:
         """Yield a transaction in which the tenant exists, and the time; turns see the change from the next one on."""
@@ -176,6 +197,20 @@ def _read_not_before(request: pb.RevokeTokensRequest, now: datetime) -> datetime
     if not_before > now + _CLOCK_SKEW:
         raise InvalidArgument("not_before_time", "lies in the future", "send an instant up to now, or none")
     return not_before
+
+
+def _write_entry(entry: Entry) -> pb.AuditEntry:
+    return pb.AuditEntry(
+        call_time=write_time(entry.called_at),
+        role=entry.role,
+        subject=entry.subject,
+        token_id=entry.token_id,
+        via=entry.via,
+        method=entry.method,
+        owner_id=str(entry.about_owner) if entry.about_owner else "",
+        object=entry.object,
+        outcome=entry.outcome,
+    )
 
 
 def _write_optional(moment: datetime | None) -> Timestamp | None:

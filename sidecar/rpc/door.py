@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, aclosing, contextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.message import DecodeError, Message
 
 from sidecar.errors import InvalidArgument, Stopping
+from sidecar.rpc.auditing import AuditLog, of_request
 from sidecar.rpc.authentication import Authenticator
 from sidecar.rpc.call import LARGE_BYTES, Call, Method, Terms, deadline_s, public_metadata
-from sidecar.rpc.identity import Identity
+from sidecar.rpc.identity import Identity, Role
 from sidecar.rpc.status import answer, code_name
 from sidecar.telemetry import calls
 from sidecar.telemetry.watch import Watch
@@ -31,9 +32,10 @@ Answer = TypeVar("Answer")
 class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no types
     """Our methods get a `Call`; another library's (reflection) run as they are, once the caller is known."""
 
-    def __init__(self, authenticator: Authenticator, watch: Watch | None = None) -> None:
+    def __init__(self, authenticator: Authenticator, watch: Watch | None = None, audit: AuditLog | None = None) -> None:
         self._authenticator = authenticator
         self._watch = watch
+        self._audit = audit
         self._in_flight_count = 0
         self._is_closed = False
         self._stopping = asyncio.Event()
@@ -114,7 +116,9 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
                 metadata = public_metadata(context.invocation_metadata())
                 is_large = len(held[0]) > LARGE_BYTES
                 call = Call(identity, path, ends_at_s, loop.time, metadata, is_large=is_large)
-                response: Message = await method.behaviour(_parse(method, held.pop()), call)
+                parsed = [_parse(method, held.pop())]  # nothing here holds the request while it is worked on
+                with self._audited(call, parsed[0]):
+                    response: Message = await method.behaviour(parsed.pop(), call)
                 return response.SerializeToString()
 
     def _streaming(self, method: Method, path: str) -> Callable[..., AsyncGenerator[bytes]]:
@@ -163,13 +167,21 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
         metadata = public_metadata(context.invocation_metadata())
         async with terms.lanes.place(identity.tenant_id, identity.lane):
             call = Call(identity, path, ends_at_s, loop.time, metadata, self._stopping)
-            async with aclosing(method.behaviour(_parse(method, request), call)) as messages:
-                while True:
-                    async with asyncio.timeout_at(ends_at_s):
-                        message = await anext(messages, None)
-                    if message is None:
-                        return
-                    yield message.SerializeToString()
+            asked = _parse(method, request)
+            with self._audited(call, asked):
+                async with aclosing(method.behaviour(asked, call)) as messages:
+                    while True:
+                        async with asyncio.timeout_at(ends_at_s):
+                            message = await anext(messages, None)
+                        if message is None:
+                            return
+                        yield message.SerializeToString()
+
+    def _audited(self, call: Call, request: Message) -> AbstractContextManager[Any]:
+        """Return what notes an admin's call; of other callers nothing is noted."""
+        if self._audit is None or call.identity.role is not Role.ADMIN:
+            return nullcontext()
+        return self._audit.noting(call.identity, "rpc", call.method.lstrip("/"), **of_request(request))
 
     async def _identify(self, context: Any) -> Identity:
         return await self._authenticator.authenticate(context.invocation_metadata() or (), context.auth_context())

@@ -15,6 +15,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from sidecar.errors import SettingInvalid, StartRefused
+from sidecar.rpc.auditing import AuditLog
 from sidecar.rpc.authentication import Authenticator, NotBefore
 from sidecar.rpc.call import Terms
 from sidecar.rpc.door import Door
@@ -148,15 +149,22 @@ def _open(server: grpc.aio.Server, text: str, credentials: grpc.ServerCredential
     return address.target if address.socket_path is not None else f"{address.target.rpartition(':')[0]}:{port}"
 
 
-async def start(settings: Settings, handlers: Handlers, not_before: NotBefore, *, watch: Watch | None = None) -> Server:
+async def start(
+    settings: Settings,
+    handlers: Handlers,
+    not_before: NotBefore,
+    *,
+    watch: Watch | None = None,
+    audit: AuditLog | None = None,
+) -> Server:
     """Return the server, listening; `handlers` gets the terms for turns and those for everything else.
 
-    `watch` is told of every call.
+    `watch` is told of every call, `audit` notes those of admins.
 
     Raises a StartRefused naming the setting that cannot stand.
     """
     authenticator = Authenticator(identity_settings(settings), not_before=not_before)
-    door = Door(authenticator, watch)
+    door = Door(authenticator, watch, audit)
     servicer = health.aio.HealthServicer()
     generic = tuple(handlers(_turn_terms(settings), _other_terms(settings)))
 

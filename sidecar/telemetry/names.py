@@ -121,6 +121,7 @@ STABLE_PREFIX: Final = Metric(
     "sidecar.stable_prefix.tokens", "{token}", "Tokens at the start that do not change from turn to turn.", (), _TOKENS
 )
 RECEIPTS_DROPPED: Final = Metric("sidecar.receipts.dropped", "", "Receipts dropped since the start.")
+AUDIT_DROPPED: Final = Metric("sidecar.audit.dropped", "", "Audit entries dropped since the start.")
 SPACES_UNCLAIMED: Final = Metric(
     "sidecar.spaces.unclaimed", "", "Calls given every space since the start, as their token or name claims none."
 )

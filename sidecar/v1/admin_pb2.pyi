@@ -374,3 +374,127 @@ class ForgetOwnerResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ForgetOwnerResponse: _TypeAlias = ForgetOwnerResponse  # noqa: Y015
+
+@_typing.final
+class ListAuditEntriesRequest(_message.Message):
+    """Asks for what admins read and changed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    SINCE_TIME_FIELD_NUMBER: _builtins.int
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """Only what concerns this owner; empty means all."""
+    page_size: _builtins.int
+    """0 means 50, at most 1000."""
+    page_token: _builtins.str
+    """Where the page before ended."""
+    @_builtins.property
+    def since_time(self) -> _timestamp_pb2.Timestamp:
+        """Only calls from this instant on; absent means all that are kept."""
+
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        since_time: _timestamp_pb2.Timestamp | None = ...,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since_time", b"since_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "page_size", b"page_size", "page_token", b"page_token", "since_time", b"since_time", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListAuditEntriesRequest: _TypeAlias = ListAuditEntriesRequest  # noqa: Y015
+
+@_typing.final
+class ListAuditEntriesResponse(_message.Message):
+    """A page of what admins read and changed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ENTRIES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    """Empty on the last page."""
+    @_builtins.property
+    def entries(self) -> _containers.RepeatedCompositeFieldContainer[Global___AuditEntry]:
+        """Newest first."""
+
+    def __init__(
+        self,
+        *,
+        entries: _abc.Iterable[Global___AuditEntry] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["entries", b"entries", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListAuditEntriesResponse: _TypeAlias = ListAuditEntriesResponse  # noqa: Y015
+
+@_typing.final
+class AuditEntry(_message.Message):
+    """One call of an admin's, or one page or form of the console. It holds ids, never texts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CALL_TIME_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    TOKEN_ID_FIELD_NUMBER: _builtins.int
+    VIA_FIELD_NUMBER: _builtins.int
+    METHOD_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    OBJECT_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    role: _builtins.str
+    """The caller's role."""
+    subject: _builtins.str
+    """The subject of its token or certificate."""
+    token_id: _builtins.str
+    """The id of its token; may be empty."""
+    via: _builtins.str
+    """"rpc" or "console"."""
+    method: _builtins.str
+    """The method, as "sidecar.v1.AdminService/ForgetOwner", or the page, as "POST /owner"."""
+    owner_id: _builtins.str
+    """The owner that it concerned, a UUID; empty where it named none."""
+    object: _builtins.str
+    """The ids that it named, as "memory_id=m1"; empty once the owner was forgotten."""
+    outcome: _builtins.str
+    """How it ended: "OK" or the name of its status; at the console "OK" or the HTTP status."""
+    @_builtins.property
+    def call_time(self) -> _timestamp_pb2.Timestamp:
+        """When it began."""
+
+    def __init__(
+        self,
+        *,
+        call_time: _timestamp_pb2.Timestamp | None = ...,
+        role: _builtins.str = ...,
+        subject: _builtins.str = ...,
+        token_id: _builtins.str = ...,
+        via: _builtins.str = ...,
+        method: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        object: _builtins.str = ...,
+        outcome: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["call_time", b"call_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["call_time", b"call_time", "method", b"method", "object", b"object", "outcome", b"outcome", "owner_id", b"owner_id", "role", b"role", "subject", b"subject", "token_id", b"token_id", "via", b"via"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AuditEntry: _TypeAlias = AuditEntry  # noqa: Y015

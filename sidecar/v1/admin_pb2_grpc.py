@@ -65,6 +65,11 @@ class AdminServiceStub:
                 request_serializer=sidecar_dot_v1_dot_admin__pb2.ForgetOwnerRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_admin__pb2.ForgetOwnerResponse.FromString,
                 _registered_method=True)
+        self.ListAuditEntries = channel.unary_unary(
+                '/sidecar.v1.AdminService/ListAuditEntries',
+                request_serializer=sidecar_dot_v1_dot_admin__pb2.ListAuditEntriesRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_admin__pb2.ListAuditEntriesResponse.FromString,
+                _registered_method=True)
 
 
 class AdminServiceServicer:
@@ -114,6 +119,14 @@ class AdminServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListAuditEntries(self, request, context):
+        """Lists what admins of the tenant read and changed, newest first, by calls and at the console. Written behind the calls, so that the
+        newest may be missing for a moment.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AdminServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -146,6 +159,11 @@ def add_AdminServiceServicer_to_server(servicer, server):
                     servicer.ForgetOwner,
                     request_deserializer=sidecar_dot_v1_dot_admin__pb2.ForgetOwnerRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_admin__pb2.ForgetOwnerResponse.SerializeToString,
+            ),
+            'ListAuditEntries': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListAuditEntries,
+                    request_deserializer=sidecar_dot_v1_dot_admin__pb2.ListAuditEntriesRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_admin__pb2.ListAuditEntriesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -311,6 +329,33 @@ class AdminService:
             '/sidecar.v1.AdminService/ForgetOwner',
             sidecar_dot_v1_dot_admin__pb2.ForgetOwnerRequest.SerializeToString,
             sidecar_dot_v1_dot_admin__pb2.ForgetOwnerResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListAuditEntries(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.AdminService/ListAuditEntries',
+            sidecar_dot_v1_dot_admin__pb2.ListAuditEntriesRequest.SerializeToString,
+            sidecar_dot_v1_dot_admin__pb2.ListAuditEntriesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -31,6 +31,7 @@ _BY_TYPE = {
     "tsvector": "search_vector('ferry common word' || n % 200)",
 }
 SPECIAL = {
+    "audit_entries.via": "'rpc'",
     "places_to_embed.kind": "'turns'",
     "profiles.level": "'agent'",
     "workspaces.level": "'agent'",

@@ -32,6 +32,7 @@ ACROSS_TENANTS = {
     "scopes_due_lint",
     "scopes_with_work",
     "tenants_with_budgets",
+    "tenants_with_old_audit",
     "owners_with_expired_texts",
 }
 

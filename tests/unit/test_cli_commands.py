@@ -34,7 +34,8 @@ def test_every_command_is_there() -> None:
     assert {" ".join(path) for path in commands(root)} == {
         "backends list", "backends off", "backends on", "backends webhook",
         "tools approve", "tools list", "tools revoke", "tools test",
-        "assemble", "demo", "embed", "diff", "explain", "health", "ingest", "memory forget", "memory get", "memory import",
+        "assemble", "audit", "demo", "embed", "diff", "explain", "health", "ingest",
+        "memory forget", "memory get", "memory import",
         "memory list", "migrate", "profile get", "profile history", "profile rollback", "profile set", "replay",
         "wiki alias", "wiki archive", "wiki backfill", "wiki cancel", "wiki cite", "wiki compile", "wiki delete",
         "wiki density", "wiki export", "wiki graph", "wiki ignore", "wiki import", "wiki jobs", "wiki lint",

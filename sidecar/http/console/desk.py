@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qs
 from uuid import UUID
@@ -23,6 +24,7 @@ from sidecar.http.console.writing import aside, render
 from sidecar.profiles import Base, no_base
 from sidecar.recorder import Recorder
 from sidecar.replayer import Replayer
+from sidecar.rpc.auditing import OK, AuditLog, named
 from sidecar.rpc.identity import Identity, Role, resolve_scope
 from sidecar.rpc.status import TABLE, message_of, row_of
 from sidecar.telemetry.watch import Watch
@@ -86,6 +88,7 @@ class Desk:
     embedder_trouble: Callable[[], str] = str
     switches: Switches = field(default_factory=Switches)
     is_behind_tls: bool = False
+    audit: AuditLog | None = None
     sessions: Sessions = field(default_factory=Sessions)
     trying: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_TRIED_AT_ONCE))
 
@@ -167,7 +170,7 @@ def route(desk: Desk, path: str, work: Work, *, methods: Sequence[str] = ("GET",
             return _to_sign_in(request)
         try:
             identity = await desk.authenticate(session.token)
-            return await work(Visit(desk, request, session, identity, await _form(request, session)))
+            return await _audited(path, Visit(desk, request, session, identity, {}), work)
         except Unauthenticated:
             desk.sessions.close(session_id)
             return _to_sign_in(request)
@@ -181,6 +184,21 @@ def route(desk: Desk, path: str, work: Work, *, methods: Sequence[str] = ("GET",
             return told(error, _STATUS.get(row_of(error).code.name, 500))
 
     return Route(path, watched, methods=list(methods))
+
+
+async def _audited(path: str, visit: Visit, work: Work) -> Response:
+    """Return the page, and note it if an admin asked for it."""
+    desk, request, session = visit.desk, visit.request, visit.session
+    form = await _form(request, session)
+    asked = replace(visit, form=form)
+    if desk.audit is None or not visit.is_admin:
+        return await work(asked)
+    object_ids = named({**request.path_params, **form})
+    method = f"{request.method} {path}"
+    with desk.audit.noting(visit.identity, "console", method, owner=session.owner, named=object_ids) as noted:
+        response = await work(asked)
+        noted.outcome = OK if response.status_code < HTTPStatus.BAD_REQUEST else str(response.status_code)
+        return response
 
 
 _KNOWN = tuple(TABLE)
