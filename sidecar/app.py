@@ -246,7 +246,9 @@ async def _turns(ground: _Ground, profiles: Profiles, recall: Recall, inquiry: I
         clocks=clocks,
     )
     replayer, repeats = Replayer(pools.background, fences, clocks), context.turn_repeats(clocks)
-    return context.Parts(assembler, replayer, pools, meters, fences, writer, clocks, repeats)
+    return context.Parts(
+        assembler, replayer, pools, meters, fences, writer, clocks, repeats, ground.settings.owner_quota_bytes
+    )
 
 
 def _places(settings: Settings) -> Lanes:

@@ -89,17 +89,21 @@ def _services(works: Works) -> tuple[tuple[ServiceDescriptor, Service], ...]:
     pools, now, changed = works.pools, works.clocks.now, works.changed
     switches = backends.Parts(pools, works.backing.places, works.rulings, now, changed)
     replays = partial(replay, works.engine, pools.background)
-    jobs = compiles.CompileParts(pools, works.engine, works.progress, now, replays)
+    quota_bytes = works.settings.owner_quota_bytes
+    jobs = compiles.CompileParts(pools, works.engine, works.progress, now, replays, quota_bytes)
     is_compiled, count = partial(_is_built_in, works.engine), works.turns.meters.reference.count
     return (
         (context.SERVICE, context.ContextService(works.turns)),
-        (memory.SERVICE, memory.MemoryService(pools, now=now, is_compiled=is_compiled, forgot=works.forgot)),
+        (
+            memory.SERVICE,
+            memory.MemoryService(pools, now=now, is_compiled=is_compiled, forgot=works.forgot, quota_bytes=quota_bytes),
+        ),
         (knowledge.SERVICE, knowledge.KnowledgeService(pools, now=now, count=count)),
         (profile.SERVICE, profile.ProfileService(pools, now=now, changed=changed, base=works.backing.base)),
         (admin.SERVICE, admin.AdminService(pools, now=now, changed=changed, forgot=works.forgot)),
         (backends.SERVICE, backends.BackendService(switches)),
         (wiki.SERVICE, wiki.WikiService(pools, now=now)),
-        (cost.SERVICE, cost.CostService(pools, now=now)),
+        (cost.SERVICE, cost.CostService(pools, now=now, quota_bytes=quota_bytes)),
         (compiles.SERVICE, compiles.CompileService(jobs)),
     )
 

@@ -52,6 +52,7 @@ class Settings:
     receipt_text_days: int = 7
     receipt_queue: int = 2000
     audit_days: int = 90
+    owner_quota_mb: int = 0
     log_level: str = "INFO"
     slow_turn_s: float = 1.0
     capture_content: bool = False
@@ -83,6 +84,11 @@ class Settings:
     bedrock_endpoint_url: str = ""
     wiki_aggregation_pass_enabled: bool = True
     wiki_deterministic_linking_enabled: bool = True
+
+    @property
+    def owner_quota_bytes(self) -> int:
+        """Return how many bytes an owner's turns and memories may hold; 0 for any number."""
+        return self.owner_quota_mb * 2**20
 
 
 def read(environ: Mapping[str, str]) -> Settings:

@@ -12,6 +12,7 @@ StoreError
 │   ├── AlreadyExists
 │   └── ReferenceMissing
 ├── UnstorableValue             Postgres cannot hold the value
+├── QuotaExceeded               an owner would hold more bytes than it may; `.held_bytes` and `.quota_bytes` say so
 ├── AccessRefused               the role or row security said no
 ├── SchemaOutdated              a table, column, function or role is not there
 ├── ServerUnsuitable            too old, or an extension is missing
@@ -97,6 +98,15 @@ class ReferenceMissing(ConstraintViolated):
 
 class UnstorableValue(StoreError):
     """Postgres cannot hold a value as given; remove NUL characters and lone surrogates, and keep within its bounds."""
+
+
+class QuotaExceeded(StoreError):
+    """The owner's turns and memories would hold more than its quota; delete memories, or raise SIDECAR_OWNER_QUOTA_MB."""
+
+    def __init__(self, held_bytes: int, quota_bytes: int) -> None:
+        super().__init__(f"{held_bytes / 2**20:.1f} of {quota_bytes / 2**20:.1f} MB")
+        self.held_bytes = held_bytes
+        self.quota_bytes = quota_bytes
 
 
 class AccessRefused(StoreError):

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
-from store import embeddings, queries
+from store import embeddings, queries, storage
 from store.derived import Derived, derive
 from store.pacing import QUICK_CHARS, STATEMENT_CHARS, in_slices, slices
 from store.queries import Connection
@@ -105,17 +105,22 @@ async def prepare(scope: Scope, memories: Sequence[NewMemory]) -> PreparedMemori
     )
 
 
-async def write(connection: Connection, scope: Scope, prepared: PreparedMemories, *, now: datetime) -> Retained:
+async def write(
+    connection: Connection, scope: Scope, prepared: PreparedMemories, *, now: datetime, quota_bytes: int = 0
+) -> Retained:
     """Write the memories: one that is there with the same content is left alone, of two with one id the later counts.
 
     Each write takes the next number of the owner's feed, whose row is locked until the transaction ends: numbers have
     no gap, and a reader that has read up to n has seen everything up to n. A statement carries about 1 MB of text. A memory drawn
     from tools' turns and from none of the user's gets the `origin` "tool" in its metadata, unless it has one.
+    Raises QuotaExceeded when the owner would hold more than `quota_bytes` (0 for none).
     """
     if not prepared.rows:
         return Retained((), 0, 0)
     tools = await _drawn_from_tools(connection, scope, prepared)
     change_seq = await _sql.open_feed(connection, **_key(scope))
+    ids = [row[0] for row in prepared.rows]
+    held_bytes = await storage.of_memories(connection, scope, ids)
     created = updated = 0
     for some in slices(prepared.rows, lambda row: len(row[1].text), most_chars=STATEMENT_CHARS):
         seq = change_seq + created + updated
@@ -126,6 +131,8 @@ async def write(connection: Connection, scope: Scope, prepared: PreparedMemories
     if created or updated:
         await _sql.advance_feed(connection, **_key(scope), count=created + updated)
         await embeddings.mark(connection, scope, embeddings.Kind.MEMORIES, now=now)
+        added_bytes = await storage.of_memories(connection, scope, ids) - held_bytes
+        await storage.add(connection, scope, added_bytes, quota_bytes=quota_bytes)
     return Retained(prepared.memory_ids, created, updated)
 
 

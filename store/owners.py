@@ -44,6 +44,7 @@ TABLES = (
     "memory_vectors",
     "memories",
     "memory_feeds",
+    "owner_storage",
     "background_jobs",
     "places_to_embed",
     "wiki_compile_jobs",

@@ -124,6 +124,10 @@ DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 -- Deletes an owner's rows.
 DELETE FROM memory_feeds WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
+-- name: forget_owner_storage!
+-- Deletes an owner's rows.
+DELETE FROM owner_storage WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
 -- name: forget_background_jobs!
 -- Deletes an owner's rows.
 DELETE FROM background_jobs WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

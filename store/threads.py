@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
-from store import embeddings, queries
+from store import embeddings, queries, storage
 from store.derived import Derived, derive
 from store.pacing import STATEMENT_CHARS, slices
 from store.queries import Connection
@@ -146,12 +146,18 @@ async def prepare(turns: Sequence[NewTurn]) -> list[PreparedTurn]:
 
 
 async def write(
-    connection: Connection, scope: Scope, thread: ThreadToOpen, prepared: Sequence[PreparedTurn], *, now: datetime
+    connection: Connection,
+    scope: Scope,
+    thread: ThreadToOpen,
+    prepared: Sequence[PreparedTurn],
+    *,
+    now: datetime,
+    quota_bytes: int = 0,
 ) -> Appended:
     """Append the turns that the thread does not have yet, in order, and return the ids of all.
 
     The thread's row is locked until the transaction ends, so positions have no gap and no twin. A statement carries about
-    1 MB of text.
+    1 MB of text. Raises QuotaExceeded when the owner would hold more than `quota_bytes` (0 for none).
     """
     turns = [one.turn for one in prepared]
     key = _key(scope, thread.thread_id)
@@ -175,6 +181,8 @@ async def write(
     if new:
         await _insert(connection, key, new, ids, head)
         await embeddings.mark(connection, scope, embeddings.Kind.TURNS, ref=thread.thread_id, now=now)
+        added_bytes = await storage.of_turns(connection, scope, [ids[turn_id] for turn_id in first])
+        await storage.add(connection, scope, added_bytes, quota_bytes=quota_bytes)
     turn_count = head["turn_count"] + len(new)
     return Appended(tuple(ids[client_turn_id] for client_turn_id in asked), len(new), turn_count)
 

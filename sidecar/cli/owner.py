@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sidecar.cli.session import Session, connected
 
+if TYPE_CHECKING:
+    from sidecar.client.cost_answers import Storage
+
+_MB = 2**20
+
 
 @click.group()
 def owner() -> None:
-    """Forget a person or an agent."""
+    """See what a person or an agent holds, or forget them."""
+
+
+@owner.command(short_help="Show how much an owner holds.")
+@connected
+def show(session: Session) -> None:
+    """Show how many bytes the turns and memories of --owner hold, and how many they may (SIDECAR_OWNER_QUOTA_MB).
+
+    \b
+    Example:
+      sidecar owner show --owner mara
+      sidecar owner show --json
+    """
+    session.voice.show(session.client.get_storage(), _draw_storage)
+
+
+def _draw_storage(storage: Storage) -> Iterator[str]:
+    quota = f" of {storage.quota_bytes / _MB:,.1f} MB" if storage.quota_bytes else "; there is no quota"
+    yield f"turns and memories hold {storage.stored_bytes / _MB:,.1f} MB{quota}"
 
 
 @owner.command(short_help="Delete everything that is an owner's.")

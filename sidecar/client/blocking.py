@@ -178,3 +178,4 @@ class Sidecar:
     put_budget = _blocking(cost_requests.PutBudget)
     delete_budget = _blocking(cost_requests.DeleteBudget)
     list_budgets = _blocking(cost_requests.ListBudgets)
+    get_storage = _blocking(cost_requests.GetStorage)

@@ -90,3 +90,11 @@ class BudgetsTold:
 
     budgets: tuple[CostBudget, ...]
     alerts: tuple[CostAlert, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """How many bytes an owner's turns and memories hold, and how many they may; 0 for any number."""
+
+    stored_bytes: int
+    quota_bytes: int

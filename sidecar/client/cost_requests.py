@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from sidecar.client.answers import Page
-from sidecar.client.cost_answers import BudgetsTold, CompileSpendingRow, SpendingTold, TurnCost
+from sidecar.client.cost_answers import BudgetsTold, CompileSpendingRow, SpendingTold, Storage, TurnCost
 from sidecar.client.decoding import Inner, Listed, Nothing, Whole
 from sidecar.client.encoding import SPENDING_KEY, NewBudget
 from sidecar.client.request import Request
@@ -71,3 +71,10 @@ class ListBudgets(Request[BudgetsTold]):
     """List the tenant's budgets and its newest alerts."""
 
     reads = Whole(BudgetsTold)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetStorage(Request[Storage]):
+    """Return how many bytes the owner's turns and memories hold, and the quota."""
+
+    reads = Whole(Storage)

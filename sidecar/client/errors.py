@@ -54,6 +54,7 @@ _KINDS: dict[str, type[SidecarCallError]] = {
     "RESOURCE_EXHAUSTED": CallUnavailable,
     "INVALID_ARGUMENT": RequestUnusable,
 }
+_KINDS_BY_REASON: dict[str, type[SidecarCallError]] = {"OWNER_QUOTA_EXCEEDED": SidecarCallError}  # no use to try again
 
 
 def failure(error: Any, target: str) -> SidecarCallError:
@@ -66,6 +67,7 @@ def failure(error: Any, target: str) -> SidecarCallError:
     details: dict[str, Any] = {}
     for detail in status.details:
         details |= _facts(detail)
+    kind = _KINDS_BY_REASON.get(details.get("reason", ""), kind)
     return kind(status.message, code=code, **details)
 
 

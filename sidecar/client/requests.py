@@ -45,6 +45,7 @@ from sidecar.client.backend_requests import (  # noqa: F401  # asked for by name
 )
 from sidecar.client.cost_requests import (  # noqa: F401  # asked for by name, as the others here
     DeleteBudget,
+    GetStorage,
     ListBudgets,
     ListCompileSpending,
     ListSpending,

@@ -181,3 +181,4 @@ class AsyncSidecar:
     put_budget = _waiting(cost_requests.PutBudget)
     delete_budget = _waiting(cost_requests.DeleteBudget)
     list_budgets = _waiting(cost_requests.ListBudgets)
+    get_storage = _waiting(cost_requests.GetStorage)

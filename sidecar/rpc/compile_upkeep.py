@@ -88,13 +88,15 @@ Verify = Callable[[Scope], Awaitable[Rebuilt]]
 
 @dataclass(frozen=True, slots=True)
 class CompileParts:
-    """What the service works with: the pools, who plans a preview, what tells of progress, the time, what rebuilds the log."""
+    """What the service works with: the pools, who plans a preview, what tells of progress, the time, what rebuilds the log,
+    and how many bytes an owner's turns and memories may hold (0 for any number)."""
 
     pools: Pools
     engine: Engine
     progress: Progress
     now: Callable[[], datetime]
     verify: Verify
+    quota_bytes: int = 0
 
 
 class CompileUpkeep:
@@ -103,6 +105,7 @@ class CompileUpkeep:
     def __init__(self, parts: CompileParts) -> None:
         self._pools = parts.pools
         self._engine = parts.engine
+        self._quota_bytes = parts.quota_bytes
         self._progress = parts.progress
         self._now = parts.now
         self._verify = parts.verify
@@ -228,7 +231,7 @@ class CompileUpkeep:
         now = self._now()
         async with scoped(self._pools.background, scope) as connection:
             await self._ready(connection, scope)
-            retained = await memories.write(connection, scope, prepared, now=now)
+            retained = await memories.write(connection, scope, prepared, now=now, quota_bytes=self._quota_bytes)
             changed = retained.created_count + retained.updated_count
             job = None if request.has_more else await self._imported(connection, scope, is_new=changed > 0)
         unchanged = len({one.memory_id for one in given}) - changed

@@ -70,6 +70,7 @@ class Parts:
     recorder: Recorder
     clocks: Clocks
     repeats: TurnRepeats
+    quota_bytes: int = 0
 
 
 def turn_repeats(clocks: Clocks) -> TurnRepeats:
@@ -159,7 +160,9 @@ class ContextService:
         prepared = await threads.prepare(await in_slices(self._counted, read, attrgetter("chars")))
         async with scoped(self._pools.background, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
-            appended = await threads.write(connection, scope, thread, prepared, now=now)
+            appended = await threads.write(
+                connection, scope, thread, prepared, now=now, quota_bytes=self._parts.quota_bytes
+            )
             if appended.new_count:
                 grown = (appended.turn_count - appended.new_count, appended.turn_count)
                 await summaries.wish(connection, scope, thread.thread_id, turn_counts=grown, now=now)

@@ -17,7 +17,7 @@ from sidecar.rpc.fields import check_count, read_id, read_int, read_name, read_t
 from sidecar.rpc.identity import Identity, require_admin, resolve_agent, resolve_scope, resolve_tenant
 from sidecar.rpc.paging import Listing
 from sidecar.v1 import cost_pb2 as pb
-from store import budgets, costs, tenants
+from store import budgets, costs, storage, tenants
 from store.budgets import Alert, Budget
 from store.costs import Filters, Spent, TurnAccount
 from store.postgres import Pools, scoped, tenant_scoped
@@ -34,11 +34,12 @@ _FIRST, _WEEK = datetime.min.replace(tzinfo=UTC), timedelta(days=7)
 
 
 class CostService:
-    """Accounts for tokens and money; `now` tells the time."""
+    """Accounts for tokens, money and bytes; `now` tells the time, `quota_bytes` what an owner may hold, 0 for any number."""
 
-    def __init__(self, pools: Pools, *, now: Callable[[], datetime]) -> None:
+    def __init__(self, pools: Pools, *, now: Callable[[], datetime], quota_bytes: int = 0) -> None:
         self._pools = pools
         self._now = now
+        self._quota_bytes = quota_bytes
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
@@ -50,6 +51,7 @@ class CostService:
             "PutBudget": self.put_budget,
             "DeleteBudget": self.delete_budget,
             "ListBudgets": self.list_budgets,
+            "GetStorage": self.get_storage,
         }
 
     async def list_turn_costs(self, request: pb.ListTurnCostsRequest, call: Call) -> pb.ListTurnCostsResponse:
@@ -126,6 +128,13 @@ class CostService:
         return pb.ListBudgetsResponse(
             budgets=[_write_budget(one) for one in known], alerts=[_alert(one) for one in alerts]
         )
+
+    async def get_storage(self, request: pb.GetStorageRequest, call: Call) -> pb.GetStorageResponse:
+        """Return how many bytes an owner's turns and memories hold, and the quota."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        async with scoped(self._pools.background, scope, read_only=True) as connection:
+            held = await storage.stored_bytes(connection, scope)
+        return pb.GetStorageResponse(stored_bytes=held, quota_bytes=self._quota_bytes)
 
     def _span(self, request: pb.ListSpendingRequest | pb.ListCompileSpendingRequest) -> tuple[datetime, datetime]:
         until = read_time("until_time", request.until_time) if request.HasField("until_time") else self._now()

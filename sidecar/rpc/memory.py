@@ -27,7 +27,7 @@ from sidecar.rpc.paging import MAX_PAGE_BYTES, Listing
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome
-from store import forgotten, jobs, memories, receipts, scopes, tenants
+from store import forgotten, jobs, memories, receipts, scopes, storage, tenants
 from store.errors import StoreError
 from store.jobs import Enqueued, Trigger
 from store.memories import Memory, NewMemory
@@ -48,7 +48,8 @@ SERVICE = pb.DESCRIPTOR.services_by_name["MemoryService"]
 class MemoryService:
     """Keeps memories in the built-in store; `now` tells the time of a write, `is_compiled` whose wikis are made from it.
 
-    `forgot` hears of which owner a memory was forgotten, ahead of the notice.
+    `forgot` hears of which owner a memory was forgotten, ahead of the notice. An owner's turns and memories hold at most
+    `quota_bytes`, 0 for any number.
     """
 
     def __init__(
@@ -58,11 +59,13 @@ class MemoryService:
         now: Callable[[], datetime],
         is_compiled: Callable[[Scope], bool] = lambda scope: True,
         forgot: Callable[[Scope], None] = lambda _: None,
+        quota_bytes: int = 0,
     ) -> None:
         self._pools = pools
         self._now = now
         self._is_compiled = is_compiled
         self._forgot = forgot
+        self._quota_bytes = quota_bytes
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
@@ -83,7 +86,7 @@ class MemoryService:
         now = self._now()
         async with scoped(self._pools.background, scope) as connection:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
-            retained = await memories.write(connection, scope, prepared, now=now)
+            retained = await memories.write(connection, scope, prepared, now=now, quota_bytes=self._quota_bytes)
         is_changed = retained.created_count or retained.updated_count
         outcome = await self._wish_compile(scope, now) if is_changed else NotifyOutcome.NOTIFY_OUTCOME_UNSPECIFIED
         return pb.RetainResponse(
@@ -123,9 +126,11 @@ class MemoryService:
             memory = await memories.get(connection, scope, memory_id)
             if memory is not None:
                 await receipts.forget_texts(connection, scope, _kept_forms(memory.text))
+                freed_bytes = await storage.of_memories(connection, scope, [memory_id])
                 await memories.forget(connection, scope, memory_id)
                 await scopes.lock(connection, scope, now=self._now())  # turns read on while who compiles is waited for
                 notes = await forgetting.forget(connection, scope, [memory_id], now=self._now())
+                await storage.add(connection, scope, -freed_bytes)
         if memory is not None:
             self._forgot(scope)
             async with scoped(self._pools.background, scope) as connection:

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import grpc
 from google.protobuf.duration_pb2 import Duration
-from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFailure, RetryInfo
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFailure, QuotaFailure, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
@@ -79,6 +79,11 @@ def _bad_model(error: models.UnknownModel) -> Any:
 def _violated(error: errors.FailedPrecondition) -> Any:
     violation = PreconditionFailure.Violation(type=DOMAIN, subject=cut(error.subject), description=message_of(error))
     return PreconditionFailure(violations=[violation])
+
+
+def _over_quota(error: store.QuotaExceeded) -> Any:
+    violation = QuotaFailure.Violation(subject="SIDECAR_OWNER_QUOTA_MB", description=message_of(error))
+    return QuotaFailure(violations=[violation])
 
 
 _REMOTE_FAILED = "A remote service that this call needs does not answer; try again."
@@ -238,6 +243,9 @@ TABLE: Mapping[type[Exception], Row] = {
         Code.INVALID_ARGUMENT,
         "UNSTORABLE_VALUE",
         "A value cannot be stored; remove NUL characters and lone surrogates, and keep within its bounds.",
+    ),
+    store.QuotaExceeded: Row(
+        Code.RESOURCE_EXHAUSTED, "OWNER_QUOTA_EXCEEDED", facts=("held_bytes", "quota_bytes"), details=_over_quota
     ),
     store.AccessRefused: Row(Code.PERMISSION_DENIED, "ACCESS_REFUSED", "This identity may not do that."),
 }

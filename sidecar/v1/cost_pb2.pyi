@@ -766,3 +766,55 @@ class ListBudgetsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListBudgetsResponse: _TypeAlias = ListBudgetsResponse  # noqa: Y015
+
+@_typing.final
+class GetStorageRequest(_message.Message):
+    """Asks how much an owner holds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's only one."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["owner_id", b"owner_id", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetStorageRequest: _TypeAlias = GetStorageRequest  # noqa: Y015
+
+@_typing.final
+class GetStorageResponse(_message.Message):
+    """How much an owner holds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STORED_BYTES_FIELD_NUMBER: _builtins.int
+    QUOTA_BYTES_FIELD_NUMBER: _builtins.int
+    stored_bytes: _builtins.int
+    """Bytes of turns and memories as they were given, what is derived from them not counted."""
+    quota_bytes: _builtins.int
+    """The most that they may hold; a write beyond it is refused with OWNER_QUOTA_EXCEEDED. 0 for any number."""
+    def __init__(
+        self,
+        *,
+        stored_bytes: _builtins.int = ...,
+        quota_bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["quota_bytes", b"quota_bytes", "stored_bytes", b"stored_bytes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetStorageResponse: _TypeAlias = GetStorageResponse  # noqa: Y015

@@ -65,6 +65,11 @@ class CostServiceStub:
                 request_serializer=sidecar_dot_v1_dot_cost__pb2.ListBudgetsRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_cost__pb2.ListBudgetsResponse.FromString,
                 _registered_method=True)
+        self.GetStorage = channel.unary_unary(
+                '/sidecar.v1.CostService/GetStorage',
+                request_serializer=sidecar_dot_v1_dot_cost__pb2.GetStorageRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_cost__pb2.GetStorageResponse.FromString,
+                _registered_method=True)
 
 
 class CostServiceServicer:
@@ -113,6 +118,13 @@ class CostServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetStorage(self, request, context):
+        """Returns how many bytes an owner's turns and memories hold, and how many they may.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CostServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -145,6 +157,11 @@ def add_CostServiceServicer_to_server(servicer, server):
                     servicer.ListBudgets,
                     request_deserializer=sidecar_dot_v1_dot_cost__pb2.ListBudgetsRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_cost__pb2.ListBudgetsResponse.SerializeToString,
+            ),
+            'GetStorage': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetStorage,
+                    request_deserializer=sidecar_dot_v1_dot_cost__pb2.GetStorageRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_cost__pb2.GetStorageResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -310,6 +327,33 @@ class CostService:
             '/sidecar.v1.CostService/ListBudgets',
             sidecar_dot_v1_dot_cost__pb2.ListBudgetsRequest.SerializeToString,
             sidecar_dot_v1_dot_cost__pb2.ListBudgetsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetStorage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.CostService/GetStorage',
+            sidecar_dot_v1_dot_cost__pb2.GetStorageRequest.SerializeToString,
+            sidecar_dot_v1_dot_cost__pb2.GetStorageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -152,7 +152,9 @@ async def test_the_real_migrations_are_whole_and_applied_once(database: str) -> 
     assert (await migrate(database, MIGRATIONS)).applied == ()
 
 
-async def test_kept_texts_of_receipts_go_to_the_owners_that_name_them(empty_database: str, tmp_path: Path) -> None:
+async def test_an_upgrade_gives_kept_texts_to_the_owners_that_name_them_and_counts_what_owners_hold(
+    empty_database: str, tmp_path: Path
+) -> None:
     await migrate(empty_database, up_to(24, tmp_path))
     hashes = {
         name: hashlib.sha256(name.encode()).hexdigest() for name in ("said", "turn", "part", "item", "lead", "sum")
@@ -172,7 +174,13 @@ async def test_kept_texts_of_receipts_go_to_the_owners_that_name_them(empty_data
     receipt = "INSERT INTO receipts SELECT md5('t')::uuid, md5($1)::uuid, gen_random_uuid(), 'a', 't', 'm', false, 1, $2, now()"
     for owner, row in (("mara", details), ("mara", details), ("noor", details | {"sources": []}), ("bob", bare)):
         await connection.execute(receipt, owner, json.dumps(row))
+    await connection.execute(
+        "INSERT INTO memory_feeds VALUES (md5('t')::uuid, md5('mara')::uuid, 2);"
+        " INSERT INTO memories SELECT md5('t')::uuid, md5('mara')::uuid, 'm' || n, n, '', repeat('é', 10 * n), '{}', '{}', now(),"
+        " now(), now(), '', '', 0, '' FROM generate_series(1, 2) AS n"
+    )
     await migrate(empty_database, MIGRATIONS)
+    assert await connection.fetchval("SELECT stored_bytes FROM owner_storage") == 20 + 40 + 2 * len("{}")
     rows = await connection.fetch("SELECT owner_id = md5('mara')::uuid AS is_mara, text, text_hash FROM receipt_texts")
     await connection.close()
     assert all(row["text_hash"].hex() == hashes[row["text"]] for row in rows)

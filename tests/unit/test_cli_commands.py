@@ -43,7 +43,8 @@ def test_every_command_is_there() -> None:
         "wiki rollback", "wiki search",
         "wiki show", "wiki suppress", "wiki undo", "wiki verify", "wiki watch",
         "serve", "thread import", "thread list", "thread show", "token", "usage report", "worker",
-        "budget list", "budget remove", "budget set", "cost compiles", "cost show", "doctor", "owner forget", "top", "turns",
+        "budget list", "budget remove", "budget set", "cost compiles", "cost show", "doctor", "owner forget", "owner show",
+        "top", "turns",
     }  # fmt: skip
 
 

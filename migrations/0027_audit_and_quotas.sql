@@ -30,3 +30,20 @@ AS $$ SELECT DISTINCT a.tenant_id FROM audit_entries a WHERE a.called_at < p_bef
 ALTER FUNCTION tenants_with_old_audit(timestamptz, integer) OWNER TO sidecar_search;
 REVOKE ALL ON FUNCTION tenants_with_old_audit(timestamptz, integer) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION tenants_with_old_audit(timestamptz, integer) TO sidecar_app, sidecar_worker;
+
+-- How many bytes an owner's turns and memories hold, as they were given: kept with each write, so that a quota costs no scan.
+CREATE TABLE owner_storage (
+    tenant_id uuid NOT NULL REFERENCES tenants,
+    owner_id uuid NOT NULL,
+    stored_bytes bigint NOT NULL,
+    PRIMARY KEY (tenant_id, owner_id)
+);
+INSERT INTO owner_storage (tenant_id, owner_id, stored_bytes)
+SELECT held.tenant_id, held.owner_id, sum(held.bytes) FROM (
+    SELECT t.tenant_id, t.owner_id, octet_length(t.text) + octet_length(t.parts::text) AS bytes FROM turns t
+    UNION ALL SELECT m.tenant_id, m.owner_id, octet_length(m.text) + octet_length(m.metadata::text) FROM memories m
+) AS held GROUP BY held.tenant_id, held.owner_id;
+
+ALTER TABLE owner_storage ENABLE ROW LEVEL SECURITY;
+CREATE POLICY owner ON owner_storage USING (tenant_id = app_tenant() AND owner_id = app_owner());
+GRANT SELECT, INSERT, UPDATE, DELETE ON owner_storage TO sidecar_app, sidecar_worker;
