@@ -13,7 +13,7 @@ from contextlib import suppress
 import uvloop
 
 _WIDTH = 128  # of each kind, which is more together than a listener takes
-_FIELDS = "&".join(f"f{number}={'%' * 155}" for number in range(100)).encode()
+_FIELDS = "&".join(f"f{number}={'%41' * 51}" for number in range(100)).encode()
 _PIECES = b"&a%=1" * 20
 
 
@@ -22,11 +22,11 @@ def posts(address: str) -> tuple[bytes, ...]:
     origin = f"Host: {address}\r\nOrigin: http://{address}\r\n"
     cookies = f"Cookie: {'a=;' * 4_000}\r\n"
     lengths = (f"POST /login HTTP/1.1\r\n{origin}{cookies}Content-Length: {len(body)}\r\n\r\n".encode() + body for body in (
-        _FIELDS, b"token=" + b"%" * 16_000, _PIECES,
+        _FIELDS, b"token=" + b"%41" * 5_400, _PIECES,
     ))  # fmt: skip
-    pieces = b"".join(b"%x\r\n%b\r\n" % (30, b"a" * 30) for _ in range(500)) + b"0\r\n\r\n"
+    pieces = b"".join(b"%x\r\n%b\r\n" % (250, b"a" * 250) for _ in range(64)) + b"0\r\n\r\n"
     chunked = f"POST /login HTTP/1.1\r\n{origin}Transfer-Encoding: chunked\r\n\r\n".encode() + pieces
-    asked = f"GET /login?{'&a%=1' * 97}&b={'%' * 7_000} HTTP/1.1\r\n{origin}\r\n".encode()
+    asked = f"GET /login?{'&a%=1' * 97}&b={'%41' * 2_300} HTTP/1.1\r\n{origin}\r\n".encode()
     return (*lengths, chunked, asked)
 
 

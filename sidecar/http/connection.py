@@ -7,6 +7,8 @@ one read brings before the application hears of it.
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus
@@ -15,12 +17,16 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from sidecar.http.peer_rates import PeerRates
+
 MAX_HEAD_BYTES = 16 * 1024
 MAX_HEAD_LINES = 100
 MAX_TARGET_BYTES = 8 * 1024
 MAX_QUERY_FIELDS = 100
 MAX_BODY_BYTES = 1 << 20  # of any request, refused ones included; the applications take less
-MAX_BODY_PIECES = 512  # each costs the event loop some microseconds, whatever its size
+MAX_STRAY_PERCENTS = 100  # signs that encode nothing, which cost ten times as much to decode as others
+_FREE_PIECES, _BYTES_A_PIECE = 64, 512  # each piece of a body costs some microseconds, whatever its size
+_STRAY_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 _HEAD_ENDS = (b"\r\n\r\n", b"\n\n", b"\n\r\n")
 
@@ -29,21 +35,23 @@ _HEAD_ENDS = (b"\r\n\r\n", b"\n\n", b"\n\r\n")
 class HttpLimits:
     """What one listener grants: requests a second to each peer, open and new connections, and seconds of silence.
 
-    `head_s` is how long a request's head may take, `idle_s` how long its body, a client that does not read, or a connection
-    between two requests. A response that is being made is not silence.
+    A request too many is answered after `held_back_s`. `head_s` is how long a request's head may take, `idle_s` how long its
+    body, a client that does not read, or a connection between two requests. A response that is being made is not silence.
     """
 
     requests_per_s: int = 20
     connections: int = 256
     connections_per_s: int = 100
+    held_back_s: float = 1.0
     head_s: float = 10.0
     idle_s: float = 60.0
 
 
 class _Awaited(Enum):
-    """What the client owes."""
+    """What comes next: what the client owes, or a refusal that is held back."""
 
     NOTHING = "nothing"
+    REFUSAL = "refusal"
     HEAD = "head"
     BODY = "body"
 
@@ -51,22 +59,31 @@ class _Awaited(Enum):
 class BoundedConnection(h11.Connection):
     """h11's parser, which stops with a RemoteProtocolError at a request out of bounds; `refusal` says how to answer it."""
 
-    def __init__(self) -> None:
+    def __init__(self, admits: Callable[[], bool]) -> None:
         super().__init__(h11.SERVER, MAX_HEAD_BYTES)
         self.refusal = (HTTPStatus.BAD_REQUEST, "This is no HTTP request that can be read.")
+        self._admits = admits
+        self._is_admitted = False
         self._body_bytes = 0
         self._body_pieces = 0
 
     def next_event(self) -> Any:
         """Return the next event. Raises RemoteProtocolError."""
-        if self.their_state is h11.IDLE:
-            self._check_head(self.trailing_data[0])
+        if self.their_state is h11.IDLE and (received := self.trailing_data[0]):
+            self._check_rate()
+            self._check_head(received)
         event = super().next_event()
         if isinstance(event, h11.Request):
             self._check_request(event)
         elif isinstance(event, h11.Data):
             self._check_body(event)
         return event
+
+    def _check_rate(self) -> None:
+        """Raise for a request too many, before it costs more than this."""
+        if not self._is_admitted and not self._admits():
+            self._refuse(HTTPStatus.TOO_MANY_REQUESTS, "Send fewer requests a second.")
+        self._is_admitted = True
 
     def _check_head(self, received: bytes) -> None:
         """Raise for a head that is too large, also one that came whole in a single read."""
@@ -79,6 +96,7 @@ class BoundedConnection(h11.Connection):
             )
 
     def _check_request(self, request: h11.Request) -> None:
+        self._is_admitted = False
         names = {name for name, _ in request.headers}
         if {b"content-length", b"transfer-encoding"} <= names:
             self._refuse(HTTPStatus.BAD_REQUEST, "Send Content-Length or Transfer-Encoding, not both.")
@@ -88,15 +106,18 @@ class BoundedConnection(h11.Connection):
                 HTTPStatus.REQUEST_URI_TOO_LONG,
                 f"Send at most {MAX_TARGET_BYTES} bytes of address and {MAX_QUERY_FIELDS} fields of query.",
             )
+        if has_many_stray_percents(request.target):
+            self._refuse(HTTPStatus.BAD_REQUEST, "Write a percent sign as %25.")
         self._body_bytes = self._body_pieces = 0
 
     def _check_body(self, piece: h11.Data) -> None:
         self._body_bytes += len(piece.data)
         self._body_pieces += 1
-        if self._body_bytes > MAX_BODY_BYTES or self._body_pieces > MAX_BODY_PIECES:
+        most_pieces = _FREE_PIECES + self._body_bytes // _BYTES_A_PIECE
+        if self._body_bytes > MAX_BODY_BYTES or self._body_pieces > most_pieces:
             self._refuse(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"Send at most {MAX_BODY_BYTES} bytes of body, in at most {MAX_BODY_PIECES} pieces.",
+                f"Send at most {MAX_BODY_BYTES} bytes of body, in pieces of {_BYTES_A_PIECE} or more.",
             )
 
     def _refuse(self, status: HTTPStatus, text: str) -> None:
@@ -104,13 +125,19 @@ class BoundedConnection(h11.Connection):
         raise h11.RemoteProtocolError(text, error_status_hint=status)
 
 
+def has_many_stray_percents(text: bytes) -> bool:
+    """Return whether so many percent signs encode nothing that no browser wrote the text."""
+    return text.count(b"%") > MAX_STRAY_PERCENTS and len(_STRAY_PERCENT.findall(text)) > MAX_STRAY_PERCENTS
+
+
 class BoundedProtocol(H11Protocol):
     """uvicorn's connection, which ends when the client is silent for too long or sends too much."""
 
-    def __init__(self, *, limits: HttpLimits, **given: Any) -> None:
+    def __init__(self, *, limits: HttpLimits, rates: PeerRates, **given: Any) -> None:
         super().__init__(**given)
-        self.conn: BoundedConnection = BoundedConnection()
+        self.conn: BoundedConnection = BoundedConnection(self._admits)
         self._limits = limits
+        self._rates = rates
         self._awaited = _Awaited.NOTHING
         self._patience: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
@@ -122,7 +149,7 @@ class BoundedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what came, unless the connection is ending."""
-        if not self.transport.is_closing():
+        if not self.transport.is_closing() and self._awaited is not _Awaited.REFUSAL:
             super().data_received(data)
             self._await_next()
 
@@ -148,11 +175,24 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer a request that cannot be read or is out of bounds as the parser says, and end the connection."""
-        self._end(*self.conn.refusal)
+        """Answer a request that cannot be read or is out of bounds as the parser says, and end the connection.
+
+        One of a peer that sends too many is held back: asking again at once would cost nearly as much as being served.
+        """
+        status, text = self.conn.refusal
+        if status is not HTTPStatus.TOO_MANY_REQUESTS:
+            self._end(status, text)
+            return
+        self.transport.pause_reading()
+        self._await(_Awaited.REFUSAL)
+
+    def _admits(self) -> bool:
+        return self._rates.admits(self.client[0] if self.client else "")
 
     def _await_next(self) -> None:
         """Give the client time for what it owes now; time for the same thing is given once."""
+        if self._awaited is _Awaited.REFUSAL:
+            return
         state = self.conn.their_state
         if state is h11.SEND_BODY:
             self._await(_Awaited.BODY)
@@ -165,13 +205,17 @@ class BoundedProtocol(H11Protocol):
         if awaited is self._awaited:
             return
         self._awaited, self._patience = awaited, _cancel(self._patience)
-        if awaited is not _Awaited.NOTHING and not self.transport.is_closing():
-            seconds = self._limits.head_s if awaited is _Awaited.HEAD else self._limits.idle_s
-            self._patience = self.loop.call_later(seconds, self._give_up)
+        limits = self._limits
+        seconds = {_Awaited.HEAD: limits.head_s, _Awaited.BODY: limits.idle_s, _Awaited.REFUSAL: limits.held_back_s}
+        if awaited in seconds and not self.transport.is_closing():
+            self._patience = self.loop.call_later(seconds[awaited], self._give_up)
 
     def _give_up(self) -> None:
         if self._awaited is _Awaited.HEAD and not self.conn.trailing_data[0]:
             self.transport.close()  # it asked for nothing, so nothing is answered
+            return
+        if self._awaited is _Awaited.REFUSAL:
+            self._end(*self.conn.refusal)
             return
         self._end(HTTPStatus.REQUEST_TIMEOUT, "The request did not arrive in time.")
 
@@ -187,6 +231,8 @@ class BoundedProtocol(H11Protocol):
             return
         body = text.encode()
         headers = [("content-type", "text/plain"), ("content-length", str(len(body))), ("connection", "close")]
+        if status is HTTPStatus.TOO_MANY_REQUESTS:
+            headers.append(("retry-after", "1"))
         for event in (
             h11.Response(status_code=status, headers=headers, reason=status.phrase.encode()),
             h11.Data(data=body),

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from sidecar.backends.asking import TokenBucket
 from sidecar.errors import SettingInvalid
 from sidecar.http.connection import BoundedProtocol, HttpLimits
-from sidecar.http.rate_limit import RateLimit
+from sidecar.http.peer_rates import PeerRates
 from sidecar.rpc.jwks import is_loopback
 
 log = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, limits: HttpLimits) -> None:
         super().__init__(config)
         self._limits = limits
+        self._rates = PeerRates(limits.requests_per_s, clock=time.monotonic)
         self._accepting: asyncio.Task[None] | None = None
 
     @contextmanager
@@ -75,7 +76,11 @@ class _Server(uvicorn.Server):
 
     def _connection(self) -> BoundedProtocol:
         return BoundedProtocol(
-            config=self.config, server_state=self.server_state, app_state=self.lifespan.state, limits=self._limits
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+            limits=self._limits,
+            rates=self._rates,
         )
 
 
@@ -109,7 +114,7 @@ def check_plain_text(setting: str, address: str, *, fix: str) -> None:
 async def served(application: ASGIApp, listener: socket.socket, limits: HttpLimits) -> AsyncIterator[str]:
     """Yield the address as HOST:PORT while the application is served on the socket; then end within 3 seconds."""
     config = uvicorn.Config(
-        RateLimit(application, per_s=limits.requests_per_s, clock=time.monotonic),
+        application,
         http=BoundedProtocol,
         timeout_keep_alive=cast("int", limits.idle_s),
         log_level="error",

@@ -72,6 +72,8 @@ async def test_form_is_counted_as_it_arrives(doors: Site) -> None:
         (b"token=" + b"x" * 17_000, 413),
         (urlencode({f"f{number}": "" for number in range(100)}).encode(), 401),
         (urlencode({f"f{number}": "" for number in range(101)}).encode(), 413),
+        (b"token=" + b"%41" * 5_000, 401),
+        (b"token=" + b"%" * 10_000, 413),
         (b"&a%=1" * 3_000, 413),
         (b"&a%=1" * 400_000, 413),
     ):
@@ -93,6 +95,8 @@ async def test_head_is_bounded_however_it_arrives(doors: Site) -> None:
         ((f"GET /login?next={'a' * 8_000} HTTP/1.1", host), 200),
         ((f"GET /login?next={'a' * 9_000} HTTP/1.1", host), 414),
         ((f"GET /login?{'&a%=1' * 500} HTTP/1.1", host), 414),
+        ((f"GET /login?next={'%' * 5_000} HTTP/1.1", host), 400),
+        ((f"GET /login?next={'%' * 5_0}&a=%zz HTTP/1.1", host), 200),
     ):
         for address in (doors.app.console_address, doors.app.http_address):
             got, _ = await answered(address, "\r\n".join((*lines, "", "")).encode())

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 from starlette.responses import PlainTextResponse, StreamingResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sidecar.http.connection import HttpLimits
 from sidecar.http.listening import served
-from sidecar.http.rate_limit import RateLimit, peer_of
+from sidecar.http.peer_rates import PeerRates, peer_of
 
 PATIENCE_S = 120
 QUICK = HttpLimits(requests_per_s=0, connections=8, head_s=0.2, idle_s=0.3)
@@ -70,7 +70,9 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def test_limits_are_those_that_the_documents_name() -> None:
-    assert HttpLimits() == HttpLimits(requests_per_s=20, connections=256, connections_per_s=100, head_s=10, idle_s=60)
+    assert HttpLimits() == HttpLimits(
+        requests_per_s=20, connections=256, connections_per_s=100, held_back_s=1, head_s=10, idle_s=60
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,32 +166,36 @@ async def test_refused_body_is_read_to_a_bound_and_no_further() -> None:
                 is_cut = True
 
 
-async def test_peer_that_asks_too_often_is_refused_until_time_passes() -> None:
-    now, statuses = 100.0, list[int]()
-    limited = RateLimit(PlainTextResponse("ok"), per_s=20, clock=lambda: now, held_back_s=0)
+def test_peer_that_asks_too_often_is_refused_until_time_passes() -> None:
+    now = 100.0
+    rates = PeerRates(20, clock=lambda: now)
 
-    async def asked(host: str, times: int) -> list[int]:
-        statuses.clear()
-        for _ in range(times):
-            await limited({"type": "http", "method": "GET", "headers": [], "client": (host, 1)}, _never, _noted)
-        return list(statuses)
+    def asked(host: str, times: int) -> list[bool]:
+        return [rates.admits(host) for _ in range(times)]
 
-    async def _never() -> Message:
-        return {"type": "http.disconnect"}
-
-    async def _noted(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            statuses.append(int(str(message["status"])))
-
-    assert await asked("192.0.2.1", 22) == [200] * 20 + [429] * 2
-    assert await asked("192.0.2.2", 1) == [200]
+    assert asked("192.0.2.1", 22) == [True] * 20 + [False] * 2
+    assert asked("192.0.2.2", 1) == [True]
     now += 0.5
-    assert await asked("192.0.2.1", 12) == [200] * 10 + [429] * 2
+    assert asked("192.0.2.1", 12) == [True] * 10 + [False] * 2
     now += 60
-    assert await asked("192.0.2.1", 21) == [200] * 20 + [429]
-    for number in range(5_000):
-        await asked(f"198.51.{number // 250}.{number % 250}", 1)
-    assert len(limited._buckets) <= 4_096
+    assert asked("192.0.2.1", 21) == [True] * 20 + [False]
+    assert all(asked(f"198.51.{number // 250}.{number % 250}", 1) == [True] for number in range(5_000))
+    assert asked("192.0.2.1", 20) == [True] * 20, "so many others made it forgotten"
+
+
+async def test_requests_too_many_are_refused_unread_also_where_they_are_pipelined() -> None:
+    served_paths = list[str]()
+
+    async def noting(scope: Scope, receive: Receive, send: Send) -> None:
+        served_paths.append(scope["path"])
+        await PlainTextResponse("ok")(scope, receive, send)
+
+    async with listening(noting, replace(PATIENT, requests_per_s=3, held_back_s=0.1)) as listener:
+        reader, _ = await listener.connect(GET * 20)
+        answers = await everything(reader)
+        assert (answers.count(b"HTTP/1.1 200"), answers.count(b"HTTP/1.1 429")) == (len(served_paths), 1)
+        assert b"retry-after: 1" in answers
+        assert 3 <= len(served_paths) < 20
 
 
 @pytest.mark.parametrize(

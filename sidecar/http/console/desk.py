@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from sidecar.assembler import Assembler, Clocks
 from sidecar.errors import InvalidArgument, NotFound, PermissionDenied, Unauthenticated
+from sidecar.http.connection import has_many_stray_percents
 from sidecar.http.console.sessions import COOKIE, Note, Session, Sessions
 from sidecar.http.console.writing import aside, render
 from sidecar.profiles import Base, no_base
@@ -249,7 +250,9 @@ async def read_form(request: Request) -> dict[str, str]:
                 raise FormUnusable(f"is larger than {MAX_FORM_BYTES // 1024} KiB")
     except ClientDisconnect:
         raise FormUnusable("did not arrive whole") from None
-    # Within these bounds parsing takes 3 ms at most; in a thread it would hold up the event loop for longer.
+    if has_many_stray_percents(bytes(body)):
+        raise FormUnusable("has percent signs that encode nothing")
+    # Within these bounds parsing takes a millisecond; in a thread it would hold up the event loop for longer.
     try:
         fields = parse_qs(body.decode(errors="replace"), keep_blank_values=True, max_num_fields=MAX_FORM_FIELDS)
     except ValueError:
