@@ -20,7 +20,8 @@ _RETRIES = {
     "initialBackoff": "0.05s",
     "maxBackoff": "1s",
     "backoffMultiplier": 3,
-    "retryableStatusCodes": ["UNAVAILABLE"],
+    # CANCELLED is what gRPC says of a call that reaches a server while it closes; a caller's own cancelling ends the call.
+    "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
 }
 _THROTTLING = {"maxTokens": 20, "tokenRatio": 0.2}  # one retry for every five calls that end well
 
@@ -63,7 +64,7 @@ def opened(library: Any, target: str, *, tls: Tls | None, repeatable: Iterable[t
 
 
 def service_config(repeatable: Iterable[tuple[str, str]]) -> str:
-    """Return gRPC's service config: the named methods are tried again while UNAVAILABLE, the others never."""
+    """Return gRPC's service config: the named methods are tried again while UNAVAILABLE or cut off, the others never."""
     names = [{"service": service, "method": method} for service, method in repeatable]
     return json.dumps({"methodConfig": [{"name": names, "retryPolicy": _RETRIES}], "retryThrottling": _THROTTLING})
 

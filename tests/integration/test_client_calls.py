@@ -85,14 +85,14 @@ def refuse(code: grpc.StatusCode, reason: str, message: str) -> Answer:
     return answer
 
 
-def once_unavailable() -> Answer:
-    """Return an answer that is UNAVAILABLE the first time and fine from then on."""
+def fails_once(code: grpc.StatusCode) -> Answer:
+    """Return an answer that has this status the first time and is fine from then on."""
     attempts: list[None] = []
 
     def answer(request: Any, context: Any) -> None:
         attempts.append(None)
         if len(attempts) == 1:
-            context.abort(grpc.StatusCode.UNAVAILABLE, "starting")
+            context.abort(code, "starting or stopping")
 
     return answer
 
@@ -127,15 +127,18 @@ async def test_the_waiting_client_does_the_same(service: Service) -> None:
     assert service.calls == [("ListThreads", "Bearer fetched")] * 8
 
 
-def test_what_may_be_repeated_is_tried_again_while_unavailable(service: Service) -> None:
-    service.answer = once_unavailable()
+@pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED])
+def test_what_may_be_repeated_is_tried_again_while_a_server_starts_or_stops(
+    service: Service, code: grpc.StatusCode
+) -> None:
+    service.answer = fails_once(code)
     with Sidecar(service.target, "t") as sidecar:
         sidecar.list_threads()
     assert len(service.calls) == 2
 
 
 def test_what_may_not_be_repeated_is_tried_once(service: Service) -> None:
-    service.answer = once_unavailable()
+    service.answer = fails_once(grpc.StatusCode.UNAVAILABLE)
     with Sidecar(service.target, "t") as sidecar, pytest.raises(CallUnavailable):
         sidecar.set_profile(level="tenant", profile={})
     assert len(service.calls) == 1
