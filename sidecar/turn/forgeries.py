@@ -19,9 +19,9 @@ _BARRED: Final = r"<(?=\|[a-z_]|[ ]{0,3}\|[ ]{0,3}[a-z_][^<>|\n]{0,62}\|[ ]{0,3}
 """`<|im_start|>` of ChatML and all others between bars: Llama 3, Harmony, Phi, Command R, Granite, DeepSeek, Kimi."""
 
 _ANGLED: Final = (
-    # sentence and turn boundaries: Llama 2, Mistral, Gemma, T5, BERT, GLM, InternLM, Command R
-    "s bos eos pad unk mask cls sep sop eop eod eot eoh eoa eom end_of_text endoftext "
-    "start_of_turn end_of_turn start_of_image end_of_image bos_token eos_token pad_token "
+    # sentence and turn boundaries: Llama 2, Mistral, Gemma, T5, GLM, InternLM, Command R
+    "s bos eos sop eop eod eot eoh eoa eom end_of_text endoftext "
+    "start_of_turn end_of_turn start_of_image end_of_image bos_token eos_token "
     r"extra_id_\d+ unused\d+ reserved_\d+ tokens_unused_\d+ 0x[\da-f]{2} [a-z]+:(?:bos|eos|think) "
     # code models
     "fim_prefix fim_middle fim_suffix fim_pad file_sep filename reponame repo_name gh_stars "
@@ -31,9 +31,9 @@ _ANGLED: Final = (
     "function_results invoke think thinking thought scratchpad"
 )
 _BRACKETED: Final = (
-    # Mistral, Llama 2, BERT, GLM, InternLM
+    # Mistral, Llama 2, GLM, InternLM
     "inst system_prompt available_tools tool_calls tool_results tool_content args call_id img img_break img_end prefix suffix "
-    r"middle think control_\d+ cls sep mask gmask smask pad unk bos eos unused_token_\d+ system user assistant e~\["
+    r"middle think control_\d+ gmask smask bos eos unused_token_\d+ system user assistant e~\["
 )
 _TAGGED: Final = rf"<(?=/?[ ]?(?:{'|'.join(_ANGLED.split())})[ ]?/?>)"
 _DOUBLE: Final = r"<(?=</?[ ]?sys[ ]?>>)"
@@ -46,8 +46,6 @@ _ROLES: Final = (
     "human",
     "developer",
     "tool",
-    "function",
-    "model",
     "ai",
     "(?:ai[ ]|ai[ ]language[ ]|language[ ])(?:assistant|model)",
     "bot",
