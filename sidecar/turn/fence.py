@@ -35,9 +35,12 @@ def fence_tag(key: bytes, tenant_id: UUID | str, owner_id: UUID | str) -> str:
     return hmac.new(key, scope.encode(), hashlib.sha256).hexdigest()[:_TAG_CHARS]
 
 
-def neutralised(texts: Sequence[str]) -> list[str]:
-    """Return what `neutralise` makes of each text. Short ones are remembered, since the same come turn after turn."""
-    return [_remembered(text) if len(text) <= _REMEMBERED_CHARS else neutralise(text) for text in texts]
+def bodies(texts: Sequence[str]) -> list[str]:
+    """Return each text as it may stand behind a mark: neutralised and indented, without white space around it.
+
+    Short ones are remembered, since the same come turn after turn.
+    """
+    return [_remembered(text) if len(text) <= _REMEMBERED_CHARS else _body(text) for text in texts]
 
 
 def neutralise(text: str) -> str:
@@ -73,7 +76,11 @@ def indented(body: str) -> str:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _remembered(text: str) -> str:
-    return neutralise(text)
+    return _body(text)
+
+
+def _body(text: str) -> str:
+    return indented(neutralise(text).strip())
 
 
 def _is_plain(text: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from sidecar.turn.fence import indented, neutralise, neutralised
+from sidecar.turn.fence import bodies, neutralise
 from sidecar.turn.items import Item, Meter, Source, Zone
 
 
@@ -106,12 +106,10 @@ def _bodies(items: Sequence[Item], texts: Sequence[str]) -> list[str]:
 
     Who says a turn of the thread is told by us, unless the turn bears a name.
     """
-    said = [
-        _SAID.match(text) if item.source is Source.THREAD else None for item, text in zip(items, texts, strict=True)
-    ]
-    safe = neutralised([text[one.end() :] if one else text for one, text in zip(said, texts, strict=True)])
-    whole = [f"{one[0]}{text}" if one else text for one, text in zip(said, safe, strict=True)]
-    return [indented(text.strip()) for text in whole]
+    thread = Source.THREAD
+    said = [_SAID.match(text) if item.source is thread else None for item, text in zip(items, texts, strict=True)]
+    safe = bodies([text[one.end() :] if one else text for one, text in zip(said, texts, strict=True)])
+    return [f"{one[0]}{text}".strip() if one else text for one, text in zip(said, safe, strict=True)]
 
 
 @lru_cache(maxsize=8192)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.turn.fence import neutralise, neutralised
+from sidecar.turn.fence import bodies, indented, neutralise
 from tests.unit.test_turn_fence import DISGUISES, ORDINARY, plainly
 
 # "x < context-free" is ordinary, although a reader who drops spaces takes it for more.
@@ -34,7 +34,7 @@ def test_what_is_safe_once_is_safe_and_stays(pieces: list[str]) -> None:
     )
 )
 def test_texts_looked_at_together_come_out_as_each_alone(texts: list[str]) -> None:
-    assert neutralised(texts) == [neutralise(text) for text in texts]
+    assert bodies(texts) == [indented(neutralise(text).strip()) for text in texts]
 
 
 @given(st.text(max_size=60))
