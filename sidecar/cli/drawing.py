@@ -204,6 +204,8 @@ def difference(given: AssemblyDiff) -> Iterator[Any]:
     yield from (f"{source}: {printable(change)}" for source, change in sorted(given.status_changes.items()))
     if given.first_changed_zone:
         yield f"The bytes differ from the {given.first_changed_zone} zone on."
+    if given.note:
+        yield f"They may differ for this alone: {given.note}."
 
 
 def replay(given: Replay) -> Iterator[Any]:

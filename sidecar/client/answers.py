@@ -215,6 +215,7 @@ class AssemblyDiff:
     token_deltas: Mapping[str, int]
     status_changes: Mapping[str, str]
     first_changed_zone: str
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ def write_difference(difference: Difference) -> pb.AssemblyDiff:
         token_deltas={source.value: delta for source, delta in difference.token_deltas.items()},
         status_changes={source.value: change for source, change in difference.status_changes.items()},
         first_changed_zone=difference.first_changed_zone,
+        note=difference.note,
     )
 
 

@@ -29,13 +29,14 @@ class Difference:
     """What differs between an earlier and a later assembly.
 
     `token_deltas` and `status_changes` ("OK → TIMEOUT") name the sources that differ. `first_changed_zone` is stable, slow,
-    volatile or turns, and empty where all bytes are the same.
+    volatile or turns, and empty where all bytes are the same. `note` says why bytes may differ though nothing else does.
     """
 
     changes: tuple[Change, ...]
     token_deltas: dict[Source, int]
     status_changes: dict[Source, str]
     first_changed_zone: str
+    note: str = ""
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Difference:
@@ -45,7 +46,14 @@ def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Difference:
         token_deltas=_token_deltas(before, after),
         status_changes=_status_changes(before, after),
         first_changed_zone=_first_changed_zone(before, after),
+        note=_note(before["version"], after["version"]),
     )
+
+
+def _note(before: int, after: int) -> str:
+    if before == after:
+        return ""
+    return f"texts are written down by rules {before} in the one and by rules {after} in the other"
 
 
 _Key = tuple[Source, str, int]

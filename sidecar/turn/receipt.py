@@ -36,7 +36,9 @@ from sidecar.turn.items import (
 from sidecar.turn.profile import Profile, merge, parse_layer
 from sidecar.turn.render import Rendering, digest, message_parts
 
-VERSION = 1
+VERSION = 2
+"""The rules by which texts are written down; a receipt of earlier ones is replayed by these, and the difference says so."""
+
 TURNS_ZONE = "turns"
 _PLACES = {source: place for place, source in enumerate(Source)}
 

@@ -843,8 +843,11 @@ class AssemblyDiff(_message.Message):
     TOKEN_DELTAS_FIELD_NUMBER: _builtins.int
     STATUS_CHANGES_FIELD_NUMBER: _builtins.int
     FIRST_CHANGED_ZONE_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
     first_changed_zone: _builtins.str
     """The first zone whose rendered bytes differ: stable, slow, volatile, turns, or empty when none does."""
+    note: _builtins.str
+    """Why bytes may differ though nothing else does: releases that write texts down differently. Empty for one release's."""
     @_builtins.property
     def changes(self) -> _containers.RepeatedCompositeFieldContainer[Global___DecisionChange]:
         """Candidates whose decision or form differs, or that only one of them was offered."""
@@ -864,10 +867,11 @@ class AssemblyDiff(_message.Message):
         token_deltas: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         status_changes: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         first_changed_zone: _builtins.str = ...,
+        note: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changes", b"changes", "first_changed_zone", b"first_changed_zone", "status_changes", b"status_changes", "token_deltas", b"token_deltas"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changes", b"changes", "first_changed_zone", b"first_changed_zone", "note", b"note", "status_changes", b"status_changes", "token_deltas", b"token_deltas"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -58,7 +58,7 @@ def row(receipt: dict[str, Any], source: Source) -> dict[str, Any]:
 
 def test_the_receipt_says_what_was_asked_and_what_was_in_force() -> None:
     receipt = receipt_of(QUESTION)
-    assert receipt["version"] == 1
+    assert receipt["version"] == 2
     assert receipt["asked"] == {
         "agent_id": "mara",
         "model_id": "gpt-4o",
@@ -114,6 +114,18 @@ def test_turns_summary_and_zones_stand_in_it() -> None:
     assert sum(turn["included_tokens"] for turn in turns) == receipt["rendered"]["zones"]["turns"]["tokens"]
     assert receipt["history"]["summary"]["turn_ids"] == ["turn:0"]
     assert sum(zone["tokens"] for zone in receipt["rendered"]["zones"].values()) == receipt["rendered"]["tokens"]
+
+
+def test_a_receipt_of_earlier_rules_is_replayed_and_the_difference_says_why_bytes_may_differ() -> None:
+    written, texts = write(ASKED, QUESTION, fit(QUESTION, METER))
+    earlier = written | {"version": 1}
+    for turn in earlier["history"]["turns"]:
+        del turn["is_imported"]
+    again = replay(earlier, texts, fence_tag=QUESTION.fence_tag)
+    difference = compare(earlier, receipt_of(again))
+    assert (difference.changes, difference.first_changed_zone) == ((), "")
+    assert difference.note == "texts are written down by rules 1 in the one and by rules 2 in the other"
+    assert not compare(written, receipt_of(again)).note
 
 
 class OddZone(tzinfo):
