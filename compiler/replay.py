@@ -1,8 +1,8 @@
 """The log replayed aside: every batch planned and applied again over an empty wiki, and the two wikis compared.
 
-It happens inside one transaction under an owner that does not exist, and is taken back at the end. Kept answers stand for the
-models; a batch with a memory that was edited or forgotten since can't be replayed as it was. A log with batches that other
-rules planned is not replayed at all: a difference would say nothing, and models would be asked anew.
+It happens inside one transaction under an owner that does not exist, and is taken back at the end. No model is ever called: kept
+answers stand for it, and the replay ends at the first batch for which one is missing. A batch with a memory that was edited or
+forgotten since can't be replayed as it was. A log with batches that other rules planned is not replayed at all.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from uuid import UUID, uuid5
 from compiler import aggregation, apply, leaf, upkeep
 from compiler.access import Access, AsideAccess, PooledAccess
 from compiler.closing import MOST_MEMORIES
-from compiler.compilation import Engine
+from compiler.compilation import Engine, Hand
 from compiler.leaf import Planned, Workshop
-from compiler.plan import codec
+from compiler.model_planner import Meter, ModelPlanner
+from compiler.plan import codec, prompt
 from compiler.plan.contract import Memory, PageKey, PageType
 from compiler.plan.version import RULES
+from compiler.planner import ExtractivePlanner
 from compiler.run import Frozen, Run
 from compiler.settings import Caps
 from compiler.snapshot import differences, snapshot
@@ -29,6 +31,7 @@ from compiler.upkeep import ResetMode
 from compiler.verdicts import is_poison
 from compiler.views import Look
 from models.errors import ProviderError
+from models.language import ConverseAnswer, ConverseRequest
 from store import batches, scopes
 from store.batches import Batch, BatchKind
 from store.candidates import Place
@@ -44,6 +47,10 @@ _AT_ONCE = 1000
 _PLENTY = 1_000_000_000
 _UNCAPPED = Caps(_PLENTY, _PLENTY, _PLENTY, _PLENTY, _PLENTY)
 
+OTHER_RULES = "it was planned by other rules"
+MEMORY_GONE = "a memory was edited or forgotten since"
+ANSWER_MISSING = "an answer of the model is not kept any more"
+
 _PLANNED = frozenset({BatchKind.LEAF, BatchKind.STALE, BatchKind.AGGREGATION})
 
 
@@ -54,7 +61,11 @@ class _Taken(Exception):
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """What a replay found: how many batches and pages, where the wikis differ, how many batches could not be replayed as they
-    were, how many calls it took. `outdated` are batches that other rules planned: with any, none was replayed."""
+    were. `outdated` are batches that other rules planned: with any, none was replayed.
+
+    `unreplayable_from` is the number of the first batch that could not be replayed as it was, 0 for none, and `reason` says why;
+    with `is_stopped` nothing after it was replayed, and nothing compared. `model_calls` is always 0.
+    """
 
     batches: int = 0
     pages: int = 0
@@ -62,20 +73,37 @@ class Replayed:
     unreplayable: int = 0
     model_calls: int = 0
     outdated: int = 0
+    unreplayable_from: int = 0
+    reason: str = ""
+    is_stopped: bool = False
 
     @property
     def is_identical(self) -> bool:
         """Return whether the rebuilt wiki has the same bytes."""
-        return not self.differences and not self.outdated
+        return not self.differences and not self.outdated and not self.is_stopped
+
+
+class _AnswerMissing(Exception):
+    """A batch needs an answer that is not kept."""
+
+
+class _NoModel:
+    """Stands for a model in a replay: it is never asked."""
+
+    async def converse(self, request: ConverseRequest) -> ConverseAnswer:
+        raise _AnswerMissing
+
+    async def close(self) -> None:
+        """Do nothing."""
 
 
 async def replay(engine: Engine, pool: Pool, scope: Scope) -> Replayed:
     """Return what a replay of the scope's whole log found."""
     log, expected = await _standing(pool, scope)
     pages = sum(name.startswith("page ") for name in expected)
-    outdated = sum(batch.kind in _PLANNED and batch.options.get("rules", 0) != RULES for batch in log)
+    outdated = [one.batch_seq for one in log if one.kind in _PLANNED and one.options.get("rules", 0) != RULES]
     if outdated:
-        return Replayed(len(log), pages, outdated=outdated)
+        return Replayed(len(log), pages, outdated=len(outdated), unreplayable_from=outdated[0], reason=OTHER_RULES)
     aside = Scope(scope.tenant_id, uuid5(_ASIDE, str(scope.owner_id)))
     bounds = replace(engine.settings, caps=_UNCAPPED)
     found = Replayed()
@@ -84,16 +112,19 @@ async def replay(engine: Engine, pool: Pool, scope: Scope) -> Replayed:
             rebound = replace(engine, settings=bounds, substrate=_OfOrigin(engine.substrate, scope))
             replaying = _Replay(rebound, PooledAccess(pool, scope), aside, connection)
             await replaying.begin()
-            for batch in log:
-                await replaying.take(batch)
+            for done, batch in enumerate(log):
+                try:
+                    await replaying.take(batch)
+                except _AnswerMissing:
+                    replaying.doubt(batch, _why(batch))
+                    first, reason = replaying.doubted
+                    stopped = Replayed(done, pages, (), replaying.unreplayable)
+                    found = replace(stopped, unreplayable_from=first, reason=reason, is_stopped=True)
+                    raise _Taken from None
             rebuilt = await snapshot(connection, aside)
-            found = Replayed(
-                len(log),
-                pages,
-                differences(expected, rebuilt),
-                replaying.unreplayable,
-                replaying.model_calls,
-            )
+            found = Replayed(len(log), pages, differences(expected, rebuilt), replaying.unreplayable)
+            first, reason = replaying.doubted
+            found = replace(found, unreplayable_from=first, reason=reason)
             raise _Taken
     return found
 
@@ -151,10 +182,17 @@ class _Replay:
     aside: Scope
     connection: Connection
     unreplayable: int = 0
-    model_calls: int = 0
+    doubted: tuple[int, str] = (0, "")
+    last_doubted: int = 0
     runs: dict[tuple[UUID | None, str], Run] = field(default_factory=dict)
     read: list[tuple[int, Memory]] = field(default_factory=list)
     reached: Place | None = None
+
+    def doubt(self, batch: Batch, reason: str) -> None:
+        """Count a batch that can't be replayed as it was, once; the first is named."""
+        self.unreplayable += batch.batch_seq != self.last_doubted
+        self.last_doubted = batch.batch_seq
+        self.doubted = self.doubted if self.doubted[0] else (batch.batch_seq, reason)
 
     async def begin(self) -> None:
         """Make the scope's row aside, and hold it."""
@@ -173,7 +211,7 @@ class _Replay:
 
     async def _act(self, batch: Batch) -> None:
         if batch.items is None:
-            self.unreplayable += 1
+            self.doubt(batch, MEMORY_GONE)
             return
         await apply.apply_items(self.connection, self.aside, codec.load(batch.items), now=self.engine.now())
 
@@ -183,7 +221,6 @@ class _Replay:
         assert row is not None, "the scope's row was made at the beginning"
         run.row = row
         run.figures["pages_created"] = run.figures["sections_rewritten"] = 0
-        counted = self.unreplayable
         memories = await self._memories(batch)
         self.read.extend((batch.batch_seq, memory) for memory in memories)
         try:
@@ -191,12 +228,11 @@ class _Replay:
         except ProviderError as error:
             if not is_poison(error):
                 raise
-            # An answer that is forgotten was asked for anew, and this time it is of no use.
-            self.unreplayable = counted + 1
+            # An answer that is kept, and that this version can make nothing of.
+            self.doubt(batch, ANSWER_MISSING)
             failed = {**batch.options, "failed": type(error).__name__}
             planned = await self._planned(replace(batch, options=failed), run, memories)
-        spent = run.spending.take()
-        self.model_calls += sum(int(count) for name, count in spent.items() if name.endswith("_calls"))
+        run.spending.take()
         if planned is not None:
             if "taken" in batch.options:
                 # Ended before its last item: what it looked at was not looked at to the end.
@@ -241,20 +277,22 @@ class _Replay:
     async def _memories(self, batch: Batch) -> list[Memory]:
         """Return the batch's memories as they are now; the batch counts when one is not as it was."""
         if batch.kind is not BatchKind.LEAF or not batch.memory_ids:
-            self.unreplayable += batch.kind is BatchKind.STALE
+            if batch.kind is BatchKind.STALE:
+                self.doubt(batch, MEMORY_GONE)
             return []
         found = await self.engine.substrate.fetch(self.origin.scope, batch.memory_ids)
         memories = [found[memory_id] for memory_id in batch.memory_ids if memory_id in found]
         hashes = tuple(content_hash(memory).hex() for memory in memories)
-        self.unreplayable += hashes != batch.content_hashes
+        if hashes != batch.content_hashes:
+            self.doubt(batch, MEMORY_GONE)
         return memories
 
     async def _run(self, batch: Batch) -> Run:
         """Return the run that stands for the batch's job, with the planner that it had."""
-        place = (batch.job_id, str(batch.options.get("model_id", "")))
+        place = (batch.job_id, str(batch.options.get("planner", "")))
         if place not in self.runs:
-            job = _job(place[1], batch.job_id, self.engine.now())
-            hand = await self.engine.hand_for(self.origin, job)
+            job = _job(str(batch.options.get("model_id", "")), batch.job_id, self.engine.now())
+            hand = await self._hand(job, place[1])
             workshop = Workshop(
                 hand.planner,
                 self.engine.substrate,
@@ -267,6 +305,25 @@ class _Replay:
             access = AsideAccess(self.connection, self.aside)
             self.runs[place] = Run(access, job, row, workshop, self.engine.now, hand.spending)
         return self.runs[place]
+
+    async def _hand(self, job: Job, name: str) -> Hand:
+        """Return the planner of that name, which calls no model: one that asked a model is given what it answered then."""
+        hand = await self.engine.hand_for(self.origin, job)
+        if hand.planner.name == name and not isinstance(hand.planner, ModelPlanner):
+            return hand
+        if name == ExtractivePlanner().name:
+            return Hand(ExtractivePlanner(self.engine.gazetteer))
+        settings = self.engine.settings
+        costs = replace(settings.costs, per_job_usd=None, per_tenant_day_usd=None)
+        meter, most = Meter(costs), settings.sight.max_memory_chars
+        return Hand(ModelPlanner(_NoModel(), name, self.origin, costs, meter, self.engine.now, most), meter)
+
+
+def _why(batch: Batch) -> str:
+    """Return why an answer is missing that the batch was planned with."""
+    if batch.options.get("prompts") != list(prompt.VERSIONS):
+        return "it was planned with other prompts"
+    return ANSWER_MISSING
 
 
 def _job(model_id: str, job_id: UUID | None, now: datetime) -> Job:

@@ -18,7 +18,7 @@ from compiler.apply import Applied, Steps, Terms
 from compiler.errors import JobCancelled, LeaseLost, PlanSuperseded
 from compiler.folding import Limits
 from compiler.leaf import Planned, Workshop
-from compiler.plan import codec
+from compiler.plan import codec, prompt
 from compiler.plan.contract import Rejection
 from compiler.plan.version import RULES
 from compiler.settings import CompileSettings
@@ -153,6 +153,8 @@ class Run:
                 "model_id": self.job.options.model_id,
                 "revision": self.row.wiki_revision,
                 "rules": RULES,
+                "planner": self.workshop.planner.name,
+                "prompts": [] if self.is_free else list(prompt.VERSIONS),
                 **planned.options,
             },
         )

@@ -124,11 +124,18 @@ def drawn_verification(found: Verification) -> Iterator[str]:
         yield f"not replayable by this version: {counts} were planned by other rules"
         yield "nothing is wrong with the wiki; `sidecar wiki rebuild --full` makes one that can be verified"
         return
+    if not found.is_identical and found.unreplayable_from and not found.differences:
+        yield f"cannot be replayed from batch {found.unreplayable_from:,} on: {found.reason}"
+        yield "nothing is wrong with the wiki; `sidecar wiki rebuild --full` makes one that can be verified"
+        return
     is_partial = not found.is_identical and found.unreplayable_count > 0
     verdict = "identical" if found.is_identical else "not comparable" if is_partial else "different"
     yield f"{verdict}: {found.batch_count:,} batches replayed, {found.page_count:,} pages compared"
     if found.unreplayable_count:
-        yield f"{found.unreplayable_count:,} batches could not be replayed: a memory or an answer is gone"
+        yield (
+            f"{found.unreplayable_count:,} batches could not be replayed as they were, "
+            f"the first of them batch {found.unreplayable_from:,}: {found.reason}"
+        )
     if is_partial:
         yield "what differs may come of that alone; `sidecar wiki rebuild --full` makes a wiki that can be verified"
     yield from (f"  {one}" for one in found.differences)

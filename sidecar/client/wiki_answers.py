@@ -364,6 +364,8 @@ class Verification:
     differences: tuple[str, ...]
     unreplayable_count: int
     outdated_count: int
+    unreplayable_from: int = 0
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

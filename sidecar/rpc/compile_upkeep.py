@@ -82,6 +82,14 @@ class Rebuilt(Protocol):
     def outdated(self) -> int:
         """How many batches other rules planned; with any, nothing was replayed."""
 
+    @property
+    def unreplayable_from(self) -> int:
+        """The number of the first batch that could not be replayed as it was; 0 where all could."""
+
+    @property
+    def reason(self) -> str:
+        """Why it could not."""
+
 
 Verify = Callable[[Scope], Awaitable[Rebuilt]]
 
@@ -220,6 +228,8 @@ class CompileUpkeep:
             differences=found.differences[:MOST_DIFFERENCES],
             unreplayable_count=found.unreplayable,
             outdated_count=found.outdated,
+            unreplayable_from=found.unreplayable_from,
+            reason=found.reason,
         )
 
     async def bootstrap_import(self, request: pb.BootstrapImportRequest, call: Call) -> pb.BootstrapImportResponse:

@@ -1296,6 +1296,8 @@ class VerifyRebuildResponse(_message.Message):
     DIFFERENCES_FIELD_NUMBER: _builtins.int
     UNREPLAYABLE_COUNT_FIELD_NUMBER: _builtins.int
     OUTDATED_COUNT_FIELD_NUMBER: _builtins.int
+    UNREPLAYABLE_FROM_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
     is_identical: _builtins.bool
     """Whether the rebuilt wiki has the same bytes; false too where nothing could be compared."""
     batch_count: _builtins.int
@@ -1303,11 +1305,17 @@ class VerifyRebuildResponse(_message.Message):
     page_count: _builtins.int
     """How many pages were compared."""
     unreplayable_count: _builtins.int
-    """How many batches could not be replayed because a memory or an answer is gone."""
+    """How many batches could not be replayed as they were because a memory or an answer is gone."""
     outdated_count: _builtins.int
     """How many batches were planned by another version of the rules. With any of these nothing was replayed or compared: a full reset
     and a compile make a wiki that can be.
     """
+    unreplayable_from: _builtins.int
+    """The number of the first batch that could not be replayed as it was; 0 where all could. No model is ever called: where an answer
+    is missing the replay ends there, and nothing is compared.
+    """
+    reason: _builtins.str
+    """Why it could not."""
     @_builtins.property
     def differences(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What differs, at most 50, as a path and what about it."""
@@ -1321,10 +1329,12 @@ class VerifyRebuildResponse(_message.Message):
         differences: _abc.Iterable[_builtins.str] | None = ...,
         unreplayable_count: _builtins.int = ...,
         outdated_count: _builtins.int = ...,
+        unreplayable_from: _builtins.int = ...,
+        reason: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_count", b"batch_count", "differences", b"differences", "is_identical", b"is_identical", "outdated_count", b"outdated_count", "page_count", b"page_count", "unreplayable_count", b"unreplayable_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["batch_count", b"batch_count", "differences", b"differences", "is_identical", b"is_identical", "outdated_count", b"outdated_count", "page_count", b"page_count", "reason", b"reason", "unreplayable_count", b"unreplayable_count", "unreplayable_from", b"unreplayable_from"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

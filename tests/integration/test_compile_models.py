@@ -140,6 +140,25 @@ async def test_what_was_answered_is_never_bought_again(
     assert await wiki_of(pools) == before
 
 
+async def test_a_log_is_replayed_with_the_planner_that_made_it(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str
+) -> None:
+    await write(pools, journal(20))
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model))
+    clock = Clock(NOW + timedelta(minutes=6))
+    await write(pools, journal(10, first=20))
+    await wish(pools, now=clock())
+    await compiled(pools, engine_on(pools, clock=clock))
+    planners = await fetch(database, "SELECT DISTINCT options ->> 'planner' FROM compile_batches ORDER BY 1")
+    assert [row[0] for row in planners] == ["extractive", DEFAULT_MODEL_ID]
+    asked = len(site.asks)
+    for engine in (engine_on(pools), engine_with(pools, model)):
+        found = await replay(engine, pools.background, SCOPE)
+        assert (found.is_identical, found.differences, found.unreplayable) == (True, (), 0)
+    assert len(site.asks) == asked
+
+
 async def test_a_changed_section_goes_through_the_writer(pools: Pools, model: RemoteModel, site: ModelServer) -> None:
     engine = engine_with(pools, model)
     await write(pools, journal(20))

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 from compiler.compilation import Engine
-from compiler.replay import replay
+from compiler.replay import ANSWER_MISSING, replay
 from compiler.settings import Caps
 from models.remote import RemoteModel
 from store.jobs import JobStatus
@@ -149,7 +149,7 @@ async def test_what_waits_for_promotion_is_not_asked_about_again_where_nothing_c
     assert sum(job.metrics["aggregation_failed"] for job in await all_jobs(pools)) == 1
 
 
-async def test_a_replay_counts_batches_whose_forgotten_answers_come_to_nothing_when_asked_for_anew(
+async def test_a_replay_asks_no_model_and_ends_where_an_answer_is_forgotten(
     pools: Pools,
     database: str,
     model: RemoteModel,  # noqa: F811  # the fixture
@@ -160,15 +160,14 @@ async def test_a_replay_counts_batches_whose_forgotten_answers_come_to_nothing_w
     await write(pools, places())
     await wish(pools)
     await compiled(pools, engine)
-    before = await wiki_of(pools)
-    assert "page /wiki/topic/austin" in before
+    before, asked = await wiki_of(pools), len(site.asks)
     await fetch(database, "DELETE FROM model_answers")
-    site.by_request = lambda ask: NO_USE if ask.schema_name == "aggregation_plan" else about_places(ask)
     found = await replay(engine, pools.background, SCOPE)
-    assert (found.unreplayable, found.is_identical) == (1, False)
-    assert any("/wiki/topic/austin" in one for one in found.differences)
-    await fetch(database, "DELETE FROM model_answers")
-    site.by_request = lambda ask: NO_USE if ask.schema_name else about_places(ask)
-    found = await replay(engine, pools.background, SCOPE)
-    assert (found.unreplayable, found.pages) == (1, len([one for one in before if one.startswith("page ")]))
+    assert (found.is_identical, found.is_stopped, found.differences, found.model_calls) == (False, True, (), 0)
+    ((first,),) = await fetch(database, "SELECT min(batch_seq) FROM compile_batches WHERE kind = 'leaf'")
+    assert (found.unreplayable_from, found.unreplayable, found.reason) == (first, 1, ANSWER_MISSING)
+    assert len(site.asks) == asked
     assert await wiki_of(pools) == before
+    other = "jsonb_build_object('prompts', jsonb_build_array('leaf-0'))"
+    await fetch(database, f"UPDATE compile_batches SET options = options || {other}")
+    assert (await replay(engine, pools.background, SCOPE)).reason == "it was planned with other prompts"

@@ -139,6 +139,8 @@ def test_a_log_of_other_rules_is_said_to_be_none_of_a_fault() -> None:
     told = "\n".join(drawn_verification(Verification(False, 12, 7, ("page /wiki/topic/austin",), 2, 0)))
     assert told.startswith("not comparable: 12 batches replayed")
     assert "may come of that alone; `sidecar wiki rebuild --full`" in told
+    told = "\n".join(drawn_verification(Verification(False, 3, 7, (), 1, 0, 4, "an answer is gone")))
+    assert "cannot be replayed from batch 4 on: an answer is gone" in told
     told = "\n".join(drawn_verification(Verification(False, 12, 7, ("page /wiki/topic/austin",), 0, 0)))
     assert told.startswith("different: 12 batches replayed, 7 pages compared")
 
