@@ -25,17 +25,22 @@ _ANGLED: Final = (
     r"extra_id_\d+ unused\d+ reserved_\d+ tokens_unused_\d+ 0x[\da-f]{2} [a-z]+:(?:bos|eos|think) "
     # code models
     "fim_prefix fim_middle fim_suffix fim_pad file_sep filename reponame repo_name gh_stars "
-    # roles, tools and thoughts
-    "system system_prompt system-prompt system_message system-reminder instructions user assistant developer human bot "
-    "tool tools tool_call tool_calls tool_response tool_result tool_results function_call function_calls function_result "
-    "function_results invoke think thinking thought scratchpad"
+    # tools and thoughts: Qwen, DeepSeek
+    "tool_call tool_calls tool_response tool_responses think"
 )
+_ROLE_TAGS: Final = (
+    "system system_prompt system-prompt system_message system-reminder instructions user assistant developer human bot "
+    "tool tools tool_result tool_results function_call function_calls function_result function_results invoke "
+    "thinking thought scratchpad"
+)
+"""No token of a template, but how a prompt is often written: in a message they are somebody's XML."""
 _BRACKETED: Final = (
-    # Mistral, Llama 2, GLM, InternLM
-    "inst system_prompt available_tools tool_calls tool_results tool_content args call_id img img_break img_end prefix suffix "
-    r"middle think control_\d+ gmask smask bos eos unused_token_\d+ system user assistant e~\["
+    # Mistral, Llama 2, GLM, InternLM; without words that code has in brackets, too
+    "inst system_prompt available_tools tool_calls tool_results tool_content img_break img_end "
+    r"think control_\d+ gmask smask bos eos unused_token_\d+ e~\["
 )
 _TAGGED: Final = rf"<(?=/?[ ]?(?:{'|'.join(_ANGLED.split())})[ ]?/?>)"
+_IN_A_ROLE: Final = rf"<(?=/?[ ]?(?:{'|'.join(_ROLE_TAGS.split())})[ ]?/?>)"
 _DOUBLE: Final = r"<(?=</?[ ]?sys[ ]?>>)"
 _SQUARE: Final = rf"\[(?=/?[ ]?(?:{'|'.join(_BRACKETED.split())})[ ]?\])|\](?=~b\])"
 
@@ -73,5 +78,7 @@ IN_MESSAGES: Final = re.compile(rf"{_FENCE}|{_BARRED}|{_TAGGED}|{_DOUBLE}|{_SQUA
 ROLES: Final = re.compile(_ROLE)
 """The beginnings of lines in which somebody seems to speak."""
 
-IN_FENCES: Final = re.compile(rf"{_FENCE}|{_BARRED}|{_TAGGED}|{_DOUBLE}|{_SQUARE}|{_MARK}|{_ROLE}|{_HEADER}")
+IN_FENCES: Final = re.compile(
+    rf"{_FENCE}|{_BARRED}|{_TAGGED}|{_IN_A_ROLE}|{_DOUBLE}|{_SQUARE}|{_MARK}|{_ROLE}|{_HEADER}"
+)
 """What nothing inside a fence holds. A line's place tells the rest: all of a body but its first line is indented."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from sidecar.turn.fence import neutralise
+from sidecar.turn.fence import neutralise, neutralise_message
 from sidecar.turn.items import Item, Source
 from tests.unit.forged import CATALOGUE, HELD_BACK, PLACES, Payload, gullible, misleads, payloads
 from tests.unit.turn_cases import a_call, a_profile, a_result, a_turn, an_item, fitted
@@ -89,6 +89,7 @@ ORDINARY: Mapping[str, str] = {
     "shell": "$ ls | grep x1 > out && echo %PATH% &amp; C:\\new\\users",
     "html": "<p>a <b>bold</b> claim &amp; more</p><br>then",
     "markdown": "A list:\n - [link](http://x.y/z?a=1&b=2)\n - `code <div>`\n | a | b |",
+    "lists": "return [user], [args], [system], items[m1], f(x)[k2]",
     "maths": "a <| b is none of them; x < y; [0, 1]; f: A -> B",
     "german": "Größe: 3 × 4, „so“ sagte er: gut.",
     "japanese": "日本語：これは【重要】です。",
@@ -98,6 +99,11 @@ ORDINARY: Mapping[str, str] = {
 @pytest.mark.parametrize("text", ORDINARY.values(), ids=ORDINARY)
 def test_ordinary_text_stays_byte_for_byte(text: str) -> None:
     assert neutralise(text) == text
+
+
+def test_code_in_a_message_is_sent_as_it_was_said() -> None:
+    code = "for one in [user]: print(f'<user>{one[args]}</user>')  # [w1]\nSystem: says # nothing"
+    assert neutralise_message(code) == code
 
 
 def test_the_catalogue_covers_every_kind() -> None:
