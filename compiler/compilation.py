@@ -13,10 +13,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from compiler import closing, leaf, metrics, owed
+from compiler import closing, leaf, metrics, owed, quarantine
 from compiler.access import Access
 from compiler.ahead import Ahead, Foreseen
-from compiler.errors import LeaseLost, PlanSuperseded
+from compiler.errors import LeaseLost, ModelFailing, PlanSuperseded
 from compiler.leaf import Planned, Workshop
 from compiler.plan.contract import Memory
 from compiler.plan.places import NO_PLACES, Gazetteer
@@ -102,6 +102,10 @@ class _Compilation:
         """Do the job, and name how it ended."""
         try:
             error = await _error_of(self._work())
+            if isinstance(error, ModelFailing) and self.run.settings.patience.extractive_takes_over:
+                quarantine.go_on_without_model(self.run, error)
+                self.suspects = self.limit = 0
+                error = await _error_of(self._work())
         finally:
             await self.ahead.drop_plan()
             await self.ahead.stop()

@@ -82,6 +82,7 @@ def empty() -> dict[str, Any]:
         "links_done": False,
         "cap_hit": "",
         "planner": "",
+        "planner_failed": "",
         "flags": {},
     }
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from compiler.errors import ModelFailing
 from compiler.leaf import Planned
 from compiler.plan.contract import Memory
+from compiler.planner import ExtractivePlanner
 from compiler.run import Frozen, Run, entry_of
 from compiler.substrates import Reading, content_hash
 from models.errors import AnswerUnusable, InvalidRequest, ProviderError
@@ -22,6 +23,7 @@ from store.ledger import Entry, Outcome
 log = logging.getLogger(__name__)
 
 ALIKE = 3
+MODEL_FAULTS = ("MalformedOutput", "ModelRefused", "OutputTruncated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,14 @@ class Quarantine:
             self.held.clear()
             log.error("model_failing", extra={"error": reason, "planner": self.run.workshop.planner.name})
             raise ModelFailing(type(error).__name__) from error
+
+
+def go_on_without_model(run: Run, error: ModelFailing) -> None:
+    """Give the job the extractive planner; its metrics and the log say so."""
+    failed = f"{run.workshop.planner.name}: {error.detail}"
+    planner = ExtractivePlanner(run.workshop.gazetteer)
+    run.figures.update(planner=planner.name, planner_failed=failed)
+    run.workshop = replace(run.workshop, planner=planner)
 
 
 def entry(memory: Memory, reason: str = "") -> Entry:

@@ -59,7 +59,10 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """When a job is given up, how long a scope is held, and what a sweep may not do alone."""
+    """When a job is given up, how long a scope is held, and what a sweep may not do alone.
+
+    With `extractive_takes_over` a job whose model fails is done without one.
+    """
 
     lease_s: float = 60.0
     max_attempts: int = 5
@@ -67,6 +70,7 @@ class Patience:
     throttled_delay_s: float = 60.0
     failing_delay_s: float = 60.0
     longest_failing_delay_s: float = 3_600.0
+    extractive_takes_over: bool = False
     crashes_before_halving: int = 3
     archive_share_needing_word: float = 0.2
     archive_pages_needing_word: int = 10

@@ -17,12 +17,13 @@ from compiler import metrics
 from compiler.access import PooledAccess
 from compiler.compilation import Claim, Engine, compile_job
 from compiler.errors import CompileError, LeaseLost, ListingUnsafe
+from compiler.quarantine import MODEL_FAULTS
 from compiler.substrates import dirty_now
 from compiler.sweep import sweep
 from compiler.upkeep import NotCompiledYet
 from compiler.verdicts import Result
 from models.errors import ModelsError
-from store import background, jobs, ready, scopes
+from store import background, jobs, ledger, ready, scopes
 from store.background import BackgroundJob
 from store.errors import DatabaseUnavailable, StoreError
 from store.jobs import Ending, Job, JobStatus
@@ -234,12 +235,14 @@ class Worker:
                     connection, scope, job.job_id, ending, not_before=not_before, counts=result.counts_as_attempt
                 )
             else:
+                is_recovered = ending.status is JobStatus.SUCCEEDED and await jobs.failing_streak(connection, scope) > 0
                 await jobs.settle(connection, scope, job.job_id, ending, now=now)
                 if result.backs_off:
                     await self._back_off(connection, scope, job, now)
-                if ending.status is JobStatus.SUCCEEDED and (result.continues or not row.is_caught_up):
+                owed = await ledger.owe_quarantined(connection, scope, MODEL_FAULTS, now=now) if is_recovered else 0
+                if ending.status is JobStatus.SUCCEEDED and (result.continues or owed or not row.is_caught_up):
                     lag_s = self.engine.substrate.feed(scope).lag_s
-                    wait_s = 0.0 if result.continues else max(self.settings.poll_s, lag_s)
+                    wait_s = 0.0 if result.continues or owed else max(self.settings.poll_s, lag_s)
                     not_before = now + timedelta(seconds=wait_s)
                     await jobs.continue_job(connection, scope, job, not_before=not_before, now=now)
             await scopes.release(connection, scope, claim.row.fence, now=now)

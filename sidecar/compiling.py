@@ -14,7 +14,7 @@ from compiler.model_planner import Asked, Meter, ModelPlanner
 from compiler.places_on_demand import PlacesOnDemand
 from compiler.plan.places import Gazetteer
 from compiler.planner import ExtractivePlanner
-from compiler.settings import Caps, CompileSettings, Costs, Flags
+from compiler.settings import Caps, CompileSettings, Costs, Flags, Patience
 from compiler.substrates import MemorySubstrate, PostgresSubstrate
 from models import tokens
 from models.language import LanguageModel
@@ -65,6 +65,7 @@ def compile_settings(settings: Settings) -> CompileSettings:
             per_job_usd=settings.compile_job_ceiling_cents / 100 or None,
             per_tenant_day_usd=settings.compile_day_ceiling_cents / 100 or None,
         ),
+        patience=Patience(extractive_takes_over=settings.compile_extractive_takes_over),
         model_id=settings.bedrock_model_id,
     )
 

@@ -69,6 +69,7 @@ class Settings:
     thread_summaries: str = "extractive"
     compile_unread_pause_s: int = 0
     compile_planner: str = "extractive"
+    compile_extractive_takes_over: bool = False
     compile_base_url: str = "http://127.0.0.1:11434/v1"
     compile_api_key: str = field(default="", repr=False)
     compile_record_page_size: int = 50

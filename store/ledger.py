@@ -86,6 +86,11 @@ async def owe(connection: Connection, scope: Scope, memory_ids: Sequence[str], *
     return int(await _sql.owe(connection, **_key(scope), memory_ids=list(memory_ids), now=now)) if memory_ids else 0
 
 
+async def owe_quarantined(connection: Connection, scope: Scope, reasons: Sequence[str], *, now: datetime) -> int:
+    """Have memories read again that are in quarantine for one of these reasons, and return how many."""
+    return int(await _sql.owe_quarantined(connection, **_key(scope), reasons=list(reasons), now=now))
+
+
 async def owed(connection: Connection, scope: Scope, *, limit: int) -> list[str]:
     """Return memories that are to be read again, the oldest first."""
     rows = await _sql.owed_memories(connection, **_key(scope), limit=limit)

@@ -37,6 +37,11 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'gone' ORDER
 UPDATE memory_ledger SET outcome = 'owed', reason = '', content_hash = '', updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND outcome <> 'gone';
 
+-- name: owe_quarantined!
+-- Has memories read again that are in quarantine for one of some reasons.
+UPDATE memory_ledger SET outcome = 'owed', reason = '', content_hash = '', updated_at = :now
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'quarantined' AND reason = ANY(:reasons::text[]);
+
 -- name: owed_memories
 -- Memories that are to be read again, the oldest first.
 SELECT memory_id FROM memory_ledger

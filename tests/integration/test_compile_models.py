@@ -340,6 +340,47 @@ async def test_a_model_that_always_fails_fails_the_job_and_no_memory(
     assert read == 62
 
 
+async def test_a_job_is_done_without_a_model_that_fails_where_that_is_asked_for(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str
+) -> None:
+    site.by_request = lambda ask: Say("no")
+    await write(pools, journal(20))
+    await wish(pools)
+    engine = engine_with(pools, model)
+    patience = replace(engine.settings.patience, extractive_takes_over=True)
+    engine = replace(engine, settings=replace(engine.settings, patience=patience))
+    await compiled(pools, engine)
+    (job,) = await all_jobs(pools)
+    assert (job.status, job.metrics["planner"], job.metrics["records_read"]) == (JobStatus.SUCCEEDED, "extractive", 20)
+    assert job.metrics["planner_failed"] == f"{DEFAULT_MODEL_ID}: MalformedOutput"
+    assert job.metrics["pages_created"] > 0
+    planners = await fetch(database, "SELECT DISTINCT options ->> 'planner' FROM compile_batches")
+    assert [row[0] for row in planners] == ["extractive"]
+    asked = len(site.asks)
+    assert (await replay(engine, pools.background, SCOPE)).is_identical
+    assert len(site.asks) == asked
+
+
+async def test_what_a_failing_model_set_aside_is_read_again_when_it_answers(
+    pools: Pools, model: RemoteModel, site: ModelServer, database: str
+) -> None:
+    good, clock = script(), Clock()
+    site.by_request = lambda ask: good(ask) if "Cafe Luna" in ask.user else Say("no")
+    await write(pools, journal(1))
+    await wish(pools)
+    await worker_on(pools, engine_with(pools, model, clock=clock)).drain()
+    assert (await all_jobs(pools))[0].metrics["records_quarantined"] == 1
+    for behaviour, status in ((lambda ask: Say("no"), JobStatus.FAILED), (good, JobStatus.SUCCEEDED)):
+        site.by_request = behaviour
+        clock.move(hours=1)
+        await write(pools, journal(1, first=int(clock().timestamp()) % 100_000), now=clock())
+        await wish(pools, now=clock())
+        await worker_on(pools, engine_with(pools, model, clock=clock)).drain()
+        assert status in {job.status for job in await all_jobs(pools)}
+    outcomes = await fetch(database, "SELECT outcome, count(*) FROM memory_ledger GROUP BY 1")
+    assert dict(map(tuple, outcomes)) == {"applied": 3}
+
+
 async def test_a_poison_memory_is_set_aside_where_the_model_works(
     pools: Pools, model: RemoteModel, site: ModelServer, database: str
 ) -> None:
