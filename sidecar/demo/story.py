@@ -32,7 +32,7 @@ from store import candidates, embeddings
 from store.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 
-_DEADLINE_S = 60.0
+_DEADLINE_S = 300.0
 _LOOK_AGAIN_S = 0.2
 _PLACES = 1_000
 _TENANT_ID = tenant_uuid(corpus.TENANT)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from uuid import UUID
 
 from sidecar.errors import (
@@ -24,7 +25,7 @@ from sidecar.errors import (
 from sidecar.rpc.certificates import AuthContext, Callers
 from sidecar.rpc.devkey import DEV_ISSUER, DEV_KEY_FILE, dev_key, read_dev_key
 from sidecar.rpc.identity import EVERY_SPACE, Identity, IdentitySettings
-from sidecar.rpc.jwks import RemoteKeys, check_jwks_url
+from sidecar.rpc.jwks import RemoteKeys, check_jwks_url, fetch
 from sidecar.rpc.keys import FileKeys, KeySource
 from sidecar.rpc.tokens import TokenRules, TokenVerifier
 
@@ -149,7 +150,9 @@ def _key_source(settings: IdentitySettings, monotonic_s: Callable[[], float]) ->
         raise SettingInvalid("issuers", "are empty though signing keys are set", "name the issuers to trust")
     if settings.jwks_url:
         check_jwks_url(settings.jwks_url, is_http_allowed=settings.is_http_jwks_allowed)
-        return RemoteKeys(settings.jwks_url, monotonic_s=monotonic_s)
+        return RemoteKeys(
+            settings.jwks_url, monotonic_s=monotonic_s, fetch=partial(fetch, timeout_s=settings.jwks_timeout_s)
+        )
     if settings.key_files:
         return FileKeys(settings.key_files, monotonic_s=monotonic_s)
     dev_key(settings.data_dir)

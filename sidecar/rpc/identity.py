@@ -92,6 +92,7 @@ class IdentitySettings:
     key_files: tuple[Path, ...] = ()
     jwks_url: str = ""
     is_http_jwks_allowed: bool = False
+    jwks_timeout_s: float = 3.0
     certificates: Mapping[str, Grant] = field(default_factory=dict)
     certificates_file: Path | None = None
     requires_client_certificates: bool = False

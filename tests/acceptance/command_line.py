@@ -16,7 +16,8 @@ from typing import Any
 from sidecar.client import Sidecar
 from tests.conftest import _database
 
-START_S = 60.0
+START_S = 300.0
+PATIENCE_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def serving(environment: dict[str, str], log: Path) -> Iterator[Served]:
             assert client.health(deadline_s=START_S, waits=True) == "SERVING"
         yield Served(process, environment, log)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0, log.read_text()
+        assert process.wait(PATIENCE_S) == 0, log.read_text()
     finally:
         process.kill()
         process.wait()
@@ -66,5 +67,11 @@ def outcome(arguments: list[str], environment: dict[str, str], **options: Any) -
     """Run the command in a process of its own to its end."""
     command = [sys.executable, "-m", "sidecar", *arguments]
     return subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False, timeout=120, **options
+        command,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
+        **options,
     )

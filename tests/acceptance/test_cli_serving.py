@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.acceptance.command_line import migrated, outcome, serving
+from tests.acceptance.command_line import PATIENCE_S, migrated, outcome, serving
 
 DATA = Path(__file__).parents[2] / "sidecar" / "demo" / "data"
 
@@ -40,7 +40,7 @@ def test_a_signal_ends_it_cleanly(environment: dict[str, str], tmp_path: Path, n
     own = {**environment, "SIDECAR_LISTEN": f"unix:{tmp_path / 'own' / 's.sock'}"}
     with serving(own, tmp_path / "serve.log") as one:
         one.process.send_signal(number)
-        assert one.process.wait(30) == 0
+        assert one.process.wait(PATIENCE_S) == 0
     assert "Traceback" not in one.log.read_text()
 
 

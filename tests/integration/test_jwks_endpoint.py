@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import json
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from uuid import UUID
 
@@ -23,6 +23,7 @@ from store.scope import tenant_uuid
 
 KEY = Ed25519PrivateKey.generate()
 NOW = 1_800_000_000
+PATIENCE_S = 300.0
 HEADERS = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n"
 
 
@@ -44,32 +45,37 @@ class Site:
         self.is_held_open = is_held_open
         self.requests: list[bytes] = []
         self.url = ""
+        self.under_way: set[asyncio.Task[None]] = set()
+
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.under_way.add(asyncio.create_task(self.serve(reader, writer)))
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.requests.append(await reader.readuntil(b"\r\n\r\n"))
-        try:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            self.requests.append(await reader.readuntil(b"\r\n\r\n"))
             writer.write(self.answer)
             await writer.drain()
             if self.is_held_open:
                 await reader.read()
-        except ConnectionError:
-            pass
-        finally:
-            writer.close()
+        writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
 
 
 @asynccontextmanager
 async def site(answer: bytes, *, is_held_open: bool = False) -> AsyncIterator[Site]:
     served = Site(answer, is_held_open=is_held_open)
-    server = await asyncio.start_server(served.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(served.accept, "127.0.0.1", 0)
     served.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/jwks"
     async with server:
         yield served
+    async with asyncio.timeout(PATIENCE_S):
+        await asyncio.gather(*served.under_way)
 
 
 async def test_a_key_set_is_fetched_without_credentials_or_compression() -> None:
     async with site(whole(key_set("a"))) as served:
-        assert await fetch(served.url) == key_set("a")
+        assert await fetch(served.url, timeout_s=PATIENCE_S) == key_set("a")
     request = served.requests[0].lower()
     assert b"accept-encoding: identity" in request
     assert b"authorization" not in request
@@ -81,7 +87,7 @@ async def test_a_redirect_is_not_followed() -> None:
         redirect = f"HTTP/1.1 302 Found\r\nlocation: {target.url}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
         async with site(redirect.encode()) as served:
             with pytest.raises(KeysUnavailable, match="302"):
-                await fetch(served.url)
+                await fetch(served.url, timeout_s=PATIENCE_S)
         assert target.requests == []
 
 
@@ -89,20 +95,20 @@ async def test_a_redirect_is_not_followed() -> None:
 async def test_only_a_plain_success_counts(status: bytes) -> None:
     async with site(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n") as served:
         with pytest.raises(KeysUnavailable, match=status[:3].decode()):
-            await fetch(served.url)
+            await fetch(served.url, timeout_s=PATIENCE_S)
 
 
 async def test_an_answer_that_is_too_large_is_not_read_to_its_end() -> None:
     async with site(whole(b" " * (MAX_KEY_BYTES * 40))) as served:
         with pytest.raises(KeysUnavailable, match="larger"):
-            await fetch(served.url)
+            await fetch(served.url, timeout_s=PATIENCE_S)
 
 
 async def test_a_small_answer_that_unpacks_to_a_large_one_is_never_unpacked() -> None:
     packed = gzip.compress(b" " * 50_000_000)
     head = HEADERS + b"content-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(packed)
     async with site(head + packed) as served:
-        body = await fetch(served.url)
+        body = await fetch(served.url, timeout_s=PATIENCE_S)
     assert body == packed
 
 
@@ -117,14 +123,14 @@ async def test_an_answer_that_never_ends_is_given_up_in_time(answer: bytes) -> N
 async def test_a_broken_answer_is_a_clear_failure(answer: bytes) -> None:
     async with site(answer) as served:
         with pytest.raises(KeysUnavailable):
-            await fetch(served.url)
+            await fetch(served.url, timeout_s=PATIENCE_S)
 
 
 async def test_nobody_there_is_a_clear_failure() -> None:
     async with site(b"") as served:
         pass
     with pytest.raises(KeysUnavailable, match="could not be reached"):
-        await fetch(served.url)
+        await fetch(served.url, timeout_s=PATIENCE_S)
 
 
 def signed(kid: str) -> str:
@@ -138,7 +144,11 @@ async def authenticator(url: str, data_dir: Path, monotonic_s: Callable[[], floa
         return None
 
     settings = IdentitySettings(
-        data_dir=data_dir, jwks_url=url, is_http_jwks_allowed=True, issuers=frozenset({"issuer"})
+        data_dir=data_dir,
+        jwks_url=url,
+        is_http_jwks_allowed=True,
+        jwks_timeout_s=PATIENCE_S,
+        issuers=frozenset({"issuer"}),
     )
     made = Authenticator(settings, not_before=never, now_s=lambda: NOW, monotonic_s=monotonic_s)
     yield made
