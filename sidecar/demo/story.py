@@ -33,6 +33,7 @@ from store.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 
 _DEADLINE_S = 300.0
+_SOURCE_DEADLINE_MS = 60_000  # the most that a profile takes
 _LOOK_AGAIN_S = 0.2
 _PLACES = 1_000
 _TENANT_ID = tenant_uuid(corpus.TENANT)
@@ -166,7 +167,7 @@ async def _ask(address: str, settings: Settings) -> Assembly:
     """Return the turn's context, asked for with the token of an agent that acts for the demo's owner."""
     token = _token(settings, Grant(corpus.TENANT, owners=(corpus.OWNER,), agent=corpus.AGENT))
     # The first question ever asked here, perhaps of a busy machine: its sources may take their time.
-    patient = dict.fromkeys(("thread", "knowledge", "memory", "wiki"), round(_DEADLINE_S * 1000))
+    patient = dict.fromkeys(("thread", "knowledge", "memory", "wiki"), _SOURCE_DEADLINE_MS)
     overrides: dict[str, Any] = {f"{source}.deadline_ms": patience for source, patience in patient.items()}
     overrides |= {"budget_tokens": corpus.BUDGET_TOKENS, "wiki.floor_tokens": corpus.WIKI_FLOOR_TOKENS}
     async with AsyncSidecar(address, token, stance=Stance(deadline_s=_DEADLINE_S)) as client:
