@@ -82,6 +82,14 @@ class Loss:
     foreign: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Gist:
+    """The telling words and the facts of a text."""
+
+    stems: frozenset[str]
+    facts: frozenset[str]
+
+
 def read(text: str, common: frozenset[str] = frozenset()) -> tuple[Sentence, ...]:
     """Return the sentences of a plain text. A word of `common` is no name for its capital at a sentence's beginning."""
     return tuple(_sentence(one, common) for one in sentences(text))
@@ -163,19 +171,24 @@ def every_fact(old: Sentence) -> Loss:
     return Loss(frozenset(numbers | named | ({NEGATION} if old.whole.is_negated else set())))
 
 
-def shares(one: Iterable[Sentence], other: Iterable[Sentence], own: frozenset[str] = frozenset()) -> int:
-    """Return how much two texts have in common beside the page's own names: a fact counts three times a word."""
-    stems, facts = _everything(one, own)
-    more, others = _everything(other, own)
-    return len(stems & more) + 3 * len(facts & others)
+def gist(found: Iterable[Sentence], own: frozenset[str] = frozenset()) -> Gist:
+    """Return all telling words and facts of some sentences, beside the page's own names."""
+    every = [one.whole for one in found]
+    stems = frozenset(stem for one in every for stem in one.stems) - own
+    return Gist(stems, frozenset(fact for one in every for fact in one.numbers | one.names) - own)
+
+
+def shared(one: Gist, other: Gist) -> int:
+    """Return how much two texts have in common: a fact counts three times a word."""
+    return len(one.stems & other.stems) + 3 * len(one.facts & other.facts)
 
 
 def holds_all(text: str, sentence: Sentence) -> bool:
     """Return whether a text says all that a sentence says: each of its facts and telling words."""
-    stems, facts = _everything(read(text), frozenset())
-    negated = any(one.whole.is_negated for one in read(text))
-    wanted = sentence.whole
-    return wanted.stems <= stems and wanted.numbers | wanted.names <= facts and (negated or not wanted.is_negated)
+    said, wanted = read(text), sentence.whole
+    known = gist(said)
+    is_denied = any(one.whole.is_negated for one in said) or not wanted.is_negated
+    return wanted.stems <= known.stems and wanted.numbers | wanted.names <= known.facts and is_denied
 
 
 def own_words(names: Iterable[str]) -> frozenset[str]:
@@ -220,12 +233,6 @@ def _is_reordered(old: Clause, new: Clause) -> bool:
 
 def _of(clause: Clause, kind: str) -> frozenset[str]:
     return clause.numbers if kind == NUMBER else clause.names
-
-
-def _everything(found: Iterable[Sentence], own: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:
-    every = [one.whole for one in found]
-    stems = frozenset(stem for one in every for stem in one.stems) - own
-    return stems, frozenset(fact for one in every for fact in one.numbers | one.names) - own
 
 
 def _holds(one: Sentence, part: Sentence) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from compiler.plan import facts, past
 from compiler.plan.contract import CreatePage, Decision, Draft, Item, Memory, PageKey, Section, Source, WriteSection
-from compiler.plan.facts import Loss, Sentence
+from compiler.plan.facts import Gist, Loss, Sentence
 from compiler.plan.past import Origin
 from compiler.plan.text import escape
 
@@ -67,11 +67,14 @@ class _Rewrite:
     shown: Sequence[Memory] = ()
     counters: Counter[str] = field(default_factory=Counter)
     common: frozenset[str] = frozenset()
+    newest: Sequence[tuple[Memory, Gist]] = ()
 
     def __post_init__(self) -> None:
         # Of what stood there alone: a new memory that writes a name small must not make a word of it.
         texts = (past.plain(self.draft.existing_md), *(memory.text for memory in self._known()))
         self.common = facts.common_words(texts)
+        newest = sorted(self._known(), key=lambda one: (one.occurred_at, one.memory_id), reverse=True)
+        self.newest = [(one, facts.gist(facts.read(one.text), self.own)) for one in newest]
 
     def result(self, written: str) -> str:
         """Return the text to store."""
@@ -92,15 +95,16 @@ class _Rewrite:
         """Return the memories that the section cited and now holds nothing of."""
         if not self.draft.existing_md:
             return frozenset()
-        before, after = self._read(self.draft.existing_md), self._read(body)
+        texts = (self.draft.existing_md, body)
+        before, after = (facts.gist(self._read(text), self.own) for text in texts)
         again = {memory.memory_id for memory in self.draft.memories}
         gone = set()
         for source in self.draft.standing:
             memory = self._cited(source)
             if memory is None or source.memory_id in again:
                 continue
-            said = facts.read(memory.text)
-            if facts.shares(before, said, self.own) and not facts.shares(after, said, self.own):
+            said = facts.gist(facts.read(memory.text), self.own)
+            if facts.shared(before, said) and not facts.shared(after, said):
                 gone.add(source.memory_id)
         return frozenset(gone)
 
@@ -186,8 +190,8 @@ class _Rewrite:
 
     def _source_of(self, one: Sentence) -> Memory | None:
         """Return the memory that a sentence of the standing text most likely came from."""
-        known = sorted(self._known(), key=lambda memory: (memory.occurred_at, memory.memory_id), reverse=True)
-        return max(known, key=lambda memory: facts.shares((one,), facts.read(memory.text), self.own), default=None)
+        said = facts.gist((one,), self.own)
+        return max(self.newest, key=lambda known: facts.shared(said, known[1]), default=(None, None))[0]
 
     def _read(self, markdown: str) -> tuple[Sentence, ...]:
         return facts.read(past.plain(markdown), self.common)
