@@ -10,7 +10,7 @@ from typing import Any
 
 from bench.calling import AGENT, OWNER, TENANT
 from bench.texts import Writer
-from models.tokens import stored_counts
+from models.tokens.meters import stored_counts
 from sidecar.turn.history import MESSAGE_TOKENS
 from store import documents, memories, pages, templates, tenants, threads
 from store.postgres import Pool, scoped, tenant_scoped

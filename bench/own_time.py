@@ -18,7 +18,7 @@ from bench import corpus, stand_ins
 from bench.calling import AGENT
 from bench.databases import own_database
 from bench.figures import Figure, at_most, plain, quantile
-from models import tokens
+from models.tokens import meters
 from sidecar.assembler import Assembler, Clocks, Lookups, Question
 from sidecar.collector import calm_collector
 from sidecar.fences import Fences
@@ -56,7 +56,7 @@ async def measured(rounds: int) -> list[Figure]:
     async with own_database() as (_, database):
         pools = await open_pools(database.dsn, PoolsConfig())
         await corpus.put_tenant(pools.background, _KNOBS)
-        await asyncio.to_thread(tokens.warm)
+        await asyncio.to_thread(meters.warm)
         calm_collector()
         known = await _turns_ms(pools, stand_ins.sources(_COUNTS), rounds)
         new = await _turns_ms(pools, _never_seen(rounds // 5 + _WARM_ROUNDS), rounds // 5)

@@ -14,8 +14,8 @@ from compiler.plan import prompt
 from compiler.plan.contract import Memory
 from compiler.settings import Sight
 from compiler.views import Looking
-from models import tokens
-from models.language import DEFAULT_MODEL_ID
+from models.language.language import DEFAULT_MODEL_ID
+from models.tokens import meters
 from store.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.scope import Scope
 from store.texts import text_hash
@@ -49,7 +49,7 @@ async def _prompts(pools: Pools, scope: Scope, pages: int, rounds: int) -> tuple
     """Return a prompt's mean tokens and the share of the right pages that it shows."""
     titles = compiling.names(pages)
     await compiling.fill(pools, scope, titles)
-    chance, count = random.Random(5), tokens.meter_for(DEFAULT_MODEL_ID).count_one
+    chance, count = random.Random(5), meters.meter_for(DEFAULT_MODEL_ID).count_one
     spent = wanted = shown = 0
     for number in range(rounds):
         memories, told = _batch(titles, chance, number)

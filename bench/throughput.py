@@ -27,8 +27,8 @@ from bench.calling import Callers, Heard, Load
 from bench.databases import own_database
 from bench.figures import Figure, at_least, plain
 from bench.serving import Served, served
-from models.embedding import LocalEmbedder, Vectors
-from models.minilm import MiniLM
+from models.embedding.embedder import LocalEmbedder, Vectors
+from models.embedding.minilm import MiniLM
 from sidecar.embedding import embed_some
 from sidecar.recall import Numbered
 from sidecar.settings import Settings

@@ -20,9 +20,9 @@ from compiler.plan.prompt import Prompt
 from compiler.planner import Proposed
 from compiler.settings import Costs
 from compiler.views import cited_on
-from models.answers import answer_bytes, answer_from
 from models.errors import AnswerUnusable, MalformedOutput, ProviderError
-from models.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel, answer_key
+from models.language.kept_answers import answer_bytes, answer_from
+from models.language.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel, answer_key
 from store import answers, costs, forgotten, ledger
 from store.costs import CompileCall
 from store.queries import Connection

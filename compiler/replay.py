@@ -31,7 +31,7 @@ from compiler.upkeep import ResetMode
 from compiler.verdicts import is_poison
 from compiler.views import Look
 from models.errors import ProviderError
-from models.language import ConverseAnswer, ConverseRequest
+from models.language.language import ConverseAnswer, ConverseRequest
 from store import batches, scopes
 from store.batches import Batch, BatchKind
 from store.candidates import Place

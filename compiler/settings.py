@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from models.language import DEFAULT_MODEL_ID
+from models.language.language import DEFAULT_MODEL_ID
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,8 +39,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from inspect import cleandoc
 
-from models.endpoint import CallReport
-from models.language import ConverseAnswer
+from models.language.language import ConverseAnswer
+from models.transport.endpoint import CallReport
 
 
 class ModelsError(Exception):

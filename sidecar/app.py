@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
 
-from models import tokens
+from models.tokens import meters as tokens
 from sidecar import compiling, database, embedders, recorder, trimming
 from sidecar.assembler import Assembler, Clocks, Lookups
 from sidecar.backends.rulings import Rulings

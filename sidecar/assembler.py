@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, Protocol
 from uuid import UUID, uuid4
 
-from models.prices import Model
-from models.tokens import Meter
+from models.tokens.meters import Meter
+from models.tokens.prices import Model
 from sidecar.errors import RequiredSourceFailed
 from sidecar.fences import Fences
 from sidecar.inquiry import Asking, Findings, Inquiry

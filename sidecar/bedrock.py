@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from models.bedrock_runtime import BedrockConfig
 from models.errors import InvalidRequest
+from models.transport.bedrock_runtime import BedrockConfig
 from sidecar.errors import SettingInvalid
 from sidecar.settings import Settings
 

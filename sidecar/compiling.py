@@ -16,8 +16,8 @@ from compiler.plan.places import Gazetteer
 from compiler.planner import ExtractivePlanner
 from compiler.settings import Caps, CompileSettings, Costs, Flags, Patience
 from compiler.substrates import MemorySubstrate, PostgresSubstrate
-from models import tokens
-from models.language import LanguageModel
+from models.language.language import LanguageModel
+from models.tokens import meters
 from sidecar import feeding, language_models
 from sidecar.errors import SettingInvalid
 from sidecar.settings import Settings
@@ -84,7 +84,7 @@ async def engine(
     """
     bounds = compile_settings(settings)
     model = language_models.made(settings, "SIDECAR_COMPILE_PLANNER", settings.compile_planner)
-    count = tokens.meter_for(bounds.model_id).count_one
+    count = meters.meter_for(bounds.model_id).count_one
     places = PlacesOnDemand()
     try:
         async with feeding.fed(settings.backends, os.environ, PostgresSubstrate(pool), now=now) as fed:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 
-from models.embedding import Embedder, LocalEmbedder
+from models.embedding.embedder import Embedder, LocalEmbedder
 from models.errors import EmbedderUnusable
 from sidecar.errors import SettingInvalid
 from sidecar.recall import BROKEN, UNKEPT, UNSET, Numbered
@@ -65,8 +65,8 @@ async def _made(settings: Settings) -> Embedder:
         case ["titan", *size] if len(size) <= 1:
             return _titan(settings, *size)
         case ["openai", *model, size] if model:
-            from models.openai_client import OpenAIConfig
-            from models.openai_embedding import EmbeddingModel, openai_embedder
+            from models.embedding.openai_embedding import EmbeddingModel, openai_embedder
+            from models.transport.openai_client import OpenAIConfig
 
             key = settings.embedder_api_key
             config = OpenAIConfig(settings.embedder_base_url, (lambda: key) if key else None)
@@ -75,7 +75,7 @@ async def _made(settings: Settings) -> Embedder:
 
 
 def _titan(settings: Settings, size: str = "") -> Embedder:
-    from models.titan import DIMENSIONS, titan_embedder
+    from models.embedding.titan import DIMENSIONS, titan_embedder
     from sidecar.bedrock import at
 
     return at(settings, lambda config: titan_embedder(config, dimensions=_dimensions(size) if size else DIMENSIONS))
@@ -84,7 +84,7 @@ def _titan(settings: Settings, size: str = "") -> Embedder:
 def local() -> LocalEmbedder:
     """Return the embedder of the install, loaded: about 0.4 s. Raises EmbedderUnusable."""
     try:
-        from models.minilm import MiniLM
+        from models.embedding.minilm import MiniLM
     except ImportError as error:
         raise EmbedderUnusable(f"{error.name or 'a library'} cannot be loaded: {error}") from error
     return LocalEmbedder(MiniLM())

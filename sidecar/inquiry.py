@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from models.endpoint import Breaker, BreakerPolicy, BreakerState, Permit
+from models.transport.endpoint import Breaker, BreakerPolicy, BreakerState, Permit
 from sidecar.backends.errors import BackendError
 from sidecar.kept_answers import KeptAnswers, KeptQuestion
 from sidecar.sources import Answer, ContextSource, Conversation, Limits, Query, Skipped

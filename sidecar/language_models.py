@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.remote import RemoteModel
+from models.language.remote import RemoteModel
 from sidecar.errors import SettingInvalid
 from sidecar.settings import Settings
 
@@ -21,12 +21,12 @@ def made(settings: Settings, variable: str, kind: str) -> RemoteModel | None:
     if kind == EXTRACTIVE:
         return None
     if kind == BEDROCK:
-        from models.bedrock import bedrock_model
+        from models.language.bedrock import bedrock_model
         from sidecar.bedrock import at
 
         return at(settings, bedrock_model)
-    from models.openai_client import OpenAIConfig
-    from models.openai_compatible import openai_model
+    from models.language.openai_compatible import openai_model
+    from models.transport.openai_client import OpenAIConfig
 
     key = settings.compile_api_key
     return openai_model(OpenAIConfig(settings.compile_base_url, (lambda: key) if key else None))

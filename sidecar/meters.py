@@ -14,12 +14,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from models import calibration, tokens
-from models.calibration import Calibration, Usage
-from models.catalog import CATALOG
-from models.known_counts import KnownCounts
-from models.prices import Model
-from models.tokens import Meter, TextCounts
+from models.tokens import calibration, meters
+from models.tokens.calibration import Calibration, Usage
+from models.tokens.catalog import CATALOG
+from models.tokens.known_counts import KnownCounts
+from models.tokens.meters import Meter, TextCounts
+from models.tokens.prices import Model
 from sidecar.remembered import Remembered
 from sidecar.turn.history import MESSAGE_TOKENS, message_text
 from sidecar.turn.items import HistoryTurn
@@ -57,21 +57,21 @@ class Meters:
             self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
         )
         self._known = KnownCounts()
-        self.reference = tokens.meter_for("gpt-4o")
+        self.reference = meters.meter_for("gpt-4o")
 
     async def of(self, scope: Scope, model_id: str, context_window_tokens: int = 0) -> Metered:
         """Return the model's meter and window. Raises UnknownModel for one without a known or given window."""
         model = CATALOG.require(model_id, context_window_tokens or None)
         in_force = _of_owner(await self._calibrations.get(scope.tenant_id), scope, model_id)
-        learned = {tokens.calibration_key(model_id): in_force}
-        return Metered(tokens.meter_for(model_id, learned, counter=self._known.count), model)
+        learned = {meters.calibration_key(model_id): in_force}
+        return Metered(meters.meter_for(model_id, learned, counter=self._known.count), model)
 
     async def learn(
         self, connection: Connection, scope: Scope, model_id: str, usage: Usage | None, *, now: datetime
     ) -> Calibration:
         """Learn from one report of an owner's, if it says anything new, and return what the owner's turns count with now."""
         if usage is not None:
-            key, is_exact = tokens.calibration_key(model_id), tokens.is_exact(model_id)
+            key, is_exact = meters.calibration_key(model_id), meters.is_exact(model_id)
             stored = await receipts.lock_calibration(connection, scope, key)
             learned = calibration.learn(
                 calibration.calibration_from(stored, is_exact=is_exact), usage, is_exact=is_exact
@@ -95,9 +95,9 @@ async def _in_force(connection: Connection, tenant_id: UUID) -> _InForce:
 
 def _of_owner(in_force: _InForce, scope: Scope, model_id: str) -> Calibration:
     """Return what an owner's turns count with for the model: the median of owners, else its own, else nothing learned."""
-    by_owner = in_force.get(tokens.calibration_key(model_id), {})
+    by_owner = in_force.get(meters.calibration_key(model_id), {})
     fields = by_owner.get(None) or by_owner.get(scope.owner_id) or {}
-    return calibration.calibration_from(fields, is_exact=tokens.is_exact(model_id))
+    return calibration.calibration_from(fields, is_exact=meters.is_exact(model_id))
 
 
 def history(turns: Sequence[StoredTurn], meter: Meter) -> tuple[HistoryTurn, ...]:
@@ -106,7 +106,7 @@ def history(turns: Sequence[StoredTurn], meter: Meter) -> tuple[HistoryTurn, ...
 
 
 def _counted(turn: NewTurn) -> NewTurn:
-    counts = tokens.stored_counts(message_text(turn.text, turn.parts))
+    counts = meters.stored_counts(message_text(turn.text, turn.parts))
     return replace(
         turn, o200k_tokens=counts.o200k_base + MESSAGE_TOKENS, cl100k_tokens=counts.cl100k_base + MESSAGE_TOKENS
     )
@@ -119,7 +119,7 @@ def _as_history(turn: StoredTurn, meter: Meter) -> HistoryTurn:
     }
     # An exact meter asks for no characters by class, and telling them takes longer than all else here.
     exact = TextCounts(**kept, classes=()) if meter.is_exact else None
-    counts = exact or tokens.recalled_counts(message_text(turn.text, turn.parts), **kept)
+    counts = exact or meters.recalled_counts(message_text(turn.text, turn.parts), **kept)
     return HistoryTurn(
         id=f"turn:{turn.turn_id}",
         position=turn.position,

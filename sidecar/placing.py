@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from models import tokens
-from models.endpoint import BreakerState
+from models.tokens import meters
+from models.transport.endpoint import BreakerState
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
 from sidecar.backends.asking import Asking
 from sidecar.backends.aws import Clients, Where
@@ -223,5 +223,5 @@ def _by_owner(named: Mapping[str, str]) -> dict[UUID, str]:
 
 
 def _counts(text: str) -> tuple[int, int]:
-    counts = tokens.stored_counts(text)
+    counts = meters.stored_counts(text)
     return counts.o200k_base, counts.cl100k_base

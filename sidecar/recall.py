@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from models.embedding import Embedder
+from models.embedding.embedder import Embedder
 from models.errors import ModelsError
 from sidecar.remembered import Remembered
 from sidecar.sources import Meaning

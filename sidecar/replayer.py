@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from models.catalog import CATALOG
-from models.tokens import Meter, meter_named
+from models.tokens.catalog import CATALOG
+from models.tokens.meters import Meter, meter_named
 from sidecar.assembler import Assembly, Clocks
 from sidecar.errors import TextsDropped
 from sidecar.fences import Fences

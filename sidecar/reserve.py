@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from models.endpoint import Latencies
+from models.transport.endpoint import Latencies
 
 _ITEM_S = 0.00003  # what an item takes until that has been measured
 _TURN_ITEMS = 100  # what a turn takes beside its items, as items

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from models.language import DEFAULT_MODEL_ID
+from models.language.language import DEFAULT_MODEL_ID
 from sidecar.errors import SettingInvalid
 from store.embedded import default_data_dir
 

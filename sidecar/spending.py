@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
-from models.catalog import CATALOG, Spending, cost_usd
+from models.tokens.catalog import CATALOG, Spending, cost_usd
 from store import budgets, costs
 from store.budgets import Alert, Budget
 from store.costs import Spent, TurnAccount

@@ -14,8 +14,8 @@ from datetime import datetime
 from typing import Final
 
 from models.errors import AnswerUnusable, ProviderError
-from models.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel
-from models.structured import kept_text
+from models.language.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel
+from models.language.structured import kept_text
 from sidecar import language_models
 from sidecar.settings import Settings
 from store import answers

@@ -24,7 +24,7 @@ from compiler.errors import ListingUnsafe
 from compiler.model_planner import Asked
 from compiler.sweep import SWEEP, sweep
 from compiler.worker import Handler, Worker, WorkerSettings
-from models.language import TokenUsage
+from models.language.language import TokenUsage
 from sidecar import compiling, database, embedders, embedding, language_models, summaries, summarizing, trimming
 from sidecar.collector import calm_collector
 from sidecar.database import Database

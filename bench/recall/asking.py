@@ -16,7 +16,7 @@ from bench.recall.baselines import Baselines
 from bench.recall.cases import ADVERSARIAL, Conversation, DocumentQuestion, Question, plain, squash
 from bench.recall.tally import Found, Journal, Outcome, Tally
 from bench.recall.world import Asked, World
-from models.encodings import count
+from models.tokens.encodings import count
 from sidecar.v1 import context_pb2
 from sidecar.v1.items_pb2 import SOURCE_MEMORY
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from bench.recall.cases import Conversation
 from bench.recall.world import TENANT, THREAD
-from models.embedding import Embedder, Vectors
-from models.encodings import count
+from models.embedding.embedder import Embedder, Vectors
+from models.tokens.encodings import count
 from store import queries
 from store.postgres import Pool, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid

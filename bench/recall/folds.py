@@ -18,8 +18,8 @@ from bench.recall.cases import CORPORA, Conversation, DocumentQuestion
 from bench.recall.samples import Gatherer
 from bench.recall.tally import samples_file
 from bench.recall.training import Sample, train, with_pages, write
-from models.embedding import LocalEmbedder
-from models.minilm import MiniLM
+from models.embedding.embedder import LocalEmbedder
+from models.embedding.minilm import MiniLM
 from sidecar.recall import Numbered, Recall
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource

@@ -19,8 +19,8 @@ from bench.recall.cases import Conversation, conversations, document_questions
 from bench.recall.folds import Fold, folds, write_weights
 from bench.recall.tally import Journal, Tally
 from bench.recall.world import Asked, World
-from models.embedding import LocalEmbedder
-from models.minilm import MiniLM
+from models.embedding.embedder import LocalEmbedder
+from models.embedding.minilm import MiniLM
 from sidecar.app import running
 from sidecar.turn import rank
 from store.postgres import Pools

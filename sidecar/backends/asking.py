@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from models.errors import AttemptsFailed, BreakerOpen, CallTimedOut
-from models.resilience import CallPolicy, Endpoint, Verdict, call
+from models.transport.resilience import CallPolicy, Endpoint, Verdict, call
 from sidecar.backends.errors import BackendBusy, BackendError, BackendResting, BackendTimedOut
 
 T = TypeVar("T")

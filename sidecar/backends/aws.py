@@ -21,8 +21,8 @@ from botocore import exceptions as aws
 from botocore.config import Config
 from botocore.loaders import Loader, create_loader
 
-from models import threads as room
-from models.refusals import retry_after_s
+from models.transport import threads as room
+from models.transport.refusals import retry_after_s
 from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendDenied,

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import orjson
 
-from models.refusals import retry_after_s
+from models.transport.refusals import retry_after_s
 from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendDenied,

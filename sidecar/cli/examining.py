@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
-from models import tokens
 from models.errors import ModelsError
-from models.tokens import meter_for
+from models.tokens import meters
+from models.tokens.meters import meter_for
 from sidecar import settings as all_settings
 from sidecar.cli.doctor import Finding
 from sidecar.cli.examining_backends import backends, models, reach
@@ -61,7 +61,7 @@ async def examine(environ: Mapping[str, str]) -> list[Finding]:
 
 def _tokenizer() -> Finding:
     try:
-        tokens.warm()
+        meters.warm()
         count = meter_for("gpt-4o").count(["a boat in the old dock"])[0]
     except ModelsError as error:
         return Finding("tokenizer", is_well=False, told=str(error), mend="install the package again from its lock")

@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from models.encodings import count
+from models.tokens.encodings import count
 from sidecar.ingest import chunking, errors, reader
 from sidecar.ingest.document import Content, ReadLimits
 from sidecar.ingest.errors import IngestError, UnreadableDocument

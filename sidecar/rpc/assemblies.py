@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from models.catalog import Spending, cost_usd
-from models.prices import Model
+from models.tokens.catalog import Spending, cost_usd
+from models.tokens.prices import Model
 from sidecar.assembler import Assembly
 from sidecar.rpc.turns import write_parts
 from sidecar.turn.fitting import Fitted, Share

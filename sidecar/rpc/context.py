@@ -11,7 +11,7 @@ from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from models.calibration import Usage
+from models.tokens.calibration import Usage
 from sidecar import summaries
 from sidecar.assembler import Assembler, Clocks, Question
 from sidecar.errors import InvalidArgument, NotFound, ReceiptDropped

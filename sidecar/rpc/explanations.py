@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from models.catalog import CATALOG, Spending, cost_usd
-from models.prices import Model
+from models.tokens.catalog import CATALOG, Spending, cost_usd
+from models.tokens.prices import Model
 from sidecar.rpc.assemblies import DECISIONS, FORMS, SOURCES, STATUSES
 from sidecar.rpc.fields import write_struct, write_time
 from sidecar.rpc.knobs import write_knobs

@@ -69,7 +69,7 @@ class Zone(StrEnum):
 
 
 class Meter(Protocol):
-    """Counts tokens as one model does. `models.tokens` makes them; the turn only asks."""
+    """Counts tokens as one model does. `models.tokens.meters` makes them; the turn only asks."""
 
     @property
     def name(self) -> str:

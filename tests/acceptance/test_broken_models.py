@@ -50,7 +50,7 @@ def alter_tokenizer(patch: pytest.MonkeyPatch, home: Path) -> None:
 
 
 def break_runtime(patch: pytest.MonkeyPatch, home: Path) -> None:
-    patch.delitem(sys.modules, "models.minilm", raising=False)
+    patch.delitem(sys.modules, "models.embedding.minilm", raising=False)
     shadow(patch, home, "onnxruntime", code="raise ImportError('the library is cut short')")
 
 

@@ -19,7 +19,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 
-from models.language import DEFAULT_MODEL_ID
+from models.language.language import DEFAULT_MODEL_ID
 from sidecar.database import Database
 from sidecar.settings import Settings
 from sidecar.telemetry import names

@@ -12,7 +12,7 @@ from typing import Any
 import grpc
 import pytest
 
-from models.encodings import count
+from models.tokens.encodings import count
 from sidecar.ingest import chunked
 from sidecar.v1 import context_pb2, knowledge_pb2, memory_pb2
 from store.postgres import scoped

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from google.protobuf.json_format import MessageToDict
 
-from models.embedding import Vectors
+from models.embedding.embedder import Vectors
 from models.errors import EmbedderUnusable
 from sidecar import embedders
 from sidecar.settings import Settings

@@ -15,7 +15,7 @@ from google.protobuf.json_format import MessageToDict
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, PreconditionFailure
 from grpc_status import rpc_status
 
-from models.tokens import Meter, meter_for
+from models.tokens.meters import Meter, meter_for
 from sidecar.turn.history import MESSAGE_TOKENS, message_text
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, knowledge_pb2, memory_pb2, profile_pb2

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.resilience import Answer, CallPolicy, Endpoint, Verdict, call
+from models.transport.resilience import Answer, CallPolicy, Endpoint, Verdict, call
 
 
 class Refused(Exception):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from models.endpoint import BreakerState
+from models.transport.endpoint import BreakerState
 from sidecar.backends.asking import Asking, Bounds
 from sidecar.backends.errors import (
     BackendBusy,

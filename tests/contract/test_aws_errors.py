@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import botocore.session
 import pytest
 
-from models.refusals import Refusal, provider_error
+from models.transport.refusals import Refusal, provider_error
 from sidecar.backends.asking import Bounds
 from sidecar.backends.aws import Clients, QuotaUsedUp, Where, translated
 from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase

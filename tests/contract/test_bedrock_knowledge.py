@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from models.endpoint import BreakerState
+from models.transport.endpoint import BreakerState
 from sidecar.backends.asking import Bounds
 from sidecar.backends.aws import Clients, Where
 from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase

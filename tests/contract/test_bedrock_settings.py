@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from models.bedrock import bedrock_model
+from models.language.bedrock import bedrock_model
 from sidecar import bedrock
 from sidecar.errors import SettingInvalid
 from sidecar.settings import Settings, read

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from models.endpoint import BreakerPolicy
+from models.transport.endpoint import BreakerPolicy
 from sidecar.backends.errors import BackendDenied, BackendTimedOut, BackendUnavailable
 from sidecar.inquiry import Asking, Inquiry
 from sidecar.sources import Answer, ContextSource, Limits, Query, Skipped

@@ -11,10 +11,10 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 import numpy as np
 import pytest
 
-from models import minilm
-from models.embedding import QUESTION_TEXTS, Embedder, Encoder, LocalEmbedder, Vectors
+from models.embedding import minilm
+from models.embedding.embedder import QUESTION_TEXTS, Embedder, Encoder, LocalEmbedder, Vectors
+from models.embedding.minilm import MiniLM
 from models.errors import EmbedderClosed, EmbedderFailed, EmbedderUnusable
-from models.minilm import MiniLM
 
 
 class HashEncoder:

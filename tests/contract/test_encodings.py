@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import tiktoken
 
-from models import encodings
-from models.encodings import ENCODINGS, EncodingName
 from models.errors import RankFileUnusable, TokenizerPanicked, TokenizersDisagree, UncountableText
+from models.tokens import encodings
+from models.tokens.encodings import ENCODINGS, EncodingName
 
 HOSTILE = (
     "",

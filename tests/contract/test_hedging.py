@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from models.errors import AttemptsFailed, CallTimedOut
-from models.resilience import BreakerState, Endpoint
+from models.transport.resilience import BreakerState, Endpoint
 from tests.contract.remote_calls import BROKEN, POLICY, READ, Remote, ask, known, now_s, run
 
 

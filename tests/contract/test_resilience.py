@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from models.errors import AttemptsFailed, BreakerOpen, CallTimedOut
-from models.resilience import Answer, BreakerState, Endpoint, Verdict
+from models.transport.resilience import Answer, BreakerState, Endpoint, Verdict
 from tests.contract.remote_calls import BAD_REQUEST, BROKEN, BUSY, POLICY, READ, Refused, Remote, ask, known, now_s, run
 
 

@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from models.calibration import Calibration
-from models.catalog import CATALOG, Catalog
-from models.encodings import ENCODINGS
 from models.errors import UncountableText
-from models.estimates import CLASSES, WEIGHTS, class_counts
-from models.prices import Model, Window
-from models.tokens import (
-    EstimateMeter,
-    ExactMeter,
-    Meter,
-    calibration_key,
-    meter_for,
-    stored_counts,
-)
+from models.tokens.calibration import Calibration
+from models.tokens.catalog import CATALOG, Catalog
+from models.tokens.encodings import ENCODINGS
+from models.tokens.estimates import CLASSES, WEIGHTS, class_counts
+from models.tokens.meters import EstimateMeter, ExactMeter, Meter, calibration_key, meter_for, stored_counts
+from models.tokens.prices import Model, Window
 
 METERS: tuple[Meter, ...] = (
     *(ExactMeter(encoding, 0.005) for encoding in ENCODINGS),

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from models.language import LanguageModel
+from models.language.language import LanguageModel
 from store.jobs import Job, JobStatus
 from store.postgres import Pools
 from store.scope import Scope

@@ -16,12 +16,12 @@ from compiler.access import Access
 from compiler.compilation import Engine, Hand
 from compiler.model_planner import Meter, ModelPlanner
 from compiler.settings import Costs
-from models.language import DEFAULT_MODEL_ID, LanguageModel
-from models.openai_client import OpenAIConfig
-from models.openai_compatible import openai_model
-from models.provider import Patience
-from models.remote import RemoteModel
-from models.resilience import BreakerPolicy
+from models.language.language import DEFAULT_MODEL_ID, LanguageModel
+from models.language.openai_compatible import openai_model
+from models.language.remote import RemoteModel
+from models.transport.openai_client import OpenAIConfig
+from models.transport.provider import Patience
+from models.transport.resilience import BreakerPolicy
 from store import ledger, memories
 from store.jobs import Job
 from store.memories import NewMemory

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import numpy as np
 
-from models.embedding import Vectors
+from models.embedding.embedder import Vectors
 from sidecar.recall import Numbered
 from store import documents, embedders, memories, pages, tenants, threads
 from store.documents import NewChunk, NewDocument

@@ -19,7 +19,7 @@ from compiler.settings import Costs
 from compiler.sweep import sweep
 from compiler.upkeep import ResetMode
 from models.errors import PromptTooLong
-from models.remote import RemoteModel
+from models.language.remote import RemoteModel
 from store import answers, memories
 from store.jobs import Enqueued, JobStatus
 from store.memories import NewMemory

@@ -18,7 +18,7 @@ from compiler.replay import replay
 from compiler.run import NothingSpent
 from compiler.settings import CompileSettings, Costs
 from compiler.upkeep import backfill
-from models.remote import RemoteModel
+from models.language.remote import RemoteModel
 from store.jobs import Job, JobStatus
 from store.memories import NewMemory
 from store.postgres import Pools, scoped

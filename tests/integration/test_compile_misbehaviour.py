@@ -19,7 +19,7 @@ from compiler.plan.batch import LeafBatch
 from compiler.planner import ExtractivePlanner, Proposed
 from compiler.preview import preview
 from compiler.settings import Costs
-from models.remote import RemoteModel
+from models.language.remote import RemoteModel
 from sidecar.rpc import compile_messages
 from store import jobs, memories, scopes
 from store.jobs import JobOptions, JobStatus, Trigger

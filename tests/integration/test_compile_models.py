@@ -16,12 +16,12 @@ from compiler.model_planner import Meter, ModelPlanner
 from compiler.plan.contract import Draft, Memory, PageKey, PageType, Section
 from compiler.replay import replay
 from compiler.settings import CompileSettings, Costs
-from models.language import DEFAULT_MODEL_ID
-from models.openai_client import OpenAIConfig
-from models.openai_compatible import openai_model
-from models.provider import Patience
-from models.remote import RemoteModel
-from models.resilience import BreakerPolicy
+from models.language.language import DEFAULT_MODEL_ID
+from models.language.openai_compatible import openai_model
+from models.language.remote import RemoteModel
+from models.transport.openai_client import OpenAIConfig
+from models.transport.provider import Patience
+from models.transport.resilience import BreakerPolicy
 from store import answers
 from store.jobs import Job, JobStatus
 from store.postgres import Pools, scoped

@@ -8,7 +8,7 @@ from dataclasses import replace
 from compiler.compilation import Engine
 from compiler.replay import ANSWER_MISSING, replay
 from compiler.settings import Caps
-from models.remote import RemoteModel
+from models.language.remote import RemoteModel
 from store.jobs import JobStatus
 from store.memories import NewMemory
 from store.postgres import Pools

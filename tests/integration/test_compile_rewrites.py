@@ -12,7 +12,7 @@ import pytest
 
 from compiler.plan import version
 from compiler.replay import replay
-from models.remote import RemoteModel
+from models.language.remote import RemoteModel
 from store.memories import NewMemory
 from store.postgres import Pools
 from tests.integration.compiling import NOW, SCOPE, Clock, all_jobs, compiled, fetch, forget, wiki_of, wish, write

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from compiler.replay import replay
-from models.language import LanguageModel
+from models.language.language import LanguageModel
 from sidecar.rpc.wiki import WikiService
 from sidecar.v1 import wiki_pb2 as pb
 from store.postgres import Pools

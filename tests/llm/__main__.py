@@ -10,10 +10,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from models.errors import ModelsError, ModelTimeout, OutputTruncated
-from models.language import AnswerSchema, ConverseAnswer, ConverseRequest
-from models.openai_client import OpenAIConfig
-from models.openai_compatible import openai_model
-from models.remote import RemoteModel
+from models.language.language import AnswerSchema, ConverseAnswer, ConverseRequest
+from models.language.openai_compatible import openai_model
+from models.language.remote import RemoteModel
+from models.transport.openai_client import OpenAIConfig
 from tests.llm.install import NotInstalled, installed
 
 ROOT = Path(__file__).parents[2]

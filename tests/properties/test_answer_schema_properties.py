@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.schema import fitted, misfit
+from models.language.schema import fitted, misfit
 from tests.unit.test_answer_schema import PAGE
 
 VALUES = st.recursive(

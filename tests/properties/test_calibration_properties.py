@@ -5,14 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.calibration import (
-    RATIO_BOUNDS,
-    Calibration,
-    Usage,
-    calibration_from,
-    headroom_ratio,
-    learn,
-)
+from models.tokens.calibration import RATIO_BOUNDS, Calibration, Usage, calibration_from, headroom_ratio, learn
 from tests.unit.test_calibration import learned
 
 usages = st.builds(

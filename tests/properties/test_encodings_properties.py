@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models import encodings
-from models.encodings import ENCODINGS, EncodingName
+from models.tokens import encodings
+from models.tokens.encodings import ENCODINGS, EncodingName
 from tests.contract.test_encodings import HOSTILE
 
 # Without unassigned code points: what a later Unicode makes of them is where the two tokenizers may differ.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.endpoint import Breaker, BreakerPolicy, BreakerState, Permit, RetryBudget
+from models.transport.endpoint import Breaker, BreakerPolicy, BreakerState, Permit, RetryBudget
 
 
 @given(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.encodings import count
 from models.errors import UncountableText
-from models.known_counts import KnownCounts
+from models.tokens.encodings import count
+from models.tokens.known_counts import KnownCounts
 
 marks = st.sampled_from(["[k1] ", "[m99] ", "[w12]", "[K1] ", "[k1]\n", "[[k1] ", "[k123456] "])
 signs = st.text(st.characters(exclude_categories=("Cs", "Cn")), max_size=12)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.catalog import CATALOG, Spending, cost_usd, model_id_of
-from models.prices import Model, Price, Window
+from models.tokens.catalog import CATALOG, Spending, cost_usd, model_id_of
+from models.tokens.prices import Model, Price, Window
 
 
 @given(st.text(max_size=60))

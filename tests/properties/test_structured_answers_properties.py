@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.structured import kept_text, object_in
+from models.language.structured import kept_text, object_in
 from tests.unit.test_structured_answers import ANY, SCHEMA
 
 # Marks that mean something to the search, in any order.

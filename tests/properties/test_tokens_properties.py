@@ -6,13 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.known_counts import KnownCounts
-from models.tokens import (
-    EstimateMeter,
-    ExactMeter,
-    recalled_counts,
-    stored_counts,
-)
+from models.tokens.known_counts import KnownCounts
+from models.tokens.meters import EstimateMeter, ExactMeter, recalled_counts, stored_counts
 from tests.contract.test_tokens import METERS
 from tests.properties.test_encodings_properties import texts
 

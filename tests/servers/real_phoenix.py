@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from models.language import DEFAULT_MODEL_ID
+from models.language.language import DEFAULT_MODEL_ID
 from sidecar.settings import Settings
 from sidecar.telemetry import names
 from sidecar.telemetry.watch import WatchConfig

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from models.schema import fitted, misfit, unchecked_keyword
+from models.language.schema import fitted, misfit, unchecked_keyword
 
 PAGE: dict[str, Any] = {
     "type": "object",

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.calibration import (
-    TRUSTED_AFTER,
-    Calibration,
-    Usage,
-    calibration_from,
-    headroom_ratio,
-    learn,
-)
+from models.tokens.calibration import TRUSTED_AFTER, Calibration, Usage, calibration_from, headroom_ratio, learn
 
 
 def learned(*ratios: float, start: Calibration | None = None, is_exact: bool = False) -> Calibration:

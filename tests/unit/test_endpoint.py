@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.endpoint import Breaker, BreakerState, Latencies, Permit, RetryBudget
+from models.transport.endpoint import Breaker, BreakerState, Latencies, Permit, RetryBudget
 
 
 def admitted(breaker: Breaker, now_s: float) -> Permit:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from models.language import AnswerSchema, ConverseRequest
-from models.manner import Form, Manner, Question, first_manner, next_manner
+from models.language.language import AnswerSchema, ConverseRequest
+from models.language.request_mode import Form, Manner, Question, first_manner, next_manner
 
 SHAPE = AnswerSchema("place", {"type": "object", "properties": {"city": {"type": "string"}}})
 

@@ -18,7 +18,7 @@ from models.errors import (
     ProviderError,
     Throttled,
 )
-from models.refusals import Refusal, provider_error, retry_after_s
+from models.transport.refusals import Refusal, provider_error, retry_after_s
 from tests.unit.each import each
 
 

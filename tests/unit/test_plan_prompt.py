@@ -14,7 +14,7 @@ from compiler.plan.batch import AggregationView, Evidence, LeafBatch, ParentCand
 from compiler.plan.contract import Draft, Mention, PageKey, PageType, Sighting
 from compiler.plan.handles import Handles, normal
 from compiler.plan.proposal import Proposal
-from models.schema import misfit, unchecked_keyword
+from models.language.schema import misfit, unchecked_keyword
 from tests.unit.plan_cases import START, batch, memory, page, section, source
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from models.catalog import CATALOG, Spending, cost_usd, model_id_of
-from models.encodings import ENCODINGS
 from models.errors import UnknownModel
-from models.estimates import WEIGHTS
-from models.prices import MODELS, Window
+from models.tokens.catalog import CATALOG, Spending, cost_usd, model_id_of
+from models.tokens.encodings import ENCODINGS
+from models.tokens.estimates import WEIGHTS
+from models.tokens.prices import MODELS, Window
 
 
 @pytest.mark.parametrize(

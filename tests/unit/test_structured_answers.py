@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from models.structured import object_in
+from models.language.structured import object_in
 
 ANY = {"type": "object"}
 SCHEMA: dict[str, Any] = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from models.catalog import CATALOG, Spending, cost_usd
+from models.tokens.catalog import CATALOG, Spending, cost_usd
 from sidecar.turn.fitting import Fitted
 from sidecar.turn.items import Source
 from sidecar.turn.receipt import decided_items

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from models.language import DEFAULT_MODEL_ID, AnswerSchema, ConverseRequest
-from models.provider import Patience
-from models.resilience import BreakerPolicy
+from models.language.language import DEFAULT_MODEL_ID, AnswerSchema, ConverseRequest
+from models.transport.provider import Patience
+from models.transport.resilience import BreakerPolicy
 
 KEY = "sk-canary-4f1d"
 # A breaker that opened stays open for the test.

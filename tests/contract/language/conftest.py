@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from models.bedrock import bedrock_model
-from models.bedrock_runtime import BedrockConfig
-from models.openai_client import OpenAIConfig
-from models.openai_compatible import openai_model
-from models.remote import RemoteModel
+from models.language.bedrock import bedrock_model
+from models.language.openai_compatible import openai_model
+from models.language.remote import RemoteModel
+from models.transport.bedrock_runtime import BedrockConfig
+from models.transport.openai_client import OpenAIConfig
 from tests.contract.language.asking import HASTY, KEY
 from tests.stand_ins.model_server import ModelServer, model_server
 

@@ -15,8 +15,8 @@ from models.errors import (
     ModelRefused,
     OutputTruncated,
 )
-from models.language import AnswerSchema
-from models.remote import RemoteModel
+from models.language.language import AnswerSchema
+from models.language.remote import RemoteModel
 from tests.contract.language.asking import LISBON, SHAPE, question, shaped
 from tests.stand_ins.model_script import Ask, Cut, Decline, Garble, Raw, Say
 from tests.stand_ins.model_server import ModelServer

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from models.bedrock import bedrock_model
-from models.bedrock_runtime import BedrockConfig
 from models.errors import (
     AccessDenied,
     CredentialsMissing,
@@ -23,10 +21,12 @@ from models.errors import (
     ProviderError,
     Throttled,
 )
-from models.manner import Question
-from models.openai_client import OpenAIConfig
-from models.openai_compatible import openai_model
-from models.remote import Ending, RemoteModel, Reply
+from models.language.bedrock import bedrock_model
+from models.language.openai_compatible import openai_model
+from models.language.remote import Ending, RemoteModel, Reply
+from models.language.request_mode import Question
+from models.transport.bedrock_runtime import BedrockConfig
+from models.transport.openai_client import OpenAIConfig
 from tests.contract.language.asking import DEADLINE_S, HASTY, KEY, LISBON, question, shaped
 from tests.stand_ins.model_script import (
     DENIED,
@@ -209,10 +209,10 @@ async def test_a_call_that_was_given_up_holds_its_place_only_while_it_runs(site:
 
 SCRIPT = """
 import asyncio, sys
-from models.bedrock import bedrock_model
-from models.bedrock_runtime import BedrockConfig
+from models.language.bedrock import bedrock_model
+from models.transport.bedrock_runtime import BedrockConfig
 from models.errors import ModelTimeout
-from models.language import ConverseRequest
+from models.language.language import ConverseRequest
 
 async def main():
     model = bedrock_model(BedrockConfig("eu-west-1", sys.argv[1]))

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from compiler.plan import schema as shapes
-from models.schema import misfit
+from models.language.schema import misfit
 from tests.stand_ins import bedrock_format, plan_answers
 from tests.stand_ins.model_script import Ask, Behaviour, Cut, Decline, Garble, Say
 from tests.stand_ins.model_server import ModelServer, model_server

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 import numpy as np
 import pytest
 
-from models.bedrock_runtime import BedrockConfig
-from models.embedding import Embedder
+from models.embedding.embedder import Embedder
+from models.embedding.openai_embedding import EmbeddingModel, openai_embedder
+from models.embedding.remote_embedding import RemoteEmbedder
+from models.embedding.titan import TITAN_V2, titan_embedder
 from models.errors import AccessDenied, EmbedderClosed, ModelUnavailable, PromptTooLong, Throttled, VectorsUnusable
-from models.openai_client import OpenAIConfig
-from models.openai_embedding import EmbeddingModel, openai_embedder
-from models.remote_embedding import RemoteEmbedder
-from models.titan import TITAN_V2, titan_embedder
+from models.transport.bedrock_runtime import BedrockConfig
+from models.transport.openai_client import OpenAIConfig
 from tests.contract.language.asking import HASTY, KEY
 from tests.stand_ins.bedrock_format import hashed_vector
 from tests.stand_ins.model_script import (

@@ -1,6 +1,6 @@
 """Bedrock's runtime API through boto3: one client, built once, and the threads its calls block in.
 
-Credentials come from the SDK's default chain and are never seen here. Its retries are off: `models/provider.py` does them.
+Credentials come from the SDK's default chain and are never seen here. Its retries are off: `models/transport/provider.py` does them.
 The client is built at its first call, in a thread: looking for credentials may ask the network.
 """
 
@@ -31,8 +31,8 @@ from botocore.parsers import ResponseParserError
 from botocore.utils import is_valid_endpoint_url
 
 from models.errors import CredentialsMissing, InvalidRequest, ModelTimeout, ModelUnavailable, ProviderError
-from models.refusals import Refusal, provider_error, retry_after_s
-from models.threads import Threads
+from models.transport.refusals import Refusal, provider_error, retry_after_s
+from models.transport.threads import Threads
 
 _NO_CREDENTIALS: Final = (
     NoCredentialsError,

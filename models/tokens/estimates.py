@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from models.encodings import named_refusals
+from models.tokens.encodings import named_refusals
 
 
 def _bytes(*ranges: tuple[int, int]) -> bytes:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from models.schema import fitted, misfit
+from models.language.schema import fitted, misfit
 
 _LANGUAGE: Final = re.compile(r"[\w-]*\n")
 _UNKEEPABLE: Final = re.compile("[\0\ud800-\udfff]")

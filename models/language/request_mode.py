@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from models.language import AnswerSchema, ConverseRequest
+from models.language.language import AnswerSchema, ConverseRequest
 
 
 class Form(StrEnum):

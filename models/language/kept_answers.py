@@ -1,6 +1,6 @@
 """An answer as bytes, to be kept: what is paid for is not paid for twice.
 
-Whose it is and which memories it saw stand beside it in the store, under `models.language.answer_key`.
+Whose it is and which memories it saw stand beside it in the store, under `models.language.language.answer_key`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
-from models.language import ConverseAnswer, TokenUsage
+from models.language.language import ConverseAnswer, TokenUsage
 
 
 def answer_bytes(answer: ConverseAnswer) -> bytes:

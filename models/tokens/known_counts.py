@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import cast
 
-from models.encodings import EncodingName, count
 from models.errors import UncountableText
+from models.tokens.encodings import EncodingName, count
 
 _LONGEST_PIECE = 20_000  # a longer one is more likely one person's paste than something that comes back
 _MARK = re.compile(r"\[[a-z][0-9]{1,5}\](?= \S)")
@@ -27,7 +27,7 @@ class KnownCounts:
         self._known: dict[EncodingName, _Generations] = {}
 
     def count(self, texts: Sequence[str], encoding: EncodingName) -> list[int]:
-        """Return the same as `models.encodings.count`. Raises UncountableText for a lone surrogate."""
+        """Return the same as `models.tokens.encodings.count`. Raises UncountableText for a lone surrogate."""
         known = self._known.setdefault(encoding, _Generations(self._max_chars))
         found = known.look_up(texts)
         if None not in found:

@@ -20,7 +20,7 @@ from models.errors import (
     ProviderError,
     Throttled,
 )
-from models.resilience import Breaker, BreakerPolicy, CallPolicy, Endpoint, Verdict, call
+from models.transport.resilience import Breaker, BreakerPolicy, CallPolicy, Endpoint, Verdict, call
 
 T = TypeVar("T")
 

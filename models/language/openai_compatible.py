@@ -1,7 +1,7 @@
 """Language models behind any server that speaks OpenAI's chat completions: vLLM, Ollama, gateways.
 
 Only its format is here: a question into a request, a response into a reply. What a server takes of it is found out by asking;
-see `models/manner.py`.
+see `models/language/request_mode.py`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from models.catalog import CATALOG, Catalog
 from models.errors import ModelUnavailable
-from models.language import AnswerSchema, TokenUsage
-from models.manner import Form, Manner, Question
-from models.openai_client import OpenAIClient, OpenAIConfig
-from models.provider import Patience
-from models.remote import Ending, RemoteModel, Reply
-from models.structured import kept_text
+from models.language.language import AnswerSchema, TokenUsage
+from models.language.remote import Ending, RemoteModel, Reply
+from models.language.request_mode import Form, Manner, Question
+from models.language.structured import kept_text
+from models.tokens.catalog import CATALOG, Catalog
+from models.transport.openai_client import OpenAIClient, OpenAIConfig
+from models.transport.provider import Patience
 
 _ENDINGS: Final = {"length": Ending.CUT, "content_filter": Ending.REFUSED}
 

@@ -61,7 +61,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One model; `tokenizer` is an encoding or a family of `models/estimates.py`. It goes by `ids`, or by its name."""
+    """One model; `tokenizer` is an encoding or a family of `models/tokens/estimates.py`. It goes by `ids`, or by its name."""
 
     name: str
     window: Window

@@ -1,7 +1,7 @@
 """What is remembered about a remote endpoint: its breaker, its retry budget, its latencies.
 
 State machines for one event loop: time comes in as an argument, in seconds of any monotonic clock, and nothing waits.
-`models/resilience.py` drives them.
+`models/transport/resilience.py` drives them.
 """
 
 from __future__ import annotations

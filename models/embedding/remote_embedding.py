@@ -1,6 +1,6 @@
 """An embedder behind a provider: what is remembered, what is asked once, and what counts as a vector.
 
-The providers' formats are in `models/titan.py` and `models/openai_embedding.py`; each brings the vectors of a few texts.
+The providers' formats are in `models/embedding/titan.py` and `models/embedding/openai_embedding.py`; each brings the vectors of a few texts.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Protocol
 
 import numpy as np
 
-from models.embedding import Vectors
+from models.embedding.embedder import Vectors
 from models.errors import EmbedderClosed, PromptTooLong, VectorsUnusable
-from models.provider import Patience, Provider
-from models.structured import kept_text
+from models.language.structured import kept_text
+from models.transport.provider import Patience, Provider
 
 # Providers refuse an empty text; a full stop says as little.
 _BLANK = "."

@@ -24,7 +24,7 @@ from models.errors import (
     ProviderError,
     Throttled,
 )
-from models.structured import kept_text
+from models.language.structured import kept_text
 
 _THROTTLES: Final = {
     "ThrottlingException",

@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx
 
 from models.errors import CredentialsMissing, InvalidRequest, ModelUnavailable
-from models.refusals import Refusal, provider_error, retry_after_s
+from models.transport.refusals import Refusal, provider_error, retry_after_s
 
 # A long answer with its tokens' logprobs is a few megabytes; a server that sends more is not answering.
 _MOST_BYTES: Final = 32 * 2**20

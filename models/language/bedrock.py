@@ -1,7 +1,7 @@
 """Language models on Amazon Bedrock, by the Converse API.
 
 Only its format is here: a question into Converse's request, its response into a reply. Every model of Bedrock takes this one
-format, but not each takes every field of it; see `models/manner.py`.
+format, but not each takes every field of it; see `models/language/request_mode.py`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from models.bedrock_runtime import BedrockConfig, BedrockRuntime
-from models.catalog import CATALOG, Catalog
 from models.errors import ModelUnavailable
-from models.language import AnswerSchema, TokenUsage
-from models.manner import Form, Question
-from models.provider import Patience
-from models.remote import Ending, RemoteModel, Reply
-from models.structured import kept_text
+from models.language.language import AnswerSchema, TokenUsage
+from models.language.remote import Ending, RemoteModel, Reply
+from models.language.request_mode import Form, Question
+from models.language.structured import kept_text
+from models.tokens.catalog import CATALOG, Catalog
+from models.transport.bedrock_runtime import BedrockConfig, BedrockRuntime
+from models.transport.provider import Patience
 
 _ENDINGS: Final = {
     "max_tokens": Ending.CUT,

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from models.embedding.remote_embedding import EmbeddingLimits, RemoteEmbedder
 from models.errors import ModelUnavailable, VectorsUnusable
-from models.openai_client import OpenAIClient, OpenAIConfig
-from models.provider import Patience
-from models.remote_embedding import EmbeddingLimits, RemoteEmbedder
+from models.transport.openai_client import OpenAIClient, OpenAIConfig
+from models.transport.provider import Patience
 
 
 @dataclass(frozen=True, slots=True)

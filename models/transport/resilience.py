@@ -1,6 +1,6 @@
 """The care around a remote call: its deadline, its retries, its breaker, and a second attempt when the first is slow.
 
-`call` alone waits. What it decides by is kept in `models/endpoint.py`. What counts as a failure is said by the caller:
+`call` alone waits. What it decides by is kept in `models/transport/endpoint.py`. What counts as a failure is said by the caller:
 an error that the policy does not name passes through untouched. Nothing outlives the call: attempts that lost are
 cancelled and awaited, and a cancelled call cancels its attempts.
 """
@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from models.endpoint import Breaker, BreakerPolicy, BreakerState, CallReport, Endpoint, Permit, RetryBudget
 from models.errors import AttemptsFailed, BreakerOpen, CallTimedOut
+from models.transport.endpoint import Breaker, BreakerPolicy, BreakerState, CallReport, Endpoint, Permit, RetryBudget
 
 __all__ = [
     "Answer",

@@ -1,7 +1,7 @@
 """Finding a model by any id it goes by, and what its calls cost.
 
 An id carries regions, vendors, versions and dates that do not change the model; here they come off, step by step, and
-the table in `models/prices.py` is asked at each step. A model that is not found is never guessed by likeness.
+the table in `models/tokens/prices.py` is asked at each step. A model that is not found is never guessed by likeness.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from models.errors import UnknownModel
-from models.prices import MODELS, UNKNOWN_TOKENIZER, Model, Window
+from models.tokens.prices import MODELS, UNKNOWN_TOKENIZER, Model, Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from models.bedrock_runtime import BedrockConfig, BedrockRuntime
+from models.embedding.remote_embedding import EmbeddingLimits, RemoteEmbedder
 from models.errors import ModelUnavailable
-from models.provider import Patience
-from models.remote_embedding import EmbeddingLimits, RemoteEmbedder
+from models.transport.bedrock_runtime import BedrockConfig, BedrockRuntime
+from models.transport.provider import Patience
 
 TITAN_V2: Final = "amazon.titan-embed-text-v2:0"
 DIMENSIONS: Final = 1024

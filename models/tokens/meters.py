@@ -13,10 +13,10 @@ from operator import add
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from models.calibration import Calibration, headroom_ratio
-from models.catalog import CATALOG, Catalog
-from models.encodings import ENCODINGS, EncodingName, count, count_one, warm
-from models.estimates import WEIGHTS, class_counts
+from models.tokens.calibration import Calibration, headroom_ratio
+from models.tokens.catalog import CATALOG, Catalog
+from models.tokens.encodings import ENCODINGS, EncodingName, count, count_one, warm
+from models.tokens.estimates import WEIGHTS, class_counts
 
 __all__ = [
     "EstimateMeter",
@@ -74,17 +74,17 @@ class Meter(Protocol):
         """Return the tokens of one text; the same as `count` of it alone."""
 
     def count_marked(self, marks: Sequence[str], lines: Sequence[str]) -> list[int]:
-        """Return what `count` says of each mark with its line behind it, which is where `models.known_counts` cuts."""
+        """Return what `count` says of each mark with its line behind it, which is where `models.tokens.known_counts` cuts."""
 
     def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
-        """Return what `count` says of each text, which comes in many pieces cut where `models.known_counts` cuts."""
+        """Return what `count` says of each text, which comes in many pieces cut where `models.tokens.known_counts` cuts."""
 
     def from_stored(self, counts: TextCounts) -> int:
         """Return the same number as `count_one` of the text that these counts were taken of, without counting again."""
 
 
 Counter = Callable[[Sequence[str], EncodingName], list[int]]
-"""What counts exactly: `models.encodings.count`, or something that remembers what it returned."""
+"""What counts exactly: `models.tokens.encodings.count`, or something that remembers what it returned."""
 
 
 @dataclass(frozen=True, slots=True)

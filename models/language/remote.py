@@ -14,7 +14,6 @@ from enum import StrEnum
 from functools import partial
 from typing import Final, Protocol
 
-from models.catalog import CATALOG, Catalog, Spending
 from models.errors import (
     InvalidRequest,
     MalformedOutput,
@@ -24,12 +23,13 @@ from models.errors import (
     PromptTooLong,
     ProviderError,
 )
-from models.language import ConverseAnswer, ConverseRequest, TokenUsage
-from models.manner import Manner, Question, first_manner, next_manner
-from models.provider import Patience, Provider
-from models.schema import unchecked_keyword
-from models.structured import kept_text, object_in
-from models.tokens import meter_for
+from models.language.language import ConverseAnswer, ConverseRequest, TokenUsage
+from models.language.request_mode import Manner, Question, first_manner, next_manner
+from models.language.schema import unchecked_keyword
+from models.language.structured import kept_text, object_in
+from models.tokens.catalog import CATALOG, Catalog, Spending
+from models.tokens.meters import meter_for
+from models.transport.provider import Patience, Provider
 
 _SCHEMA_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_MANNERS: Final = 256
