@@ -11,9 +11,9 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from store import queries
-from store.postgres import direct
-from store.queries import Connection
+from store.db import queries
+from store.db.postgres import direct
+from store.db.queries import Connection
 
 _sql = queries.load(__file__)
 _BUILT_AT_ONCE = 2

@@ -27,8 +27,8 @@ from bench.serving import served
 from sidecar.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1.context_pb2_grpc import ContextServiceStub
-from store import embeddings
-from store.postgres import Pool, PoolsConfig, open_pools
+from store.content import embeddings
+from store.db.postgres import Pool, PoolsConfig, open_pools
 
 WIDTHS, TIMES, PATIENCE_S = (16, 32, 64), 3, 10.0
 SHORT_S, LATE_S, LOAD = 0.5, 0.05, 6

@@ -23,9 +23,9 @@ from compiler.settings import Caps, CompileSettings
 from compiler.substrates import PostgresSubstrate
 from compiler.worker import Worker, WorkerSettings
 from sidecar.collector import calm_collector
-from store import jobs, scopes
-from store.jobs import Job
-from store.postgres import Pools, PoolsConfig, open_pools, scoped
+from store.compile import jobs, scopes
+from store.compile.jobs import Job
+from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.scope import Scope
 
 _CALL_S = 0.3

@@ -9,10 +9,11 @@ from uuid import UUID
 from compiler import apply
 from compiler.plan.contract import Alias, CreatePage, Page, PageKey, PageType, Section
 from compiler.plan.text import alias_key, slug
-from store import memories, tenants
-from store.memories import NewMemory
-from store.postgres import Pools, installation, scoped
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, installation, scoped
 from store.scope import Scope
+from store.tenancy import tenants
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 SYLLABLES = (

@@ -12,9 +12,11 @@ from bench.calling import AGENT, OWNER, TENANT
 from bench.texts import Writer
 from models.tokens.meters import stored_counts
 from sidecar.turn.history import MESSAGE_TOKENS
-from store import documents, memories, pages, templates, tenants, threads
-from store.postgres import Pool, scoped, tenant_scoped
+from store.content import documents, memories, threads
+from store.db.postgres import Pool, scoped, tenant_scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from store.tenancy import templates, tenants
+from store.wiki import pages
 
 SCOPE = Scope(tenant_uuid(TENANT), owner_uuid(OWNER))
 THREAD = "thread"

@@ -11,8 +11,8 @@ from bench import corpus
 from bench.databases import own_database
 from bench.figures import Figure, at_most, plain, quantile
 from bench.texts import Writer
-from store import threads
-from store.postgres import Pool, PoolsConfig, open_pools, scoped
+from store.content import threads
+from store.db.postgres import Pool, PoolsConfig, open_pools, scoped
 
 _TURNS, _WORDS = 5_000, 150
 _WINDOW = threads.Window(tokens=8_000, turns=50)

@@ -18,7 +18,7 @@ from bench.loop_held import watching
 from bench.serving import served
 from sidecar.app import running
 from sidecar.turn.items import Source
-from store.postgres import PoolsConfig, open_pools
+from store.db.postgres import PoolsConfig, open_pools
 
 _COUNTS = {Source.THREAD: 5, Source.KNOWLEDGE: 5, Source.MEMORY: 5, Source.WIKI: 5}
 _DELAYS_S = dict.fromkeys(_COUNTS, 0.3)

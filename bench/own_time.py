@@ -31,10 +31,10 @@ from sidecar.rpc.assemblies import write_response
 from sidecar.rpc.lanes import Lanes
 from sidecar.sources import ContextSource
 from sidecar.turn.items import Source
-from store import keys
-from store.postgres import Pools, PoolsConfig, installation, open_pools
-from store.receipts import NewReceipt
+from store.accounting.receipts import NewReceipt
+from store.db.postgres import Pools, PoolsConfig, installation, open_pools
 from store.scope import Scope
+from store.tenancy import keys
 
 _COUNTS = {Source.THREAD: 100, Source.KNOWLEDGE: 150, Source.MEMORY: 200, Source.WIKI: 50}
 _KNOBS = {"sources": {source.value: {"top_k": count} for source, count in _COUNTS.items()}}

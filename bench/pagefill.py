@@ -10,9 +10,9 @@ import numpy as np
 
 from bench.bulk import filling
 from bench.texts import Writer
-from store import queries
-from store.recalling import literal
-from store.texts import search_words, signatures
+from store.content.recalling import literal
+from store.db import queries
+from store.text.texts import search_words, signatures
 
 _sql = queries.load(__file__)
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)

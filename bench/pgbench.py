@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from store.binaries import find_programs, server_account
-from store.layout import Layout
-from store.postgres import scoped, tenant_scoped
-from store.queries import Query, all_queries
+from store.db.postgres import scoped, tenant_scoped
+from store.db.queries import Query, all_queries
+from store.embedded.binaries import find_programs, server_account
+from store.embedded.layout import Layout
 from store.scope import Scope
 
 _TURN = (

@@ -16,9 +16,9 @@ from compiler.settings import Sight
 from compiler.views import Looking
 from models.language.language import DEFAULT_MODEL_ID
 from models.tokens import meters
-from store.postgres import Pools, PoolsConfig, open_pools, scoped
+from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.scope import Scope
-from store.texts import text_hash
+from store.text.texts import text_hash
 
 _BATCH, _ABOUT = 50, 40  # as many pages in every batch, so that only the wiki's size differs
 

@@ -27,12 +27,13 @@ from sidecar.sources.wiki import WikiSource
 from sidecar.turn.items import Source
 from sidecar.turn.profile import DEFAULTS
 from sidecar.turn.reading import read
-from store import embedders, queries
-from store.postgres import PoolsConfig, open_pools
-from store.queries import Connection
-from store.recalling import literal
+from store.content import embedders
+from store.content.recalling import literal
+from store.db import queries
+from store.db.postgres import PoolsConfig, open_pools
+from store.db.queries import Connection
 from store.scope import Scope
-from store.texts import search_words, signatures
+from store.text.texts import search_words, signatures
 
 _sql = queries.load(__file__)
 _NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -26,8 +26,8 @@ from bench.figures import Figure, at_least, at_most, plain, quantile
 from sidecar.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import memory_pb2
-from store import postmaster
-from store.layout import Layout
+from store.embedded import postmaster
+from store.embedded.layout import Layout
 
 _KILLS = 30
 _TURNS_AT_ONCE = 3

@@ -16,9 +16,9 @@ from bench.texts import Writer
 from sidecar.sources import Answer, ContextSource, Limits, Query
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
+from store.content.threads import StoredTurn
 from store.scope import Scope
-from store.texts import signatures
-from store.threads import StoredTurn
+from store.text.texts import signatures
 
 _IDS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8aff")
 _DAY = datetime(2026, 3, 1, 9, tzinfo=UTC)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from store.words import STOP_WORDS
+from store.text.words import STOP_WORDS
 
 VOCABULARY_WORDS = 20_000
 _SENTENCE_WORDS = 13

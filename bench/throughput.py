@@ -36,9 +36,9 @@ from sidecar.sources import Meaning
 from sidecar.turn.items import Source
 from sidecar.turn.profile import DEFAULTS
 from sidecar.turn.reading import Reading, read
-from store import documents, embedders, embeddings
-from store.postgres import Pool, Pools, PoolsConfig, open_pools, tenant_scoped
-from store.recalling import literal
+from store.content import documents, embedders, embeddings
+from store.content.recalling import literal
+from store.db.postgres import Pool, Pools, PoolsConfig, open_pools, tenant_scoped
 
 _ITEMS = {Source.THREAD: 10, Source.KNOWLEDGE: 10, Source.MEMORY: 20, Source.WIKI: 10}
 _TODAY = date(2026, 5, 1)

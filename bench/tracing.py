@@ -16,7 +16,7 @@ from bench.figures import Figure, at_most, plain
 from sidecar.telemetry import calls
 from sidecar.telemetry.watch import Watch, WatchConfig
 from sidecar.turn.items import Source
-from store.receipts import NewReceipt
+from store.accounting.receipts import NewReceipt
 from store.scope import Scope
 
 _METHOD = "/sidecar.v1.ContextService/AssembleContext"

@@ -41,7 +41,7 @@ from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
 from sidecar.turn.items import Source
-from store.postgres import Pool, PoolsConfig, open_pools
+from store.db.postgres import Pool, PoolsConfig, open_pools
 from store.scope import Scope
 
 WIDTH, ROUNDS = 32, 6

@@ -33,11 +33,12 @@ from sidecar.settings import Settings
 from sidecar.v1 import context_pb2, memory_pb2
 from sidecar.v1.context_pb2_grpc import ContextServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
-from store import pages, queries
-from store.pages import NewPage, NewSection
-from store.postgres import scoped
+from store.db import queries
+from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
-from store.texts import search_words
+from store.text.texts import search_words
+from store.wiki import pages
+from store.wiki.pages import NewPage, NewSection
 
 _sql = queries.load(__file__)
 _RECEIPTS, _PAGES, _MEMORIES = 100_000, 50_000, 600

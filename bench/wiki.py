@@ -16,11 +16,12 @@ from bench.figures import Figure, at_most, plain, quantile
 from bench.pagefill import DIMENSIONS, fill, vectors
 from bench.texts import Writer
 from sidecar.collector import calm_collector
-from store import embedders, pages
-from store.postgres import Pools, PoolsConfig, open_pools, scoped
-from store.recalling import Wanted
+from store.content import embedders
+from store.content.recalling import Wanted
+from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.scope import Scope
-from store.texts import query_words
+from store.text.texts import query_words
+from store.wiki import pages
 
 _OWNER_PAGES, _OWNERS = 10_000, 100
 _QUESTIONS, _WARM_QUESTIONS = 200, 20

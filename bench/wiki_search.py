@@ -18,11 +18,12 @@ from bench import corpus
 from bench.databases import own_database
 from bench.figures import Figure, at_least, plain, quantile
 from bench.texts import Writer
-from store import page_search, pages, queries
-from store.pages import NewPage, NewSection
-from store.postgres import Pool, PoolsConfig, open_pools, scoped
-from store.queries import Connection
-from store.texts import fold, query_words
+from store.db import queries
+from store.db.postgres import Pool, PoolsConfig, open_pools, scoped
+from store.db.queries import Connection
+from store.text.texts import fold, query_words
+from store.wiki import page_search, pages
+from store.wiki.pages import NewPage, NewSection
 
 _sql = queries.load(__file__)
 _PAGES, _QUESTIONS, _FIRST = 3_000, 60, 5

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
-from store.lent import lent
-from store.postgres import Pool, Role, scoped
-from store.queries import Connection
+from store.db.postgres import Pool, Role, scoped
+from store.db.queries import Connection
+from store.db.shared_transaction import lent
 from store.scope import Scope
 
 

@@ -12,12 +12,13 @@ from uuid import UUID
 from compiler import apply, surroundings
 from compiler.plan import codec, upkeep
 from compiler.plan.contract import IgnoreMention, Item, Page, PageKey, PageType
-from store import batches, browse, scopes
-from store import upkeep as rows
-from store.batches import Batch, BatchKind
-from store.browse import PageRow
-from store.queries import Connection
+from store.compile import batches, scopes
+from store.compile.batches import Batch, BatchKind
+from store.db.queries import Connection
 from store.scope import Scope
+from store.wiki import browse
+from store.wiki import upkeep as rows
+from store.wiki.browse import PageRow
 
 
 async def add_alias(

@@ -18,8 +18,8 @@ from compiler.plan.batch import AggregationView
 from compiler.plan.contract import CreatePage, Decision, Item, Memory, Page, PageKey, PageType, Source, WriteSection
 from compiler.shelf import Shelf
 from compiler.views import Look
-from store.candidates import Place
-from store.texts import fold
+from store.text.texts import fold
+from store.wiki.candidates import Place
 
 MOST_CITED = 2_000
 

@@ -18,7 +18,7 @@ from compiler.plan.contract import Memory
 from compiler.plan.intake import Dropped
 from compiler.plan.lookup import Sought
 from compiler.substrates import MemorySubstrate, Reading
-from store.ledger import Entry
+from store.compile.ledger import Entry
 from store.scope import Scope
 
 Place = tuple[str, int]

@@ -28,12 +28,13 @@ from compiler.plan.contract import (
 )
 from compiler.shelf import Shelf, load
 from compiler.stored import Stored, key_of
-from store import candidates, mentions, scopes, upkeep, wiki
-from store.mentions import HeldRow, MentionChanges, SightingRow
-from store.pages import page_uuid
-from store.queries import Connection
+from store.compile import scopes
+from store.db.queries import Connection
 from store.scope import Scope
-from store.wiki import CauseRow
+from store.wiki import candidates, mentions, page_writes, upkeep
+from store.wiki.mentions import HeldRow, MentionChanges, SightingRow
+from store.wiki.page_writes import CauseRow
+from store.wiki.pages import page_uuid
 
 __all__ = ["UNLIMITED", "Applied", "Terms", "apply_items", "load", "write"]
 
@@ -94,7 +95,7 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], ter
     folded = folding.fold(standing.pages, items, terms.limits)
     ids = await _ids(connection, scope, standing, folded)
     changes = page_changes(standing.pages, folded.pages, ids)
-    await wiki.write_names(connection, scope, changes, revision=terms.revision, now=terms.now)
+    await page_writes.write_names(connection, scope, changes, revision=terms.revision, now=terms.now)
     counters = Counter(folded.counters)
     pages = len(changes.pages_found_anew) + len(changes.pages)
     counters.update(pages_written=pages, sections_written=len(changes.sections))
@@ -102,12 +103,12 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], ter
     counters.update(await _write_mentions(connection, scope, folded.mentions, ids, terms.now))
     applied = Applied(folded.taken, folded.cap, {}, standing, folded.pages, ids)
     terms.steps.named(applied)
-    await wiki.write_texts(connection, scope, changes, revision=terms.revision, now=terms.now)
+    await page_writes.write_texts(connection, scope, changes, revision=terms.revision, now=terms.now)
     terms.steps.told()
     counters.update(await _write_links(connection, scope, folded.links, ids, terms.now))
     for key in folded.deleted:
         await upkeep.delete_page(connection, scope, standing.ids[key], now=terms.now)
-    counters["hubs_scored"] = await wiki.score_hubs(
+    counters["hubs_scored"] = await page_writes.score_hubs(
         connection, scope, [ids[key] for key in folded.scored if key in ids]
     )
     return replace(applied, counters={name: count for name, count in counters.items() if count})
@@ -156,11 +157,11 @@ async def _write_links(
             counters["links_without_page"] += 1
             continue
         last[_cause(link.link if isinstance(link, DropLink) else link, ids)] = isinstance(link, WriteLink)
-    counters["links_removed"] = await wiki.drop_causes(
+    counters["links_removed"] = await page_writes.drop_causes(
         connection, scope, [one for one, adds in last.items() if not adds]
     )
     added = [one for one, adds in last.items() if adds]
-    made, causes = await wiki.add_causes(connection, scope, added, now=now)
+    made, causes = await page_writes.add_causes(connection, scope, added, now=now)
     counters["link_causes_written"] = causes
     counters["links_written"] = len(made)
     for cause in added:

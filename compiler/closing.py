@@ -19,9 +19,9 @@ from compiler.run import MOST_SUPERSEDED, Frozen, Run
 from compiler.verdicts import is_poison
 from compiler.views import Look
 from models.errors import ProviderError
-from store import batches
-from store.batches import BatchKind
-from store.candidates import Place
+from store.compile import batches
+from store.compile.batches import BatchKind
+from store.wiki.candidates import Place
 
 log = logging.getLogger(__name__)
 

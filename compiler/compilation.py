@@ -27,11 +27,13 @@ from compiler.settings import CompileSettings, Flags
 from compiler.shelf import Shelf
 from compiler.substrates import MemorySubstrate, Reading, content_hash
 from compiler.verdicts import Result, is_of_aggregation, is_poison, verdict
-from store import batches, candidates, ledger, scopes, tenants
-from store.batches import BatchKind
-from store.jobs import Ending, Job, JobStatus
-from store.ledger import Entry, Outcome
-from store.scopes import ScopeRow
+from store.compile import batches, ledger, scopes
+from store.compile.batches import BatchKind
+from store.compile.jobs import Ending, Job, JobStatus
+from store.compile.ledger import Entry, Outcome
+from store.compile.scopes import ScopeRow
+from store.tenancy import tenants
+from store.wiki import candidates
 
 log = logging.getLogger(__name__)
 

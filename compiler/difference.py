@@ -8,7 +8,7 @@ from uuid import UUID
 
 from compiler.plan.contract import Page, PageKey, Section, Source
 from compiler.stored import aggregation_json
-from store.wiki import AliasRow, ChildRow, PageChanges, PageRow, SectionRow, SourceRow, section_uuid
+from store.wiki.page_writes import AliasRow, ChildRow, PageChanges, PageRow, SectionRow, SourceRow, section_uuid
 
 
 def page_changes(

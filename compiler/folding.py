@@ -41,7 +41,7 @@ from compiler.plan.contract import (
     WriteSummary,
     WriteTag,
 )
-from store.texts import fold as folded_name
+from store.text.texts import fold as folded_name
 
 _BY_MEMORY = attrgetter("memory_id")
 

@@ -10,10 +10,14 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from compiler.plan.contract import DeletePage, Item
-from store import answers, batches, feed, forgotten, ledger, receipts, scopes, upkeep
-from store.forgotten import Notes
-from store.queries import Connection
+from store.accounting import receipts
+from store.compile import answers, batches, ledger, scopes
+from store.content import feed
+from store.db.queries import Connection
 from store.scope import Scope
+from store.tenancy import forgotten
+from store.tenancy.forgotten import Notes
+from store.wiki import upkeep
 
 
 async def forget(

@@ -36,9 +36,9 @@ from compiler.settings import CompileSettings
 from compiler.shelf import Shelf
 from compiler.substrates import MemorySubstrate
 from compiler.views import Looking
-from store.queries import Connection
+from store.db.queries import Connection
 from store.scope import Scope
-from store.texts import fold
+from store.text.texts import fold
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from compiler.sweep import SWEEP
-from store import background, jobs, upkeep
-from store.jobs import JobOptions, Trigger
-from store.postgres import Pool, Role, installation, scoped
-from store.queries import Connection
+from store.compile import background, jobs
+from store.compile.jobs import JobOptions, Trigger
+from store.db.postgres import Pool, Role, installation, scoped
+from store.db.queries import Connection
 from store.scope import Scope
-from store.upkeep import Finding, Measures
+from store.wiki import upkeep
+from store.wiki.upkeep import Finding, Measures
 
 KIND = "lint"
 STALE_AFTER = timedelta(days=90)

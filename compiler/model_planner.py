@@ -23,10 +23,12 @@ from compiler.views import cited_on
 from models.errors import AnswerUnusable, MalformedOutput, ProviderError
 from models.language.kept_answers import answer_bytes, answer_from
 from models.language.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel, answer_key
-from store import answers, costs, forgotten, ledger
-from store.costs import CompileCall
-from store.queries import Connection
+from store.accounting import costs
+from store.accounting.costs import CompileCall
+from store.compile import answers, ledger
+from store.db.queries import Connection
 from store.scope import Scope
+from store.tenancy import forgotten
 
 _LEAF, _SECTION, _AGGREGATION = "leaf", "section", "aggregation"
 _HARMLESS = Memory(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler.run import Run
 from compiler.substrates import Reading
-from store import ledger
+from store.compile import ledger
 
 
 async def reading(run: Run, position: str, *, limit: int) -> Reading | None:

@@ -15,8 +15,8 @@ from compiler.leaf import Workshop
 from compiler.plan import codec, intake
 from compiler.plan.contract import Item, Memory
 from compiler.substrates import content_hash
-from store import batches, ledger, scopes
-from store.jobs import Job, JobOptions, JobStatus, Trigger
+from store.compile import batches, ledger, scopes
+from store.compile.jobs import Job, JobOptions, JobStatus, Trigger
 
 
 @dataclass(frozen=True, slots=True)

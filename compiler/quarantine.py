@@ -17,8 +17,8 @@ from compiler.planner import ExtractivePlanner
 from compiler.run import Frozen, Run, entry_of
 from compiler.substrates import Reading, content_hash
 from models.errors import AnswerUnusable, InvalidRequest, ProviderError
-from store.batches import BatchKind
-from store.ledger import Entry, Outcome
+from store.compile.batches import BatchKind
+from store.compile.ledger import Entry, Outcome
 
 log = logging.getLogger(__name__)
 

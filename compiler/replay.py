@@ -32,15 +32,15 @@ from compiler.verdicts import is_poison
 from compiler.views import Look
 from models.errors import ProviderError
 from models.language.language import ConverseAnswer, ConverseRequest
-from store import batches, scopes
-from store.batches import Batch, BatchKind
-from store.candidates import Place
-from store.jobs import Job, JobOptions, JobStatus, Trigger
-from store.ledger import Outcome
-from store.postgres import Pool, Role, scoped
-from store.queries import Connection
+from store.compile import batches, scopes
+from store.compile.batches import Batch, BatchKind
+from store.compile.jobs import Job, JobOptions, JobStatus, Trigger
+from store.compile.ledger import Outcome
+from store.compile.scopes import Lease
+from store.db.postgres import Pool, Role, scoped
+from store.db.queries import Connection
 from store.scope import Scope
-from store.scopes import Lease
+from store.wiki.candidates import Place
 
 _ASIDE = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a07")
 _AT_ONCE = 1000

@@ -23,14 +23,15 @@ from compiler.plan.contract import Rejection
 from compiler.plan.version import RULES
 from compiler.settings import CompileSettings
 from compiler.shelf import Shelf
-from store import batches, forgotten, jobs, ledger, scopes
-from store.batches import UNLOGGED, Batch, BatchKind
+from store.compile import batches, jobs, ledger, scopes
+from store.compile.batches import UNLOGGED, Batch, BatchKind
+from store.compile.jobs import Job, Trigger
+from store.compile.ledger import Entry, Outcome
+from store.compile.scopes import ScopeRow, Stand
+from store.db.queries import Connection
 from store.errors import TransactionAborted
-from store.forgotten import Notes
-from store.jobs import Job, Trigger
-from store.ledger import Entry, Outcome
-from store.queries import Connection
-from store.scopes import ScopeRow, Stand
+from store.tenancy import forgotten
+from store.tenancy.forgotten import Notes
 
 MOST_SUPERSEDED = 20
 

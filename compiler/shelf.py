@@ -12,9 +12,9 @@ from uuid import UUID
 
 from compiler.plan.contract import Page, PageKey
 from compiler.stored import Stored, linked_ids, stored
-from store import candidates
-from store.queries import Connection
+from store.db.queries import Connection
 from store.scope import Scope
+from store.wiki import candidates
 
 _MOST_PAGES = 1_000
 

@@ -10,9 +10,9 @@ import orjson
 
 from compiler import shelf
 from compiler.stored import mentions
-from store import candidates
-from store.queries import Connection
+from store.db.queries import Connection
 from store.scope import Scope
+from store.wiki import candidates
 
 
 async def snapshot(connection: Connection, scope: Scope) -> dict[str, bytes]:

@@ -23,7 +23,7 @@ from compiler.plan.contract import (
     Source,
     Tag,
 )
-from store.candidates import Identity, WikiRows
+from store.wiki.candidates import Identity, WikiRows
 
 _NO_HASH = b""
 

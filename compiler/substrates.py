@@ -15,8 +15,8 @@ from typing import Protocol
 import orjson
 
 from compiler.plan.contract import Memory
-from store import feed
-from store.postgres import Pool, Role, scoped
+from store.content import feed
+from store.db.postgres import Pool, Role, scoped
 from store.scope import Scope
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

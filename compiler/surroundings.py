@@ -10,9 +10,9 @@ from uuid import UUID
 
 from compiler import apply
 from compiler.plan.contract import Page, PageKey
-from store import candidates, upkeep
-from store.queries import Connection
+from store.db.queries import Connection
 from store.scope import Scope
+from store.wiki import candidates, upkeep
 
 
 async def around(

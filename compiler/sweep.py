@@ -13,12 +13,14 @@ from compiler import forgetting
 from compiler.compilation import Engine
 from compiler.errors import ListingUnsafe
 from compiler.substrates import Listed
-from store import candidates, forgotten, jobs, ledger, scopes
-from store.jobs import Trigger
-from store.ledger import Entry, Outcome
-from store.postgres import Pool, Role, scoped
-from store.queries import Connection
+from store.compile import jobs, ledger, scopes
+from store.compile.jobs import Trigger
+from store.compile.ledger import Entry, Outcome
+from store.db.postgres import Pool, Role, scoped
+from store.db.queries import Connection
 from store.scope import Scope
+from store.tenancy import forgotten
+from store.wiki import candidates
 
 SWEEP = "sweep"
 

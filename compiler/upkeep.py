@@ -28,13 +28,15 @@ from compiler.plan.contract import (
 )
 from compiler.plan.upkeep import ActRefused, is_name
 from compiler.stored import key_of
-from store import background, batches, candidates, feed, jobs, ledger, scopes, upkeep
-from store.batches import Batch, BatchKind
-from store.postgres import Pool, Role, scoped
-from store.queries import Connection
+from store.compile import background, batches, jobs, ledger, scopes
+from store.compile.batches import Batch, BatchKind
+from store.content import feed
+from store.db.postgres import Pool, Role, scoped
+from store.db.queries import Connection
 from store.scope import Scope
-from store.texts import fold
-from store.upkeep import EvidenceRow, PlaceRow
+from store.text.texts import fold
+from store.wiki import candidates, upkeep
+from store.wiki.upkeep import EvidenceRow, PlaceRow
 
 PLACE_NAMES = "place_names"
 MEMORIES_AT_ONCE = 500

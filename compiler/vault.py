@@ -12,10 +12,10 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from compiler.plan import markup, text
-from store import browse
-from store.browse import PageRow, PageWhole
-from store.queries import Connection
+from store.db.queries import Connection
 from store.scope import Scope
+from store.wiki import browse
+from store.wiki.browse import PageRow, PageWhole
 
 _LINK = re.compile(r"(?<!\\)\]\(/wiki/([a-z]+)/([^)\s]+)\)")
 # What YAML takes for a line's end or for no text at all, and JSON lets stand.

@@ -27,8 +27,8 @@ from models.errors import (
     PromptTooLong,
     Throttled,
 )
+from store.compile.jobs import Ending, JobStatus
 from store.errors import ConstraintViolated, StoreError, UnstorableValue
-from store.jobs import Ending, JobStatus
 
 log = logging.getLogger(__name__)
 

@@ -32,10 +32,11 @@ from compiler.settings import Sight
 from compiler.shelf import Shelf, load
 from compiler.stored import Stored, key_of, mentions
 from compiler.substrates import MemorySubstrate
-from store import candidates, ledger
-from store.candidates import Identity, Like, Place
-from store.queries import Connection
+from store.compile import ledger
+from store.db.queries import Connection
 from store.scope import Scope
+from store.wiki import candidates
+from store.wiki.candidates import Identity, Like, Place
 
 _MOST_LOADED = 150
 _MOST_LIKENED = 300

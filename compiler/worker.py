@@ -23,15 +23,15 @@ from compiler.sweep import sweep
 from compiler.upkeep import NotCompiledYet
 from compiler.verdicts import Result
 from models.errors import ModelsError
-from store import background, jobs, ledger, ready, scopes
-from store.background import BackgroundJob
+from store.compile import background, jobs, ledger, ready, scopes
+from store.compile.background import BackgroundJob
+from store.compile.jobs import Ending, Job, JobStatus
+from store.compile.ready import Hint
+from store.compile.scopes import Lease
+from store.db.postgres import Pool, Role, installation, scoped
+from store.db.queries import Connection
 from store.errors import DatabaseUnavailable, StoreError
-from store.jobs import Ending, Job, JobStatus
-from store.postgres import Pool, Role, installation, scoped
-from store.queries import Connection
-from store.ready import Hint
 from store.scope import Scope
-from store.scopes import Lease
 
 log = logging.getLogger(__name__)
 

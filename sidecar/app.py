@@ -54,9 +54,9 @@ from sidecar.tenancy import Tenancy
 from sidecar.turn.items import Source
 from sidecar.warming import warm
 from sidecar.worker import keep_child
-from store import keys
-from store.postgres import Pools, installation, open_pools
+from store.db.postgres import Pools, installation, open_pools
 from store.scope import Scope
+from store.tenancy import keys
 
 log = logging.getLogger(__name__)
 

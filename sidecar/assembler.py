@@ -32,7 +32,7 @@ from sidecar.turn.pool import Spent, pool_of
 from sidecar.turn.profile import Profile
 from sidecar.turn.reading import Reading
 from sidecar.turn.usable import decide
-from store.receipts import NewReceipt
+from store.accounting.receipts import NewReceipt
 from store.scope import Scope
 
 log = logging.getLogger(__name__)

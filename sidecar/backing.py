@@ -16,7 +16,7 @@ from sidecar.sources import ContextSource
 from sidecar.sources.beside import Instead, Place, SideBySide
 from sidecar.turn.items import Source
 from sidecar.turn.profile import REMOTE_DEADLINE_MS, Layer, parse_layer
-from store.postgres import Pool
+from store.db.postgres import Pool
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ from models.tokens import meters
 from sidecar import feeding, language_models
 from sidecar.errors import SettingInvalid
 from sidecar.settings import Settings
-from store import answers
-from store.jobs import Job
-from store.postgres import Pool
+from store.compile import answers
+from store.compile.jobs import Job
+from store.db.postgres import Pool
 
 _CAPS = (
     "compile_record_page_size",

@@ -13,9 +13,10 @@ from pathlib import Path
 from sidecar.errors import MigrationsPending
 from sidecar.settings import Settings
 from sidecar.supervisor import Supervisor
-from store import keys, migrate
-from store.embedded import EmbeddedPostgres
-from store.postgres import PoolsConfig, check_server, direct
+from store.db import migrate
+from store.db.postgres import PoolsConfig, check_server, direct
+from store.embedded.server import EmbeddedPostgres
+from store.tenancy import keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ async def opened(settings: Settings) -> AsyncIterator[Database]:
 
 
 async def bring_up_to_date(database: Database, *, dry_run: bool = False) -> migrate.Report:
-    """Apply the migrations that are left and make the fence key, once. Raises what `store.migrate` raises."""
+    """Apply the migrations that are left and make the fence key, once. Raises what `store.db.migrate` raises."""
     report = await migrate.migrate(database.direct_dsn, migrations(), dry_run=dry_run)
     if not dry_run:
         async with direct(database.direct_dsn) as connection:

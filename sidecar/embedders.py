@@ -11,8 +11,8 @@ from models.errors import EmbedderUnusable
 from sidecar.errors import SettingInvalid
 from sidecar.recall import BROKEN, UNKEPT, UNSET, Numbered
 from sidecar.settings import Settings
-from store import embedders
-from store.postgres import Pool
+from store.content import embedders
+from store.db.postgres import Pool
 
 log = logging.getLogger(__name__)
 

@@ -21,11 +21,12 @@ from typing import TypeVar
 from models.errors import ModelsError
 from sidecar.recall import Numbered
 from sidecar.settings import Settings
-from store import background, embeddings
-from store.background import BackgroundJob
-from store.embeddings import Place
+from store.compile import background
+from store.compile.background import BackgroundJob
+from store.content import embeddings
+from store.content.embeddings import Place
+from store.db.postgres import Pool, Role, scoped
 from store.errors import StoreError
-from store.postgres import Pool, Role, scoped
 from store.scope import Scope
 
 log = logging.getLogger(__name__)

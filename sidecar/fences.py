@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from sidecar.errors import FenceKeyMissing
 from sidecar.remembered import Remembered
 from sidecar.turn.fence import fence_tag
-from store import threads
-from store.keys import Key
-from store.postgres import Pool, scoped
+from store.content import threads
+from store.db.postgres import Pool, scoped
 from store.scope import Scope
+from store.tenancy.keys import Key
 
 _REMEMBER_S = 3600.0
 

@@ -11,11 +11,11 @@ from sidecar.backends.rulings import Rulings
 from sidecar.profiles import Profiles
 from sidecar.rpc.progress import Progress
 from sidecar.tenancy import Tenancy
-from store import notices
-from store.forgotten import FORGOTTEN
-from store.jobs import PROGRESS
+from store.compile.jobs import PROGRESS
+from store.db import notices
 from store.scope import Scope
-from store.templates import PROFILE_CHANGED
+from store.tenancy.forgotten import FORGOTTEN
+from store.tenancy.templates import PROFILE_CHANGED
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Remembered:
     forgot: Callable[[Scope | None], None]
 
     async def listen(self, dsn: str) -> None:
-        """Heed the notices of that database until cancelled. Raises what `store.notices` raises."""
+        """Heed the notices of that database until cancelled. Raises what `store.db.notices` raises."""
         heeding = notices.Listener(on_notice=self._heard, on_connected=self._connected)
         await notices.listen(dsn, [PROFILE_CHANGED, PROGRESS, FORGOTTEN], heeding)
 

@@ -18,9 +18,9 @@ from sidecar.sources import Answer, ContextSource, Conversation, Limits, Query, 
 from sidecar.turn.items import HistorySummary, Source, SourceReport, Status
 from sidecar.turn.profile import LOCAL_DEADLINE_MS, Profile
 from sidecar.vetting import check
+from store.content.threads import StoredTurn
 from store.errors import DatabaseBusy
 from store.scope import Scope
-from store.threads import StoredTurn
 
 log = logging.getLogger(__name__)
 

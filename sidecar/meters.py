@@ -23,11 +23,11 @@ from models.tokens.prices import Model
 from sidecar.remembered import Remembered
 from sidecar.turn.history import MESSAGE_TOKENS, message_text
 from sidecar.turn.items import HistoryTurn
-from store import receipts
-from store.postgres import Pool, tenant_scoped
-from store.queries import Connection
+from store.accounting import receipts
+from store.content.threads import NewTurn, StoredTurn
+from store.db.postgres import Pool, tenant_scoped
+from store.db.queries import Connection
 from store.scope import Scope
-from store.threads import NewTurn, StoredTurn
 
 _REMEMBER_S = 30.0
 _GRACE_S = 3600.0

@@ -42,7 +42,7 @@ from sidecar.sources.beside import Place
 from sidecar.sources.hindsight import HindsightSource
 from sidecar.sources.workspace_s3 import WorkspaceS3Source
 from sidecar.turn.items import Source
-from store.postgres import Pool
+from store.db.postgres import Pool
 from store.scope import owner_uuid
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from sidecar.remembered import Remembered
 from sidecar.turn.profile import InvalidKnob, Layer, Profile, merge, parse_layer
-from store import templates
-from store.postgres import Pool, tenant_scoped
-from store.queries import Connection
+from store.db.postgres import Pool, tenant_scoped
+from store.db.queries import Connection
+from store.tenancy import templates
 
 log = logging.getLogger(__name__)
 

@@ -16,10 +16,10 @@ from models.errors import ModelsError
 from sidecar.remembered import Remembered
 from sidecar.sources import Meaning
 from sidecar.turn.reading import Reading, read
-from store import threads
+from store.content import threads
+from store.content.recalling import literal
+from store.db.postgres import Pool, scoped
 from store.errors import StoreError
-from store.postgres import Pool, scoped
-from store.recalling import literal
 from store.scope import Scope
 
 log = logging.getLogger(__name__)

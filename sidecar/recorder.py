@@ -13,11 +13,12 @@ from uuid import UUID
 
 from sidecar.telemetry import calls
 from sidecar.telemetry.calls import CallTrace
-from store import costs, forgotten, receipts
+from store.accounting import costs, receipts
+from store.accounting.receipts import NewReceipt
+from store.db.postgres import Pool, installation, scoped
 from store.errors import ConstraintViolated, DatabaseUnavailable, StoreError, UnstorableValue
-from store.postgres import Pool, installation, scoped
-from store.receipts import NewReceipt
 from store.scope import Scope
+from store.tenancy import forgotten
 
 log = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from sidecar.turn import receipt
 from sidecar.turn.difference import Difference, compare
 from sidecar.turn.fitting import Fitting, fit
 from sidecar.turn.profile import merge, parse_layer
-from store import receipts
-from store.postgres import Pool, scoped
-from store.receipts import StoredReceipt
+from store.accounting import receipts
+from store.accounting.receipts import StoredReceipt
+from store.db.postgres import Pool, scoped
 from store.scope import Scope
 
 

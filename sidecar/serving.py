@@ -39,9 +39,9 @@ from sidecar.telemetry import names
 from sidecar.telemetry.watch import Watch
 from sidecar.tenancy import Tenancy
 from sidecar.turn.items import Source
-from store.postgres import Pools
+from store.db.postgres import Pools
 from store.scope import Scope
-from store.webhooks import Subscription
+from store.tenancy.webhooks import Subscription
 
 _LARGE_WRITES = frozenset({"AppendTurns", "BootstrapImport", "Ingest", "Retain"})
 

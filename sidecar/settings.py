@@ -9,7 +9,7 @@ from typing import Any
 
 from models.language.language import DEFAULT_MODEL_ID
 from sidecar.errors import SettingInvalid
-from store.embedded import default_data_dir
+from store.embedded.server import default_data_dir
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from uuid import UUID
 
 from models.tokens.catalog import CATALOG, Spending, cost_usd
-from store import budgets, costs
-from store.budgets import Alert, Budget
-from store.costs import Spent, TurnAccount
-from store.postgres import Pool, installation, scoped, tenant_scoped
-from store.queries import Connection
+from store.accounting import budgets, costs
+from store.accounting.budgets import Alert, Budget
+from store.accounting.costs import Spent, TurnAccount
+from store.db.postgres import Pool, installation, scoped, tenant_scoped
+from store.db.queries import Connection
 from store.scope import Scope, owner_uuid
 
 log = logging.getLogger(__name__)

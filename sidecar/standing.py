@@ -7,8 +7,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from sidecar.telemetry.figures import Figures
-from store import standing
-from store.postgres import Pool, installation
+from store.compile import standing
+from store.db.postgres import Pool, installation
 
 _EVERY_S = 30.0
 _STATUSES = ("pending", "running", "failed")

@@ -10,11 +10,12 @@ from datetime import datetime
 from typing import Protocol
 
 from compiler.plan.text import first_sentence, one_line
-from store import background, summaries, threads
-from store.postgres import Pool, Role, scoped
-from store.queries import Connection
+from store.compile import background
+from store.content import summaries, threads
+from store.content.summaries import OlderTurn
+from store.db.postgres import Pool, Role, scoped
+from store.db.queries import Connection
 from store.scope import Scope
-from store.summaries import OlderTurn
 
 KIND = "thread_summary"
 KEEP_TURNS = 20

@@ -18,10 +18,10 @@ from models.language.language import AnswerSchema, ConverseAnswer, ConverseReque
 from models.language.structured import kept_text
 from sidecar import language_models
 from sidecar.settings import Settings
-from store import answers
-from store.postgres import Pool, Role, scoped
+from store.compile import answers
+from store.content.summaries import OlderTurn
+from store.db.postgres import Pool, Role, scoped
 from store.scope import Scope
-from store.summaries import OlderTurn
 
 log = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from uuid import UUID
 
 from sidecar.remembered import Remembered
-from store import tenants
-from store.postgres import Pool, tenant_scoped
-from store.tenants import Tenant
+from store.db.postgres import Pool, tenant_scoped
+from store.tenancy import tenants
+from store.tenancy.tenants import Tenant
 
 _REMEMBER_S = 5.0
 _GRACE_S = 300.0

@@ -18,9 +18,9 @@ from sidecar.sources import Answer
 from sidecar.turn.evidence import MOST_COSINE
 from sidecar.turn.items import HistorySummary, Item, Ref, Source, columns_of
 from sidecar.turn.rank import Candidates, Kind
-from store.shingles import BANDS
-from store.texts import Signature
-from store.threads import StoredTurn
+from store.content.threads import StoredTurn
+from store.text.shingles import BANDS
+from store.text.texts import Signature
 
 MOST_ID_CHARS = 1_000
 MOST_TEXT_CHARS = 4_000_000

@@ -10,12 +10,13 @@ import logging
 from contextlib import AsyncExitStack
 from uuid import UUID
 
-from store import documents, memories, pages, threads
+from store.content import documents, memories, threads
+from store.content.recalling import Wanted
+from store.db.postgres import Pool, scoped
+from store.db.queries import Connection
 from store.errors import StoreError
-from store.postgres import Pool, scoped
-from store.queries import Connection
-from store.recalling import Wanted
 from store.scope import Scope
+from store.wiki import pages
 
 log = logging.getLogger(__name__)
 

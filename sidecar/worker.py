@@ -36,10 +36,10 @@ from sidecar.telemetry.compiles import JobRecord, ModelCall, count, tally
 from sidecar.telemetry.figures import Figures
 from sidecar.telemetry.job_clock import JobClock
 from sidecar.telemetry.watch import Watch
-from store import notices
-from store.jobs import Ending, Job
-from store.postgres import Pool, PoolsConfig, open_pools
-from store.ready import READY
+from store.compile.jobs import Ending, Job
+from store.compile.ready import READY
+from store.db import notices
+from store.db.postgres import Pool, PoolsConfig, open_pools
 from store.scope import Scope
 
 log = logging.getLogger(__name__)

@@ -19,11 +19,11 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from store import postmaster
-from store.embedded import EmbeddedPostgres
-from store.locks import FileLock
-from store.migrate import migrate
-from store.postgres import Pools, PoolsConfig, open_pools
+from store.db.migrate import migrate
+from store.db.postgres import Pools, PoolsConfig, open_pools
+from store.embedded import postmaster
+from store.embedded.locks import FileLock
+from store.embedded.server import EmbeddedPostgres
 
 MIGRATIONS = Path(__file__).parent.parent / "migrations"
 

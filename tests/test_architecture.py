@@ -86,7 +86,7 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def test_every_store_module_with_queries_has_its_twin() -> None:
-    for path in (ROOT / "store").glob("*.py"):
+    for path in (ROOT / "store").rglob("*.py"):
         if "queries.load(__file__)" in path.read_text():
             assert path.with_suffix(".sql").exists(), name(path)
 

@@ -15,8 +15,8 @@ from bench.recall.cases import Conversation
 from bench.recall.world import TENANT, THREAD
 from models.embedding.embedder import Embedder, Vectors
 from models.tokens.encodings import count
-from store import queries
-from store.postgres import Pool, scoped
+from store.db import queries
+from store.db.postgres import Pool, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 
 _sql = queries.load(__file__)

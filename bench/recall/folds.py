@@ -27,8 +27,8 @@ from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
 from sidecar.turn.items import Source
 from sidecar.turn.weights import BY_VECTORS, Weights
-from store import embedders
-from store.postgres import Pools
+from store.content import embedders
+from store.db.postgres import Pools
 
 PROVENANCE = """Data: LoCoMo (snap-research/LoCoMo as corrected by dial481/locomo-audit, CC BY-NC 4.0: measured, never shipped),
 five conversations of ten, question categories 1 to 4; and the chunking_evaluation questions (MIT) over three of five corpora.

@@ -23,7 +23,7 @@ from models.embedding.embedder import LocalEmbedder
 from models.embedding.minilm import MiniLM
 from sidecar.app import running
 from sidecar.turn import rank
-from store.postgres import Pools
+from store.db.postgres import Pools
 
 _TIMED = 60
 

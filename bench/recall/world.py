@@ -30,9 +30,10 @@ from sidecar.v1.context_pb2_grpc import ContextServiceStub
 from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.worker import worker_settings
-from store import candidates, embeddings
-from store.postgres import scoped
+from store.content import embeddings
+from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from store.wiki import candidates
 
 TENANT, AGENT, THREAD, BASE, MODEL = "bench", "assistant", "conversation", "corpora", "gpt-4o"
 _TOKEN_S = 600

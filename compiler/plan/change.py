@@ -10,8 +10,8 @@ from collections import Counter
 from functools import lru_cache
 
 from compiler.plan.text import unescape
-from store.texts import fold
-from store.words import GUARD_WORDS, STOP_WORDS
+from store.text.texts import fold
+from store.text.words import GUARD_WORDS, STOP_WORDS
 
 REWORDING = 0.05
 

@@ -1,6 +1,6 @@
 """Words that change a fact, by language: negations, months, days of the week and spelled-out numbers. Data only, folded.
 
-English, German, Portuguese, Spanish and French negations come from `store.words`, whose table decides stored signatures and
+English, German, Portuguese, Spanish and French negations come from `store.text.words`, whose table decides stored signatures and
 therefore may not grow; the other languages are added here.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from store.texts import fold
-from store.words import NEGATIONS as KNOWN_NEGATIONS
+from store.text.texts import fold
+from store.text.words import NEGATIONS as KNOWN_NEGATIONS
 
 _MORE_NEGATIONS = """
 nor hardly barely unable neither nowhere keinerlei nirgends nirgendwo keinesfalls nunca nenhures personne guere ninguna

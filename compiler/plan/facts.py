@@ -16,7 +16,7 @@ from compiler.plan.fact_words import NEGATION_RUNS, NEGATIONS, NUMBERS
 from compiler.plan.numerals import COUNTED, UNSPACED
 from compiler.plan.sentences import sentences
 from compiler.plan.words import ALWAYS_CAPITAL, NO_NAMES
-from store.words import STOP_WORDS
+from store.text.words import STOP_WORDS
 
 NUMBER, DATE, NAME, NEGATION = "number", "date", "name", "negation"
 

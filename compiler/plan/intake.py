@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from compiler.plan.change import content_words
 from compiler.plan.contract import Memory
-from store.texts import fold
+from store.text.texts import fold
 
 EMPTY = "empty"
 FRAGMENT = "fragment"

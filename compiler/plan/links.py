@@ -22,7 +22,7 @@ from compiler.plan.contract import (
 )
 from compiler.plan.gathering import Gathering
 from compiler.plan.parents import from_memories
-from store.texts import fold
+from store.text.texts import fold
 
 MAX_CO_MENTIONS = 10
 

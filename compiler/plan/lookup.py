@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from compiler.plan.contract import Memory, Mention, Page, PageKey
 from compiler.plan.spotting import runs, told
 from compiler.plan.text import alias_keys, first_sentence, plain_key
-from store.texts import query_words
-from store.words import STOP_WORDS
+from store.text.texts import query_words
+from store.text.words import STOP_WORDS
 
 MAX_KEYS = 6_000
 MAX_WORDS = 150

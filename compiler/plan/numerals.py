@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from compiler.plan.fact_words import DAYS, MAY_BE_NO_DATE, MONTHS, NUMBERS
-from store.texts import fold
+from store.text.texts import fold
 
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff々〆\u30a1-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f]+"

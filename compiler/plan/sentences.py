@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from store.sentences import sentence_spans
+from store.text.sentences import sentence_spans
 
 MAX_SENTENCE_CHARS = 400
 

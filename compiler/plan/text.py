@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from compiler.plan.contract import PageKey, PageType
 from compiler.plan.sentences import sentences
-from store.texts import fold
+from store.text.texts import fold
 
 MAX_SLUG_CHARS = 80
 MAX_NAME_CHARS = 120

@@ -31,7 +31,7 @@ from compiler.plan.contract import (
     WriteSection,
     WriteTag,
 )
-from store.texts import fold
+from store.text.texts import fold
 
 # Letters by their class that show nothing: what fills a syllable's place in Hangul.
 _BLANK = frozenset("\u115f\u1160\u3164\uffa0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from store.words import STOP_WORDS
+from store.text.words import STOP_WORDS
 
 _CALENDAR = """
 monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun weekday

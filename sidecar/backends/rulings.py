@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from sidecar.remembered import Remembered
-from store import backends
-from store.postgres import Pool, tenant_scoped
+from store.db.postgres import Pool, tenant_scoped
+from store.tenancy import backends
 
 _REMEMBER_S = 5.0
 _GRACE_S = 300.0

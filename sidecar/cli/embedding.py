@@ -12,9 +12,9 @@ from uuid import UUID
 from sidecar import database, embedders
 from sidecar.embedding import Embedding, embedding_here
 from sidecar.settings import Settings
-from store import embeddings
-from store.embeddings import Place
-from store.postgres import Pool, open_pools
+from store.content import embeddings
+from store.content.embeddings import Place
+from store.db.postgres import Pool, open_pools
 from store.scope import tenant_uuid
 
 _LOOK_AGAIN_S = 0.3
@@ -36,7 +36,7 @@ class Embedded:
 async def embed(settings: Settings, *, tenant: str, advance: Callable[[int], None]) -> Embedded:
     """Embed what has no vector yet, of one tenant or of all; `advance` hears of each batch. Safe to break off and run again.
 
-    Raises SettingInvalid, EmbedderUnusable, a ModelsError of the embedder, what `store.migrate` and the pools raise.
+    Raises SettingInvalid, EmbedderUnusable, a ModelsError of the embedder, what `store.db.migrate` and the pools raise.
     """
     async with database.opened(settings) as where:
         await database.check(where)

@@ -21,7 +21,9 @@ from sidecar.rpc.authentication import Authenticator
 from sidecar.rpc.server import identity_settings
 from sidecar.settings import Settings
 from sidecar.telemetry.watch import config_of
-from store import migrate
+from store.db import migrate
+from store.db.postgres import check_server, direct, server_time
+from store.db.queries import Connection
 from store.errors import (
     AccessRefused,
     DatabaseRefused,
@@ -34,8 +36,6 @@ from store.errors import (
     ServerUnsuitable,
     StoreError,
 )
-from store.postgres import check_server, direct, server_time
-from store.queries import Connection
 
 _MOST_SKEW_S = 5.0
 _MENDS = {

@@ -8,13 +8,13 @@ from typing import Any
 
 from sidecar.database import Database, bring_up_to_date, migrations
 from sidecar.settings import Settings
-from store import migrate
-from store.embedded import EmbeddedPostgres
-from store.migrate import MigrationState, Report
+from store.db import migrate
+from store.db.migrate import MigrationState, Report
+from store.embedded.server import EmbeddedPostgres
 
 
 async def apply(settings: Settings, *, dry_run: bool) -> Report:
-    """Apply the migrations that are left and return what was done. Raises what `store.migrate` raises."""
+    """Apply the migrations that are left and return what was done. Raises what `store.db.migrate` raises."""
     async with reached(settings) as database:
         return await bring_up_to_date(database, dry_run=dry_run)
 
@@ -26,7 +26,7 @@ def facts(report: Report) -> dict[str, Any]:
 
 
 async def status(settings: Settings) -> tuple[MigrationState, ...]:
-    """Return the state of every migration. Raises what `store.migrate` raises."""
+    """Return the state of every migration. Raises what `store.db.migrate` raises."""
     async with reached(settings) as database:
         return await migrate.status(database.direct_dsn, migrations())
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sidecar.cli.embedding import Embedded
     from sidecar.demo.story import Story
-    from store.migrate import MigrationState, Report
+    from store.db.migrate import MigrationState, Report
 
 _LINES_SHOWN = 6
 

@@ -28,9 +28,10 @@ from sidecar.rpc.identity import Grant, Role
 from sidecar.rpc.server import identity_settings
 from sidecar.settings import Settings
 from sidecar.worker import worker_settings
-from store import candidates, embeddings
-from store.postgres import Pools, scoped
+from store.content import embeddings
+from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from store.wiki import candidates
 
 _DEADLINE_S = 300.0
 _SOURCE_DEADLINE_MS = 60_000  # the most that a profile takes

@@ -20,8 +20,8 @@ from starlette.routing import BaseRoute, Route
 from sidecar.errors import AdminRequired, PermissionDenied, Unauthenticated, Unavailable
 from sidecar.rpc.authentication import bearer_token
 from sidecar.telemetry.figures import CONTENT_TYPE, Figures
+from store.db.postgres import Pool, installation
 from store.errors import StoreError
-from store.postgres import Pool, installation
 
 _PATIENCE_S = 2.0
 

@@ -20,11 +20,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from sidecar.telemetry.watch import Watch
-from store import jobs, webhooks
+from store.compile import jobs
+from store.compile.jobs import Enqueued
+from store.db.postgres import Pool, installation, scoped
 from store.errors import StoreError
-from store.jobs import Enqueued
-from store.postgres import Pool, installation, scoped
-from store.webhooks import Subscription
+from store.tenancy import webhooks
+from store.tenancy.webhooks import Subscription
 
 log = logging.getLogger(__name__)
 

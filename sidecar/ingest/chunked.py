@@ -22,8 +22,8 @@ from models.tokens.encodings import count
 from sidecar.ingest import chunking, errors, reader
 from sidecar.ingest.document import Content, ReadLimits
 from sidecar.ingest.errors import IngestError, UnreadableDocument
-from store.derived import Derived
-from store.documents import NewChunk, NewDocument, PreparedChunk, PreparedDocument, prepare_chunks
+from store.content.derived import Derived
+from store.content.documents import NewChunk, NewDocument, PreparedChunk, PreparedDocument, prepare_chunks
 
 MAX_DOCUMENT_BYTES = 32 << 20
 HEADING_GAP = " > "

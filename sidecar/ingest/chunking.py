@@ -13,7 +13,7 @@ from typing import TypeVar
 from sidecar.ingest.cutting import cut_spans
 from sidecar.ingest.document import Block, Document
 from sidecar.ingest.packing import ChunkLimits, Seam, halve, pack
-from store.sentences import sentence_spans
+from store.text.sentences import sentence_spans
 
 CountTokens = Callable[[Sequence[str]], list[int]]
 _Span = tuple[int, int]

@@ -20,12 +20,13 @@ from sidecar.rpc.fields import read_id, read_text, read_time, write_time
 from sidecar.rpc.identity import require_admin, resolve_scope, resolve_tenant
 from sidecar.rpc.paging import Listing
 from sidecar.v1 import admin_pb2 as pb
-from store import audit, forgotten, owners, templates, tenants
-from store.audit import Entry
-from store.postgres import Pools, scoped, tenant_scoped
-from store.queries import Connection
+from store.accounting import audit
+from store.accounting.audit import Entry
+from store.db.postgres import Pools, scoped, tenant_scoped
+from store.db.queries import Connection
 from store.scope import Scope
-from store.tenants import DEFAULT_TEMPLATE, Workspace
+from store.tenancy import forgotten, owners, templates, tenants
+from store.tenancy.tenants import DEFAULT_TEMPLATE, Workspace
 
 MAX_NAME_CHARS = 300
 MAX_LOCATION_CHARS = 400

@@ -18,10 +18,10 @@ from google.protobuf.message import Message
 
 from sidecar.rpc.identity import Identity, Role
 from sidecar.rpc.status import code_name
-from store import audit
-from store.audit import Entry
+from store.accounting import audit
+from store.accounting.audit import Entry
+from store.db.postgres import Pool, installation, tenant_scoped
 from store.errors import DatabaseUnavailable, StoreError
-from store.postgres import Pool, installation, tenant_scoped
 from store.scope import InvalidExternalId, owner_uuid
 
 log = logging.getLogger(__name__)

@@ -20,9 +20,9 @@ from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import read_id, read_name, read_text, write_time
 from sidecar.rpc.identity import require_admin, resolve_scope, resolve_tenant
 from sidecar.v1 import backends_pb2 as pb
-from store import backends, templates, tenants, webhooks
-from store.postgres import Pools, scoped, tenant_scoped
-from store.queries import Connection
+from store.db.postgres import Pools, scoped, tenant_scoped
+from store.db.queries import Connection
+from store.tenancy import backends, templates, tenants, webhooks
 
 MAX_REASON_CHARS = 500
 MAX_QUESTION_CHARS = 4_000

@@ -21,11 +21,12 @@ from sidecar.rpc.identity import resolve_scope
 from sidecar.rpc.paging import Listing
 from sidecar.rpc.progress import moved_or_stopping
 from sidecar.v1 import compile_pb2 as pb
-from store import jobs, tenants
-from store.jobs import Enqueued, Job, JobOptions, JobStatus, Trigger
-from store.postgres import scoped
-from store.queries import Connection
+from store.compile import jobs
+from store.compile.jobs import Enqueued, Job, JobOptions, JobStatus, Trigger
+from store.db.postgres import scoped
+from store.db.queries import Connection
 from store.scope import Scope
+from store.tenancy import tenants
 
 __all__ = ["LONG_CALLS", "SERVICE", "CompileParts", "CompileService"]
 

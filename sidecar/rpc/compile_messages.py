@@ -25,10 +25,10 @@ from compiler.preview import Preview
 from sidecar.rpc import wiki_messages
 from sidecar.rpc.fields import write_struct, write_time
 from sidecar.v1 import compile_pb2 as pb
-from store.browse import PageRow
-from store.jobs import Job
-from store.overview import HeldBack
-from store.upkeep import Density, Reads
+from store.compile.jobs import Job
+from store.compile.overview import HeldBack
+from store.wiki.browse import PageRow
+from store.wiki.upkeep import Density, Reads
 
 MOST_ITEMS = 500
 

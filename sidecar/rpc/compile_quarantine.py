@@ -10,9 +10,9 @@ from sidecar.rpc.compile_upkeep import CompileUpkeep
 from sidecar.rpc.fields import check_count, read_id
 from sidecar.rpc.paging import Listing
 from sidecar.v1 import compile_pb2 as pb
-from store import jobs, overview
-from store.jobs import Trigger
-from store.postgres import scoped
+from store.compile import jobs, overview
+from store.compile.jobs import Trigger
+from store.db.postgres import scoped
 
 
 class CompileQuarantine(CompileUpkeep):

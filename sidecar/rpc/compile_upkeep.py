@@ -23,13 +23,16 @@ from sidecar.rpc.identity import require_admin, resolve_scope
 from sidecar.rpc.progress import Progress
 from sidecar.v1 import compile_pb2 as pb
 from sidecar.v1 import wiki_pb2
-from store import browse, jobs, memories, scopes, tenants
-from store import upkeep as rows
-from store.jobs import Job, Trigger
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
-from store.queries import Connection
+from store.compile import jobs, scopes
+from store.compile.jobs import Job, Trigger
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
+from store.db.queries import Connection
 from store.scope import Scope
+from store.tenancy import tenants
+from store.wiki import browse
+from store.wiki import upkeep as rows
 
 MAX_RECORDS = 1_000
 MAX_TEXT_CHARS = 100_000

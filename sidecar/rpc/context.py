@@ -38,13 +38,16 @@ from sidecar.rpc.repeats import Repeats
 from sidecar.turn.difference import compare
 from sidecar.turn.fence import strip_fences
 from sidecar.v1 import context_pb2 as pb
-from store import costs, forgotten, jobs, receipts, tenants, threads
+from store.accounting import costs, receipts
+from store.compile import jobs
+from store.compile.jobs import Enqueued
+from store.content import threads
+from store.content.threads import ThreadHead
+from store.db.pacing import in_slices
+from store.db.postgres import Pools, scoped
 from store.errors import StoreError
-from store.jobs import Enqueued
-from store.pacing import in_slices
-from store.postgres import Pools, scoped
 from store.scope import Reach, Scope
-from store.threads import ThreadHead
+from store.tenancy import forgotten, tenants
 
 log = logging.getLogger(__name__)
 

@@ -17,10 +17,12 @@ from sidecar.rpc.fields import check_count, read_id, read_int, read_name, read_t
 from sidecar.rpc.identity import Identity, require_admin, resolve_agent, resolve_scope, resolve_tenant
 from sidecar.rpc.paging import Listing
 from sidecar.v1 import cost_pb2 as pb
-from store import budgets, costs, storage, tenants
-from store.budgets import Alert, Budget
-from store.costs import Filters, Spent, TurnAccount
-from store.postgres import Pools, scoped, tenant_scoped
+from store.accounting import budgets, costs
+from store.accounting.budgets import Alert, Budget
+from store.accounting.costs import Filters, Spent, TurnAccount
+from store.content import storage
+from store.db.postgres import Pools, scoped, tenant_scoped
+from store.tenancy import tenants
 
 SERVICE = pb.DESCRIPTOR.services_by_name["CostService"]
 MAX_ROWS, MAX_ALERTS, MAX_PERCENTS = 1_000, 100, 10

@@ -15,7 +15,7 @@ from sidecar.turn.items import Decision, Form, Source, Status
 from sidecar.turn.receipt import decided_items
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2
-from store.receipts import StoredReceipt, Usage
+from store.accounting.receipts import StoredReceipt, Usage
 
 _POOL_TERMS = (
     "window_tokens",

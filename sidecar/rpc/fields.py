@@ -19,7 +19,7 @@ from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.errors import InvalidArgument
-from store.pacing import QUICK_CHARS, in_slices
+from store.db.pacing import QUICK_CHARS, in_slices
 from store.scope import MAX_EXTERNAL_ID_CHARS
 
 MAX_NAME_CHARS = 100

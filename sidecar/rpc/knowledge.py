@@ -20,11 +20,12 @@ from sidecar.rpc.fields import read_id, read_name, read_text, write_time
 from sidecar.rpc.identity import require_admin, resolve_tenant
 from sidecar.rpc.paging import Listing
 from sidecar.v1 import knowledge_pb2 as pb
-from store import documents, templates, tenants
-from store.documents import Assignment, Base, Document, Outcome, PreparedDocument
-from store.postgres import Pools, tenant_scoped
-from store.queries import Connection
+from store.content import documents
+from store.content.documents import Assignment, Base, Document, Outcome, PreparedDocument
+from store.db.postgres import Pools, tenant_scoped
+from store.db.queries import Connection
 from store.scope import Reach
+from store.tenancy import templates, tenants
 
 MAX_PATH_CHARS = 500
 MAX_DESCRIPTION_CHARS = 10_000

@@ -27,13 +27,16 @@ from sidecar.rpc.paging import MAX_PAGE_BYTES, Listing
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome
-from store import forgotten, jobs, memories, receipts, scopes, storage, tenants
+from store.accounting import receipts
+from store.compile import jobs, scopes
+from store.compile.jobs import Enqueued, Trigger
+from store.content import memories, storage
+from store.content.memories import Memory, NewMemory
+from store.db.postgres import Pools, scoped
 from store.errors import StoreError
-from store.jobs import Enqueued, Trigger
-from store.memories import Memory, NewMemory
-from store.postgres import Pools, scoped
 from store.scope import Scope
-from store.texts import text_hash
+from store.tenancy import forgotten, tenants
+from store.text.texts import text_hash
 
 log = logging.getLogger(__name__)
 

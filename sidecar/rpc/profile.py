@@ -17,10 +17,10 @@ from sidecar.rpc.identity import Identity, Role, require_admin, resolve_agent, r
 from sidecar.rpc.knobs import read_knobs, write_knobs
 from sidecar.rpc.paging import Int4, Listing
 from sidecar.v1 import profile_pb2 as pb
-from store import templates, tenants
-from store.postgres import Pools, tenant_scoped
-from store.queries import Connection
-from store.templates import Level, NewVersion, ProfileVersion
+from store.db.postgres import Pools, tenant_scoped
+from store.db.queries import Connection
+from store.tenancy import templates, tenants
+from store.tenancy.templates import Level, NewVersion, ProfileVersion
 
 SERVICE = pb.DESCRIPTOR.services_by_name["ProfileService"]
 

@@ -10,7 +10,7 @@ from sidecar.errors import InvalidArgument
 from sidecar.rpc.fields import check_count, read_id, read_struct, read_text, read_time, write_struct, write_time
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2
-from store.threads import NewTurn, StoredTurn
+from store.content.threads import NewTurn, StoredTurn
 
 MAX_TURN_CHARS = 2_000_000
 MAX_PARTS = 1_000

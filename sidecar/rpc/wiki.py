@@ -18,11 +18,11 @@ from sidecar.rpc.paging import Int4, Listing
 from sidecar.rpc.wiki_acts import WikiActs
 from sidecar.rpc.wiki_names import find_page, read_page
 from sidecar.v1 import wiki_pb2 as pb
-from store import browse, neighbourhood, page_search
-from store.browse import PageRow
-from store.neighbourhood import MAX_DEPTH, MAX_GRAPH_PAGES
-from store.postgres import scoped
+from store.db.postgres import scoped
 from store.scope import Scope
+from store.wiki import browse, neighbourhood, page_search
+from store.wiki.browse import PageRow
+from store.wiki.neighbourhood import MAX_DEPTH, MAX_GRAPH_PAGES
 
 MAX_QUERY_CHARS = 2_000
 LINKS_SHOWN = 100

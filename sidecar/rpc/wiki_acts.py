@@ -19,12 +19,12 @@ from sidecar.rpc.fields import read_id, read_text, read_uuid
 from sidecar.rpc.identity import require_admin, resolve_scope
 from sidecar.rpc.wiki_names import find_page, read_page
 from sidecar.v1 import wiki_pb2 as pb
-from store import browse
-from store.browse import PageRow
-from store.postgres import Pools, scoped
-from store.queries import Connection
+from store.db.postgres import Pools, scoped
+from store.db.queries import Connection
 from store.scope import Scope
-from store.texts import fold
+from store.text.texts import fold
+from store.wiki import browse
+from store.wiki.browse import PageRow
 
 MAX_ALIAS_CHARS = 200
 

@@ -12,9 +12,19 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.rpc.fields import write_time
 from sidecar.v1 import wiki_pb2 as pb
-from store.browse import AliasRow, Citation, HistoryRow, MentionRow, PageRef, PageRow, PageWhole, SectionRow, SourceRow
-from store.neighbourhood import Child, Counts, Graph, LinkRow
-from store.page_search import Hit
+from store.wiki.browse import (
+    AliasRow,
+    Citation,
+    HistoryRow,
+    MentionRow,
+    PageRef,
+    PageRow,
+    PageWhole,
+    SectionRow,
+    SourceRow,
+)
+from store.wiki.neighbourhood import Child, Counts, Graph, LinkRow
+from store.wiki.page_search import Hit
 
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 

@@ -7,10 +7,10 @@ from uuid import UUID
 
 from sidecar.errors import InvalidArgument, NotFound
 from sidecar.rpc.fields import read_text
-from store import browse
-from store.browse import TYPES, PageRow
-from store.queries import Connection
+from store.db.queries import Connection
 from store.scope import Scope
+from store.wiki import browse
+from store.wiki.browse import TYPES, PageRow
 
 MAX_PAGE_CHARS = 300
 

@@ -14,9 +14,9 @@ from typing import Protocol, runtime_checkable
 from sidecar.turn.items import HistorySummary, Item
 from sidecar.turn.rank import Candidates
 from sidecar.turn.reading import Part, Reading
-from store.recalling import Wanted
+from store.content.recalling import Wanted
+from store.content.threads import StoredTurn
 from store.scope import Scope
-from store.threads import StoredTurn
 
 
 @dataclass(frozen=True, slots=True)

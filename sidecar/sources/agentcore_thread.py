@@ -14,8 +14,8 @@ from sidecar.ingest.records import safe
 from sidecar.sources import Answer, Limits, Query, Skipped
 from sidecar.turn.history import MESSAGE_TOKENS, message_text
 from sidecar.turn.remote import readable
+from store.content.threads import StoredTurn, turn_uuid
 from store.scope import Scope
-from store.threads import StoredTurn, turn_uuid
 
 CLIENT_TURN_ID = "client_turn_id"
 _ROLES = {"USER": "user", "ASSISTANT": "assistant", "TOOL": "tool", "OTHER": "user"}

@@ -8,9 +8,9 @@ from sidecar.sources import Answer, Limits, Query, Skipped
 from sidecar.turn.evidence import Standing, evidence_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.rank import Candidates, Kind
-from store import documents
-from store.documents import RecalledChunk
-from store.postgres import Pool, tenant_scoped
+from store.content import documents
+from store.content.documents import RecalledChunk
+from store.db.postgres import Pool, tenant_scoped
 from store.scope import Scope
 
 _MOST_EACH = 60

@@ -9,9 +9,9 @@ from sidecar.turn.evidence import evidence_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
 from sidecar.turn.rank import Candidates, Kind
-from store import memories
-from store.memories import RecalledMemory
-from store.postgres import Pool, scoped
+from store.content import memories
+from store.content.memories import RecalledMemory
+from store.db.postgres import Pool, scoped
 from store.scope import Scope
 
 _MOST_EACH = 80

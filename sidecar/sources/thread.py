@@ -10,10 +10,10 @@ from sidecar.sources import Answer, Limits, Query
 from sidecar.turn.evidence import Standing, evidence_of
 from sidecar.turn.items import HistorySummary, Item, Ref, Source
 from sidecar.turn.rank import Candidates, Kind
-from store import threads
-from store.postgres import Pool, scoped
+from store.content import threads
+from store.content.threads import RecalledTurn
+from store.db.postgres import Pool, scoped
 from store.scope import Scope
-from store.threads import RecalledTurn
 
 _LEAST_EACH, _MOST_EACH = 60, 250
 _TOKENS_A_TURN = 20  # as few as short turns take: the budget must find enough of them

@@ -9,10 +9,10 @@ from sidecar.turn.evidence import evidence_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
 from sidecar.turn.rank import Candidates, Kind
-from store import pages
-from store.pages import PageHead, Passage
-from store.postgres import Pool, scoped
+from store.db.postgres import Pool, scoped
 from store.scope import Scope
+from store.wiki import pages
+from store.wiki.pages import PageHead, Passage
 
 _MOST_EACH = 40
 

@@ -22,11 +22,11 @@ from sidecar.turn.evidence import of_shares
 from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, TEXT_SUFFIXES, as_text, is_nameable, words_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.rank import Candidates, Kind
-from store import tenants
-from store.postgres import Pool, tenant_scoped
+from store.db.postgres import Pool, tenant_scoped
 from store.scope import Scope
-from store.tenants import Workspace
-from store.texts import fold
+from store.tenancy import tenants
+from store.tenancy.tenants import Workspace
+from store.text.texts import fold
 
 _THREADS = 2
 _REMEMBERED_WORDS = 2_000_000

@@ -11,11 +11,11 @@ from sidecar.backends.s3 import Listed, S3Files
 from sidecar.sources import Answer, Limits, Query, Skipped
 from sidecar.turn.files import words_of
 from sidecar.turn.items import Item, Ref, Source
-from store import tenants
-from store.postgres import Pool, tenant_scoped
+from store.db.postgres import Pool, tenant_scoped
 from store.scope import Scope
-from store.tenants import Workspace
-from store.texts import fold
+from store.tenancy import tenants
+from store.tenancy.tenants import Workspace
+from store.text.texts import fold
 
 _READ_A_TURN = 500
 

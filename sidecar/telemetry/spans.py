@@ -19,7 +19,7 @@ from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode
 
 from sidecar.telemetry import names
 from sidecar.telemetry.calls import CallTrace, new_span_of
-from store.receipts import NewReceipt
+from store.accounting.receipts import NewReceipt
 
 Attributes = dict[str, str | bool | int | float | Sequence[str]]
 

@@ -25,7 +25,7 @@ from sidecar.telemetry.compiles import JobRecord
 from sidecar.telemetry.figures import Figures
 from sidecar.telemetry.otlp import MetricSender
 from sidecar.telemetry.spans import SERVER_ERRORS, SpanMaker
-from store.receipts import NewReceipt
+from store.accounting.receipts import NewReceipt
 
 DEFAULT_RATIO = 0.1
 _STOP_GRACE_S = 2.0

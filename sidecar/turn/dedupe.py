@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from sidecar.turn.items import Item, Source
-from store.texts import Signature, estimated_similarity, overlap, shared_bands, shingles, signatures
-from store.words import STOP_WORDS
+from store.text.texts import Signature, estimated_similarity, overlap, shared_bands, shingles, signatures
+from store.text.words import STOP_WORDS
 
 SAME_FROM = 0.72
 _WORTH_COMPARING_FROM = 0.5

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.turn.reading import Part
-from store.recalling import Recalled
+from store.content.recalling import Recalled
 
 MOST_COSINE = 1.01  # of vectors in single precision
 _LOCAL_PLACES = 8

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from store.texts import fold
+from store.text.texts import fold
 
 MAX_FILE_BYTES: Final = 64 * 1024
 MAX_FILES: Final = 2000

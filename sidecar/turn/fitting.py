@@ -34,7 +34,7 @@ from sidecar.turn.pieces import price, write
 from sidecar.turn.pool import Pool, Spent, pool_of
 from sidecar.turn.profile import Profile
 from sidecar.turn.render import Message, Page, Rendering, render
-from store.texts import Signature
+from store.text.texts import Signature
 
 __all__ = ["Fitted", "Fitting", "Share", "Spent", "fit", "pool_of"]
 

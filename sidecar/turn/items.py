@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
 from sidecar.turn.rank import Candidates
-from store.texts import Signature
+from store.text.texts import Signature
 
 
 class Source(StrEnum):

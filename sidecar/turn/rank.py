@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sidecar.turn.evidence import Evidence
 from sidecar.turn.reading import Reading
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, Weights
-from store.texts import fold
+from store.text.texts import fold
 
 _MARKED_CHARS: Final = 2_000
 _REMEMBERED_CHARS: Final = 8_000  # thousands of texts are remembered, and one may be of a megabyte

@@ -12,8 +12,8 @@ from datetime import date
 from typing import Final
 
 from sidecar.turn.periods import Period, named_in
-from store.texts import fold, query_words
-from store.words import STOP_WORDS
+from store.text.texts import fold, query_words
+from store.text.words import STOP_WORDS
 
 MAX_PARTS: Final = 4
 

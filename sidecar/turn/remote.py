@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from store.texts import fold
+from store.text.texts import fold
 
 _WORD: Final = re.compile(r"\w+")
 _FIRST: Final = 0.6

@@ -23,8 +23,8 @@ from sidecar.rpc.devkey import mint
 from sidecar.rpc.identity import Grant, IdentitySettings, Role
 from sidecar.v1 import admin_pb2, memory_pb2
 from sidecar.v1 import context_pb2 as pb
-from store import postmaster
-from store.layout import Layout
+from store.embedded import postmaster
+from store.embedded.layout import Layout
 from tests.acceptance.conftest import Caller
 from tests.acceptance.turns import asking, detailed, said
 from tests.integration.compiling import DEEDS, NAMES

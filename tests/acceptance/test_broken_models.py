@@ -16,7 +16,7 @@ from sidecar import embedders
 from sidecar.cli.examining import examine
 from sidecar.settings import Settings
 from sidecar.v1 import items_pb2
-from store.postgres import Pools
+from store.db.postgres import Pools
 from tests.acceptance.conftest import ready, served
 from tests.acceptance.turns import asking, assembled, explained, fill, report
 

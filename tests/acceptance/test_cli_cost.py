@@ -11,9 +11,9 @@ import pytest
 
 from sidecar.cli.root import run
 from sidecar.cli.top import _quantile, glance_of
-from store import costs
-from store.costs import CompileCall
-from store.postgres import scoped
+from store.accounting import costs
+from store.accounting.costs import CompileCall
+from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Site
 from tests.acceptance.turns import THREAD, asking, explained, fill

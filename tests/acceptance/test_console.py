@@ -23,7 +23,7 @@ from sidecar.sources import Answer, Limits, Query
 from sidecar.turn.items import Source
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import cost_pb2
-from store.postgres import scoped
+from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Caller, Site, served
 from tests.acceptance.turns import BOAT, QUESTION, THREAD, asking, explained, fill

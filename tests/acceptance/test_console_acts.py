@@ -15,9 +15,9 @@ import pytest
 from sidecar.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, profile_pb2
-from store import jobs, ledger
-from store.ledger import Entry, Outcome
-from store.postgres import scoped
+from store.compile import jobs, ledger
+from store.compile.ledger import Entry, Outcome
+from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Site, served
 from tests.acceptance.test_console import asked, browser, word_of

@@ -12,7 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.spending import BudgetWatch
 from sidecar.v1 import context_pb2, cost_pb2
-from store.costs import KEYS
+from store.accounting.costs import KEYS
 from tests.acceptance.conftest import Caller, Site
 from tests.acceptance.turns import THREAD, asking, explained, fill, refusal
 

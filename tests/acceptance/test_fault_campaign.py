@@ -17,7 +17,7 @@ import pytest
 
 from sidecar.v1 import compile_pb2, memory_pb2, wiki_pb2
 from sidecar.v1 import context_pb2 as pb
-from store import postmaster
+from store.embedded import postmaster
 from tests.acceptance.fault_world import (
     CALL_S,
     CLEAR,

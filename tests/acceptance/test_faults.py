@@ -19,7 +19,7 @@ from sidecar.sources import Answer, Limits, Query
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
-from store.postgres import scoped
+from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Caller, Site
 from tests.acceptance.turns import (

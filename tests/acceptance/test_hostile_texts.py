@@ -19,10 +19,10 @@ from google.protobuf.json_format import MessageToDict
 
 from sidecar.v1 import admin_pb2, backends_pb2, items_pb2, knowledge_pb2, memory_pb2, profile_pb2
 from sidecar.v1 import context_pb2 as pb
-from store import pages
-from store.pages import NewPage, NewSection
-from store.postgres import scoped
+from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from store.wiki import pages
+from store.wiki.pages import NewPage, NewSection
 from tests.acceptance.backed import PATIENCE_S, tool_server
 from tests.acceptance.conftest import Caller, Site, ready, served
 from tests.acceptance.turns import asking, assembled, recount, statuses

@@ -15,7 +15,7 @@ import pytest
 from models.tokens.encodings import count
 from sidecar.ingest import chunked
 from sidecar.v1 import context_pb2, knowledge_pb2, memory_pb2
-from store.postgres import scoped
+from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Site
 from tests.integration.notes import wait_until_active

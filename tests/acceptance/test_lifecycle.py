@@ -31,9 +31,9 @@ from sidecar.rpc.identity import Grant, IdentitySettings, Role
 from sidecar.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
-from store import postmaster
-from store.layout import Layout
-from store.postgres import direct
+from store.db.postgres import direct
+from store.embedded import postmaster
+from store.embedded.layout import Layout
 from tests.acceptance.conftest import Caller
 from tests.acceptance.turns import BOAT, THREAD, asking, assembled, knobs, said, statuses
 from tests.conftest import _PREFIX as PREFIX

@@ -23,9 +23,9 @@ from sidecar.database import Database, bring_up_to_date
 from sidecar.settings import Settings
 from sidecar.v1 import admin_pb2, items_pb2
 from sidecar.v1 import context_pb2 as pb
-from store import postmaster
-from store.embedded import EmbeddedPostgres
-from store.postgres import scoped
+from store.db.postgres import scoped
+from store.embedded import postmaster
+from store.embedded.server import EmbeddedPostgres
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Caller, Site, served
 from tests.acceptance.turns import (

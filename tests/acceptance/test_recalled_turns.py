@@ -19,7 +19,7 @@ from sidecar import embedders
 from sidecar.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
-from store import embeddings
+from store.content import embeddings
 from tests.acceptance.conftest import Caller, Site, ready, served
 from tests.acceptance.turns import assembled, explained, report, said
 from tests.conftest import _database as database_clone

@@ -14,7 +14,7 @@ import pytest
 from sidecar.rpc.paging import Listing
 from sidecar.v1 import compile_pb2 as pb
 from sidecar.v1 import memory_pb2, wiki_pb2
-from store.postgres import scoped
+from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Site
 from tests.acceptance.wiki_site import WikiCaller, retain_journal, streamed, worked

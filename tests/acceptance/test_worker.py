@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from store import notices
-from store.jobs import PROGRESS, JobStatus
-from store.memories import NewMemory
-from store.postgres import Pools
+from store.compile.jobs import PROGRESS, JobStatus
+from store.content.memories import NewMemory
+from store.db import notices
+from store.db.postgres import Pools
 from tests.integration.compiling import all_jobs, journal, wiki_of, wish, write
 
 ROOT = Path(__file__).parents[2]

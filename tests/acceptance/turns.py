@@ -19,10 +19,10 @@ from models.tokens.meters import Meter, meter_for
 from sidecar.turn.history import MESSAGE_TOKENS, message_text
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, knowledge_pb2, memory_pb2, profile_pb2
-from store import pages
-from store.pages import NewPage, NewSection
-from store.postgres import scoped
+from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from store.wiki import pages
+from store.wiki.pages import NewPage, NewSection
 from tests.acceptance.conftest import Caller, Site
 
 THREAD, QUESTION, MODEL = "harbour", "Where does the boat winter?", "gpt-4o"

@@ -9,11 +9,12 @@ from typing import Any
 from sidecar.app import App
 from sidecar.client import AsyncSidecar, NewMemory, NewTurn, Stance
 from sidecar.demo import corpus
-from store import ledger, pages
-from store.ledger import Entry, Outcome
-from store.pages import NewPage, NewSection
-from store.postgres import scoped
+from store.compile import ledger
+from store.compile.ledger import Entry, Outcome
+from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from store.wiki import pages
+from store.wiki.pages import NewPage, NewSection
 
 HOSTILE, NOBODY = "zoë <b>", "nobody"
 SCRIPT = '<script>alert(1)</script><img src=x onerror="alert(1)">[x](javascript:alert(1))'

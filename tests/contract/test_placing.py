@@ -16,7 +16,7 @@ from sidecar.backing import back
 from sidecar.errors import SettingInvalid
 from sidecar.sources import Answer, Limits, Query
 from sidecar.turn.items import Source
-from store.postgres import Pool
+from store.db.postgres import Pool
 from store.scope import Scope, tenant_uuid
 from tests.contract.aws_site import use_credentials
 

@@ -20,11 +20,13 @@ from compiler.substrates import (
     content_hash,
     kept_instant,
 )
-from store import ledger, memories, tenants
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.compile import ledger
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
 from store.scope import Scope
-from store.texts import text_hash
+from store.tenancy import tenants
+from store.text.texts import text_hash
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -18,11 +18,13 @@ from compiler.settings import Caps, CompileSettings
 from compiler.snapshot import snapshot
 from compiler.substrates import MemorySubstrate, PostgresSubstrate
 from compiler.worker import Worker, WorkerSettings
-from store import jobs, memories, tenants
-from store.jobs import Job, JobOptions, Ticket, Trigger
-from store.memories import NewMemory
-from store.postgres import Pools, Role, scoped
+from store.compile import jobs
+from store.compile.jobs import Job, JobOptions, Ticket, Trigger
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, Role, scoped
 from store.scope import Scope
+from store.tenancy import tenants
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
 HOUSEMATE = Scope(UUID(int=1), UUID(int=12))

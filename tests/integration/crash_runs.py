@@ -14,8 +14,8 @@ from typing import Any
 from uuid import UUID
 
 from models.language.language import LanguageModel
-from store.jobs import Job, JobStatus
-from store.postgres import Pools
+from store.compile.jobs import Job, JobStatus
+from store.db.postgres import Pools
 from store.scope import Scope
 from tests.integration.compiling import Clock, all_jobs, fetch, wiki_of, worker_on
 from tests.integration.crash_world import LAST, engine, prepare

@@ -22,10 +22,11 @@ from models.language.remote import RemoteModel
 from models.transport.openai_client import OpenAIConfig
 from models.transport.provider import Patience
 from models.transport.resilience import BreakerPolicy
-from store import ledger, memories
-from store.jobs import Job
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.compile import ledger
+from store.compile.jobs import Job
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
 from store.scope import Scope
 from tests.integration.compiling import NOW, Clock, capped, compiled, engine_on, wish, write
 from tests.stand_ins import plan_answers

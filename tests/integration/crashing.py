@@ -12,7 +12,7 @@ import sys
 from dataclasses import replace
 from uuid import UUID
 
-from store.postgres import PoolsConfig, open_pools
+from store.db.postgres import PoolsConfig, open_pools
 from store.scope import Scope
 from tests.integration.compiling import Clock, worker_on
 from tests.integration.crash_world import LATER, Stepping, engine, model_at

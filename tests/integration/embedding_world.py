@@ -10,15 +10,17 @@ import numpy as np
 
 from models.embedding.embedder import Vectors
 from sidecar.recall import Numbered
-from store import documents, embedders, memories, pages, tenants, threads
-from store.documents import NewChunk, NewDocument
-from store.memories import NewMemory
-from store.pages import NewPage, NewSection
-from store.postgres import Pools, scoped, tenant_scoped
-from store.recalling import Wanted, literal
+from store.content import documents, embedders, memories, threads
+from store.content.documents import NewChunk, NewDocument
+from store.content.memories import NewMemory
+from store.content.recalling import Wanted, literal
+from store.content.threads import NewTurn, ThreadToOpen
+from store.db.postgres import Pools, scoped, tenant_scoped
 from store.scope import Scope
-from store.texts import query_words
-from store.threads import NewTurn, ThreadToOpen
+from store.tenancy import tenants
+from store.text.texts import query_words
+from store.wiki import pages
+from store.wiki.pages import NewPage, NewSection
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
 OTHER_OWNER, OTHER_TENANT = Scope(UUID(int=1), UUID(int=12)), Scope(UUID(int=2), UUID(int=11))

@@ -10,13 +10,8 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from store.postgres import (
-    Pools,
-    PoolsConfig,
-    installation,
-    open_pools,
-)
-from store.queries import Connection
+from store.db.postgres import Pools, PoolsConfig, installation, open_pools
+from store.db.queries import Connection
 from store.scope import Scope
 
 ADA = Scope(uuid4(), uuid4())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from store.queries import Connection
+from store.db.queries import Connection
 
 INSTALLATION_TABLES = frozenset(
     {"embedders", "installation_keys", "schema_migrations", "compile_ready", "compile_served"}

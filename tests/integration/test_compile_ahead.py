@@ -14,9 +14,10 @@ from compiler.ahead import Ahead
 from compiler.plan import intake, lookup
 from compiler.plan.contract import Memory
 from compiler.substrates import Feed, Listing, PostgresSubstrate, Reading
-from store import memories, scopes
+from store.compile import scopes
+from store.content import memories
+from store.db.postgres import Pools, scoped
 from store.errors import DatabaseBusy
-from store.postgres import Pools, scoped
 from store.scope import Scope
 from tests.integration.compiling import (
     NOW,

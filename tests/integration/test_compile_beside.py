@@ -19,15 +19,15 @@ from compiler.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings
 from compiler.substrates import PostgresSubstrate, Reading
 from compiler.views import Looking
-from store import scopes
+from store.compile import scopes
+from store.compile.jobs import Job
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, Role, scoped
+from store.db.queries import Connection
+from store.db.shared_transaction import lent
 from store.errors import StoreError
-from store.jobs import Job
-from store.lent import lent
-from store.memories import NewMemory
-from store.postgres import Pools, Role, scoped
-from store.queries import Connection
 from store.scope import Scope
-from store.texts import text_hash
+from store.text.texts import text_hash
 from tests.integration.compiling import (
     NOW,
     SCOPE,

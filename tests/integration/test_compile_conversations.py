@@ -8,9 +8,9 @@ from datetime import timedelta
 from compiler import apply, lint
 from compiler.plan.contract import Page
 from compiler.plan.text import unescape
-from store import candidates
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
+from store.wiki import candidates
 from tests.integration.compiling import NOW, SCOPE, all_jobs, compiled, engine_on, wish, write
 
 SAID = (

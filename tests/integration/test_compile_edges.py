@@ -20,10 +20,11 @@ from compiler.sweep import sweep
 from compiler.upkeep import ResetMode
 from models.errors import PromptTooLong
 from models.language.remote import RemoteModel
-from store import answers, memories
-from store.jobs import Enqueued, JobStatus
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.compile import answers
+from store.compile.jobs import Enqueued, JobStatus
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
 from tests.integration.compiling import (
     HOUSEMATE,
     NOW,

@@ -19,9 +19,9 @@ from compiler.run import NothingSpent
 from compiler.settings import CompileSettings, Costs
 from compiler.upkeep import backfill
 from models.language.remote import RemoteModel
-from store.jobs import Job, JobStatus
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.compile.jobs import Job, JobStatus
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
 from tests.integration.compiling import (
     HOUSEMATE,
     NOW,

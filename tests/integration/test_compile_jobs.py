@@ -15,11 +15,11 @@ from compiler.model_planner import Meter
 from compiler.plan.batch import LeafBatch
 from compiler.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings, Costs, Flags
-from store import jobs, scopes
+from store.compile import jobs, scopes
+from store.compile.jobs import BUCKET_S, Enqueued, JobOptions, JobStatus, Trigger
+from store.compile.scopes import Lease
+from store.db.postgres import Pools, scoped
 from store.errors import AlreadyExists
-from store.jobs import BUCKET_S, Enqueued, JobOptions, JobStatus, Trigger
-from store.postgres import Pools, scoped
-from store.scopes import Lease
 from tests.integration.compiling import (
     HOUSEMATE,
     NOW,

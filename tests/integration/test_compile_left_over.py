@@ -16,11 +16,11 @@ from compiler.planner import ExtractivePlanner, Proposed
 from compiler.preview import preview
 from compiler.replay import replay
 from compiler.settings import CompileSettings, Flags
-from store import ledger
-from store.ledger import Outcome
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
-from store.texts import text_hash
+from store.compile import ledger
+from store.compile.ledger import Outcome
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
+from store.text.texts import text_hash
 from tests.integration.compiling import (
     NOW,
     SCOPE,

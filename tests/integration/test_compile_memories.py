@@ -18,12 +18,12 @@ from compiler.substrates import Listed, Listing, PostgresSubstrate
 from compiler.sweep import sweep
 from compiler.upkeep import ResetMode
 from models.errors import Throttled
-from store import answers, ledger
-from store.jobs import JobOptions, JobStatus, Trigger
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.compile import answers, ledger
+from store.compile.jobs import JobOptions, JobStatus, Trigger
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
 from store.scope import Scope
-from store.texts import text_hash
+from store.text.texts import text_hash
 from tests.integration.compiling import (
     NOW,
     SCOPE,

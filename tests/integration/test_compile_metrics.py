@@ -15,8 +15,8 @@ from compiler import metrics
 from compiler.compilation import Engine
 from compiler.plan.contract import LinkOrigin
 from compiler.settings import Caps
-from store.ledger import Outcome
-from store.postgres import Pools
+from store.compile.ledger import Outcome
+from store.db.postgres import Pools
 from store.scope import Scope
 from tests.integration.compiling import (
     SCOPE,

@@ -21,10 +21,11 @@ from compiler.preview import preview
 from compiler.settings import Costs
 from models.language.remote import RemoteModel
 from sidecar.rpc import compile_messages
-from store import jobs, memories, scopes
-from store.jobs import JobOptions, JobStatus, Trigger
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.compile import jobs, scopes
+from store.compile.jobs import JobOptions, JobStatus, Trigger
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
 from tests.integration.compiling import (
     NOW,
     SCOPE,

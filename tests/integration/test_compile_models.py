@@ -22,9 +22,9 @@ from models.language.remote import RemoteModel
 from models.transport.openai_client import OpenAIConfig
 from models.transport.provider import Patience
 from models.transport.resilience import BreakerPolicy
-from store import answers
-from store.jobs import Job, JobStatus
-from store.postgres import Pools, scoped
+from store.compile import answers
+from store.compile.jobs import Job, JobStatus
+from store.db.postgres import Pools, scoped
 from tests.integration.compiling import (
     NAMES,
     NOW,

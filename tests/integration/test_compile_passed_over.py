@@ -9,9 +9,9 @@ from compiler.compilation import Engine
 from compiler.replay import ANSWER_MISSING, replay
 from compiler.settings import Caps
 from models.language.remote import RemoteModel
-from store.jobs import JobStatus
-from store.memories import NewMemory
-from store.postgres import Pools
+from store.compile.jobs import JobStatus
+from store.content.memories import NewMemory
+from store.db.postgres import Pools
 from tests.integration.compiling import SCOPE, Clock, all_jobs, compiled, fetch, wiki_of, wish, worker_on, write
 from tests.integration.test_compile_hubs import about_places
 from tests.integration.test_compile_misbehaviour import AUSTIN, TORONTO, hub, places

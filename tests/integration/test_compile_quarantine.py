@@ -14,9 +14,9 @@ from sidecar.errors import AdminRequired, FailedPrecondition, InvalidArgument
 from sidecar.rpc.compile import CompileParts, CompileService
 from sidecar.rpc.progress import Progress
 from sidecar.v1 import compile_pb2 as pb
-from store import ledger
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.compile import ledger
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.integration.compiling import Clock, compiled, engine_on, fetch, journal, wiki_of, wish, write
 from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused

@@ -12,10 +12,10 @@ from compiler import acts
 from compiler.access import Access
 from compiler.compilation import Hand
 from compiler.replay import replay
-from store import browse
-from store.jobs import Job
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.compile.jobs import Job
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
+from store.wiki import browse
 from tests.integration.compiling import (
     NOW,
     SCOPE,

@@ -13,8 +13,8 @@ import pytest
 from compiler.plan import version
 from compiler.replay import replay
 from models.language.remote import RemoteModel
-from store.memories import NewMemory
-from store.postgres import Pools
+from store.content.memories import NewMemory
+from store.db.postgres import Pools
 from tests.integration.compiling import NOW, SCOPE, Clock, all_jobs, compiled, fetch, forget, wiki_of, wish, write
 from tests.integration.test_compile_models import engine_with, model, site  # noqa: F401  # fixtures
 from tests.stand_ins import plan_answers

@@ -9,8 +9,8 @@ import pytest
 
 from compiler.settings import CompileSettings, Flags
 from compiler.worker import Worker
-from store.jobs import Enqueued, Trigger
-from store.postgres import Pools
+from store.compile.jobs import Enqueued, Trigger
+from store.db.postgres import Pools
 from tests.integration.compiling import NOW, SCOPE, Clock, all_jobs, engine_on, fetch, journal, wish, worker_on, write
 
 READ = """INSERT INTO turn_accounts (tenant_id, owner_id, receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms,

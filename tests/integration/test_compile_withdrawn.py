@@ -8,9 +8,9 @@ from datetime import timedelta
 from compiler import acts
 from compiler.plan.batch import LeafBatch
 from compiler.planner import ExtractivePlanner, Proposed
-from store import ledger, scopes
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.compile import ledger, scopes
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
 from tests.integration.compiling import (
     NOW,
     SCOPE,

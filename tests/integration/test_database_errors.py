@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from store.db.postgres import Pools, Role, check_server, installation, open_pools, scoped
 from store.errors import (
     AlreadyExists,
     DatabaseRefused,
@@ -16,14 +17,6 @@ from store.errors import (
     StoreError,
     TransactionConflict,
     UnstorableValue,
-)
-from store.postgres import (
-    Pools,
-    Role,
-    check_server,
-    installation,
-    open_pools,
-    scoped,
 )
 from tests.integration.notes import (
     ADA,

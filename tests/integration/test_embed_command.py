@@ -12,9 +12,9 @@ from sidecar.cli.embedding import Embedded, embed
 from sidecar.embedding import KIND
 from sidecar.errors import SettingInvalid
 from sidecar.settings import Settings
-from store import background
-from store.embeddings import Kind, Place
-from store.postgres import Pools, scoped
+from store.compile import background
+from store.content.embeddings import Kind, Place
+from store.db.postgres import Pools, scoped
 from tests.integration.embedding_world import OTHER_TENANT, SCOPE, TopicEmbedder, remember, say, tenants_made
 
 

@@ -16,11 +16,11 @@ import asyncpg
 import pytest
 import uvloop
 
-from store import postmaster
-from store.binaries import server_account
-from store.embedded import EmbeddedPostgres
-from store.layout import PORT, Layout
-from store.locks import FileLock
+from store.embedded import postmaster
+from store.embedded.binaries import server_account
+from store.embedded.layout import PORT, Layout
+from store.embedded.locks import FileLock
+from store.embedded.server import EmbeddedPostgres
 from tests.integration.server_use import (
     NewDir,
     NewUser,

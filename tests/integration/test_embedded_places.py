@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from store import postmaster
-from store.embedded import EmbeddedPostgres, default_data_dir
+from store.embedded import postmaster
+from store.embedded.layout import Layout
+from store.embedded.server import EmbeddedPostgres, default_data_dir
 from store.errors import BinariesUnusable, DataDirectoryUnusable
-from store.layout import Layout
 from tests.integration.server_use import (
     IS_ROOT,
     NewDir,

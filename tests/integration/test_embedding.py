@@ -14,9 +14,10 @@ from models.errors import EmbedderUnusable
 from sidecar.embedding import KIND, Embedded, Embedding, embed_some, mark_unfinished
 from sidecar.recall import Numbered
 from sidecar.worker import handlers
-from store import background, embeddings, memories
-from store.embeddings import Kind, Place
-from store.postgres import Pools, scoped
+from store.compile import background
+from store.content import embeddings, memories
+from store.content.embeddings import Kind, Place
+from store.db.postgres import Pools, scoped
 from tests.integration.compiling import Clock, engine_on, worker_on
 from tests.integration.embedding_world import (
     NOW,

@@ -16,9 +16,9 @@ from sidecar.rpc.call import Call
 from sidecar.rpc.fields import write_time
 from sidecar.rpc.knowledge import SERVICE, KnowledgeService
 from sidecar.v1 import knowledge_pb2 as pb
-from store import documents
-from store.postgres import Pools, tenant_scoped
-from store.recalling import Wanted
+from store.content import documents
+from store.content.recalling import Wanted
+from store.db.postgres import Pools, tenant_scoped
 from store.scope import tenant_uuid
 from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 

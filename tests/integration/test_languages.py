@@ -10,12 +10,13 @@ from uuid import UUID
 
 import pytest
 
-from store import memories, tenants
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
-from store.recalling import Wanted
+from store.content import memories
+from store.content.memories import NewMemory
+from store.content.recalling import Wanted
+from store.db.postgres import Pools, scoped
 from store.scope import Scope
-from store.texts import query_words
+from store.tenancy import tenants
+from store.text.texts import query_words
 
 CASES: dict[str, Any] = json.loads(Path(__file__).with_name("languages.json").read_text(encoding="utf-8"))
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

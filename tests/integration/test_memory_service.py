@@ -17,8 +17,9 @@ from sidecar.rpc.memory import SERVICE, MemoryService
 from sidecar.rpc.paging import MAX_PAGE_BYTES
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome
-from store import memories, scopes
-from store.postgres import Pools, scoped
+from store.compile import scopes
+from store.content import memories
+from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.integration.compiling import Clock
 from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field

@@ -14,15 +14,15 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from store.db.migrate import Report, Waiting, migrate, status
 from store.errors import DatabaseRefused, DatabaseUnavailable, MigrationEdited, MigrationFailed
-from store.migrate import Report, Waiting, migrate, status
 
 REPOSITORY = Path(__file__).parents[2]
 MIGRATIONS = REPOSITORY / "migrations"
 MIGRATE = """
 import asyncio, sys
 from pathlib import Path
-from store.migrate import migrate
+from store.db.migrate import migrate
 
 asyncio.run(migrate(sys.argv[1], Path(sys.argv[2])))
 """

@@ -17,9 +17,10 @@ from sidecar.errors import SettingInvalid
 from sidecar.settings import Settings
 from sidecar.summaries import KEEP_TURNS, KIND, MAX_CHARS, Summarizer
 from sidecar.summarizing import AT_ONCE, ModelWriter
-from store import answers, threads
-from store.postgres import Pools, scoped
-from store.threads import ThreadSummary
+from store.compile import answers
+from store.content import threads
+from store.content.threads import ThreadSummary
+from store.db.postgres import Pools, scoped
 from tests.contract.aws_site import CANARY, use_credentials
 from tests.integration.compiling import engine_on, worker_on
 from tests.integration.test_thread_summaries import NOW, SCOPE, say

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from store.notices import Listener, Notice, listen
+from store.db.notices import Listener, Notice, listen
 from tests.integration.notes import (
     OURS,
     PATIENCE_S,

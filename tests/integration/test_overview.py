@@ -8,11 +8,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from store import browse, feed, jobs, ledger, memories, overview
-from store.ledger import Entry, Outcome
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.compile import jobs, ledger, overview
+from store.compile.ledger import Entry, Outcome
+from store.content import feed, memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from store.wiki import browse
 from tests.integration.wiki_pages import NOW, put_wiki
 
 SCOPE = Scope(tenant_uuid("acme"), owner_uuid("ann"))

@@ -7,9 +7,9 @@ from uuid import UUID
 
 import asyncpg
 
-from store import owners
-from store.postgres import Pools, scoped
+from store.db.postgres import Pools, scoped
 from store.scope import Scope
+from store.tenancy import owners
 from tests.integration.schema_rows import Table, fill, tenant_tables
 from tests.integration.test_row_security import HOUSEMATE, MINE, _own
 

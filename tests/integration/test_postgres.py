@@ -14,6 +14,8 @@ import asyncpg
 import pytest
 import uvloop
 
+from store.db.postgres import Pools, Role, installation, open_pools, scoped, tenant_scoped
+from store.db.queries import Json
 from store.errors import (
     AccessRefused,
     DatabaseBusy,
@@ -22,15 +24,6 @@ from store.errors import (
     TransactionAborted,
     UnexpectedDatabaseError,
 )
-from store.postgres import (
-    Pools,
-    Role,
-    installation,
-    open_pools,
-    scoped,
-    tenant_scoped,
-)
-from store.queries import Json
 from store.scope import Scope
 from tests.integration.notes import (
     ADA,

@@ -16,8 +16,8 @@ from sidecar.rpc.profile import SERVICE, ProfileService
 from sidecar.turn.profile import DEFAULTS, merge, parse_layer
 from sidecar.v1 import admin_pb2, items_pb2
 from sidecar.v1 import profile_pb2 as pb
+from store.db.postgres import Pools
 from store.errors import VersionConflict
-from store.postgres import Pools
 from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 
 TEMPLATE, AGENT, SPACE = pb.PROFILE_LEVEL_TEMPLATE, pb.PROFILE_LEVEL_AGENT, pb.PROFILE_LEVEL_SPACE

@@ -12,7 +12,7 @@ from compiler.replay import replay
 from models.language.language import LanguageModel
 from sidecar.rpc.wiki import WikiService
 from sidecar.v1 import wiki_pb2 as pb
-from store.postgres import Pools
+from store.db.postgres import Pools
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.integration.compiling import NOW, Clock, compiled, wiki_of, wish, write
 from tests.integration.crash_world import PLACES, engine, model_at, model_site, told

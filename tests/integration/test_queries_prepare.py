@@ -11,7 +11,7 @@ import pytest
 from aiosql.types import SQLOperationType as Operation
 
 import store
-from store.queries import Query, all_queries, read
+from store.db.queries import Query, all_queries, read
 
 STORE = Path(store.__file__).parent
 PREPARED = [query for query in all_queries() if query.operation is not Operation.SCRIPT]
@@ -57,7 +57,7 @@ def calls(module: Path) -> Iterator[ast.Call]:
                 yield node
 
 
-@pytest.mark.parametrize("module", sorted(STORE.glob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("module", sorted(STORE.rglob("*.py")), ids=lambda path: path.name)
 def test_every_call_names_a_query_of_its_twin_and_only_its_parameters(module: Path) -> None:
     twin = module.with_suffix(".sql")
     known = {query.name: set(query.parameters) for query in read(twin)} if twin.exists() else {}

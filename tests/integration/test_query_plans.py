@@ -17,9 +17,9 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from store import queries
-from store.postgres import Pools, scoped
-from store.queries import Connection, Query
+from store.db import queries
+from store.db.postgres import Pools, scoped
+from store.db.queries import Connection, Query
 from store.scope import Scope
 from tests.integration.schema_rows import fill, tenant_tables
 

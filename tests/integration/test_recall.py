@@ -11,11 +11,12 @@ import pytest
 
 from sidecar.embedding import embed_some
 from sidecar.recall import Numbered
-from store import documents, embedders, embeddings, memories, pages, threads
-from store.postgres import Pools, scoped, tenant_scoped
-from store.recalling import MAX_WORDS, Recalled, Wanted, literal
+from store.content import documents, embedders, embeddings, memories, threads
+from store.content.recalling import MAX_WORDS, Recalled, Wanted, literal
+from store.content.threads import RecalledTurn
+from store.db.postgres import Pools, scoped, tenant_scoped
 from store.scope import Scope
-from store.threads import RecalledTurn
+from store.wiki import pages
 from tests.integration.embedding_world import (
     OTHER_OWNER,
     OTHER_TENANT,

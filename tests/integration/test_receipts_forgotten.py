@@ -18,13 +18,15 @@ from sidecar.recorder import Recorder
 from sidecar.rpc.admin import AdminService
 from sidecar.rpc.memory import MemoryService
 from sidecar.v1 import admin_pb2, memory_pb2
-from store import forgotten, memories, owners, receipts, tenants
-from store.forgotten import Notes
-from store.memories import NewMemory
-from store.postgres import Pools, scoped, tenant_scoped
-from store.receipts import NewReceipt
+from store.accounting import receipts
+from store.accounting.receipts import NewReceipt
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped, tenant_scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
-from store.texts import text_hash
+from store.tenancy import forgotten, owners, tenants
+from store.tenancy.forgotten import Notes
+from store.text.texts import text_hash
 from tests.integration.compiling import NOW, Clock, compiled, engine_on, fetch, journal, wish, write
 from tests.integration.service_calls import an_admin, an_agent
 

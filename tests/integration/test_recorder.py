@@ -14,11 +14,12 @@ import asyncpg
 import pytest
 
 from sidecar.recorder import Recorder, sweep_texts
-from store import receipts, tenants
-from store.postgres import Pools, PoolsConfig, open_pools, scoped, tenant_scoped
-from store.receipts import NewReceipt, StoredReceipt
+from store.accounting import receipts
+from store.accounting.receipts import NewReceipt, StoredReceipt
+from store.db.postgres import Pools, PoolsConfig, open_pools, scoped, tenant_scoped
 from store.scope import Scope
-from store.texts import text_hash
+from store.tenancy import tenants
+from store.text.texts import text_hash
 from tests.integration.notes import OURS, as_admin
 
 MARA, NOOR = Scope(UUID(int=1), UUID(int=11)), Scope(UUID(int=1), UUID(int=12))

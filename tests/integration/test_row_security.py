@@ -9,12 +9,13 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from store import documents, memories, pages
+from store.content import documents, memories
+from store.content.recalling import Wanted
+from store.db.postgres import Pools, Role, installation, scoped, tenant_scoped
+from store.db.queries import Connection
 from store.errors import AccessRefused
-from store.postgres import Pools, Role, installation, scoped, tenant_scoped
-from store.queries import Connection
-from store.recalling import Wanted
 from store.scope import Scope
+from store.wiki import pages
 from tests.integration.schema_rows import INSTALLATION_TABLES, Table, fill, insert_of, tenant_tables
 
 MINE = Scope(UUID(int=1), UUID(int=11))

@@ -9,9 +9,10 @@ from datetime import timedelta
 
 from compiler.plan.batch import LeafBatch
 from compiler.planner import ExtractivePlanner, Proposed
-from store import jobs, owners, scopes, tenants
-from store.postgres import Pools, Role, scoped
-from store.scopes import Lease, Stand
+from store.compile import jobs, scopes
+from store.compile.scopes import Lease, Stand
+from store.db.postgres import Pools, Role, scoped
+from store.tenancy import owners, tenants
 from tests.integration.compiling import NOW, SCOPE, engine_on, fetch, journal, wish, worker_on, write
 
 

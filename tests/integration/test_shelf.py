@@ -9,8 +9,9 @@ from compiler import acts, shelf
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import PageKey
 from compiler.planner import ExtractivePlanner, Proposed
-from store import browse, candidates, scopes
-from store.postgres import Pools, Role, scoped
+from store.compile import scopes
+from store.db.postgres import Pools, Role, scoped
+from store.wiki import browse, candidates
 from tests.integration.compiling import NOW, SCOPE, Clock, capped, compiled, engine_on, journal, wish, write
 
 

@@ -20,15 +20,17 @@ from sidecar.sources.wiki import WikiSource
 from sidecar.sources.workspace import WorkspaceSource
 from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES
 from sidecar.turn.items import HistorySummary, Ref
-from store import documents, memories, pages, tenants, threads
-from store.documents import Assignment, NewChunk, NewDocument
-from store.memories import NewMemory
-from store.pages import NewPage, NewSection
-from store.postgres import Pools, scoped, tenant_scoped
+from store.content import documents, memories, threads
+from store.content.documents import Assignment, NewChunk, NewDocument
+from store.content.memories import NewMemory
+from store.content.threads import NewTurn, ThreadToOpen
+from store.db.postgres import Pools, scoped, tenant_scoped
 from store.scope import Scope
-from store.tenants import Workspace
-from store.texts import query_words
-from store.threads import NewTurn, ThreadToOpen
+from store.tenancy import tenants
+from store.tenancy.tenants import Workspace
+from store.text.texts import query_words
+from store.wiki import pages
+from store.wiki.pages import NewPage, NewSection
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
 OTHER_OWNER, OTHER_TENANT = Scope(UUID(int=1), UUID(int=12)), Scope(UUID(int=2), UUID(int=11))

@@ -9,12 +9,13 @@ from uuid import UUID
 
 import pytest
 
-from store import documents, tenants
-from store.documents import Assignment, Base, Document, NewChunk, NewDocument, Outcome, RecalledChunk
+from store.content import documents
+from store.content.documents import Assignment, Base, Document, NewChunk, NewDocument, Outcome, RecalledChunk
+from store.content.recalling import Wanted
+from store.db.postgres import Pools, PoolsConfig, open_pools, tenant_scoped
 from store.errors import ReferenceMissing
-from store.postgres import Pools, PoolsConfig, open_pools, tenant_scoped
-from store.recalling import Wanted
-from store.texts import query_words, signatures
+from store.tenancy import tenants
+from store.text.texts import query_words, signatures
 
 TENANT, OTHER = UUID(int=1), UUID(int=2)
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

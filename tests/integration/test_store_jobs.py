@@ -10,12 +10,14 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from store import jobs, memories, tenants
-from store.jobs import BUCKET_S, PROGRESS, Ending, Enqueued, JobStatus
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
-from store.queries import Connection
+from store.compile import jobs
+from store.compile.jobs import BUCKET_S, PROGRESS, Ending, Enqueued, JobStatus
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
+from store.db.queries import Connection
 from store.scope import Scope
+from store.tenancy import tenants
 from tests.integration.notes import PATIENCE_S
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))

@@ -12,14 +12,15 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from store import memories, tenants, threads
+from store.content import memories, threads
+from store.content.memories import NewMemory, Retained
+from store.content.recalling import Wanted
+from store.content.threads import NewTurn, ThreadToOpen
+from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.errors import StoreError
-from store.memories import NewMemory, Retained
-from store.postgres import Pools, PoolsConfig, open_pools, scoped
-from store.recalling import Wanted
 from store.scope import Scope
-from store.texts import query_words, signatures
-from store.threads import NewTurn, ThreadToOpen
+from store.tenancy import tenants
+from store.text.texts import query_words, signatures
 from tests.integration.compiling import fetch
 from tests.integration.notes import MOST_STATEMENT_CHARS, Noting
 

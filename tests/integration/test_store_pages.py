@@ -10,14 +10,16 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from store import memories, pages, tenants
+from store.content import memories
+from store.content.memories import NewMemory
+from store.content.recalling import Wanted
+from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.errors import ReferenceMissing
-from store.memories import NewMemory
-from store.pages import NewPage, NewSection, Passage
-from store.postgres import Pools, PoolsConfig, open_pools, scoped
-from store.recalling import Wanted
 from store.scope import Scope
-from store.texts import query_words, signatures
+from store.tenancy import tenants
+from store.text.texts import query_words, signatures
+from store.wiki import pages
+from store.wiki.pages import NewPage, NewSection, Passage
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
 OTHER_OWNER = Scope(UUID(int=1), UUID(int=12))

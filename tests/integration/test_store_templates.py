@@ -9,10 +9,10 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from store import templates, tenants
+from store.db.postgres import Pools, PoolsConfig, open_pools, tenant_scoped
 from store.errors import VersionConflict
-from store.postgres import Pools, PoolsConfig, open_pools, tenant_scoped
-from store.templates import Level, NewVersion, ProfileVersion
+from store.tenancy import templates, tenants
+from store.tenancy.templates import Level, NewVersion, ProfileVersion
 
 TENANT, OTHER = UUID(int=1), UUID(int=2)
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from store import tenants
+from store.db.postgres import Pools, tenant_scoped
 from store.errors import ReferenceMissing
-from store.postgres import Pools, tenant_scoped
-from store.tenants import Workspace
+from store.tenancy import tenants
+from store.tenancy.tenants import Workspace
 
 TENANT, OTHER = UUID(int=1), UUID(int=2)
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

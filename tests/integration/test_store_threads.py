@@ -9,11 +9,12 @@ from uuid import UUID
 
 import pytest
 
-from store import tenants, threads
-from store.postgres import Pools, scoped
-from store.recalling import Wanted
+from store.content import threads
+from store.content.recalling import Wanted
+from store.content.threads import Appended, NewTurn, StoredTurn, ThreadToOpen, Window
+from store.db.postgres import Pools, scoped
 from store.scope import Scope
-from store.threads import Appended, NewTurn, StoredTurn, ThreadToOpen, Window
+from store.tenancy import tenants
 from tests.integration.notes import MOST_STATEMENT_CHARS, Noting
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))

@@ -7,11 +7,13 @@ from uuid import UUID
 
 from sidecar import summaries
 from sidecar.summaries import KEEP_TURNS, KIND, MAX_CHARS, Summarizer, rolled
-from store import background, tenants, threads
-from store.postgres import Pools, scoped
+from store.compile import background
+from store.content import threads
+from store.content.summaries import OlderTurn
+from store.content.threads import NewTurn, ThreadToOpen
+from store.db.postgres import Pools, scoped
 from store.scope import Scope
-from store.summaries import OlderTurn
-from store.threads import NewTurn, ThreadToOpen
+from store.tenancy import tenants
 from tests.integration.compiling import engine_on, worker_on
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))

@@ -11,11 +11,13 @@ from compiler import acts, lint, upkeep
 from compiler.plan.contract import LinkOrigin, Section, WriteSection
 from compiler.plan.upkeep import ActRefused
 from compiler.upkeep import NotCompiledYet, ResetMode
-from store import background, batches, browse, jobs, memories, scopes
-from store import upkeep as rows
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.compile import background, batches, jobs, scopes
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from store.wiki import browse
+from store.wiki import upkeep as rows
 from tests.integration.compiling import Clock, engine_on, fetch, worker_on
 from tests.integration.wiki_pages import FRANKLIN, LOLA, NOW, put_wiki
 

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from sidecar.warming import warm
-from store.postgres import Pools, PoolsConfig, open_pools, scoped
-from store.queries import Connection
+from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
+from store.db.queries import Connection
 from store.scope import Scope
 
 ASKED = ("recall_turns", "recall_memories", "recall_chunks", "recall_sections", "knowledge_assignments")

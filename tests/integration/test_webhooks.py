@@ -17,10 +17,10 @@ from starlette.applications import Starlette
 
 from sidecar.http.webhooks import MAX_BODY_BYTES, SIGNATURE, webhook_routes
 from sidecar.telemetry.watch import Watch, WatchConfig
-from store import tenants, webhooks
-from store.postgres import Pools, scoped, tenant_scoped
+from store.db.postgres import Pools, scoped, tenant_scoped
 from store.scope import Scope
-from store.webhooks import Subscription
+from store.tenancy import tenants, webhooks
+from store.tenancy.webhooks import Subscription
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 MINE = Scope(UUID(int=1), UUID(int=11))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncpg
 import pytest
 
-from store import page_search
-from store.postgres import Pools, Role, installation, scoped
-from store.queries import Connection
+from store.db.postgres import Pools, Role, installation, scoped
+from store.db.queries import Connection
 from store.scope import Scope, owner_uuid, tenant_uuid
+from store.wiki import page_search
 from tests.integration.test_query_plans import (
     SCOPE,
     Explained,

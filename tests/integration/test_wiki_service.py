@@ -25,10 +25,11 @@ from sidecar.rpc import wiki_messages
 from sidecar.rpc.call import Call
 from sidecar.rpc.wiki import SERVICE, WikiService
 from sidecar.v1 import wiki_pb2 as pb
-from store import browse, memories, upkeep
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
+from store.wiki import browse, upkeep
 from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
 from tests.integration.wiki_pages import AUSTIN, FRANKLIN, LOLA, put_wiki
 

@@ -25,11 +25,12 @@ from compiler.plan.contract import (
     Tag,
     WriteLink,
 )
-from store import memories, tenants
-from store.memories import NewMemory
-from store.postgres import Pools, scoped
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
 from store.scope import Scope
-from store.texts import text_hash
+from store.tenancy import tenants
+from store.text.texts import text_hash
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TEXTS = {

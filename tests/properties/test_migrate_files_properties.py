@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.extensions import Requirement
-from store.migration_files import MigrationFile, plan
+from store.db.extensions import Requirement
+from store.db.migration_files import MigrationFile, plan
 from tests.unit.test_migrate_files import applied, names
 
 

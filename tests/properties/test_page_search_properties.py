@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.page_search import Name, Words, fuse, name_runs
+from store.wiki.page_search import Name, Words, fuse, name_runs
 
 SHARES = st.floats(0, 1)
 

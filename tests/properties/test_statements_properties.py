@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.statements import Unterminated, split, tokens, without_inline_comments
+from store.db.statements import Unterminated, split, tokens, without_inline_comments
 from tests.unit.test_statements import WHOLE_PIECES
 
 

@@ -7,7 +7,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from store.texts import (
+from store.text.texts import (
     MAX_QUERY_WORDS,
     MAX_WORD_CHARS,
     Signature,

@@ -13,8 +13,8 @@ from sidecar.http.console.charts import share_chart
 from sidecar.http.console.desk import PLACES
 from sidecar.http.console.sentences import marked
 from sidecar.http.console.writing import SHOWN_KINDS, markdown, moment, place_of
-from store.overview import Grown
-from store.receipts import StoredReceipt, Usage
+from store.accounting.receipts import StoredReceipt, Usage
+from store.compile.overview import Grown
 
 LOLA = "Ate a beef empanada at Casa Lola in Austin with Mara."
 MUSIC = "Casa Lola had live music, and Mara danced until two."

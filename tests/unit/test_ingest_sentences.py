@@ -2,7 +2,7 @@
 
 import pytest
 
-from store.sentences import sentence_spans
+from store.text.sentences import sentence_spans
 
 
 def sentences(text: str) -> list[str]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from store.db.extensions import Requirement, version_numbers
+from store.db.migration_files import Applied, MigrationFile, plan, read_folder
 from store.errors import MigrationEdited, MigrationFileInvalid, MigrationMissing, MigrationOutOfOrder
-from store.extensions import Requirement, version_numbers
-from store.migration_files import Applied, MigrationFile, plan, read_folder
 
 THEN = datetime(2026, 5, 1, tzinfo=UTC)
 

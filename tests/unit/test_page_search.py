@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from store.page_search import MAX_NAME_WORDS, Name, Words, fuse, name_runs
+from store.wiki.page_search import MAX_NAME_WORDS, Name, Words, fuse, name_runs
 
 ONE, TWO = UUID(int=1), UUID(int=2)
 

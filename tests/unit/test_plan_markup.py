@@ -16,7 +16,7 @@ from compiler.plan.markup import harmless
 from compiler.plan.merge import Matches
 from compiler.plan.proposal import NewPage, Proposal, ProposedSection
 from sidecar.http.console.writing import markdown
-from store.browse import PageRow, PageWhole, SectionRow
+from store.wiki.browse import PageRow, PageWhole, SectionRow
 from tests.unit.plan_cases import batch, memory
 
 SHOWN_AS_TEXT = {

@@ -14,7 +14,7 @@ from compiler.plan.contract import CreatePage, Decision, Item, Memory, Page, Sou
 from compiler.plan.merge import Matches
 from compiler.plan.version import RULES
 from sidecar.demo import corpus
-from store.texts import text_hash
+from store.text.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.

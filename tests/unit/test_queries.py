@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from store.db.queries import Json, Queries, load, read
 from store.errors import QueryFileInvalid
-from store.queries import Json, Queries, load, read
 
 PAGES = """
 -- Prose before the first query: it's ignored.
@@ -108,7 +108,7 @@ def test_a_missing_twin_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_query_of_the_store_has_its_line_of_prose() -> None:
-    twins = list((Path(__file__).parents[2] / "store").glob("*.sql"))
+    twins = list((Path(__file__).parents[2] / "store").rglob("*.sql"))
     assert twins
     for twin in twins:
         lines = twin.read_text().splitlines()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from store.statements import Unterminated, split, without_inline_comments
+from store.db.statements import Unterminated, split, without_inline_comments
 from tests.unit.each import each
 
 # Pieces that hold a semicolon where it separates nothing.

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from store.texts import (
-    InvalidSignature,
-    Signature,
-    query_words,
-    search_words,
-    signatures,
-    text_hash,
-)
+from store.text.texts import InvalidSignature, Signature, query_words, search_words, signatures, text_hash
 
 
 def signed(text: str) -> Signature:

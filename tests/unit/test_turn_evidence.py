@@ -12,7 +12,7 @@ import pytest
 
 from sidecar.turn.evidence import Evidence, EvidenceUnusable, Standing, evidence_of, of_shares, weigh
 from sidecar.turn.reading import Part
-from store.recalling import Recalled
+from store.content.recalling import Recalled
 
 
 class Hit(NamedTuple):

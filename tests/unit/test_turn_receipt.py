@@ -15,7 +15,7 @@ from sidecar.turn.fitting import Fitting, fit
 from sidecar.turn.items import Decision, Form, HistorySummary, Ref, Source, SourceReport, Status
 from sidecar.turn.profile import merge, parse_layer
 from sidecar.turn.receipt import Asked, replay, text_hashes, write
-from store.texts import text_hash
+from store.text.texts import text_hash
 from tests.unit.turn_cases import METER, a_call, a_fitting, a_profile, a_result, a_turn, an_item
 
 ASKED = Asked("Where does Anna live?", {"agent_id": "mara", "model_id": "gpt-4o"}, "template:default@3", "key-1", 1.25)

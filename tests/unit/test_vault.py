@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from compiler import vault
-from store.browse import PageRef, PageRow, PageWhole, SectionRow
+from store.wiki.browse import PageRef, PageRow, PageWhole, SectionRow
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 PAGE = PageRow(

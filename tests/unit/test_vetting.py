@@ -16,8 +16,8 @@ from sidecar.turn.evidence import Evidence, of_shares
 from sidecar.turn.items import HistorySummary, Item, Ref, Source
 from sidecar.turn.rank import Candidates, Kind
 from sidecar.vetting import MOST_ID_CHARS, MOST_TEXT_CHARS, Garbage, check
-from store.texts import Signature, signatures
-from store.threads import StoredTurn
+from store.content.threads import StoredTurn
+from store.text.texts import Signature, signatures
 
 MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
 GOOD = Item(

@@ -20,9 +20,9 @@ from sidecar.rpc.identity import resolve_agent
 from sidecar.telemetry import names
 from sidecar.telemetry.figures import Figures
 from sidecar.turn.items import Source
-from store import receipts
-from store.postgres import scoped
-from store.receipts import StoredReceipt
+from store.accounting import receipts
+from store.accounting.receipts import StoredReceipt
+from store.db.postgres import scoped
 from store.scope import Scope
 
 _DEADLINE_S, _PATIENT_MS = 10.0, 8_000

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from store.overview import Grown
+from store.compile.overview import Grown
 
 _MOST_POINTS = 200
 

@@ -16,12 +16,13 @@ from sidecar.errors import FailedPrecondition, NotFound
 from sidecar.http.console.charts import Chart, share_chart
 from sidecar.http.console.desk import Desk, Visit, read_id, route
 from sidecar.remembered import Remembered
-from store import jobs, overview, ready, scopes, upkeep
-from store.jobs import Job, JobStatus, Ticket, Trigger
-from store.overview import Grown
-from store.postgres import installation, scoped
+from store.compile import jobs, overview, ready, scopes
+from store.compile.jobs import Job, JobStatus, Ticket, Trigger
+from store.compile.overview import Grown
+from store.compile.scopes import ScopeRow
+from store.db.postgres import installation, scoped
 from store.scope import Scope
-from store.scopes import ScopeRow
+from store.wiki import upkeep
 
 _ROWS = 50
 _MOST_SCOPES = 100

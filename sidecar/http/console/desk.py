@@ -29,7 +29,7 @@ from sidecar.rpc.auditing import OK, AuditLog, named
 from sidecar.rpc.identity import Identity, Role, resolve_scope
 from sidecar.rpc.status import TABLE, message_of, row_of
 from sidecar.telemetry.watch import Watch
-from store.postgres import Pools
+from store.db.postgres import Pools
 from store.scope import Scope
 
 log = logging.getLogger(__name__)

@@ -7,9 +7,9 @@ from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.writing import aside
-from store import browse, neighbourhood
-from store.neighbourhood import Graph
-from store.postgres import scoped
+from store.db.postgres import scoped
+from store.wiki import browse, neighbourhood
+from store.wiki.neighbourhood import Graph
 
 _PAGES = 3_000
 _DEPTH = 2

@@ -14,10 +14,10 @@ from sidecar.http.console.turn_pages import bar_of
 from sidecar.rpc.fields import read_id as read_text_id
 from sidecar.rpc.fields import read_name
 from sidecar.spending import by_key, by_source
-from store import budgets, costs
-from store.budgets import Budget
-from store.costs import PassSpent, Spent
-from store.postgres import scoped, tenant_scoped
+from store.accounting import budgets, costs
+from store.accounting.budgets import Budget
+from store.accounting.costs import PassSpent, Spent
+from store.db.postgres import scoped, tenant_scoped
 
 _DAYS = (1, 7, 30, 90)
 _ROWS = 100

@@ -11,8 +11,10 @@ from starlette.routing import BaseRoute
 from sidecar.errors import NotFound
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.rpc.fields import read_id, read_uuid
-from store import browse, documents, ledger, memories, overview
-from store.postgres import scoped, tenant_scoped
+from store.compile import ledger, overview
+from store.content import documents, memories
+from store.db.postgres import scoped, tenant_scoped
+from store.wiki import browse
 
 _ROWS = 100
 

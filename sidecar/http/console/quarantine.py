@@ -10,9 +10,9 @@ from starlette.routing import BaseRoute
 from sidecar.errors import FailedPrecondition
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.rpc.fields import read_id
-from store import jobs, overview
-from store.jobs import Trigger
-from store.postgres import scoped
+from store.compile import jobs, overview
+from store.compile.jobs import Trigger
+from store.db.postgres import scoped
 
 _ROWS = 100
 

@@ -11,13 +11,14 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, route
-from store import browse, overview, upkeep
-from store.browse import PageRow
-from store.overview import Cited
-from store.postgres import scoped
-from store.queries import Connection
+from store.compile import overview
+from store.compile.overview import Cited
+from store.db.postgres import scoped
+from store.db.queries import Connection
 from store.scope import Scope
-from store.upkeep import Reads
+from store.wiki import browse, upkeep
+from store.wiki.browse import PageRow
+from store.wiki.upkeep import Reads
 
 _ROWS = 50
 _DAYS = 30

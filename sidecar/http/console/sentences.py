@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from store.texts import search_words
+from store.text.texts import search_words
 
 _END = re.compile(r"(?<=[.!?…])(?=\s)|(?<=[。！？])")
 _TAKEN_AS_IS = re.compile(r"\s*(#|```|~~~|\||<|\[[^\]]+\]:)")

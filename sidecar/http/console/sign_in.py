@@ -16,8 +16,8 @@ from sidecar.http.console.writing import aside, render
 from sidecar.rpc.fields import read_id
 from sidecar.rpc.identity import resolve_scope
 from sidecar.rpc.status import message_of
-from store import costs
-from store.postgres import tenant_scoped
+from store.accounting import costs
+from store.db.postgres import tenant_scoped
 
 _OWNERS_DAYS = 90
 

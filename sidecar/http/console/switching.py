@@ -14,10 +14,10 @@ from sidecar.http.console.desk import Visit
 from sidecar.rpc.fields import read_name, read_text
 from sidecar.turn.items import Source
 from sidecar.turn.profile import parse_layer
-from store import backends, templates, tenants
-from store.backends import Switch
-from store.postgres import tenant_scoped
-from store.templates import Level, NewVersion
+from store.db.postgres import tenant_scoped
+from store.tenancy import backends, templates, tenants
+from store.tenancy.backends import Switch
+from store.tenancy.templates import Level, NewVersion
 
 _TENANT = Level("tenant")
 _MAX_REASON_CHARS = 500

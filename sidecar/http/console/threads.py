@@ -12,12 +12,13 @@ from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.turn_pages import account_stripes
 from sidecar.rpc.fields import read_id
 from sidecar.spending import account_cost
-from store import costs, threads
-from store.costs import Filters, TurnAccount
-from store.postgres import scoped
-from store.queries import Connection
+from store.accounting import costs
+from store.accounting.costs import Filters, TurnAccount
+from store.content import threads
+from store.content.threads import StoredTurn
+from store.db.postgres import scoped
+from store.db.queries import Connection
 from store.scope import Scope
-from store.threads import StoredTurn
 
 _ROWS = 100
 _SAID_ROWS = 100

@@ -11,8 +11,8 @@ from models.tokens.catalog import CATALOG, Spending, cost_usd
 from sidecar.turn.fitting import Fitted
 from sidecar.turn.items import Source
 from sidecar.turn.receipt import decided_items
-from store.costs import TurnAccount
-from store.receipts import StoredReceipt
+from store.accounting.costs import TurnAccount
+from store.accounting.receipts import StoredReceipt
 
 _WINDOW = (
     "system_tokens",

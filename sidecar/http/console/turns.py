@@ -19,10 +19,10 @@ from sidecar.spending import account_cost
 from sidecar.turn.difference import compare
 from sidecar.turn.items import Source
 from sidecar.turn.profile import InvalidKnob
-from store import costs, receipts
-from store.costs import Filters, TurnAccount
-from store.postgres import scoped
-from store.receipts import StoredReceipt
+from store.accounting import costs, receipts
+from store.accounting.costs import Filters, TurnAccount
+from store.accounting.receipts import StoredReceipt
+from store.db.postgres import scoped
 from store.scope import Scope
 
 _ROWS = 50

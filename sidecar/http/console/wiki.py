@@ -18,11 +18,12 @@ from sidecar.errors import InvalidArgument, NotFound
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.sentences import marked
 from sidecar.http.console.writing import aside
-from store import browse, neighbourhood, overview, page_search
-from store.browse import Order, PageRow, SectionRow
-from store.postgres import scoped
-from store.queries import Connection
+from store.compile import overview
+from store.db.postgres import scoped
+from store.db.queries import Connection
 from store.scope import Scope
+from store.wiki import browse, neighbourhood, page_search
+from store.wiki.browse import Order, PageRow, SectionRow
 
 _ROWS = 100
 _MENTIONS = 50

@@ -14,10 +14,10 @@ from sidecar.errors import FailedPrecondition, NotFound
 from sidecar.http.console.desk import Desk, Visit, read_id, route
 from sidecar.http.console.wiki import key_of
 from sidecar.rpc.fields import read_text
-from store import browse
-from store.browse import PageRow
-from store.postgres import scoped
-from store.queries import Connection
+from store.db.postgres import scoped
+from store.db.queries import Connection
+from store.wiki import browse
+from store.wiki.browse import PageRow
 
 _MAX_ALIAS_CHARS = 200
 

@@ -1,0 +1,87 @@
+"""The audit log: what admins read and changed in a tenant, call by call. Ids, never texts.
+
+Every function takes a connection inside a transaction of the tenant's, unless it says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+_LAST_ID = UUID(int=2**128 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One call. `via` is rpc or console, `object` names what it was about by ids, `outcome` is the code that it ended with."""
+
+    tenant_id: UUID
+    called_at: datetime
+    role: str
+    subject: str
+    token_id: str
+    via: str
+    method: str
+    about_owner: UUID | None
+    object: str
+    outcome: str
+    entry_id: UUID = field(default_factory=uuid4)
+
+
+async def insert(connection: Connection, tenant_id: UUID, entries: Sequence[Entry]) -> None:
+    """Write entries of one tenant. One that is there already stays as it is."""
+    await _sql.insert_entries(
+        connection,
+        tenant_id=tenant_id,
+        entry_ids=[one.entry_id for one in entries],
+        called_at=[one.called_at for one in entries],
+        roles=[one.role for one in entries],
+        subjects=[one.subject for one in entries],
+        token_ids=[one.token_id for one in entries],
+        vias=[one.via for one in entries],
+        methods=[one.method for one in entries],
+        owners=[one.about_owner for one in entries],
+        objects=[one.object for one in entries],
+        outcomes=[one.outcome for one in entries],
+    )
+
+
+async def page(
+    connection: Connection,
+    tenant_id: UUID,
+    *,
+    about_owner: UUID | None = None,
+    since: datetime = _FIRST,
+    limit: int,
+    before: tuple[datetime, UUID] = (_LAST, _LAST_ID),
+) -> list[Entry]:
+    """Return a page of the tenant's entries since an instant, newest first; only those about one owner when it is named."""
+    place = {"tenant_id": tenant_id, "since": since, "before": before[0], "before_id": before[1], "limit": limit}
+    if about_owner is None:
+        rows = await _sql.list_entries(connection, **place)
+    else:
+        rows = await _sql.list_entries_about(connection, **place, owner_id=about_owner)
+    return [Entry(tenant_id=tenant_id, **dict(row)) for row in rows]
+
+
+async def blank(connection: Connection, scope: Scope) -> None:
+    """Take the ids out of the entries about an owner; that there was such a call stays."""
+    await _sql.blank_objects(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id)
+
+
+async def tenants_with_old(connection: Connection, *, before: datetime, limit: int) -> list[UUID]:
+    """Return tenants that hold entries from before an instant; in a transaction of no tenant."""
+    return [row["tenant_id"] for row in await _sql.tenants_with_old_audit(connection, before=before, limit=limit)]
+
+
+async def delete_old(connection: Connection, tenant_id: UUID, *, before: datetime) -> int:
+    """Delete the tenant's entries from before an instant, and return how many."""
+    return int(await _sql.delete_old(connection, tenant_id=tenant_id, before=before))

@@ -1,0 +1,97 @@
+"""Budgets for what a tenant spends in a day or a month, and the alerts of those that were crossed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from store.db import queries
+from store.db.queries import Connection
+
+_sql = queries.load(__file__)
+MAX_BUDGETS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A limit in USD for a day or a month (UTC) of a tenant, or of one owner, agent or model in it that `ref` names.
+
+    `percents` are the shares of the limit at which an alert is raised, once in a period.
+    """
+
+    name: str
+    covers: str
+    ref: str
+    period: str
+    limit_usd: float
+    percents: tuple[int, ...] = (50, 80, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A share of a budget that was spent in one period."""
+
+    name: str
+    period_start: datetime
+    percent: int
+    spent_usd: float
+    limit_usd: float
+    raised_at: datetime
+
+
+async def put(connection: Connection, tenant_id: UUID, budget: Budget, *, now: datetime) -> None:
+    """Make a budget or change the one of its name."""
+    await _sql.put_budget(
+        connection,
+        tenant_id=tenant_id,
+        name=budget.name,
+        covers=budget.covers,
+        ref=budget.ref,
+        period=budget.period,
+        limit_usd=budget.limit_usd,
+        percents=[str(percent) for percent in budget.percents],
+        now=now,
+    )
+
+
+async def delete(connection: Connection, tenant_id: UUID, name: str) -> bool:
+    """Remove a budget with its alerts, and return whether there was one."""
+    await _sql.delete_alerts(connection, tenant_id=tenant_id, name=name)
+    return bool(await _sql.delete_budget(connection, tenant_id=tenant_id, name=name))
+
+
+async def every(connection: Connection, tenant_id: UUID) -> list[Budget]:
+    """Return a tenant's budgets by name, at most `MAX_BUDGETS`."""
+    rows = await _sql.list_budgets(connection, tenant_id=tenant_id, limit=MAX_BUDGETS)
+    names = ("name", "covers", "ref", "period", "limit_usd")
+    return [Budget(**{name: row[name] for name in names}, percents=tuple(map(int, row["percents"]))) for row in rows]
+
+
+async def raise_alert(connection: Connection, tenant_id: UUID, alert: Alert) -> bool:
+    """Note an alert, and return whether it is news: each share of a budget is told once in a period."""
+    return bool(
+        await _sql.raise_alert(
+            connection,
+            tenant_id=tenant_id,
+            name=alert.name,
+            period_start=alert.period_start,
+            percent=alert.percent,
+            spent_usd=alert.spent_usd,
+            limit_usd=alert.limit_usd,
+            now=alert.raised_at,
+        )
+    )
+
+
+async def alerts(connection: Connection, tenant_id: UUID, *, limit: int) -> list[Alert]:
+    """Return a tenant's newest alerts."""
+    rows = await _sql.list_alerts(connection, tenant_id=tenant_id, limit=limit)
+    names = ("name", "period_start", "percent", "spent_usd", "limit_usd", "raised_at")
+    return [Alert(**{name: row[name] for name in names}) for row in rows]
+
+
+async def tenants(connection: Connection, *, limit: int) -> list[UUID]:
+    """Return the tenants that have a budget."""
+    rows = await _sql.tenants_with_budgets(connection, limit=limit)
+    return [row["tenant_id"] for row in rows]

@@ -1,0 +1,297 @@
+"""What turns and compiles spent: a narrow account for each turn, and sums of accounts. Tokens only; prices stand elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from store.accounting.receipts import NewReceipt, Usage
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+
+SOURCES = ("thread", "knowledge", "memory", "wiki", "workspace", "tools")
+KEYS = ("day", "owner", "agent", "thread", "model")
+_ANSWERED = frozenset({"OK", "EMPTY", "SKIPPED"})
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+_LAST_ID = UUID(int=2**128 - 1)
+_REPORTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnAccount:
+    """What one turn put before its model: the prompt's own tokens, the frame around the context, and each source's.
+
+    `reported` is what the provider counted, where a caller said so.
+    """
+
+    receipt_id: UUID
+    agent_id: str
+    thread_id: str
+    model_id: str
+    is_degraded: bool
+    duration_ms: float
+    failed_sources: tuple[str, ...]
+    prompt_tokens: int
+    frame_tokens: int
+    source_tokens: Mapping[str, int]
+    created_at: datetime
+    reported: Usage | None = None
+
+    @property
+    def input_tokens(self) -> int:
+        """The input tokens: as the provider counted them, else as we did."""
+        if self.reported is not None:
+            return self.reported.input_tokens
+        return self.prompt_tokens + self.frame_tokens + sum(self.source_tokens.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which turns to list; an empty text, zero or False leaves a filter out."""
+
+    thread_id: str = ""
+    agent_id: str = ""
+    model_id: str = ""
+    failed_source: str = ""
+    degraded_only: bool = False
+    least_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Sums over turns of one model under one key. `input_tokens` are the provider's counts where there are any."""
+
+    key: str
+    model_id: str
+    turn_count: int
+    reported_count: int
+    prompt_tokens: int
+    frame_tokens: int
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    source_tokens: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileSpent:
+    """What compiling cost a tenant on one day (UTC, 2026-03-01) with one model."""
+
+    day: str
+    model_id: str
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class CompileCall:
+    """A compile's model call that was paid for. `cost_usd` is None without a known price."""
+
+    in_pass: str
+    model_id: str
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PassSpent:
+    """What one pass of the compile (leaf, section or aggregation) spent with one model."""
+
+    in_pass: str
+    model_id: str
+    call_count: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    unpriced_tokens: int
+    cost_usd: float
+
+
+def account_of(receipt: NewReceipt) -> TurnAccount | None:
+    """Return the account of a receipt that is about to be written; None for one that tells of no pool."""
+    if "pool" not in receipt.details:
+        return None
+    pool, rows = receipt.details["pool"], receipt.details["sources"]
+    tokens = {row["source"]: int(row.get("included_tokens", 0)) for row in rows}
+    of_sources = {source: tokens.get(source, 0) for source in SOURCES}
+    return TurnAccount(
+        receipt_id=receipt.receipt_id,
+        agent_id=receipt.agent_id,
+        thread_id=receipt.thread_id,
+        model_id=receipt.model_id,
+        is_degraded=receipt.is_degraded,
+        duration_ms=receipt.duration_ms,
+        failed_sources=tuple(row["source"] for row in rows if row["status"] not in _ANSWERED or row.get("is_partial")),
+        prompt_tokens=pool["system_tokens"] + pool["tool_tokens"] + pool["message_tokens"],
+        frame_tokens=max(0, pool["used_tokens"] - sum(of_sources.values())),
+        source_tokens=of_sources,
+        created_at=receipt.created_at,
+    )
+
+
+async def add(connection: Connection, scope: Scope, receipts: Sequence[NewReceipt]) -> None:
+    """Write the accounts of one scope's receipts."""
+    accounts = [account for receipt in receipts if (account := account_of(receipt)) is not None]
+    if not accounts:
+        return
+    await _sql.add_accounts(
+        connection,
+        tenant_id=scope.tenant_id,
+        owner_id=scope.owner_id,
+        receipt_ids=[one.receipt_id for one in accounts],
+        agent_ids=[one.agent_id for one in accounts],
+        thread_ids=[one.thread_id for one in accounts],
+        model_ids=[one.model_id for one in accounts],
+        degraded=[one.is_degraded for one in accounts],
+        durations_ms=[one.duration_ms for one in accounts],
+        failed_sources=[" ".join(one.failed_sources) for one in accounts],
+        prompt_tokens=[one.prompt_tokens for one in accounts],
+        frame_tokens=[one.frame_tokens for one in accounts],
+        created_at=[one.created_at for one in accounts],
+        **{f"{source}_tokens": [one.source_tokens[source] for one in accounts] for source in SOURCES},
+    )
+
+
+async def report(connection: Connection, scope: Scope, receipt_id: UUID, usage: Usage) -> None:
+    """Keep what a caller reported about a turn; nothing happens for one without an account."""
+    counts = {name: getattr(usage, name) for name in _REPORTED}
+    await _sql.report_account(
+        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_id=receipt_id, **counts
+    )
+
+
+async def page(
+    connection: Connection,
+    scope: Scope,
+    filters: Filters,
+    *,
+    limit: int,
+    before: tuple[datetime, UUID] = (_END_OF_TIME, _LAST_ID),
+) -> list[TurnAccount]:
+    """Return a page of the owner's turns that pass the filters, newest first."""
+    rows = await _sql.list_accounts(
+        connection,
+        tenant_id=scope.tenant_id,
+        owner_id=scope.owner_id,
+        before=before[0],
+        before_id=before[1],
+        limit=limit,
+        thread_id=filters.thread_id,
+        agent_id=filters.agent_id,
+        model_id=filters.model_id,
+        degraded_only=filters.degraded_only,
+        failed_source=filters.failed_source,
+        least_ms=filters.least_ms,
+    )
+    return [_account(row) for row in rows]
+
+
+async def of_receipts(connection: Connection, scope: Scope, receipt_ids: Sequence[UUID]) -> dict[UUID, TurnAccount]:
+    """Return the accounts of these receipts, by id."""
+    rows = await _sql.accounts_of(
+        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_ids=list(receipt_ids)
+    )
+    return {row["receipt_id"]: _account(row) for row in rows}
+
+
+async def of_owner(
+    connection: Connection, scope: Scope, *, since: datetime, until: datetime, by: str = ""
+) -> list[Spent]:
+    """Return what an owner's turns spent from `since` to before `until`, by one of `KEYS` (or all in one) and by model."""
+    rows = await _sql.owner_spending(
+        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, since=since, until=until, by=by
+    )
+    return [_spent(row) for row in rows]
+
+
+async def of_tenant(
+    connection: Connection, tenant_id: UUID, *, since: datetime, until: datetime, by: str = ""
+) -> list[Spent]:
+    """Return what all of a tenant's turns spent, as `of_owner`; for admins."""
+    rows = await _sql.tenant_spending(connection, tenant_id=tenant_id, since=since, until=until, by=by)
+    return [_spent(row) for row in rows]
+
+
+async def of_compiles(
+    connection: Connection, tenant_id: UUID, *, since: datetime, until: datetime
+) -> list[CompileSpent]:
+    """Return what a tenant's compiles cost by day and model; whole days (UTC) from `since`'s to before `until`'s next."""
+    rows = await _sql.compile_spending(connection, tenant_id=tenant_id, **_days(since, until))
+    return [CompileSpent(row["day"], row["model_id"], row["cost_usd"]) for row in rows]
+
+
+async def add_compile_call(connection: Connection, scope: Scope, call: CompileCall, *, now: datetime) -> None:
+    """Add a call to what compiling the owner's wiki spent on the instant's day (UTC)."""
+    await _sql.add_compile_account(
+        connection,
+        tenant_id=scope.tenant_id,
+        owner_id=scope.owner_id,
+        day=_day(now),
+        in_pass=call.in_pass,
+        model_id=call.model_id,
+        input_tokens=call.input_tokens,
+        output_tokens=call.output_tokens,
+        cached_tokens=call.cached_tokens,
+        unpriced_tokens=call.input_tokens + call.output_tokens if call.cost_usd is None else 0,
+        cost_usd=call.cost_usd or 0.0,
+    )
+
+
+async def passes_of_owner(connection: Connection, scope: Scope, *, since: datetime, until: datetime) -> list[PassSpent]:
+    """Return what compiling an owner's wiki spent by pass and model, the dearest first; whole days as for `of_compiles`."""
+    days = _days(since, until)
+    rows = await _sql.owner_compile_spending(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, **days)
+    return _passes(rows)
+
+
+async def passes_of_tenant(
+    connection: Connection, tenant_id: UUID, *, since: datetime, until: datetime
+) -> list[PassSpent]:
+    """Return what compiling all of a tenant's wikis spent, as `passes_of_owner`; for admins."""
+    rows = await _sql.tenant_compile_spending(connection, tenant_id=tenant_id, **_days(since, until))
+    return _passes(rows)
+
+
+def _passes(rows: Sequence[Any]) -> list[PassSpent]:
+    counts = ("call_count", "input_tokens", "output_tokens", "cached_tokens", "unpriced_tokens", "cost_usd")
+    found = [PassSpent(row["pass"], row["model_id"], **{name: row[name] for name in counts}) for row in rows]
+    return sorted(found, key=lambda one: (-one.cost_usd, -one.input_tokens, one.in_pass, one.model_id))
+
+
+def _days(since: datetime, until: datetime) -> dict[str, str]:
+    return {"since": _day(since), "until": f"{_day(until)}~"}
+
+
+def _day(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d}"
+
+
+def _spent(row: Any) -> Spent:
+    names = ("key", "model_id", "turn_count", "reported_count", "prompt_tokens", "frame_tokens", *_REPORTED)
+    return Spent(
+        **{name: row[name] for name in names},
+        source_tokens={source: int(row[f"{source}_tokens"]) for source in SOURCES},
+    )
+
+
+def _account(row: Any) -> TurnAccount:
+    names = ("receipt_id", "agent_id", "thread_id", "model_id", "is_degraded", "duration_ms", "created_at")
+    reported = None
+    if row["reported_input_tokens"] is not None:
+        reported = Usage(**{name: row[f"reported_{name}"] for name in _REPORTED}, used_item_ids=())
+    return TurnAccount(
+        **{name: row[name] for name in names},
+        failed_sources=tuple(row["failed_sources"]),
+        prompt_tokens=row["prompt_tokens"],
+        frame_tokens=row["frame_tokens"],
+        source_tokens={source: row[f"{source}_tokens"] for source in SOURCES},
+        reported=reported,
+    )

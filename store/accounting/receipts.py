@@ -1,0 +1,228 @@
+"""Receipts: what every assembly left, the texts they name by hash, what callers reported, and what was learned from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Reach, Scope
+
+_sql = queries.load(__file__)
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+_LAST_ID = UUID(int=2**128 - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class NewReceipt:
+    """A receipt to write. `details` is JSON; it names texts by the hexadecimal SHA-256 under which `texts` holds them."""
+
+    scope: Scope
+    receipt_id: UUID
+    agent_id: str
+    thread_id: str
+    model_id: str
+    is_degraded: bool
+    duration_ms: float
+    details: dict[str, Any]
+    texts: Mapping[bytes, str]
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a caller reported about an assembly, in tokens as the provider counted them."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    used_item_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredReceipt:
+    """A receipt as it was written, with what was reported about it since."""
+
+    receipt_id: UUID
+    agent_id: str
+    thread_id: str
+    model_id: str
+    is_degraded: bool
+    duration_ms: float
+    details: dict[str, Any]
+    created_at: datetime
+    usage: Usage | None = None
+
+    def is_within(self, reach: Reach | None) -> bool:
+        """Return whether a reader may see it: an admin may, else the agent that it was made for, if it holds its space."""
+        if reach is None:
+            return True
+        return self.agent_id == reach.agent_id and reach.has_space(self.details["asked"].get("space_id", ""))
+
+
+async def insert(connection: Connection, receipts: Sequence[NewReceipt]) -> None:
+    """Write receipts of one scope. One that is there already stays as it is."""
+    scope = receipts[0].scope
+    await _sql.insert_receipts(
+        connection,
+        tenant_id=scope.tenant_id,
+        owner_id=scope.owner_id,
+        receipt_ids=[receipt.receipt_id for receipt in receipts],
+        agent_ids=[receipt.agent_id for receipt in receipts],
+        thread_ids=[receipt.thread_id for receipt in receipts],
+        model_ids=[receipt.model_id for receipt in receipts],
+        degraded=[receipt.is_degraded for receipt in receipts],
+        durations_ms=[receipt.duration_ms for receipt in receipts],
+        details=[receipt.details for receipt in receipts],
+        created_at=[receipt.created_at for receipt in receipts],
+    )
+
+
+async def keep_texts(connection: Connection, scope: Scope, texts: Mapping[bytes, str], *, until: datetime) -> None:
+    """Keep an owner's texts by their hash until a day, give or take an hour; those that are kept as long are not sent."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "kept_until": until}
+    rows = await _sql.texts_to_keep(connection, **key, text_hashes=list(texts))
+    hashes = sorted(row["text_hash"] for row in rows)
+    if hashes:
+        await _sql.keep_texts(connection, **key, text_hashes=hashes, texts=[texts[one] for one in hashes])
+
+
+async def forget_texts(connection: Connection, scope: Scope, hashes: Sequence[bytes]) -> None:
+    """Delete an owner's texts before their day, because what they say was forgotten. Receipts stay, without them."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    await _sql.forget_texts(connection, **key, text_hashes=list(hashes))
+
+
+async def forget_texts_resting_on(
+    connection: Connection, scope: Scope, memory_ids: Sequence[str], page_ids: Sequence[UUID] = ()
+) -> None:
+    """Delete, before their day, the texts of whatever was offered as resting on a memory or standing on a page, and blank
+    the headings and labels that receipts have of it."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    resting = {"memory_ids": list(memory_ids), "page_ids": [str(page_id) for page_id in page_ids]}
+    await _sql.forget_texts_resting_on(connection, **key, **resting)
+    await _sql.blank_names_resting_on(connection, **key, **resting)
+
+
+async def get(
+    connection: Connection, scope: Scope, receipt_id: UUID, *, reach: Reach | None = None
+) -> StoredReceipt | None:
+    """Return one receipt of the scope with its usage, or None: also for one that is out of reach."""
+    row = await _sql.get_receipt(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_id=receipt_id)
+    found = row and _receipt(row, _usage(row))
+    return found if found and found.is_within(reach) else None
+
+
+async def texts(connection: Connection, scope: Scope, hashes: Sequence[bytes], *, now: datetime) -> dict[bytes, str]:
+    """Return those of an owner's texts that are still kept, by hash."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    rows = await _sql.get_texts(connection, **key, text_hashes=list(hashes), now=now)
+    return {row["text_hash"]: row["text"] for row in rows}
+
+
+async def page(
+    connection: Connection,
+    scope: Scope,
+    *,
+    thread_id: str = "",
+    limit: int,
+    before: tuple[datetime, UUID] = (_END_OF_TIME, _LAST_ID),
+    reach: Reach | None = None,
+) -> list[StoredReceipt]:
+    """Return a page of the owner's receipts within reach, newest first; only one thread's when it is named.
+
+    Of their details only the version, the pool, the tokenizer, the hash and each source's account are read.
+    """
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    place = {"before": before[0], "before_id": before[1], "limit": limit} | _seen_by(reach)
+    if thread_id:
+        rows = await _sql.list_receipts_of_thread(connection, **key, **place, thread_id=thread_id)
+    else:
+        rows = await _sql.list_receipts(connection, **key, **place)
+    return [_receipt(row, None) for row in rows]
+
+
+async def report_usage(connection: Connection, scope: Scope, receipt_id: UUID, usage: Usage, *, now: datetime) -> bool:
+    """Keep what a caller reported about a receipt of its own, and return whether it is the first report about it.
+
+    A later report replaces an earlier one; reports about one receipt wait for one another.
+    """
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "receipt_id": receipt_id}
+    await _sql.lock_receipt(connection, **key)
+    is_known = await _sql.is_reported(connection, **key)
+    await _sql.report_usage(
+        connection,
+        **key,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        used_item_ids=list(usage.used_item_ids),
+        now=now,
+    )
+    return not is_known
+
+
+async def lock_calibration(connection: Connection, scope: Scope, model_id: str) -> dict[str, Any]:
+    """Return what an owner's reports taught about a model, locked until the transaction ends; empty when nothing did."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "model_id": model_id}
+    row = await _sql.lock_calibration(connection, **key)
+    return {} if row is None else dict(row)
+
+
+async def put_calibration(
+    connection: Connection, scope: Scope, model_id: str, calibration: Mapping[str, float], *, now: datetime
+) -> None:
+    """Keep what an owner's reports taught about a model."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "model_id": model_id}
+    await _sql.put_calibration(connection, **key, **calibration, now=now)
+
+
+async def calibrations_in_force(
+    connection: Connection, tenant_id: UUID, *, trusted_after: int
+) -> dict[str, dict[UUID | None, dict[str, Any]]]:
+    """Return a tenant's calibrations of at least so many reports, by model id and owner.
+
+    Once three owners have that many, their median stands under None, for all owners; until then each has its own.
+    """
+    found: dict[str, dict[UUID | None, dict[str, Any]]] = {}
+    for row in await _sql.calibrations_in_force(connection, tenant_id=tenant_id, trusted_after=trusted_after):
+        fields = dict(row)
+        found.setdefault(fields.pop("model_id"), {})[fields.pop("owner_id")] = fields
+    return found
+
+
+async def owners_with_expired_texts(connection: Connection, *, now: datetime, limit: int) -> list[Scope]:
+    """Return owners that hold receipt texts past their day."""
+    rows = await _sql.owners_with_expired_texts(connection, now=now, limit=limit)
+    return [Scope(row["tenant_id"], row["owner_id"]) for row in rows]
+
+
+async def delete_expired_texts(connection: Connection, scope: Scope, *, now: datetime) -> int:
+    """Delete the owner's receipt texts that are past their day, and return how many."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    return int(await _sql.delete_expired_texts(connection, **key, now=now))
+
+
+def _seen_by(reach: Reach | None) -> dict[str, Any]:
+    if reach is None:
+        return {"agent_id": "", "has_every_space": True, "spaces": []}
+    spaces = ["", *sorted(reach.spaces)]
+    return {"agent_id": reach.agent_id, "has_every_space": reach.has_every_space, "spaces": spaces}
+
+
+def _receipt(row: Any, usage: Usage | None) -> StoredReceipt:
+    names = ("receipt_id", "agent_id", "thread_id", "model_id", "is_degraded", "duration_ms", "details", "created_at")
+    return StoredReceipt(**{name: row[name] for name in names}, usage=usage)
+
+
+def _usage(row: Any) -> Usage | None:
+    if row["input_tokens"] is None:
+        return None
+    counts = {name: row[name] for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")}
+    return Usage(**counts, used_item_ids=tuple(row["used_item_ids"]))

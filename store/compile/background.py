@@ -1,0 +1,106 @@
+"""Other work in the background: jobs of a kind about a subject, one waiting per kind and subject, claimed by a lease.
+
+Every function takes a connection inside a scoped transaction. What a kind does stands with its handler.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from store.compile import ready
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class BackgroundJob:
+    """A job: what kind of work, about what, and how often it was claimed."""
+
+    job_id: UUID
+    kind: str
+    subject: str
+    attempt: int
+
+
+async def enqueue(connection: Connection, scope: Scope, kind: str, subject: str, *, now: datetime) -> bool:
+    """Queue work, and return whether it was new: one that waits already covers it."""
+    queued = await _sql.enqueue_background(
+        connection, **_key(scope), job_id=uuid4(), kind=kind, subject=subject, now=now
+    )
+    await ready.announce(connection, scope, ready_at=now)
+    return bool(queued)
+
+
+async def claim(
+    connection: Connection, scope: Scope, *, holder: str, lease_s: float, now: datetime
+) -> BackgroundJob | None:
+    """Take the scope's oldest due job, or one whose worker died; None without one. Its `attempt` counts this claim."""
+    until = now + timedelta(seconds=lease_s)
+    row = await _sql.claim_background(connection, **_key(scope), holder=holder, until=until, now=now)
+    return row and BackgroundJob(row["job_id"], row["kind"], row["subject"], row["attempt"])
+
+
+async def take(
+    connection: Connection, scope: Scope, wanted: tuple[str, str], *, holder: str, lease_s: float, now: datetime
+) -> BackgroundJob | None:
+    """Take the job of a kind about a subject, made now unless there is one; None where it is another's, or waits for later.
+
+    Of several that ask at once, one gets it.
+    """
+    about, made_id = {**_key(scope), "kind": wanted[0], "subject": wanted[1]}, uuid4()
+    await _sql.make_background(connection, **about, job_id=made_id, now=now)
+    await _sql.lock_background(connection, **about)
+    until = now + timedelta(seconds=lease_s)
+    row = await _sql.take_background(connection, **about, holder=holder, until=until, now=now)
+    if row is None:
+        # One that asked at the same moment has it: what was made beside it would wait for a worker to find nothing to do.
+        await _sql.unmake_background(connection, tenant_id=scope.tenant_id, job_id=made_id)
+        return None
+    return BackgroundJob(row["job_id"], row["kind"], row["subject"], row["attempt"])
+
+
+async def drop(connection: Connection, scope: Scope, job: BackgroundJob, *, holder: str) -> None:
+    """Let go of a job that the holder has, without a trace: what is left to do is known elsewhere."""
+    await _sql.drop_background(connection, tenant_id=scope.tenant_id, job_id=job.job_id, holder=holder)
+
+
+async def finish(
+    connection: Connection, scope: Scope, job: BackgroundJob, *, holder: str, error: str, now: datetime
+) -> None:
+    """End a job that the holder still has; an error is a failure."""
+    await _sql.finish_background(
+        connection, tenant_id=scope.tenant_id, job_id=job.job_id, holder=holder, error=error, now=now
+    )
+
+
+async def put_back(
+    connection: Connection, scope: Scope, job: BackgroundJob, *, holder: str, error: str, not_before: datetime
+) -> None:
+    """Make a job wait again, unless another of its kind and subject waits already: then it has ended."""
+    await _sql.put_back_background(
+        connection,
+        **_key(scope),
+        job_id=job.job_id,
+        kind=job.kind,
+        subject=job.subject,
+        holder=holder,
+        error=error,
+        not_before=not_before,
+    )
+    await ready.announce(connection, scope, ready_at=not_before)
+
+
+async def next_due(connection: Connection, scope: Scope) -> datetime | None:
+    """Return from when on the scope has work of this sort; None without any."""
+    due: datetime | None = await _sql.next_background(connection, **_key(scope))
+    return due
+
+
+def _key(scope: Scope) -> dict[str, Any]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}

@@ -1,0 +1,211 @@
+"""The log of a scope's batches: what each read and, while it is not applied whole, its plan.
+
+Every function takes a connection inside a scoped transaction. Items are JSON here; `compiler/plan` knows what they mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from store.compile.ledger import Entry, Outcome
+from store.db import queries
+from store.db.queries import Connection, Json
+from store.scope import Scope
+from store.wiki.candidates import Place
+
+_sql = queries.load(__file__)
+
+UNLOGGED = 0
+
+
+class BatchKind(StrEnum):
+    """What made a batch: new memories, edited and forgotten ones, an aggregation, an operator, or a reset."""
+
+    LEAF = "leaf"
+    STALE = "stale"
+    AGGREGATION = "aggregation"
+    OPERATOR = "operator"
+    RESET = "reset"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch of the log. `items` is None once it was applied whole, or when a memory that it saw was forgotten.
+
+    One that is not in the log yet has the number UNLOGGED. `revision`, `cursor_from` and `cursor_to` are the borders it was
+    planned with. `seen_memory_ids` are the memories whose words may stand in the items, `entries` the ledger's rows once it
+    is applied. `options` is what the plan depended on beside the memories.
+    """
+
+    batch_seq: int
+    kind: BatchKind
+    job_id: UUID | None
+    revision: int
+    cursor_from: str
+    cursor_to: str
+    read_through: int
+    memory_ids: tuple[str, ...]
+    content_hashes: tuple[str, ...]
+    seen_memory_ids: tuple[str, ...] = ()
+    items: Sequence[Any] | None = None
+    items_applied: int = 0
+    entries: tuple[Entry, ...] = ()
+    counters: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def store(connection: Connection, scope: Scope, batch: Batch, plan: bytes, *, now: datetime) -> None:
+    """Write a planned batch into the log, in place of another that is still only planned. `plan` are its items as JSON text."""
+    await _sql.discard_planned(connection, **_key(scope))
+    columns = _columns(batch) | {"items": Json(orjson.Fragment(plan))}
+    await _sql.insert_batch(connection, **_key(scope), **columns, status="planned", applied_at=None, now=now)
+
+
+async def log_applied(connection: Connection, scope: Scope, batch: Batch, *, now: datetime) -> None:
+    """Write a batch that is applied in this transaction; an operator's keeps its items."""
+    await _sql.insert_batch(connection, **_key(scope), **_columns(batch), status="applied", applied_at=now, now=now)
+
+
+async def planned(connection: Connection, scope: Scope) -> Batch | None:
+    """Return the batch that is planned and not applied whole, or None."""
+    row = await _sql.planned_batch(connection, **_key(scope))
+    return row and _batch(row)
+
+
+async def finish(connection: Connection, scope: Scope, batch_seq: int, *, now: datetime) -> None:
+    """Mark a batch applied and let its items go."""
+    await _sql.finish_batch(connection, **_key(scope), batch_seq=batch_seq, now=now)
+
+
+async def keep_rest(connection: Connection, scope: Scope, batch_seq: int, *, items_applied: int, revision: int) -> None:
+    """Record how many items were applied, upon which revision the rest now stands."""
+    await _sql.keep_rest(connection, **_key(scope), batch_seq=batch_seq, items_applied=items_applied, revision=revision)
+
+
+async def discard(connection: Connection, scope: Scope) -> int:
+    """Remove the planned batch, which was superseded, and return how many that were.
+
+    One of which items were applied stays in the log: its option `taken` says how many.
+    """
+    closed = await _sql.close_planned(connection, **_key(scope))
+    return int(closed) + int(await _sql.discard_planned(connection, **_key(scope)))
+
+
+async def aggregated_before(connection: Connection, scope: Scope, job_id: UUID) -> int:
+    """Return the batch up to which everything was looked at for hubs before a job, 0 where it never was.
+
+    What a job before it left of its plans at a cap is the job's own.
+    """
+    return int(await _sql.aggregated_before(connection, **_key(scope), job_id=job_id) or 0)
+
+
+async def aggregated_to(connection: Connection, scope: Scope) -> tuple[UUID | None, Place | None, bool]:
+    """Return the job that looked for hubs last, the place of the last page it saw, and whether that look failed.
+
+    There is no place when it saw all.
+    """
+    row = await _sql.last_aggregated(connection, **_key(scope))
+    if row is None:
+        return None, None, False
+    reached = row["reached"]
+    return row["job_id"], None if reached is None else (reached[0], reached[1], reached[2]), row["is_failed"]
+
+
+async def memories_since(connection: Connection, scope: Scope, after: int, *, limit: int) -> list[str]:
+    """Return the last memories that applied batches read after one of them, in their order."""
+    rows = await _sql.memories_since(connection, **_key(scope), after=after, limit=limit)
+    return [row["memory_id"] for row in rows]
+
+
+async def log(connection: Connection, scope: Scope, *, after: int = 0, limit: int = 1000) -> list[Batch]:
+    """Return a page of the applied batches, oldest first."""
+    rows = await _sql.batch_log(connection, **_key(scope), after=after, limit=limit)
+    return [_batch(row) for row in rows]
+
+
+async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
+    """Delete plans that saw one of the memories, and the items of operators' acts that did; return how many."""
+    closed = await _sql.close_plans_that_saw(connection, **_key(scope), memory_ids=list(memory_ids))
+    removed = await _sql.discard_plans_that_saw(connection, **_key(scope), memory_ids=list(memory_ids))
+    emptied = await _sql.empty_acts_that_saw(connection, **_key(scope), memory_ids=list(memory_ids))
+    return int(closed) + int(removed) + int(emptied)
+
+
+async def forget_names(connection: Connection, scope: Scope, pages: Sequence[tuple[str, str]]) -> int:
+    """Delete the items of operators' acts that name one of the pages, given by slug and path; return of how many acts."""
+    slugs, paths = [slug for slug, _ in pages], [path for _, path in pages]
+    return int(await _sql.empty_acts_that_name(connection, **_key(scope), slugs=slugs, paths=paths))
+
+
+async def clear(connection: Connection, scope: Scope) -> None:
+    """Remove the whole log of the scope."""
+    await _sql.clear_log(connection, **_key(scope))
+
+
+def _columns(batch: Batch) -> dict[str, object]:
+    return {
+        "batch_seq": batch.batch_seq,
+        "kind": batch.kind.value,
+        "job_id": batch.job_id,
+        "revision": batch.revision,
+        "cursor_from": batch.cursor_from,
+        "cursor_to": batch.cursor_to,
+        "read_through": batch.read_through,
+        "options": dict(batch.options),
+        "memory_ids": list(batch.memory_ids),
+        "content_hashes": list(batch.content_hashes),
+        "seen_memory_ids": list(batch.seen_memory_ids),
+        "items": None if batch.items is None else Json(batch.items),
+        "items_applied": batch.items_applied,
+        "verdicts": Json([_written(one) for one in batch.entries]),
+        "counters": dict(batch.counters),
+    }
+
+
+def _key(scope: Scope) -> dict[str, object]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+
+
+def _batch(row: Any) -> Batch:
+    return Batch(
+        row["batch_seq"],
+        BatchKind(row["kind"]),
+        row["job_id"],
+        row["revision"],
+        row["cursor_from"],
+        row["cursor_to"],
+        row["read_through"],
+        tuple(row["memory_ids"]),
+        tuple(row["content_hashes"]),
+        tuple(row["seen_memory_ids"]),
+        row["items"],
+        row["items_applied"],
+        tuple(_entry(one) for one in row["verdicts"]),
+        row["counters"],
+        row["options"],
+    )
+
+
+def _written(entry: Entry) -> list[str]:
+    return [
+        entry.memory_id,
+        entry.document_id,
+        entry.content_hash.hex(),
+        entry.text_hash.hex(),
+        entry.occurred_at.isoformat(),
+        entry.outcome.value,
+        entry.reason,
+    ]
+
+
+def _entry(values: list[str]) -> Entry:
+    memory_id, document_id, content, text, occurred_at, outcome, reason = values
+    instant = datetime.fromisoformat(occurred_at)
+    return Entry(memory_id, document_id, bytes.fromhex(content), bytes.fromhex(text), instant, Outcome(outcome), reason)

@@ -1,0 +1,361 @@
+"""Compile jobs: queueing, claiming and settling them, at most one waiting per five minutes and wish.
+
+Every function takes a connection inside a scoped transaction. What a job does is decided in `compiler/`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID, uuid4, uuid5
+
+import orjson
+from opentelemetry import trace
+
+from store.compile import ready, scopes
+from store.db import queries
+from store.db.queries import Connection
+from store.errors import AlreadyExists
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+_CONTINUATIONS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a06")
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+
+BUCKET_S = 300
+_MOST_BUCKETS = 100
+PROGRESS = "compile_progress"
+
+
+class Enqueued(StrEnum):
+    """What became of a wish to compile."""
+
+    ENQUEUED = "ENQUEUED"
+    DEDUPED = "DEDUPED"
+    SKIPPED_FLAG_OFF = "SKIPPED_FLAG_OFF"
+    SKIPPED_ADAPTER = "SKIPPED_ADAPTER"
+    FAILED = "FAILED"
+
+
+class JobStatus(StrEnum):
+    """Where a job stands; the last four are final."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+
+class Trigger(StrEnum):
+    """What asked for a job."""
+
+    MEMORY_RETAIN = "memory_retain"
+    BOOTSTRAP_IMPORT = "bootstrap_import"
+    ADMIN = "admin"
+    LINT = "lint"
+    WEBHOOK = "webhook"
+
+
+_MAY_REST = frozenset({Trigger.MEMORY_RETAIN, Trigger.WEBHOOK})
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """What a job is asked beyond compiling; a continuation inherits it.
+
+    `model_id` replaces the configured model. `mention_ids` are held names to look at even with nothing new to read.
+    `may_archive_many` is an operator's word that a sweep may archive most of a wiki.
+    """
+
+    model_id: str = ""
+    mention_ids: tuple[str, ...] = ()
+    may_archive_many: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """What became of a wish, and the job that will fulfil it; None where there is none."""
+
+    outcome: Enqueued
+    job_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A compile job. `hops` counts the continuations before it; `attempt` its claims.
+
+    `traceparent` names the span of the call that asked for it first (W3C); empty where none did.
+    """
+
+    job_id: UUID
+    status: JobStatus
+    trigger: Trigger
+    attempt: int
+    options: JobOptions
+    metrics: dict[str, Any]
+    error: str
+    parent_job_id: UUID | None
+    sequence: int
+    hops: int
+    cancel_requested: bool
+    created_at: datetime
+    not_before: datetime
+    claimed_at: datetime | None
+    finished_at: datetime | None
+    traceparent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a job ends, or why it goes back."""
+
+    status: JobStatus
+    error: str = ""
+    metrics: Mapping[str, Any] = field(default_factory=dict)
+
+
+async def enqueue(
+    connection: Connection, scope: Scope, *, trigger: str, options: JobOptions | None = None, now: datetime
+) -> Ticket:
+    """Queue a compile of the scope and record how far its memories reach.
+
+    Wishes of one bucket of 300 s and the same options fold into its job while that has not started; one that meets a started
+    job gets the next free bucket's. A write's wish folds into any job that is put off; another's has it start now. Where the
+    tenant's compile is off nothing is queued.
+    """
+    if not await _sql.wiki_compile_enabled(connection, tenant_id=scope.tenant_id):
+        return Ticket(Enqueued.SKIPPED_FLAG_OFF)
+    await scopes.mark_dirty(connection, scope, now=now)
+    options = options or JobOptions()
+    if Trigger(trigger) in _MAY_REST:
+        waiting = await _sql.resting_job(connection, **_key(scope), input=asdict(options), now=now)
+        if waiting is not None:
+            await ready.announce(connection, scope, ready_at=now)
+            return Ticket(Enqueued.DEDUPED, waiting)
+    bucket = int(now.timestamp()) // BUCKET_S
+    ticket = await _enqueue_once(connection, scope, _dedupe_key(scope, bucket, options), (trigger, options, now))
+    if ticket.job_id is None:
+        ticket = await _enqueue_later(connection, scope, bucket + 1, (trigger, options, now))
+    await ready.announce(connection, scope, ready_at=now)
+    return ticket
+
+
+async def _enqueue_later(
+    connection: Connection, scope: Scope, bucket: int, wish: tuple[str, JobOptions, datetime]
+) -> Ticket:
+    """Queue a wish whose own bucket has a started job: in the next free one, and when none is near under a key of its own."""
+    keys = [_dedupe_key(scope, bucket + ahead, wish[1]) for ahead in range(_MOST_BUCKETS)]
+    started = {row["dedupe_key"] for row in await _sql.started_keys(connection, tenant_id=scope.tenant_id, keys=keys)}
+    free = next((key for key in keys if key not in started), None)
+    ticket = await _enqueue_once(connection, scope, free, wish) if free else Ticket(Enqueued.DEDUPED)
+    if ticket.job_id is None:
+        waiting = await _sql.waiting_job(connection, **_key(scope), input=asdict(wish[1]), now=wish[2])
+        ticket = Ticket(Enqueued.DEDUPED, waiting)
+    if ticket.job_id is None:
+        ticket = await _enqueue_once(connection, scope, f"{keys[0]}:{uuid4()}", wish)
+    return ticket
+
+
+async def _enqueue_once(
+    connection: Connection, scope: Scope, dedupe_key: str, wish: tuple[str, JobOptions, datetime]
+) -> Ticket:
+    trigger, options, now = wish
+    job_id = await _sql.insert_job(
+        connection,
+        **_key(scope),
+        job_id=uuid4(),
+        dedupe_key=dedupe_key,
+        trigger=Trigger(trigger).value,
+        input=asdict(options) | {"traceparent": _traceparent()},
+        now=now,
+    )
+    if job_id is not None:
+        return Ticket(Enqueued.ENQUEUED, job_id)
+    waiting = await _sql.pending_job_of_key(connection, tenant_id=scope.tenant_id, dedupe_key=dedupe_key)
+    if waiting is not None and Trigger(trigger) not in _MAY_REST:
+        await _sql.hasten_job(
+            connection, tenant_id=scope.tenant_id, job_id=waiting, trigger=Trigger(trigger).value, now=now
+        )
+    return Ticket(Enqueued.DEDUPED, waiting)
+
+
+async def rest(connection: Connection, scope: Scope, *, pause_s: int, now: datetime) -> None:
+    """Put off the jobs that writes asked for, of a wiki that no turn has read for the pause, until so long after its last
+    compile; take back what was put off of one that was read meanwhile. The tenant's own pause goes before `pause_s`.
+    """
+    await _sql.rest_jobs(connection, **_key(scope), pause_s=pause_s, now=now)
+
+
+async def back_off(connection: Connection, scope: Scope, *, now: datetime) -> None:
+    """Put off what nobody waits for, of a scope whose model fails, until that is tried again."""
+    await _sql.back_off_jobs(connection, **_key(scope), now=now)
+
+
+async def failing_streak(connection: Connection, scope: Scope) -> int:
+    """Return how many of the scope's last jobs failed one after another because their model did, 10 at most."""
+    return int(await _sql.failing_streak(connection, **_key(scope)) or 0)
+
+
+async def continue_job(connection: Connection, scope: Scope, job: Job, *, not_before: datetime, now: datetime) -> UUID:
+    """Queue the job that goes on where this one stopped, and return its id. Raises AlreadyExists when it was refused.
+
+    It is its parent's next; trigger and options are the parent's.
+    """
+    sequence = job.sequence + 1
+    job_id = uuid5(_CONTINUATIONS, f"{job.job_id}:{sequence}")
+    inserted = await _sql.insert_continuation(
+        connection,
+        **_key(scope),
+        job_id=job_id,
+        dedupe_key=f"continuation:{job.job_id}:{sequence}",
+        trigger=job.trigger.value,
+        input=asdict(job.options) | {"traceparent": job.traceparent},
+        parent_job_id=job.job_id,
+        sequence=sequence,
+        hops=job.hops + 1,
+        not_before=not_before,
+        now=now,
+    )
+    if inserted is None:
+        raise AlreadyExists("wiki_compile_jobs_continuation")
+    await ready.announce(connection, scope, ready_at=not_before)
+    return job_id
+
+
+async def is_enabled(connection: Connection, scope: Scope) -> bool:
+    """Return whether the tenant's memories are compiled at all."""
+    return bool(await _sql.wiki_compile_enabled(connection, tenant_id=scope.tenant_id))
+
+
+async def start_next(connection: Connection, scope: Scope, *, now: datetime) -> Job | None:
+    """Make the scope's next job run and return it: one whose worker died comes first. Its `attempt` counts this claim."""
+    row = await _sql.start_next_job(connection, **_key(scope), now=now)
+    return row and _job(row)
+
+
+async def next_startable(connection: Connection, scope: Scope, *, now: datetime) -> UUID | None:
+    """Return the job that `start_next` would take, without taking it; None without one."""
+    job_id: UUID | None = await _sql.next_startable(connection, **_key(scope), now=now)
+    return job_id
+
+
+async def record(connection: Connection, scope: Scope, job_id: UUID, metrics: Mapping[str, Any]) -> bool:
+    """Write a running job's metrics, tell listeners on PROGRESS once that is committed, and return whether to end it."""
+    return bool(await _sql.record_job(connection, tenant_id=scope.tenant_id, job_id=job_id, metrics=dict(metrics)))
+
+
+async def settle(connection: Connection, scope: Scope, job_id: UUID, ending: Ending, *, now: datetime) -> None:
+    """End a running job, and tell listeners."""
+    await _sql.settle_job(
+        connection,
+        tenant_id=scope.tenant_id,
+        job_id=job_id,
+        status=ending.status.value,
+        error=ending.error,
+        metrics=dict(ending.metrics),
+        now=now,
+    )
+
+
+async def put_back(
+    connection: Connection, scope: Scope, job_id: UUID, ending: Ending, *, not_before: datetime, counts: bool
+) -> None:
+    """Make a running job wait again, and tell listeners.
+
+    With `counts` False the attempt is not held against it. Empty metrics leave the old.
+    """
+    await _sql.put_back_job(
+        connection,
+        tenant_id=scope.tenant_id,
+        job_id=job_id,
+        error=ending.error,
+        metrics=dict(ending.metrics),
+        not_before=not_before,
+        refund=0 if counts else 1,
+    )
+    await ready.announce(connection, scope, ready_at=not_before)
+
+
+async def get(connection: Connection, scope: Scope, job_id: UUID) -> Job | None:
+    """Return one job of the scope, or None."""
+    row = await _sql.get_job(connection, **_key(scope), job_id=job_id)
+    return row and _job(row)
+
+
+async def page(
+    connection: Connection, scope: Scope, *, limit: int, after: tuple[datetime, UUID] = (_END_OF_TIME, UUID(int=0))
+) -> list[Job]:
+    """Return a page of the scope's jobs, newest first, from after the job with this instant and id."""
+    rows = await _sql.list_jobs(connection, **_key(scope), before=after[0], after_id=after[1], limit=limit)
+    return [_job(row) for row in rows]
+
+
+async def cancel(connection: Connection, scope: Scope, job_id: UUID, *, now: datetime) -> Job | None:
+    """Cancel a waiting job, or ask a running one to stop at its next batch; return how it stands, None if there is none."""
+    await _sql.cancel_job(connection, **_key(scope), job_id=job_id, now=now)
+    return await get(connection, scope, job_id)
+
+
+async def cancel_pending(connection: Connection, scope: Scope, *, now: datetime) -> int:
+    """Cancel the scope's waiting jobs and return how many there were."""
+    return int(await _sql.cancel_pending_jobs(connection, **_key(scope), now=now))
+
+
+async def running(connection: Connection, scope: Scope) -> Job | None:
+    """Return the scope's running job, or None."""
+    row = await _sql.running_job(connection, **_key(scope))
+    return row and _job(row)
+
+
+async def next_due(connection: Connection, scope: Scope) -> datetime | None:
+    """Return from when on the scope's next waiting job may start; None without one."""
+    due: datetime | None = await _sql.next_due(connection, **_key(scope))
+    return due
+
+
+def _dedupe_key(scope: Scope, bucket: int, options: JobOptions) -> str:
+    if options == JobOptions():
+        return f"{scope.tenant_id}:{scope.owner_id}:{bucket}"
+    digest = hashlib.sha256(orjson.dumps(asdict(options), option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+    return f"{scope.tenant_id}:{scope.owner_id}:{bucket}:{digest}"
+
+
+def _traceparent() -> str:
+    """Return the W3C name of the span that this work belongs to; empty outside of any."""
+    span = trace.get_current_span().get_span_context()
+    return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}" if span.is_valid else ""
+
+
+def _key(scope: Scope) -> dict[str, object]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+
+
+def _job(row: Any) -> Job:
+    given = row["input"]
+    options = JobOptions(
+        given.get("model_id", ""), tuple(given.get("mention_ids", ())), given.get("may_archive_many", False)
+    )
+    return Job(
+        row["job_id"],
+        JobStatus(row["status"]),
+        Trigger(row["trigger"]),
+        row["attempt"],
+        options,
+        row["metrics"],
+        row["error"],
+        row["parent_job_id"],
+        row["sequence"],
+        row["hops"],
+        row["cancel_requested"],
+        row["created_at"],
+        row["not_before"],
+        row["claimed_at"],
+        row["finished_at"],
+        given.get("traceparent", ""),
+    )

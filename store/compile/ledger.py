@@ -1,0 +1,139 @@
+"""What became of each memory: one row a memory, with the content in force and the outcome.
+
+Every function takes a connection inside a scoped transaction. A forgotten memory stays as 'gone' until what it fed is rebuilt,
+one that has to be read again though no feed tells of it as 'owed' until it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+
+
+class Outcome(StrEnum):
+    """What became of a memory."""
+
+    APPLIED = "applied"
+    FILTERED = "filtered"
+    QUARANTINED = "quarantined"
+    GONE = "gone"
+    OWED = "owed"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One memory's row. `content_hash` covers text, metadata, document and instant; `text_hash` the text alone."""
+
+    memory_id: str
+    document_id: str
+    content_hash: bytes
+    text_hash: bytes
+    occurred_at: datetime
+    outcome: Outcome = Outcome.APPLIED
+    reason: str = ""
+
+
+async def read(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> dict[str, Entry]:
+    """Return the rows of those memories that have one."""
+    rows = await _sql.ledger_of(connection, **_key(scope), memory_ids=list(memory_ids))
+    return {row["memory_id"]: _entry(row) for row in rows}
+
+
+async def read_all(connection: Connection, scope: Scope) -> dict[str, Entry]:
+    """Return every row of the scope."""
+    return {row["memory_id"]: _entry(row) for row in await _sql.whole_ledger(connection, **_key(scope))}
+
+
+async def write(connection: Connection, scope: Scope, entries: Sequence[Entry], *, now: datetime) -> None:
+    """Write the rows in place of what is there."""
+    if not entries:
+        return
+    await _sql.write_ledger(
+        connection,
+        **_key(scope),
+        memory_ids=[one.memory_id for one in entries],
+        document_ids=[one.document_id for one in entries],
+        content_hashes=[one.content_hash for one in entries],
+        text_hashes=[one.text_hash for one in entries],
+        occurred_at=[one.occurred_at for one in entries],
+        outcomes=[one.outcome.value for one in entries],
+        reasons=[one.reason for one in entries],
+        now=now,
+    )
+
+
+async def mark_gone(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> int:
+    """Mark memories as forgotten, those too that were never dealt with; return how many."""
+    return int(await _sql.mark_gone(connection, **_key(scope), memory_ids=list(memory_ids), now=now))
+
+
+async def gone(connection: Connection, scope: Scope, *, limit: int) -> list[str]:
+    """Return forgotten memories whose pages still have to be rebuilt, by id."""
+    rows = await _sql.gone_memories(connection, **_key(scope), limit=limit)
+    return [row["memory_id"] for row in rows]
+
+
+async def owe(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> int:
+    """Have memories that were dealt with read again, and return how many; forgotten ones stay so."""
+    return int(await _sql.owe(connection, **_key(scope), memory_ids=list(memory_ids), now=now)) if memory_ids else 0
+
+
+async def owe_quarantined(connection: Connection, scope: Scope, reasons: Sequence[str], *, now: datetime) -> int:
+    """Have memories read again that are in quarantine for one of these reasons, and return how many."""
+    return int(await _sql.owe_quarantined(connection, **_key(scope), reasons=list(reasons), now=now))
+
+
+async def owed(connection: Connection, scope: Scope, *, limit: int) -> list[str]:
+    """Return memories that are to be read again, the oldest first."""
+    rows = await _sql.owed_memories(connection, **_key(scope), limit=limit)
+    return [row["memory_id"] for row in rows]
+
+
+async def write_off(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
+    """Wait no longer for memories that were to be read again and are not there: a sweep finds them gone."""
+    if memory_ids:
+        await _sql.write_off(connection, **_key(scope), memory_ids=list(memory_ids), now=now)
+
+
+async def drop(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+    """Remove the rows: nothing rests on these memories any more."""
+    if memory_ids:
+        await _sql.drop_from_ledger(connection, **_key(scope), memory_ids=list(memory_ids))
+
+
+async def reopen(connection: Connection, scope: Scope) -> int:
+    """Have every memory read as a new one, and return how many; edited and forgotten ones stay known as such."""
+    return int(await _sql.reopen_ledger(connection, **_key(scope)))
+
+
+async def clear(connection: Connection, scope: Scope) -> int:
+    """Remove every row of the scope."""
+    return int(await _sql.clear_ledger(connection, **_key(scope)))
+
+
+async def rename(connection: Connection, scope: Scope, pairs: Sequence[tuple[str, str]]) -> None:
+    """Carry what rests on a memory over to its new id, for each pair of old and new."""
+    key = {**_key(scope), "old_ids": [old for old, _ in pairs], "new_ids": [new for _, new in pairs]}
+    await _sql.rename_in_ledger(connection, **key)
+    await _sql.rename_sources(connection, **key)
+    await _sql.rename_sightings(connection, **key)
+    await _sql.rename_evidence(connection, **key)
+    await _sql.rename_in_log(connection, **key)
+    await _sql.rename_in_answers(connection, **key)
+
+
+def _key(scope: Scope) -> dict[str, object]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+
+
+def _entry(row: object) -> Entry:
+    values = dict(row)  # type: ignore[call-overload]  # a record is a mapping, which the driver does not say
+    return Entry(**values | {"outcome": Outcome(values["outcome"])})

@@ -1,0 +1,160 @@
+"""The scope's row: who compiles it, how far its memories were read, and which revision its wiki has.
+
+Whoever writes the wiki holds this row: a worker by its lease and fence, everybody else by `lock` until the transaction ends.
+Every function takes a connection inside a scoped transaction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeRow:
+    """Where a scope's compile stands. `fence` rises with each claim, `wiki_revision` with each write of the wiki.
+
+    `cursor` is the substrate's; `dirty_through` and `read_through` say in one unit how far memories reach and were read.
+    """
+
+    cursor: str
+    fence: int
+    lease_holder: str
+    lease_until: datetime | None
+    dirty_through: int
+    read_through: int
+    wiki_revision: int
+    aggregated_revision: int
+    batch_seq: int
+    crashes: int
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Return whether everything that was announced has been read."""
+        return self.read_through >= self.dirty_through
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A worker's hold on a scope: whose, until when it stands unless renewed."""
+
+    holder: str
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """What a plan was made upon: it may be applied only while the row says the same."""
+
+    fence: int
+    cursor: str
+    revision: int
+
+
+async def lock(connection: Connection, scope: Scope, *, now: datetime) -> ScopeRow:
+    """Lock the row until the transaction ends, making it if need be, and return it; waits for other writers."""
+    await _sql.ensure_scope(connection, **_key(scope), now=now)
+    return _row(await _sql.lock_scope(connection, **_key(scope)))
+
+
+async def lock_there(connection: Connection, scope: Scope) -> None:
+    """Lock the row as `lock` does, if there is one."""
+    await _sql.lock_scope(connection, **_key(scope))
+
+
+async def bump_revision(connection: Connection, scope: Scope, *, now: datetime) -> int:
+    """Raise the wiki's revision after a write under `lock`, and return it: plans made upon the old one are superseded."""
+    return int(await _sql.bump_revision(connection, **_key(scope), now=now))
+
+
+async def read(connection: Connection, scope: Scope) -> ScopeRow | None:
+    """Return the row as it stands, or None before the scope's first write."""
+    row = await _sql.read_scope(connection, **_key(scope))
+    return row and _row(row)
+
+
+async def claim(connection: Connection, scope: Scope, lease: Lease, *, now: datetime) -> ScopeRow | None:
+    """Take the scope, raising its fence; None while another holds it or its row is locked."""
+    if await _sql.lock_free_scope(connection, **_key(scope), now=now) is None:
+        return None
+    until = now + timedelta(seconds=lease.duration_s)
+    row = await _sql.take_scope(connection, **_key(scope), holder=lease.holder, until=until, now=now)
+    return _row(row)
+
+
+async def renew(connection: Connection, scope: Scope, fence: int, *, until: datetime) -> bool:
+    """Prolong the lease, and return whether it is still held."""
+    return bool(await _sql.renew_lease(connection, **_key(scope), fence=fence, until=until))
+
+
+async def release(connection: Connection, scope: Scope, fence: int, *, now: datetime) -> bool:
+    """Let the scope go, and return whether it was still held."""
+    return bool(await _sql.release_scope(connection, **_key(scope), fence=fence, now=now))
+
+
+async def hold(connection: Connection, scope: Scope, fence: int) -> ScopeRow | None:
+    """Lock and return the row while the fence is still the holder's, else None."""
+    row = await _sql.lock_held_scope(connection, **_key(scope), fence=fence)
+    return row and _row(row)
+
+
+async def open_apply(
+    connection: Connection, scope: Scope, stand: Stand, *, logs: bool = False, now: datetime
+) -> ScopeRow | None:
+    """Raise the revision when fence, cursor and revision are the ones planned upon, and return the row, locked.
+
+    Else None, and nothing may be written. One that `logs` takes the log's next number too, the returned row's.
+    """
+    expected = {"fence": stand.fence, "cursor": stand.cursor, "revision": stand.revision}
+    row = await _sql.open_apply(connection, **_key(scope), **expected, taken=int(logs), now=now)
+    return row and _row(row)
+
+
+async def reach(connection: Connection, scope: Scope, *, cursor: str, read_through: int) -> ScopeRow:
+    """Move the cursor after a batch was applied whole; the caller holds the row."""
+    return _row(await _sql.reach(connection, **_key(scope), cursor=cursor, read_through=read_through))
+
+
+async def mark_aggregated(connection: Connection, scope: Scope) -> ScopeRow:
+    """Record that the wiki was aggregated as of its present revision; the caller holds the row."""
+    return _row(await _sql.mark_aggregated(connection, **_key(scope)))
+
+
+async def next_batch_seq(connection: Connection, scope: Scope, *, now: datetime) -> int:
+    """Return the next number of the scope's log."""
+    return int(await _sql.next_batch_seq(connection, **_key(scope), now=now))
+
+
+async def count_crash(connection: Connection, scope: Scope, *, now: datetime) -> None:
+    """Record that a worker died over the scope; the next applied batch takes the count back to zero."""
+    await _sql.count_crash(connection, **_key(scope), now=now)
+
+
+async def read_up_to(connection: Connection, scope: Scope, *, fence: int, read_through: int, now: datetime) -> None:
+    """Record that the feed was read so far and held nothing to compile."""
+    await _sql.read_up_to(connection, **_key(scope), fence=fence, read_through=read_through, now=now)
+
+
+async def mark_dirty(connection: Connection, scope: Scope, *, through: int | None = None, now: datetime) -> None:
+    """Record that memories up to `through` wait to be compiled; None means the end of the built-in feed."""
+    await _sql.mark_dirty(connection, **_key(scope), through=through, now=now)
+
+
+async def rewind(connection: Connection, scope: Scope, *, now: datetime) -> None:
+    """Set the cursor to the beginning, under `lock`."""
+    await _sql.rewind_scope(connection, **_key(scope), now=now)
+
+
+def _key(scope: Scope) -> dict[str, object]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+
+
+def _row(row: Any) -> ScopeRow:
+    return ScopeRow(**{name: row[name] for name in ScopeRow.__slots__})

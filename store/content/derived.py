@@ -1,0 +1,87 @@
+"""What a row holds beside its text: the hash, the packed signature, the words it is searched by.
+
+Computed in bulk from `store/text/texts.py`, off the event loop, since a large write takes long enough to hold up a turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from store.db.pacing import in_slices
+from store.text.texts import search_words, signatures, text_hash
+
+MAX_WORDS_BYTES = 200_000
+_MAX_REMEMBERED_CHARS = 2_000
+_MOST_REMEMBERED = 4_096
+_MAX_SEARCHED_CHARS = 2 * MAX_WORDS_BYTES  # of more, few would find a place
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What is written beside one text. `words` go through the database's `search_vector`; `word_count` is 1 or more."""
+
+    text_hash: bytes
+    signature: bytes
+    words: str
+    word_count: int
+
+
+async def derive(texts: Sequence[str], searched: Sequence[str]) -> list[Derived]:
+    """Return what to write beside each text; `searched` is what it is found by, in the same order. Seconds for 30 MB."""
+    pairs = list(zip(texts, searched, strict=True))
+    return await in_slices(derive_now, pairs, lambda pair: len(pair[0]) + len(pair[1]))
+
+
+def derive_now(pairs: Sequence[tuple[str, str]]) -> list[Derived]:
+    """Return the same as `derive` for pairs of a text and what it is found by, without leaving the thread."""
+    texts = [text for text, _ in pairs]
+    return _together(
+        texts, [signature.pack() for signature in signatures(texts)], [_words(found) for _, found in pairs]
+    )
+
+
+async def derive_pieces(texts: Sequence[str], searched: Sequence[tuple[str, ...]]) -> list[Derived]:
+    """Return what `derive` does for texts that are found by several each: names and passages that come again and again."""
+    return await asyncio.to_thread(_derive_pieces, texts, searched)
+
+
+def _derive_pieces(texts: Sequence[str], searched: Sequence[tuple[str, ...]]) -> list[Derived]:
+    words = [_bounded(" ".join(filter(None, map(_piece, pieces)))) for pieces in searched]
+    distinct = dict.fromkeys(texts)
+    known = {text: packed for text in distinct if (packed := _signed.get(text)) is not None}
+    fresh = [text for text in distinct if text not in known]
+    known.update(zip(fresh, (signature.pack() for signature in signatures(fresh)), strict=True))
+    if len(_signed) + len(fresh) > _MOST_REMEMBERED:
+        _signed.clear()
+    _signed.update((text, known[text]) for text in fresh if len(text) <= _MAX_REMEMBERED_CHARS)
+    return _together(texts, [known[text] for text in texts], words)
+
+
+def _together(texts: Sequence[str], packed: Sequence[bytes], words: Sequence[str]) -> list[Derived]:
+    return [
+        Derived(text_hash(text), signature, found, max(1, found.count(" ") + 1))
+        for text, signature, found in zip(texts, packed, words, strict=True)
+    ]
+
+
+def _words(text: str) -> str:
+    return _bounded(search_words(text[:_MAX_SEARCHED_CHARS], most_chars=MAX_WORDS_BYTES))
+
+
+def _piece(text: str) -> str:
+    return _short_piece(text) if len(text) <= _MAX_REMEMBERED_CHARS else _words(text)
+
+
+_short_piece = lru_cache(maxsize=_MOST_REMEMBERED)(_words)
+_signed: dict[str, bytes] = {}
+
+
+def _bounded(words: str) -> str:
+    """Return as many of the first words as Postgres surely holds: a tsvector ends at 1 MiB, each word's places included."""
+    if len(words) * 4 <= MAX_WORDS_BYTES:
+        return words
+    encoded = words.encode()
+    return words if len(encoded) <= MAX_WORDS_BYTES else encoded[:MAX_WORDS_BYTES].rpartition(b" ")[0].decode()

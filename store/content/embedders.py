@@ -1,0 +1,16 @@
+"""The embedders whose vectors this installation keeps, each under a number."""
+
+from __future__ import annotations
+
+from store.db import queries
+from store.db.postgres import Pool, installation
+
+_sql = queries.load(__file__)
+
+
+async def number_of(pool: Pool, model: str, dimensions: int) -> int | None:
+    """Return the number under which vectors of this embedder are kept, or None where no vectors can be kept."""
+    async with installation(pool) as connection:
+        if not await _sql.has_vectors(connection):
+            return None
+        return int(await _sql.put_embedder(connection, model=model, dimensions=dimensions))

@@ -1,0 +1,71 @@
+"""The built-in memories as a compile reads them: in the order of their feed, by id, or as a listing of what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class FedMemory:
+    """A memory with its number in the owner's feed."""
+
+    memory_id: str
+    change_seq: int
+    text: str
+    text_hash: bytes
+    occurred_at: datetime
+    document_id: str
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedMemory:
+    """A memory that is there, without its text."""
+
+    memory_id: str
+    document_id: str
+    text_hash: bytes
+
+
+async def after(connection: Connection, scope: Scope, change_seq: int, *, limit: int) -> tuple[list[FedMemory], int]:
+    """Return the memories written after a number of the feed, in its order, and the feed's last number at this moment.
+
+    Both are of one snapshot: with fewer memories than `limit`, everything up to that number was seen.
+    """
+    rows = await _sql.memories_after(connection, **_key(scope), change_seq=change_seq, limit=limit)
+    through = max((row["through"] for row in rows), default=0)
+    return [_memory(row) for row in rows if row["memory_id"] is not None], through
+
+
+async def by_ids(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[FedMemory]:
+    """Return those of the memories that are there."""
+    rows = await _sql.memories_by_ids(connection, **_key(scope), memory_ids=list(memory_ids))
+    return [_memory(row) for row in rows]
+
+
+async def listing(connection: Connection, scope: Scope) -> list[ListedMemory]:
+    """Return every memory of the owner, by id."""
+    rows = await _sql.list_memory_hashes(connection, **_key(scope))
+    return [ListedMemory(row["memory_id"], row["document_id"], row["text_hash"]) for row in rows]
+
+
+async def announce_forgotten(connection: Connection, scope: Scope) -> int:
+    """Take the feed's next number for a deletion, and return it: a compile is due that reads so far."""
+    return int(await _sql.take_feed_number(connection, **_key(scope)))
+
+
+def _key(scope: Scope) -> dict[str, object]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+
+
+def _memory(row: Any) -> FedMemory:
+    return FedMemory(**{name: row[name] for name in FedMemory.__slots__})

@@ -1,0 +1,255 @@
+"""The built-in memories: writing them with their change feed, pages, recall, forgetting.
+
+Every function takes a connection inside a scoped transaction; row security sees the same scope that is passed here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from uuid import UUID, uuid5
+
+from store.content import embeddings, storage
+from store.content.derived import Derived, derive
+from store.content.recalling import Recalled, Wanted, recalled
+from store.db import queries
+from store.db.pacing import QUICK_CHARS, STATEMENT_CHARS, in_slices, slices
+from store.db.queries import Connection
+from store.scope import Scope
+from store.text.texts import Signature
+
+_sql = queries.load(__file__)
+_MEMORIES = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a04")
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+_PLENTY_BYTES = 2**62
+_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+ORIGIN = "origin"
+"""The key of a memory's metadata that says where it comes from: user, tool, document or webhook."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMemory:
+    """A memory to write. An empty id is made from the text; an absent instant means now, or leaves a known one."""
+
+    text: str
+    memory_id: str = ""
+    occurred_at: datetime | None = None
+    document_id: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    turn_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A stored memory. `occurred_at` is when it happened or was said."""
+
+    memory_id: str
+    text: str
+    occurred_at: datetime
+    document_id: str
+    metadata: dict[str, Any]
+    turn_ids: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+
+
+class RecalledMemory(NamedTuple):
+    """What recall reads of a memory, with its near-duplicate signature. Many are made a turn, which is why it is a tuple."""
+
+    memory_id: str
+    text: str
+    occurred_at: datetime
+    document_id: str
+    turn_ids: tuple[str, ...]
+    signature: Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """The ids of all memories asked for, in order, how many of them were new and how many had changed."""
+
+    memory_ids: tuple[str, ...]
+    created_count: int
+    updated_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedMemories:
+    """Memories to write: the ids of all asked for, and a row for each distinct id with what is written beside its text."""
+
+    memory_ids: tuple[str, ...]
+    rows: tuple[tuple[str, NewMemory, Derived], ...]
+
+
+async def retain(connection: Connection, scope: Scope, memories: Sequence[NewMemory], *, now: datetime) -> Retained:
+    """Prepare the memories and write them: `prepare` and `write` in one, for few short ones."""
+    return await write(connection, scope, await prepare(scope, memories), now=now)
+
+
+async def prepare(scope: Scope, memories: Sequence[NewMemory]) -> PreparedMemories:
+    """Return the memories ready to be written. Takes seconds for 30 MB, and no connection."""
+    named = await in_slices(
+        lambda some: [_named(scope, one) for one in some],
+        memories,
+        lambda one: len(one.text),
+        quick_chars=QUICK_CHARS,
+    )
+    last = dict(named)
+    derived = await derive([one.text for one in last.values()], [_searched(one) for one in last.values()])
+    return PreparedMemories(
+        tuple(memory_id for memory_id, _ in named),
+        tuple((memory_id, one, beside) for (memory_id, one), beside in zip(last.items(), derived, strict=True)),
+    )
+
+
+async def write(
+    connection: Connection, scope: Scope, prepared: PreparedMemories, *, now: datetime, quota_bytes: int = 0
+) -> Retained:
+    """Write the memories: one that is there with the same content is left alone, of two with one id the later counts.
+
+    Each write takes the next number of the owner's feed, whose row is locked until the transaction ends: numbers have
+    no gap, and a reader that has read up to n has seen everything up to n. A statement carries about 1 MB of text. A memory drawn
+    from tools' turns and from none of the user's gets the `origin` "tool" in its metadata, unless it has one.
+    Raises QuotaExceeded when the owner would hold more than `quota_bytes` (0 for none).
+    """
+    if not prepared.rows:
+        return Retained((), 0, 0)
+    tools = await _drawn_from_tools(connection, scope, prepared)
+    change_seq = await _sql.open_feed(connection, **_key(scope))
+    ids = [row[0] for row in prepared.rows]
+    held_bytes = await storage.of_memories(connection, scope, ids)
+    created = updated = 0
+    for some in slices(prepared.rows, lambda row: len(row[1].text), most_chars=STATEMENT_CHARS):
+        seq = change_seq + created + updated
+        columns = _columns([_with_origin(row) if row[0] in tools else row for row in some])
+        counts = await _sql.write_memories(connection, **_key(scope), **columns, change_seq=seq, now=now)
+        created += counts["created_count"]
+        updated += counts["updated_count"]
+    if created or updated:
+        await _sql.advance_feed(connection, **_key(scope), count=created + updated)
+        await embeddings.mark(connection, scope, embeddings.Kind.MEMORIES, now=now)
+        added_bytes = await storage.of_memories(connection, scope, ids) - held_bytes
+        await storage.add(connection, scope, added_bytes, quota_bytes=quota_bytes)
+    return Retained(prepared.memory_ids, created, updated)
+
+
+async def get(connection: Connection, scope: Scope, memory_id: str) -> Memory | None:
+    """Return one memory of the owner, or None."""
+    row = await _sql.get_memory(connection, **_key(scope), memory_id=memory_id)
+    return row and _memory(row)
+
+
+async def page(
+    connection: Connection,
+    scope: Scope,
+    *,
+    limit: int,
+    after: tuple[datetime, str] = (_END_OF_TIME, ""),
+    most_bytes: int = _PLENTY_BYTES,
+) -> list[Memory]:
+    """Return a page of the owner's memories, newest first, from after the memory with this instant and id.
+
+    The memory whose text passes `most_bytes` together with those before it is the last one.
+    """
+    bounds = {"limit": limit, "most_bytes": most_bytes}
+    rows = await _sql.list_memories(connection, **_key(scope), before=after[0], after_id=after[1], **bounds)
+    return [_memory(row) for row in rows]
+
+
+async def forget(connection: Connection, scope: Scope, memory_id: str) -> bool:
+    """Delete a memory, and return whether it was there. Once the transaction commits its text is gone."""
+    return bool(await _sql.delete_memory(connection, **_key(scope), memory_id=memory_id))
+
+
+async def recall(connection: Connection, scope: Scope, wanted: Wanted) -> Recalled[RecalledMemory]:
+    """Return the owner's memories that may answer, best first."""
+    rows = await _sql.recall_memories(connection, **_key(scope), **wanted.parameters())
+    return recalled(rows, _recalled)
+
+
+def memory_id(scope: Scope, text: str) -> str:
+    """Return the id of a memory that came without one: the same for the same scope and text."""
+    return str(uuid5(_MEMORIES, "\n".join((str(scope.tenant_id), str(scope.owner_id), text))))
+
+
+async def _drawn_from_tools(connection: Connection, scope: Scope, prepared: PreparedMemories) -> set[str]:
+    """Return the memories that turns of tools were the source of, and none of the user's."""
+    wanted = {
+        memory_id: one.turn_ids for memory_id, one, _ in prepared.rows if one.turn_ids and ORIGIN not in one.metadata
+    }
+    asked = {turn_id for turn_ids in wanted.values() for turn_id in turn_ids if _UUID.fullmatch(turn_id)}
+    if not asked:
+        return set()
+    rows = await _sql.roles_of_turns(connection, **_key(scope), turn_ids=sorted(asked))
+    roles = {row["turn_id"]: row["role"] for row in rows}
+    said = {memory_id: {roles.get(one.lower()) for one in turn_ids} for memory_id, turn_ids in wanted.items()}
+    return {memory_id for memory_id, by in said.items() if "tool" in by and "user" not in by}
+
+
+def _with_origin(row: tuple[str, NewMemory, Derived]) -> tuple[str, NewMemory, Derived]:
+    memory_id, memory, derived = row
+    return memory_id, replace(memory, metadata={**memory.metadata, ORIGIN: "tool"}), derived
+
+
+def _key(scope: Scope) -> dict[str, object]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+
+
+def _named(scope: Scope, memory: NewMemory) -> tuple[str, NewMemory]:
+    return memory.memory_id or memory_id(scope, memory.text), memory
+
+
+def _columns(rows: Sequence[tuple[str, NewMemory, Derived]]) -> dict[str, object]:
+    new = [one for _, one, _ in rows]
+    derived = [beside for _, _, beside in rows]
+    return {
+        "memory_ids": [memory_id for memory_id, _, _ in rows],
+        "document_ids": [one.document_id for one in new],
+        "texts": [one.text for one in new],
+        "metadata": [dict(one.metadata) for one in new],
+        "turns": [list(one.turn_ids) for one in new],
+        "occurred_at": [one.occurred_at for one in new],
+        "text_hashes": [one.text_hash for one in derived],
+        "signatures": [one.signature for one in derived],
+        "word_counts": [one.word_count for one in derived],
+        "words": [one.words for one in derived],
+    }
+
+
+def _searched(memory: NewMemory) -> str:
+    """Return what the memory is found by: its text and what its metadata says, such as a place's name."""
+    return " ".join((memory.text, *_strings(memory.metadata)))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for inner in value.values():
+                yield from _strings(inner)
+        case list() | tuple():
+            for inner in value:
+                yield from _strings(inner)
+
+
+def _memory(row: Any) -> Memory:
+    return Memory(
+        row["memory_id"],
+        row["text"],
+        row["occurred_at"],
+        row["document_id"],
+        row["metadata"],
+        tuple(row["turn_ids"]),
+        row["created_at"],
+        row["updated_at"],
+    )
+
+
+def _recalled(*columns: Any) -> Iterable[RecalledMemory]:
+    *told, turn_ids, signatures = columns
+    return map(RecalledMemory, *told, map(tuple, turn_ids), map(Signature.unpack, signatures))

@@ -1,0 +1,310 @@
+"""Threads and their turns: appending, the history window, recall among older turns, pages.
+
+Every function takes a connection inside a scoped transaction; row security sees the same scope that is passed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import accumulate
+from operator import itemgetter
+from typing import Any, NamedTuple
+from uuid import UUID, uuid5
+
+from store.content import embeddings, storage
+from store.content.derived import Derived, derive
+from store.content.recalling import Recalled, Wanted, recalled
+from store.db import queries
+from store.db.pacing import STATEMENT_CHARS, slices
+from store.db.queries import Connection
+from store.scope import Scope
+from store.text.texts import Signature
+
+_sql = queries.load(__file__)
+_TURNS = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a03")
+_END_OF_TIME = datetime.max.replace(tzinfo=UTC)
+_LAST_TEXT = "\U0010ffff"
+_SAID = itemgetter("turn_id", "client_turn_id", "position", "role", "speaker", "text", "said_at")
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurn:
+    """A turn to append. `o200k_tokens` and `cl100k_tokens` are its cost as a message in these encodings."""
+
+    client_turn_id: str
+    role: str
+    text: str
+    said_at: datetime
+    o200k_tokens: int
+    cl100k_tokens: int
+    speaker: str = ""
+    parts: tuple[dict[str, Any], ...] = ()
+    is_imported: bool = False
+
+    @property
+    def chars(self) -> int:
+        """Return the characters of its text and of the tool results among its parts."""
+        return len(self.text) + sum(len(part.get("content", "")) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """A turn of the record. `position` counts from 1 inside its thread."""
+
+    turn_id: UUID
+    client_turn_id: str
+    position: int
+    role: str
+    speaker: str
+    text: str
+    said_at: datetime
+    parts: tuple[dict[str, Any], ...] = ()
+    o200k_tokens: int = 0
+    cl100k_tokens: int = 0
+    is_imported: bool = False
+
+
+class RecalledTurn(NamedTuple):
+    """What recall reads of a turn, with its near-duplicate signature. Hundreds are made a turn, which is why it is a tuple."""
+
+    turn_id: UUID
+    client_turn_id: str
+    position: int
+    role: str
+    speaker: str
+    text: str
+    said_at: datetime
+    signature: Signature
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """How much history is wanted: tokens (o200k_base), turns, and the client turn id to leave out (or an empty text)."""
+
+    tokens: int
+    turns: int
+    except_client_turn_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSummary:
+    """The rolling summary of the turns through `through_position`, naming them."""
+
+    text: str
+    through_position: int
+    turn_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The ids of all turns that were asked for, in order, how many of them were new, and how many the thread has now."""
+
+    turn_ids: tuple[UUID, ...]
+    new_count: int
+    turn_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadHead:
+    """A thread without its turns."""
+
+    thread_id: str
+    title: str
+    turn_count: int
+    last_turn_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadToOpen:
+    """A thread to append to: its id, a title (empty leaves it), and the fence key it pins when it is new."""
+
+    thread_id: str
+    title: str
+    fence_key_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedTurn:
+    """A turn to append with what is written beside its text."""
+
+    turn: NewTurn
+    derived: Derived
+
+
+async def append(
+    connection: Connection, scope: Scope, thread: ThreadToOpen, turns: Sequence[NewTurn], *, now: datetime
+) -> Appended:
+    """Prepare the turns and write them: `prepare` and `write` in one, for few short ones."""
+    return await write(connection, scope, thread, await prepare(turns), now=now)
+
+
+async def prepare(turns: Sequence[NewTurn]) -> list[PreparedTurn]:
+    """Return the turns ready to be written. Takes seconds for 20 MB, and no connection."""
+    derived = await derive([turn.text for turn in turns], [f"{turn.speaker} {turn.text}" for turn in turns])
+    return [PreparedTurn(turn, beside) for turn, beside in zip(turns, derived, strict=True)]
+
+
+async def write(
+    connection: Connection,
+    scope: Scope,
+    thread: ThreadToOpen,
+    prepared: Sequence[PreparedTurn],
+    *,
+    now: datetime,
+    quota_bytes: int = 0,
+) -> Appended:
+    """Append the turns that the thread does not have yet, in order, and return the ids of all.
+
+    The thread's row is locked until the transaction ends, so positions have no gap and no twin. A statement carries about
+    1 MB of text. Raises QuotaExceeded when the owner would hold more than `quota_bytes` (0 for none).
+    """
+    turns = [one.turn for one in prepared]
+    key = _key(scope, thread.thread_id)
+    last_turn_at = max((turn.said_at for turn in turns), default=now)
+    head = await _sql.open_thread(
+        connection,
+        **key,
+        title=thread.title,
+        fence_key_id=thread.fence_key_id,
+        last_turn_at=last_turn_at,
+        now=now,
+    )
+    asked = [turn.client_turn_id for turn in turns]
+    known = {
+        row["client_turn_id"]: row["turn_id"]
+        for row in await _sql.known_turns(connection, **key, client_turn_ids=asked)
+    }
+    first = {one.turn.client_turn_id: one for one in reversed(prepared) if one.turn.client_turn_id not in known}
+    new = list(first.values())[::-1]
+    ids = known | {turn_id: turn_uuid(scope, thread.thread_id, turn_id) for turn_id in first}
+    if new:
+        await _insert(connection, key, new, ids, head)
+        await embeddings.mark(connection, scope, embeddings.Kind.TURNS, ref=thread.thread_id, now=now)
+        added_bytes = await storage.of_turns(connection, scope, [ids[turn_id] for turn_id in first])
+        await storage.add(connection, scope, added_bytes, quota_bytes=quota_bytes)
+    turn_count = head["turn_count"] + len(new)
+    return Appended(tuple(ids[client_turn_id] for client_turn_id in asked), len(new), turn_count)
+
+
+async def _insert(
+    connection: Connection, key: dict[str, object], new: Sequence[PreparedTurn], ids: Mapping[str, UUID], head: Any
+) -> None:
+    position, through = head["turn_count"], head["token_count"]
+    for some in slices(new, lambda one: one.turn.chars, most_chars=STATEMENT_CHARS):
+        tokens_through = list(accumulate((one.turn.o200k_tokens for one in some), initial=through))[1:]
+        positions = range(position + 1, position + 1 + len(some))
+        columns = _columns(some, ids)
+        await _sql.insert_turns(connection, **key, **columns, positions=list(positions), tokens_through=tokens_through)
+        position, through = positions[-1], tokens_through[-1]
+    await _sql.advance_thread(
+        connection,
+        **key,
+        turns=len(new),
+        tokens=through - head["token_count"],
+        last_turn_at=max(one.turn.said_at for one in new),
+    )
+
+
+def _columns(prepared: Sequence[PreparedTurn], ids: Mapping[str, UUID]) -> dict[str, object]:
+    turns = [one.turn for one in prepared]
+    return {
+        "turn_ids": [ids[turn.client_turn_id] for turn in turns],
+        "client_turn_ids": [turn.client_turn_id for turn in turns],
+        "roles": [turn.role for turn in turns],
+        "speakers": [turn.speaker for turn in turns],
+        "texts": [turn.text for turn in turns],
+        "parts": [list(turn.parts) for turn in turns],
+        "said_at": [turn.said_at for turn in turns],
+        "o200k_tokens": [turn.o200k_tokens for turn in turns],
+        "cl100k_tokens": [turn.cl100k_tokens for turn in turns],
+        "signatures": [one.derived.signature for one in prepared],
+        "word_counts": [one.derived.word_count for one in prepared],
+        "words": [one.derived.words for one in prepared],
+        "is_imported": [turn.is_imported for turn in turns],
+    }
+
+
+async def history(connection: Connection, scope: Scope, thread_id: str, window: Window) -> list[StoredTurn]:
+    """Return the thread's newest turns, oldest first: as many as the window holds, and always the last exchange."""
+    rows = await _sql.history(
+        connection,
+        **_key(scope, thread_id),
+        client_turn_id=window.except_client_turn_id,
+        window_tokens=window.tokens,
+        window_turns=window.turns,
+    )
+    return [_turn(row) for row in rows]
+
+
+async def summary(connection: Connection, scope: Scope, thread_id: str) -> ThreadSummary | None:
+    """Return the thread's rolling summary, if one was made."""
+    row = await _sql.thread_summary(connection, **_key(scope, thread_id))
+    return row and ThreadSummary(row["text"], row["through_position"], tuple(row["turn_ids"]))
+
+
+async def recall(connection: Connection, scope: Scope, thread_id: str, wanted: Wanted) -> Recalled[RecalledTurn]:
+    """Return the turns of the thread that may answer, with those next to the best of them; best first."""
+    rows = await _sql.recall_turns(connection, **_key(scope, thread_id), **wanted.parameters())
+    return recalled(rows, _found)
+
+
+async def speakers(connection: Connection, scope: Scope, thread_id: str) -> tuple[str, ...]:
+    """Return the names of those who spoke in the thread's newest turns, by name."""
+    rows = await _sql.speakers(connection, **_key(scope, thread_id))
+    return tuple(row["speaker"] for row in rows)
+
+
+async def fence_key_id(connection: Connection, scope: Scope, thread_id: str) -> str | None:
+    """Return the key id that the thread's fence is made with, or None for an unknown thread."""
+    key_id: str | None = await _sql.fence_key_of_thread(connection, **_key(scope, thread_id))
+    return key_id
+
+
+async def list_threads(
+    connection: Connection, scope: Scope, *, limit: int, before: tuple[datetime, str] = (_END_OF_TIME, _LAST_TEXT)
+) -> list[ThreadHead]:
+    """Return a page of the owner's threads, newest turn first, from after the thread named by `before`."""
+    rows = await _sql.list_threads(
+        connection,
+        tenant_id=scope.tenant_id,
+        owner_id=scope.owner_id,
+        before=before[0],
+        before_id=before[1],
+        limit=limit,
+    )
+    return [ThreadHead(row["thread_id"], row["title"], row["turn_count"], row["last_turn_at"]) for row in rows]
+
+
+async def list_turns(
+    connection: Connection, scope: Scope, thread_id: str, *, limit: int, after: int = 0
+) -> list[StoredTurn]:
+    """Return a page of the thread's turns as they were said, oldest first, after a position."""
+    rows = await _sql.list_turns(connection, **_key(scope, thread_id), after=after, limit=limit)
+    return [_turn(row) for row in rows]
+
+
+def turn_uuid(scope: Scope, thread_id: str, client_turn_id: str) -> UUID:
+    """Return the id that a turn has: the same for the same scope, thread and client turn id."""
+    return uuid5(_TURNS, "\n".join((str(scope.tenant_id), str(scope.owner_id), thread_id, client_turn_id)))
+
+
+def _key(scope: Scope, thread_id: str) -> dict[str, object]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "thread_id": thread_id}
+
+
+def _turn(row: Any) -> StoredTurn:
+    return StoredTurn(
+        *_said(row), tuple(row["parts"]), row["o200k_tokens"], row.get("cl100k_tokens", 0), row["is_imported"]
+    )
+
+
+def _found(*columns: Any) -> Iterable[RecalledTurn]:
+    *said, signatures = columns
+    return map(RecalledTurn, *said, map(Signature.unpack, signatures))
+
+
+def _said(row: Any) -> tuple[UUID, str, int, str, str, str, datetime]:
+    said: tuple[UUID, str, int, str, str, str, datetime] = _SAID(row)
+    return said

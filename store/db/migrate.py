@@ -1,0 +1,163 @@
+"""Applies the migrations: plain SQL, forward only, one process at a time, each file once and whole.
+
+A file and its line in the ledger are written in one transaction, so a process killed at any moment leaves both or
+neither. Needs a connection to Postgres itself, not through a pooler in transaction mode: the lock is a session's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TypeAlias
+
+import asyncpg
+
+from store.db import queries
+from store.db.migration_files import Applied, MigrationFile, Plan, plan, read_folder
+from store.db.postgres import available_extensions, check_server, direct
+from store.db.statements import Statement
+from store.errors import (
+    DRIVER_ERRORS,
+    DatabaseUnavailable,
+    MigrationFailed,
+    MigrationLocked,
+    from_driver,
+)
+
+log = logging.getLogger(__name__)
+_sql = queries.load(__file__)
+
+_LOCK_DEADLINE_S = 600.0
+_LOCK_POLL_S = 0.05
+
+_Direct: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A migration that is skipped until the server offers this extension."""
+
+    name: str
+    extension: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was done, or in a dry run would be: names of files, in order."""
+
+    applied: tuple[str, ...]
+    skipped: tuple[Waiting, ...]
+    is_dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationState:
+    """One file: when it was applied (None: not yet) and which missing extension it waits for (empty: none)."""
+
+    name: str
+    applied_at: datetime | None
+    waits_for: str
+
+
+async def migrate(dsn: str, directory: Path, *, dry_run: bool = False) -> Report:
+    """Apply what is left and return what was done. When another process is at it, wait and find it done.
+
+    A dry run reads, checks and writes nothing. Raises MigrationError's kinds, ServerUnsuitable, DatabaseUnavailable,
+    DatabaseRefused.
+    """
+    files = read_folder(directory)
+    async with _session(dsn) as connection:
+        if dry_run:
+            return _report(await _plan(connection, files), is_dry_run=True)
+        await _take_lock(connection)
+        await _sql.renew_session(connection)
+        await _sql.create_ledger(connection)
+        todo = await _plan(connection, files)
+        for file in todo.pending:
+            await _apply(connection, file)
+        return _report(todo, is_dry_run=False)
+
+
+async def status(dsn: str, directory: Path) -> tuple[MigrationState, ...]:
+    """Return the state of every file, in order. Raises what a dry run raises."""
+    files = read_folder(directory)
+    async with _session(dsn) as connection:
+        ledger = {entry.version: entry.applied_at for entry in await _read_ledger(connection)}
+        waiting = (await _plan(connection, files)).waiting
+    return tuple(
+        MigrationState(file.name, ledger.get(file.version), _extension(file) if file in waiting else "")
+        for file in files
+    )
+
+
+@asynccontextmanager
+async def _session(dsn: str) -> AsyncIterator[_Direct]:
+    async with direct(dsn) as connection:
+        try:
+            await check_server(connection)
+            yield connection
+        except DRIVER_ERRORS as error:
+            raise from_driver(error) from error
+
+
+async def _take_lock(connection: _Direct) -> None:
+    """Wait for the lock; the session holds it until it ends. Raises MigrationLocked."""
+    give_up_at = time.monotonic() + _LOCK_DEADLINE_S
+    while not await _sql.try_migration_lock(connection):
+        if time.monotonic() >= give_up_at:
+            raise MigrationLocked(f"{_LOCK_DEADLINE_S:g} s")
+        await asyncio.sleep(_LOCK_POLL_S)
+
+
+async def _plan(connection: _Direct, files: Sequence[MigrationFile]) -> Plan:
+    wanted = [file.requirement.extension for file in files if file.requirement]
+    return plan(files, await _read_ledger(connection), await available_extensions(connection, wanted))
+
+
+async def _read_ledger(connection: _Direct) -> list[Applied]:
+    if not await _sql.has_ledger(connection):
+        return []
+    rows = await _sql.read_ledger(connection)
+    return [Applied(row["version"], row["name"], row["checksum"], row["applied_at"]) for row in rows]
+
+
+async def _apply(connection: _Direct, file: MigrationFile) -> None:
+    began_at = time.monotonic()
+    if file.is_transactional:
+        async with connection.transaction():
+            await _run(connection, file)
+    else:
+        await _run(connection, file)
+    log.info("migration_applied", extra={"migration": file.name, "seconds": round(time.monotonic() - began_at, 3)})
+
+
+async def _run(connection: _Direct, file: MigrationFile) -> None:
+    for statement in file.statements:
+        await _execute(connection, file, statement)
+    await _sql.renew_session(connection)
+    await _sql.record_migration(connection, version=file.version, name=file.name, checksum=file.checksum)
+
+
+async def _execute(connection: _Direct, file: MigrationFile, statement: Statement) -> None:
+    try:
+        await connection.execute(statement.text)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        if isinstance(from_driver(error), DatabaseUnavailable):
+            raise
+        # The server's own words: they are about our schema, and the author needs them.
+        raise MigrationFailed(f"{file.name}.sql, line {statement.line}: {error}") from error
+
+
+def _report(todo: Plan, *, is_dry_run: bool) -> Report:
+    skipped = tuple(Waiting(file.name, _extension(file)) for file in todo.waiting)
+    return Report(tuple(file.name for file in todo.pending), skipped, is_dry_run)
+
+
+def _extension(file: MigrationFile) -> str:
+    return file.requirement.extension if file.requirement else ""

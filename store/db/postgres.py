@@ -1,0 +1,353 @@
+"""Pools, and the transactions everything in the store runs in.
+
+A transaction opens in one trip that also sets its role and its scope, for itself alone: nothing is ever set for a
+session, so any connection can serve any tenant next, behind PgBouncer in transaction mode too. The settings are built
+from UUID values, never from a caller's text. Errors of the driver end here: what leaves is a StoreError.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias
+from uuid import UUID
+
+import asyncpg
+import orjson
+
+from store.db import queries
+from store.db.extensions import REQUIRED, VECTOR
+from store.db.queries import Connection, Json
+from store.errors import (
+    DRIVER_ERRORS,
+    DatabaseBusy,
+    DatabaseRefused,
+    DatabaseUnavailable,
+    QueryTimeout,
+    SchemaOutdated,
+    ServerUnsuitable,
+    StoreError,
+    TransactionAborted,
+    driver_errors,
+    from_driver,
+)
+from store.scope import Scope
+
+if TYPE_CHECKING:
+    from asyncpg.pool import PoolConnectionProxy
+
+PooledConnection: TypeAlias = "PoolConnectionProxy[asyncpg.Record]"
+_sql = queries.load(__file__)
+
+MINIMUM_VERSION = 150000
+_RECOVERY_DEADLINE_S = 2.0
+_CLOSE_DEADLINE_S = 5.0
+_IDLE_S = 3600.0  # a new connection costs a turn as much again: its plans are made anew
+_JSONB_VERSION = b"\x01"  # the first byte of a jsonb value on the wire
+
+
+class Role(enum.StrEnum):
+    """The database role a transaction runs as; both are bound by row security."""
+
+    APP = "sidecar_app"
+    WORKER = "sidecar_worker"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolsConfig:
+    """Sizes and deadlines. `statement_cache_size=0` is for a PgBouncer that keeps no prepared statements.
+
+    Where every connection is taken, a turn waits in order for one, `turn_wait_s` at most; it has a deadline of its own. Where
+    one has still to be made, it waits `turn_acquire_deadline_s`.
+    """
+
+    turn_connections: int = 16
+    background_connections: int = 8
+    turn_wait_s: float = 30.0
+    turn_acquire_deadline_s: float = 5.0
+    background_acquire_deadline_s: float = 10.0
+    connect_deadline_s: float = 5.0
+    query_deadline_s: float = 30.0
+    statement_cache_size: int = 512
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """One pool for turns and one for everything else, so that background work cannot starve a turn."""
+
+    turn: Pool
+    background: Pool
+
+    async def close(self) -> None:
+        """Close both; what is still running after 5 s is broken off."""
+        await asyncio.gather(self.turn.close(), self.background.close())
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """What the server is: its version as a number (180006 is 18.6), and whether vectors can be stored."""
+
+    version: int
+    has_vector: bool
+
+
+class Pool:
+    """Connections with the deadlines their users accept, and the clean-ups of broken transactions under way."""
+
+    __slots__ = ("_acquire_deadline_s", "_connections", "_recoveries", "_wait_s")
+
+    def __init__(self, connections: asyncpg.Pool[asyncpg.Record], *, wait_s: float, acquire_deadline_s: float) -> None:
+        self._connections = connections
+        self._wait_s = wait_s
+        self._acquire_deadline_s = acquire_deadline_s
+        self._recoveries: set[asyncio.Task[None]] = set()
+
+    async def acquire(self) -> PooledConnection:
+        """Return a connection of the caller's own. Raises DatabaseBusy, DatabaseUnavailable, DatabaseRefused."""
+        deadline_s = self._wait_s if self._is_taken() else self._acquire_deadline_s
+        with driver_errors():
+            try:
+                return await self._connections.acquire(timeout=deadline_s)
+            except TimeoutError as error:
+                kind = DatabaseBusy if self._is_taken() else DatabaseUnavailable
+                raise kind(f"no connection within {deadline_s:g} s") from error
+
+    def _is_taken(self) -> bool:
+        """Return whether every connection there may be is in use. One that is still being made is not there yet."""
+        connections = self._connections
+        return connections.get_size() >= connections.get_max_size() and not connections.get_idle_size()
+
+    async def release(self, connection: PooledConnection) -> None:
+        """Give back a connection that is outside any transaction."""
+        with driver_errors():
+            await self._connections.release(connection)
+
+    def recover(self, connection: PooledConnection) -> asyncio.Task[None]:
+        """Return the task that rolls back, cleans and gives back a connection, or closes it if it does not answer."""
+        task = asyncio.create_task(self._recover(connection))
+        self._recoveries.add(task)
+        task.add_done_callback(self._recoveries.discard)
+        return task
+
+    async def close(self) -> None:
+        """Close every connection once it is given back; after 5 s those still out are broken off."""
+        try:
+            async with asyncio.timeout(_CLOSE_DEADLINE_S):
+                await asyncio.gather(*self._recoveries)
+                await self._connections.close()
+        except TimeoutError:
+            self._connections.terminate()
+
+    async def _recover(self, connection: PooledConnection) -> None:
+        try:
+            async with asyncio.timeout(_RECOVERY_DEADLINE_S):
+                await connection.execute("ROLLBACK")
+                await connection.reset()
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError):
+            with suppress(asyncpg.InterfaceError):  # it was closed already, and the pool has it back
+                connection.terminate()
+        await self._connections.release(connection)
+
+
+class Transaction:
+    """A transaction on a pooled connection, which the body gets; committed at its end, rolled back when it raises.
+
+    Cancelling the body never waits for the server: the query is cancelled there, and the connection cleaned up behind.
+    Raises what `Pool.acquire` raises, TransactionAborted, and every error of the driver as a StoreError. `opening` is
+    the SQL that it begins with.
+    """
+
+    __slots__ = ("_connection", "_pool", "opening")
+
+    def __init__(self, pool: Pool, opening: str) -> None:
+        self._pool = pool
+        self.opening = opening
+        self._connection: PooledConnection | None = None
+
+    async def __aenter__(self) -> Connection:
+        connection = await self._pool.acquire()
+        is_open = False
+        try:
+            with driver_errors():
+                await self._open(connection)
+            is_open = True
+        finally:
+            if not is_open:
+                self._pool.recover(connection)
+        self._connection = connection
+        return connection
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        connection, self._connection = self._connection, None
+        assert connection is not None, "a transaction is entered before it is left"
+        if error is None:
+            await self._commit(connection)
+            return
+        recovery = self._pool.recover(connection)
+        if not isinstance(error, (asyncio.CancelledError, GeneratorExit, TimeoutError)):
+            await asyncio.shield(recovery)
+        if isinstance(error, DRIVER_ERRORS):
+            raise from_driver(error) from error
+
+    async def _open(self, connection: PooledConnection) -> None:
+        try:
+            await connection.execute(self.opening)
+        except asyncpg.InvalidParameterValueError as error:
+            raise SchemaOutdated("the role is missing") from error
+
+    async def _commit(self, connection: PooledConnection) -> None:
+        status = ""
+        try:
+            with driver_errors():
+                status = await connection.execute("COMMIT")
+        finally:
+            if status != "COMMIT":
+                self._pool.recover(connection)
+        if status != "COMMIT":  # Postgres answers ROLLBACK, and no error, to the COMMIT of a failed transaction
+            raise TransactionAborted
+        await self._pool.release(connection)
+
+
+def scoped(pool: Pool, scope: Scope, *, role: Role = Role.APP, read_only: bool = False) -> Transaction:
+    """Return a transaction that sees this owner's rows: `async with scoped(pool, scope) as connection`."""
+    settings = _set_uuid("app.tenant_id", scope.tenant_id) + _set_uuid("app.owner_id", scope.owner_id)
+    return Transaction(pool, _begin(role, read_only) + settings)
+
+
+def tenant_scoped(pool: Pool, tenant_id: UUID, *, role: Role = Role.APP, read_only: bool = False) -> Transaction:
+    """Return a transaction that sees a tenant's rows, but none that belong to an owner alone."""
+    return Transaction(pool, _begin(role, read_only) + _set_uuid("app.tenant_id", tenant_id))
+
+
+def installation(pool: Pool, *, role: Role = Role.APP, read_only: bool = False) -> Transaction:
+    """Return a transaction that sees no tenant's rows, only the installation's tables."""
+    return Transaction(pool, _begin(role, read_only))
+
+
+async def open_pools(dsn: str, config: PoolsConfig) -> Pools:
+    """Return the pools, each with one connection made. Raises DatabaseUnavailable, DatabaseRefused."""
+    turn = await _open_pool(dsn, config, config.turn_connections)
+    try:
+        background = await _open_pool(dsn, config, config.background_connections)
+    except StoreError:
+        await turn.close()
+        raise
+    return Pools(
+        Pool(turn, wait_s=config.turn_wait_s, acquire_deadline_s=config.turn_acquire_deadline_s),
+        Pool(
+            background,
+            wait_s=config.background_acquire_deadline_s,
+            acquire_deadline_s=config.background_acquire_deadline_s,
+        ),
+    )
+
+
+@asynccontextmanager
+async def direct(dsn: str, *, connect_deadline_s: float = 5.0) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    """Yield a connection outside the pools, closed at the end; errors of its body stay the driver's.
+
+    Raises DatabaseUnavailable, DatabaseRefused.
+    """
+    with _connecting():
+        connection = await asyncpg.connect(dsn, timeout=connect_deadline_s)
+    try:
+        yield connection
+    finally:
+        connection.terminate() if connection.is_in_transaction() else await _close(connection)
+
+
+async def check_server(connection: Connection) -> ServerFacts:
+    """Return what the server is. Raises ServerUnsuitable when it is too old or lacks an extension."""
+    version = int(await _sql.server_version(connection))
+    if version < MINIMUM_VERSION:
+        raise ServerUnsuitable(f"this one is {version // 10000}")
+    available = await available_extensions(connection, [wanted.extension for wanted in (*REQUIRED, VECTOR)])
+    missing = [wanted.extension for wanted in REQUIRED if not wanted.is_met(available)]
+    if missing:
+        raise ServerUnsuitable(f"missing: {', '.join(missing)}")
+    return ServerFacts(version, VECTOR.is_met(available))
+
+
+async def server_time(connection: Connection) -> datetime:
+    """Return the time by the server's clock."""
+    moment: datetime = await _sql.server_time(connection)
+    return moment
+
+
+async def available_extensions(connection: Connection, names: Sequence[str]) -> dict[str, str]:
+    """Return those of the named extensions that the server could install, each with its version."""
+    rows = await _sql.available_extensions(connection, names=list(names))
+    return {row["name"]: row["version"] for row in rows}
+
+
+async def _open_pool(dsn: str, config: PoolsConfig, size: int) -> asyncpg.Pool[asyncpg.Record]:
+    with _connecting():
+        return await asyncpg.create_pool(
+            dsn,
+            init_size=1,
+            min_size=0,
+            max_size=size,
+            init=_set_codecs,
+            reset=_leave_session,
+            timeout=config.connect_deadline_s,
+            command_timeout=config.query_deadline_s,
+            statement_cache_size=config.statement_cache_size,
+            max_inactive_connection_lifetime=_IDLE_S,
+            server_settings={"application_name": "context-sidecar"},
+        )
+
+
+@contextmanager
+def _connecting() -> Iterator[None]:
+    try:
+        with driver_errors():
+            yield
+    except QueryTimeout as error:
+        raise DatabaseUnavailable("no answer to a connection") from error
+    except ValueError as error:
+        raise DatabaseRefused("the DSN cannot be read") from error
+
+
+async def _close(connection: asyncpg.Connection[asyncpg.Record]) -> None:
+    try:
+        await connection.close(timeout=_CLOSE_DEADLINE_S)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+        connection.terminate()
+
+
+async def _set_codecs(connection: asyncpg.Connection[asyncpg.Record]) -> None:
+    for name, encode, decode in (("json", _dump_json, orjson.loads), ("jsonb", _dump_jsonb, _load_jsonb)):
+        await connection.set_type_codec(name, schema="pg_catalog", encoder=encode, decoder=decode, format="binary")
+
+
+def _dump_json(value: object) -> bytes:
+    return orjson.dumps(value.value if isinstance(value, Json) else value)
+
+
+def _dump_jsonb(value: object) -> bytes:
+    return _JSONB_VERSION + _dump_json(value)
+
+
+def _load_jsonb(value: bytes) -> Any:
+    return orjson.loads(memoryview(value)[1:])
+
+
+async def _leave_session(connection: Connection) -> None:
+    """Do nothing where asyncpg would spend a trip on a reset: transactions leave the session as they found it."""
+
+
+def _begin(role: Role, read_only: bool) -> str:
+    return f"BEGIN{' READ ONLY' if read_only else ''}; SET LOCAL ROLE {Role(role).value};"
+
+
+def _set_uuid(setting: str, value: UUID) -> str:
+    if not isinstance(value, UUID):
+        raise TypeError(f"{setting} takes a UUID, not {type(value).__name__}")
+    return f" SET LOCAL {setting} = '{UUID(int=value.int)}';"  # rebuilt from the number: a subclass has no say in it

@@ -1,0 +1,223 @@
+"""Postgres' own programs at work: making a cluster, launching its server process, telling it to stop.
+
+Nothing here decides whether a server should run; `embedded.py` does, under its locks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from store.embedded.binaries import ENVIRONMENT, Account, Programs, blocking_directory
+from store.embedded.layout import PORT, Layout
+from store.errors import DataDirectoryUnusable, EmbeddedPostgresError, PostgresDidNotStart
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.01
+_LONGEST_POLL_S = 0.5
+_FAST_STOP_S = 30.0  # open transactions are broken off, the shutdown checkpoint is awaited
+_IMMEDIATE_STOP_S = 5.0  # without checkpoint; the next start recovers
+_HEALS_WITHIN_S = 10.0  # backends outlive a killed postmaster until they look up from their query
+_LOG_KEPT_BYTES = 5_000_000
+_LAST_WORDS_BYTES = 2_000
+_HEALING = ("pre-existing shared memory block", "lock file")
+
+# For one developer on two cores. No parallel workers: their shared memory fails in containers with a small /dev/shm.
+_SETTINGS = {
+    "listen_addresses": "",
+    "port": str(PORT),
+    "fsync": "on",
+    "shared_buffers": "128MB",
+    "max_connections": "100",
+    "max_parallel_workers_per_gather": "0",
+    "jit": "off",
+    "autovacuum_naptime": "5s",  # searches are planned by statistics, which an import of thousands of texts outruns
+    "client_connection_check_interval": "1s",  # a query ends with the process that asked it
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One try to run the server process."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+    log_start: int
+    began_at: float
+
+    def has_ended(self) -> bool:
+        """Whether the process is gone; it is reaped by then."""
+        return self.process.poll() is not None
+
+    def is_worth_repeating(self) -> bool:
+        """Whether it failed of what passes by itself: backends of a killed server that are still going away."""
+        young = time.monotonic() - self.began_at < _HEALS_WITHIN_S
+        return young and any(sign in self.last_words() for sign in _HEALING)
+
+    def last_words(self) -> str:
+        """Return the end of what the server wrote since this launch."""
+        with self.log.open("rb") as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(max(self.log_start, end - _LAST_WORDS_BYTES))
+            return file.read().decode(errors="replace").strip()
+
+
+def pauses() -> Iterator[float]:
+    """Yield, without end, the seconds to wait between probes of a server that comes up: 0.01 at first, then up to 0.5.
+
+    Postgres writes a line to its log for each connection that it refuses.
+    """
+    pause_s = POLL_S
+    while True:
+        yield pause_s
+        pause_s = min(1.5 * pause_s, _LONGEST_POLL_S)
+
+
+async def initialise(layout: Layout, programs: Programs, account: Account) -> None:
+    """Make the cluster, whole or not at all. Raises DataDirectoryUnusable, PostgresDidNotStart."""
+    for leftover in layout.unfinished():
+        await asyncio.to_thread(shutil.rmtree, leftover, ignore_errors=True)
+    unfinished = layout.new_unfinished()
+    os.chown(unfinished, account.uid, account.gid)
+    await _run_initdb(unfinished, programs, account)
+    unfinished.rename(layout.pgdata)
+    _sync_directory(layout.root)
+    log.info("embedded_postgres_initialised", extra={"data_dir": str(layout.root), "major": programs.major})
+
+
+def launch(layout: Layout, programs: Programs, account: Account, *, settings: Mapping[str, str]) -> Launch:
+    """Start the server process and return at once.
+
+    It gets a session of its own, so that Ctrl-C in a terminal stops us first; a thread waits for its end, so that it is
+    reaped at once.
+    """
+    _clear_stale_locks(layout)
+    _rotate(layout.log)
+    _make_private(layout.log, layout.log.with_suffix(".log.1"))
+    options = {**_SETTINGS, "unix_socket_directories": str(layout.socket_dir), **settings}
+    command = [str(programs.bin_dir / "postgres"), "-D", str(layout.pgdata)]
+    command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
+    with os.fdopen(os.open(layout.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as output:
+        log_start = output.tell()
+        process = subprocess.Popen(  # noqa: S603  # our own program, no shell
+            account.command(*command), stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/",
+            env=ENVIRONMENT, start_new_session=True,
+        )  # fmt: skip
+    threading.Thread(target=process.wait, name="postgres-reaper", daemon=True).start()
+    log.debug("embedded_postgres_launched", extra={"data_dir": str(layout.root), "pid": process.pid})
+    return Launch(process, layout.log, log_start, time.monotonic())
+
+
+def failure(pgdata: Path, account: Account, last_words: str) -> EmbeddedPostgresError:
+    """Return what to raise when a program failed: the folder it may not pass, when that is why, else its last words."""
+    if blocked := blocking_directory(pgdata, account):
+        return DataDirectoryUnusable(
+            f"the user {account.name}, who runs Postgres for root, may not pass {blocked};"
+            " chmod o+x it or choose another directory"
+        )
+    return PostgresDidNotStart(last_words)
+
+
+async def shut_down(pgdata: Path) -> None:
+    """Stop the server of this directory, if one runs, and wait until it is gone."""
+    for stop_signal, patience_s in ((signal.SIGINT, _FAST_STOP_S), (signal.SIGQUIT, _IMMEDIATE_STOP_S)):
+        pid = serving_pid(pgdata)
+        if pid is None:
+            return
+        os.kill(pid, stop_signal)
+        give_up_at = time.monotonic() + patience_s
+        while serving_pid(pgdata) is not None and time.monotonic() < give_up_at:  # noqa: ASYNC110  # another process
+            await asyncio.sleep(POLL_S)
+    if serving_pid(pgdata) is not None:
+        log.warning("embedded_postgres_does_not_stop", extra={"pgdata": str(pgdata)})
+
+
+def serving_pid(pgdata: Path) -> int | None:
+    """Return the process that serves this directory, None when the one on record is gone, a zombie or another program.
+
+    Read from the process's command line, which is empty for a zombie and readable whoever runs it.
+    """
+    try:
+        pid = int((pgdata / "postmaster.pid").read_bytes().split(b"\n", 1)[0])
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (OSError, ValueError):
+        return None
+    return pid if os.fsencode(pgdata) in arguments else None
+
+
+def _clear_stale_locks(layout: Layout) -> None:
+    """Make a dead server's lock files stale in Postgres' own eyes, even where its number still stands for something.
+
+    Called under the start lock with nobody serving. The file in pgdata is kept, with our number on it, because it also
+    names the shared memory: Postgres ignores its parent's number, but still refuses while old backends are attached.
+    """
+    (layout.socket_dir / f".s.PGSQL.{PORT}.lock").unlink(missing_ok=True)
+    record = layout.pgdata / "postmaster.pid"
+    try:
+        first, _, rest = record.read_bytes().partition(b"\n")
+    except FileNotFoundError:
+        return
+    if first.strip().isdigit() and rest:
+        record.write_bytes(b"%d\n%b" % (os.getpid(), rest))
+    else:
+        record.unlink()  # cut short before it named anything
+
+
+async def _run_initdb(pgdata: Path, programs: Programs, account: Account) -> None:
+    with _initdb(pgdata, programs, account) as process:
+        try:
+            while process.poll() is None:  # noqa: ASYNC110  # a process has no event
+                await asyncio.sleep(POLL_S)
+        except asyncio.CancelledError:
+            process.kill()
+            raise
+        output = process.stdout.read() if process.stdout else b""
+    if process.returncode != 0:
+        raise failure(pgdata, account, output.decode(errors="replace")[-_LAST_WORDS_BYTES:].strip())
+
+
+def _initdb(pgdata: Path, programs: Programs, account: Account) -> subprocess.Popen[bytes]:
+    """Return initdb at work."""
+    # C.UTF-8 and not C: under C, letters beyond ASCII have no case and are no part of a trigram.
+    provider = ["--locale-provider=builtin"] if programs.major >= 17 else []
+    return subprocess.Popen(  # noqa: S603  # our own program, no shell
+        account.command(
+            str(programs.bin_dir / "initdb"), "-D", str(pgdata), "-U", "postgres", "--auth=trust", "--encoding=UTF8",
+            "--locale=C.UTF-8", *provider,
+        ),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd="/", env=ENVIRONMENT,
+        start_new_session=True,
+    )  # fmt: skip
+
+
+def _rotate(log_file: Path) -> None:
+    if log_file.exists() and log_file.stat().st_size > _LOG_KEPT_BYTES:
+        log_file.replace(log_file.with_suffix(".log.1"))
+
+
+def _make_private(*paths: Path) -> None:
+    """Take the logs away from other users: an earlier release wrote them for all to read, and queries stand in them."""
+    for path in paths:
+        if path.exists():
+            path.chmod(0o600)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make a rename survive a power cut."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

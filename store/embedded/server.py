@@ -1,0 +1,211 @@
+"""The embedded default: a real Postgres from a wheel's programs, started when no server of the caller's is named.
+
+Every process that uses a data directory holds a shared lock on it; whoever starts or stops holds the start lock; the
+last one out stops the server. Whether the server lives is judged by connecting to it. A process number is trusted only
+for sending a signal, and only after the process was seen to serve this directory: after a kill -9 the number may stand
+for a zombie that nobody reaps, or for another program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+import math
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn, Self
+
+import asyncpg
+
+from store.db import queries
+from store.embedded import postmaster
+from store.embedded.binaries import Programs, find_programs, server_account
+from store.embedded.layout import Layout
+from store.embedded.locks import FileLock
+from store.errors import DataDirectoryUnusable, PostgresDidNotStart, driver_errors
+
+log = logging.getLogger(__name__)
+_sql = queries.load(__file__)
+
+_START_DEADLINE_S = 60.0
+_CONNECT_DEADLINE_S = 5.0
+_WATCH_S = 0.5
+_SOCKET_DEADLINE_S = 3.0  # a server makes its socket in its first moments and keeps it to its last
+
+
+class _State(enum.Enum):
+    """What a try to connect found."""
+
+    ABSENT = enum.auto()
+    BUSY = enum.auto()  # it starts, recovers or shuts down
+    EMPTY = enum.auto()  # it answers, but the first start was cut short before the database was made
+    READY = enum.auto()
+
+
+class EmbeddedPostgres:
+    """A use of the server in one data directory: started by the first, shared by many, stopped by the last.
+
+    `settings` are passed to the server when this use is the one that starts it.
+    """
+
+    def __init__(
+        self, data_dir: Path, *, bin_dir: Path | None = None, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self._layout = Layout.of(data_dir)
+        self._bin_dir = bin_dir
+        self._settings = dict(settings or {})
+        self._start_lock = FileLock(self._layout.start_lock)
+        self._users_lock = FileLock(self._layout.users_lock)
+
+    @property
+    def dsn(self) -> str:
+        """Where the server answers while it is in use, for asyncpg and libpq."""
+        return self._layout.dsn
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> str:
+        """Return the DSN of the running server, which is started, and made first, when need be. Repeats do no harm.
+
+        Raises BinariesUnusable, DataDirectoryUnusable, PostgresDidNotStart.
+        """
+        self._layout.make_root()
+        was_user = is_user = self._users_lock.is_held
+        try:
+            async with self._start_lock.exclusive(_START_DEADLINE_S):
+                # Only a holder of the start lock takes this one alone, so no user is ever refused here.
+                if not was_user and not self._users_lock.try_shared():
+                    raise DataDirectoryUnusable(f"{self._layout.users_lock} is locked by another program")
+                await self._bring_up()
+                is_user = True
+        except TimeoutError as error:
+            raise PostgresDidNotStart("another process has been starting it all this time") from error
+        except OSError as error:
+            raise DataDirectoryUnusable(str(error)) from error
+        finally:
+            if not is_user:
+                self._users_lock.release()
+        return self.dsn
+
+    async def stop(self) -> None:
+        """Leave the server, and stop it when nobody else uses it. Repeats do no harm."""
+        if not self._users_lock.is_held:
+            return
+        try:
+            async with self._start_lock.exclusive(_START_DEADLINE_S):
+                self._users_lock.release()
+                if self._users_lock.try_exclusive():
+                    await postmaster.shut_down(self._layout.pgdata)
+        except TimeoutError:
+            log.warning("embedded_postgres_left_to_others", extra={"data_dir": str(self._layout.root)})
+        finally:
+            self._users_lock.release()
+
+    async def keep_running(self) -> NoReturn:
+        """Wait on the server and start it again whenever it or its socket is gone.
+
+        Ends only by being cancelled or by an error. Raises what `start` raises.
+        """
+        while True:
+            await asyncio.sleep(_WATCH_S)
+            is_whole = postmaster.serving_pid(self._layout.pgdata) is not None and self._layout.socket.exists()
+            if not is_whole and await self._probe() is not _State.READY:
+                log.warning("embedded_postgres_lost", extra={"data_dir": str(self._layout.root)})
+                await self.start()
+
+    async def _bring_up(self) -> None:
+        """Return when the server answers and has its database."""
+        give_up_at = time.monotonic() + _START_DEADLINE_S
+        launch: postmaster.Launch | None = None
+        deaf_since, deaf_most_s = math.inf, _SOCKET_DEADLINE_S
+        for pause_s in postmaster.pauses():
+            if (state := await self._probe()) is _State.READY:
+                return
+            if time.monotonic() >= give_up_at:
+                raise PostgresDidNotStart(launch.last_words() if launch else f"it does not answer in {self._layout}")
+            is_running = postmaster.serving_pid(self._layout.pgdata) is not None
+            is_deaf = is_running and state is _State.ABSENT
+            deaf_since = min(deaf_since, time.monotonic()) if is_deaf else math.inf
+            if state is _State.EMPTY:
+                await self._create_database()
+            elif state is _State.ABSENT and not is_running:
+                launch = await self._launch(launch)
+            elif time.monotonic() - deaf_since >= deaf_most_s:
+                log.warning("embedded_postgres_without_socket", extra={"data_dir": str(self._layout.root)})
+                await postmaster.shut_down(self._layout.pgdata)
+                launch, deaf_most_s = None, 2 * deaf_most_s  # on a machine this slow the next one gets more time
+                give_up_at = time.monotonic() + _START_DEADLINE_S
+            await asyncio.sleep(pause_s)
+
+    async def _launch(self, earlier: postmaster.Launch | None) -> postmaster.Launch:
+        """Return the launch that is under way, or a new one when there is none or time has healed its failure."""
+        if earlier and not earlier.has_ended():
+            return earlier
+        account = server_account(self._layout.pgdata)
+        if earlier and not earlier.is_worth_repeating():
+            raise postmaster.failure(self._layout.pgdata, account, earlier.last_words())
+        programs = await asyncio.to_thread(find_programs, self._bin_dir, account=account, copies=self._layout.copies)
+        self._layout.make_socket_dir(account)
+        if not self._layout.pgdata.exists():
+            await postmaster.initialise(self._layout, programs, account)
+        self._check_data_version(programs)
+        return postmaster.launch(self._layout, programs, account, settings=self._settings)
+
+    def _check_data_version(self, programs: Programs) -> None:
+        made_by = (self._layout.pgdata / "PG_VERSION").read_text(encoding="ascii").strip()
+        if made_by != str(programs.major):
+            raise DataDirectoryUnusable(
+                f"{self._layout.pgdata} was made by PostgreSQL {made_by}, the programs are {programs.major};"
+                " use pg_upgrade, or programs of that version"
+            )
+
+    async def _probe(self) -> _State:
+        """Return what a connection finds."""
+        try:
+            connection = await asyncpg.connect(self.dsn, timeout=_CONNECT_DEADLINE_S)
+        except (FileNotFoundError, ConnectionRefusedError):
+            return _State.ABSENT
+        except PermissionError as error:
+            raise DataDirectoryUnusable(f"no access to {self._layout.socket_dir}; run as its owner") from error
+        except asyncpg.InvalidCatalogNameError:
+            return _State.EMPTY
+        except (asyncpg.PostgresError, OSError):
+            return _State.BUSY
+        await connection.close()
+        return _State.READY
+
+    async def _create_database(self) -> None:
+        with driver_errors():
+            connection = await asyncpg.connect(self.dsn, database="postgres", timeout=_CONNECT_DEADLINE_S)
+            try:
+                await _sql.create_database(connection)
+            finally:
+                await connection.close()
+
+
+def default_data_dir(environ: Mapping[str, str]) -> Path:
+    """Return where the data lives when nobody says: a folder of the system for root, else one of the user's.
+
+    Raises DataDirectoryUnusable when the user has no home.
+    """
+    if os.geteuid() == 0:
+        return Path("/var/lib/context-sidecar")
+    data_home = environ.get("XDG_DATA_HOME", "")
+    if Path(data_home).is_absolute():  # the XDG specification ignores relative ones
+        return Path(data_home) / "context-sidecar"
+    try:
+        home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+    except RuntimeError as error:
+        raise DataDirectoryUnusable("this user has no home; name a directory") from error
+    return home / ".local" / "share" / "context-sidecar"

@@ -1,0 +1,82 @@
+"""What a tenant's admins decided about its backends: which are switched off, and which tools are approved as they are.
+
+Which backends there are is said by the process's own configuration; here they are names. Webhooks have a module of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from store.db import queries
+from store.db.queries import Connection
+
+_sql = queries.load(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A backend's switch as it was last set, by whom and why."""
+
+    backend: str
+    is_off: bool
+    reason: str
+    author: str
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A tool that may be called as long as its schema is the one of this hash."""
+
+    backend: str
+    tool: str
+    schema_hash: bytes
+    author: str
+    approved_at: datetime
+
+
+async def put_switch(connection: Connection, tenant_id: UUID, switch: Switch) -> None:
+    """Set a backend's switch."""
+    await _sql.put_switch(
+        connection,
+        tenant_id=tenant_id,
+        backend=switch.backend,
+        is_off=switch.is_off,
+        reason=switch.reason,
+        author=switch.author,
+        now=switch.changed_at,
+    )
+
+
+async def switches(connection: Connection, tenant_id: UUID) -> tuple[Switch, ...]:
+    """Return the tenant's switches that were ever set, by backend."""
+    rows = await _sql.list_switches(connection, tenant_id=tenant_id)
+    return tuple(Switch(row["backend"], row["is_off"], row["reason"], row["author"], row["changed_at"]) for row in rows)
+
+
+async def approve(connection: Connection, tenant_id: UUID, approval: Approval) -> None:
+    """Approve a tool with its present schema; an earlier approval of it no longer counts."""
+    await _sql.put_approval(
+        connection,
+        tenant_id=tenant_id,
+        backend=approval.backend,
+        tool=approval.tool,
+        schema_hash=approval.schema_hash,
+        author=approval.author,
+        now=approval.approved_at,
+    )
+
+
+async def revoke(connection: Connection, tenant_id: UUID, *, backend: str, tool: str) -> bool:
+    """Take a tool's approval back, and return whether it had one."""
+    return bool(await _sql.delete_approval(connection, tenant_id=tenant_id, backend=backend, tool=tool))
+
+
+async def approvals(connection: Connection, tenant_id: UUID) -> tuple[Approval, ...]:
+    """Return the tenant's approvals, by backend and tool."""
+    rows = await _sql.list_approvals(connection, tenant_id=tenant_id)
+    return tuple(
+        Approval(row["backend"], row["tool"], row["schema_hash"], row["author"], row["approved_at"]) for row in rows
+    )

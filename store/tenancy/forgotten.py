@@ -1,0 +1,181 @@
+"""What was forgotten of late: of a turn that had read it before, nothing of it is kept afterwards.
+
+Who forgets notes it, by hash, before deleting what is kept; who keeps receipts or answers asks for it first. The two wait for
+one another. A turn may read what is forgotten for as long as that is not committed, however long it takes: a note bears no date
+until somebody saw it committed, and until then every turn counts as older.
+Every function takes a connection inside a scoped transaction.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from uuid import UUID, uuid4
+
+from store.accounting.receipts import NewReceipt
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+
+Notes = tuple[bytes, ...]
+FORGOTTEN = "forgotten"
+"""The channel of notices that something of an owner's was forgotten: the tenant's id and the owner's, with a blank between."""
+
+_sql = queries.load(__file__)
+_OWNER = ("owner", "")
+_ANYTHING = ("anything", "")  # noted with whatever is forgotten of an owner's
+_SKEW = timedelta(seconds=1)  # between the clocks of two processes, one that forgets and one that answers turns
+_PROCESS = uuid4()  # a note that this process dated is compared with its own turns by one clock, without that margin
+_LONGEST_TURN = timedelta(hours=1)
+
+
+class _Note(NamedTuple):
+    """When something was forgotten, None while undated, and the process that dated it."""
+
+    at: datetime | None
+    dated_by: UUID | None
+
+    def concerns(self, began: datetime) -> bool:
+        """Return whether a turn of this process that began then may have read what was forgotten."""
+        return self.at is None or self.at >= began - (timedelta(0) if self.dated_by == _PROCESS else _SKEW)
+
+
+async def hold_alone(connection: Connection, scope: Scope) -> None:
+    """Wait for receipts of the owner's that are being written, and keep others waiting until the transaction ends."""
+    await _sql.hold_alone(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id)
+
+
+async def note(
+    connection: Connection, scope: Scope, memory_ids: Iterable[str], page_ids: Iterable[object] = ()
+) -> Notes:
+    """Note that memories, and the pages that rested on them as they were, are forgotten; receipts of the owner wait.
+
+    The notes that come back are for `date`, once the transaction is committed.
+    """
+    refs = [("memory", one) for one in memory_ids] + [("page", str(one)) for one in page_ids]
+    return await _note(connection, scope, refs)
+
+
+async def note_owner(connection: Connection, scope: Scope) -> None:
+    """Note that the owner is forgotten, as `note`: no receipt of a turn that began before is kept."""
+    await _note(connection, scope, [_OWNER])
+
+
+async def date(connection: Connection, scope: Scope, notes: Notes, *, clock: Callable[[], datetime]) -> None:
+    """Have notes count from now on, in a transaction after theirs: receipts of turns that begin later are kept whole.
+
+    Should nobody come to it, who keeps the next receipt that it concerns does. Notes that no turn can be older than go.
+    """
+    await hold_alone(connection, scope)
+    await _date(connection, scope, notes, now=clock())
+
+
+async def date_owner(connection: Connection, scope: Scope, *, clock: Callable[[], datetime]) -> None:
+    """Have the note of the owner count from now on, as `date`."""
+    await date(connection, scope, (_hash(scope, *_OWNER), _hash(scope, *_ANYTHING)), clock=clock)
+
+
+async def admit(
+    connection: Connection, scope: Scope, receipts: Sequence[NewReceipt], *, clock: Callable[[], datetime]
+) -> list[NewReceipt]:
+    """Return what may be kept of an owner's receipts until the transaction ends: without what was forgotten since they began.
+
+    Receipts of turns that were under way when the owner was forgotten are left out. Of a forgetting that another process dated,
+    turns that began up to a second later count as under way too.
+    """
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    rows = await _sql.forgotten_since(connection, **key, since=min(map(_began, receipts)) - _SKEW)
+    if not rows:
+        return list(receipts)
+    notes = {row["ref_hash"]: _Note(row["forgotten_at"], row["dated_by"]) for row in rows}
+    met: set[bytes] = set()
+    known = [(one, _since(scope, notes, _began(one), met=met)) for one in receipts]
+    kept = [without(one, is_forgotten) for one, is_forgotten in known if not is_forgotten(*_OWNER)]
+    undated = tuple(sorted(one for one in met if notes[one].at is None))
+    if undated:
+        await _date(connection, scope, undated, now=clock())
+    return kept
+
+
+async def anything_since(connection: Connection, scope: Scope, began: datetime) -> bool:
+    """Return whether anything of the owner's was forgotten since an instant, as far as is committed."""
+    ref_hash, since = _hash(scope, *_ANYTHING), began - _SKEW
+    return bool(await _sql.is_forgotten_since(connection, tenant_id=scope.tenant_id, ref_hash=ref_hash, since=since))
+
+
+async def lately(connection: Connection, scope: Scope, memory_ids: Iterable[str], *, now: datetime) -> bool:
+    """Return whether one of the memories, or their owner, was forgotten within an hour; until the transaction ends none is.
+
+    What has no date counts, and gets this one.
+    """
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    rows = await _sql.forgotten_since(connection, **key, since=now - _LONGEST_TURN)
+    if not rows:
+        return False
+    refs = {_hash(scope, *ref) for ref in (_OWNER, *(("memory", one) for one in memory_ids))}
+    met = [row for row in rows if row["ref_hash"] in refs]
+    undated = tuple(sorted(row["ref_hash"] for row in met if row["forgotten_at"] is None))
+    if undated:
+        await _date(connection, scope, undated, now=now)
+    return bool(met)
+
+
+def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> NewReceipt:
+    """Return the receipt without the texts, headings and labels of items that rest on what is forgotten, by kind and id."""
+    lost: set[str] = set()
+    sources = []
+    for source in receipt.details.get("sources", ()):
+        items = []
+        for item in source["items"]:
+            rests = any(is_forgotten(kind, ref) for kind, ref, _ in item["provenance"])
+            lost |= {item["text"], item["lead"]} if rests else set()
+            items.append(_blank(item) if rests else item)
+        sources.append({**source, "items": items})
+    if not lost:
+        return receipt
+    texts = {text_hash: text for text_hash, text in receipt.texts.items() if text_hash.hex() not in lost}
+    return replace(receipt, details={**receipt.details, "sources": sources}, texts=texts)
+
+
+def _blank(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {**item, "header": "", "provenance": [[kind, ref, ""] for kind, ref, _ in item["provenance"]]}
+
+
+def _since(
+    scope: Scope, notes: Mapping[bytes, _Note], began: datetime, *, met: set[bytes]
+) -> Callable[[str, str], bool]:
+    """Return what tells whether a reference was forgotten since; the notes that it comes upon are added to `met`."""
+
+    def is_forgotten(kind: str, ref: str) -> bool:
+        ref_hash = _hash(scope, kind, ref)
+        note = notes.get(ref_hash)
+        if note is None:
+            return False
+        met.add(ref_hash)
+        return note.concerns(began)
+
+    return is_forgotten
+
+
+def _began(receipt: NewReceipt) -> datetime:
+    return receipt.created_at - timedelta(milliseconds=receipt.duration_ms)
+
+
+async def _note(connection: Connection, scope: Scope, refs: Iterable[tuple[str, str]]) -> Notes:
+    await hold_alone(connection, scope)
+    hashes = sorted({_hash(scope, kind, ref) for kind, ref in (*refs, _ANYTHING)})
+    await _sql.note_forgotten(connection, tenant_id=scope.tenant_id, ref_hashes=hashes)
+    await _sql.notify_forgotten(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id)
+    return tuple(hashes)
+
+
+async def _date(connection: Connection, scope: Scope, notes: Notes, *, now: datetime) -> None:
+    await _sql.date_notes(connection, tenant_id=scope.tenant_id, ref_hashes=list(notes), now=now, dated_by=_PROCESS)
+    await _sql.let_notes_go(connection, tenant_id=scope.tenant_id, before=now - _LONGEST_TURN)
+
+
+def _hash(scope: Scope, kind: str, ref: str) -> bytes:
+    return hashlib.sha256(f"{scope.owner_id} {kind} {ref}".encode()).digest()

@@ -1,0 +1,72 @@
+"""Forgetting an owner: every row that is theirs, in one transaction.
+
+What stays of an owner are a tenant's sums, which name nobody, and what an administrator wrote down, such as a budget's name.
+"""
+
+from __future__ import annotations
+
+from store.accounting import audit
+from store.compile import ready, scopes
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+from store.tenancy import forgotten
+
+_sql = queries.load(__file__)
+
+# What refers to another stands before it; reports of usage go with their receipts. The cursor's row is held from the start and
+# goes last: who compiles waits for it.
+TABLES = (
+    "receipts",
+    "receipt_texts",
+    "turn_accounts",
+    "owner_calibrations",
+    "turn_vectors",
+    "thread_summaries",
+    "turns",
+    "threads",
+    "webhook_deliveries",
+    "webhook_subscriptions",
+    "model_answer_memories",
+    "model_answers",
+    "compile_batches",
+    "compile_accounts",
+    "memory_ledger",
+    "wiki_lints",
+    "wiki_section_children",
+    "wiki_section_sources",
+    "wiki_mention_sightings",
+    "wiki_unresolved_mentions",
+    "wiki_link_evidence",
+    "wiki_page_links",
+    "wiki_page_aliases",
+    "section_vectors",
+    "wiki_page_sections",
+    "page_vectors",
+    "wiki_pages",
+    "memory_vectors",
+    "memories",
+    "memory_feeds",
+    "owner_storage",
+    "background_jobs",
+    "places_to_embed",
+    "wiki_compile_jobs",
+    "wiki_compile_cursors",
+)
+
+
+async def forget(connection: Connection, scope: Scope) -> dict[str, int]:
+    """Delete everything of the owner's, and return how many rows of each table; a compile under way loses its lease.
+
+    For an owner of whom there is nothing, a note is made and no more: a turn under way leaves no receipt. The caller calls
+    `forgotten.date_owner` once this is committed.
+    """
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    await scopes.lock_there(connection, scope)
+    await forgotten.hold_alone(connection, scope)
+    counts = {"compile_ready": await ready.forget(connection, scope)}
+    for row in await _sql.tables_here(connection, tables=TABLES):
+        counts[row["name"]] = int(await getattr(_sql, f"forget_{row['name']}")(connection, **key))
+    await audit.blank(connection, scope)
+    await forgotten.note_owner(connection, scope)
+    return {table: count for table, count in counts.items() if count}

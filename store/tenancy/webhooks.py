@@ -1,0 +1,91 @@
+"""Webhook subscriptions: whose memories a backend's notices are about, the secret they are signed with, and which were seen.
+
+A notice says nothing that is believed but its subscription's id: the scope is this row's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One owner's subscription at one backend. `secret` signs its notices."""
+
+    subscription_id: UUID
+    scope: Scope
+    backend: str
+    secret: bytes
+    created_at: datetime
+
+
+async def scope_of(connection: Connection, subscription_id: UUID) -> Scope | None:
+    """Return whose subscription it is, across tenants, or None. The connection needs no scope yet."""
+    row = await _sql.scope_of_subscription(connection, subscription_id=subscription_id)
+    return row and Scope(row["tenant_id"], row["owner_id"])
+
+
+async def get(connection: Connection, scope: Scope, subscription_id: UUID) -> Subscription | None:
+    """Return the subscription, or None."""
+    row = await _sql.get_subscription(
+        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, subscription_id=subscription_id
+    )
+    return row and Subscription(subscription_id, scope, row["backend"], row["secret"], row["created_at"])
+
+
+async def subscribe(connection: Connection, subscription: Subscription) -> None:
+    """Write a new subscription. Raises AlreadyExists."""
+    await _sql.insert_subscription(
+        connection,
+        tenant_id=subscription.scope.tenant_id,
+        owner_id=subscription.scope.owner_id,
+        subscription_id=subscription.subscription_id,
+        backend=subscription.backend,
+        secret=subscription.secret,
+        now=subscription.created_at,
+    )
+
+
+async def ensure(connection: Connection, wanted: Subscription) -> Subscription:
+    """Return the owner's subscription at the backend; the wanted one is written where there is none.
+
+    Of calls at the same time one writes, so that removing what is found leaves no other secret behind.
+    """
+    await _sql.lock_tenant(connection, tenant_id=wanted.scope.tenant_id)
+    known = await of_backend(connection, wanted.scope, wanted.backend)
+    if known is None:
+        await subscribe(connection, wanted)
+    return known or wanted
+
+
+async def unsubscribe(connection: Connection, scope: Scope, subscription_id: UUID) -> bool:
+    """Remove a subscription with what it has seen, and return whether it was there."""
+    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "subscription_id": subscription_id}
+    return bool(await _sql.delete_subscription(connection, **key))
+
+
+async def is_first(connection: Connection, seen: Subscription, delivery_id: str, *, now: datetime) -> bool:
+    """Record a delivery, and return whether it is the first of its id. What is older than `now` less 7 days is forgotten."""
+    key = {
+        "tenant_id": seen.scope.tenant_id,
+        "owner_id": seen.scope.owner_id,
+        "subscription_id": seen.subscription_id,
+    }
+    await _sql.forget_deliveries(connection, **key, now=now)
+    return bool(await _sql.insert_delivery(connection, **key, delivery_id=delivery_id, now=now))
+
+
+async def of_backend(connection: Connection, scope: Scope, backend: str) -> Subscription | None:
+    """Return the owner's subscription at a backend, or None."""
+    subscription_id = await _sql.subscription_of_backend(
+        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, backend=backend
+    )
+    return subscription_id and await get(connection, scope, subscription_id)

@@ -1,0 +1,353 @@
+"""Writes of the wiki by a compile: rows given column by column, in a few statements whatever their number.
+
+Every function takes a connection inside a scoped transaction whose caller holds the scope's row. What changes is decided before
+it comes here; what comes back counts rows, not attempts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+from uuid import UUID, uuid5
+
+from store.content import embeddings
+from store.content.derived import Derived, derive_pieces
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """A page as it is to stand; `searched` are the texts that it is found by."""
+
+    page_id: UUID
+    type: str
+    slug: str
+    title: str
+    summary: str
+    status: str
+    parent_page_id: UUID | None
+    hubness_score: int
+    tags: tuple[str, ...]
+    searched: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SectionRow:
+    """A section as it is to stand; `searched` are the texts that it is found by."""
+
+    page_id: UUID
+    section_id: UUID
+    slug: str
+    heading: str
+    body_md: str
+    position: int
+    aggregation: dict[str, Any] | None
+    searched: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AliasRow:
+    """A page's name: the folded key, and as it was written."""
+
+    page_id: UUID
+    key: str
+    display: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A memory cited for a subject: a section, or a page's summary, alias or tag, which `subject_ref` names."""
+
+    page_id: UUID
+    subject: str
+    subject_ref: str
+    section_id: UUID | None
+    memory_id: str
+    text_hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ChildRow:
+    """A child under a section of a parent."""
+
+    parent_page_id: UUID
+    child_page_id: UUID
+    section_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class PageChanges:
+    """What is written and removed of pages. `sections_removed`, `cited_anew` and `claimed_anew` are section ids.
+
+    `pages_found_anew` are new, or stand otherwise by title, status, parent or hubness; of the `pages` only texts and tags do.
+
+    `sources` are those that are new or have another hash. A section in `cited_anew` lost a source, or one that stays was
+    edited; the children of every section in `claimed_anew` are replaced by those in `children`.
+    """
+
+    pages_found_anew: tuple[PageRow, ...] = ()
+    pages: tuple[PageRow, ...] = ()
+    sections: tuple[SectionRow, ...] = ()
+    sections_removed: tuple[UUID, ...] = ()
+    aliases: tuple[AliasRow, ...] = ()
+    aliases_removed: tuple[tuple[UUID, str], ...] = ()
+    sources_removed: tuple[SourceRow, ...] = ()
+    sources: tuple[SourceRow, ...] = ()
+    claimed_anew: tuple[UUID, ...] = ()
+    children: tuple[ChildRow, ...] = ()
+    cited_anew: tuple[UUID, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether nothing changes."""
+        removed = self.sections_removed or self.aliases_removed or self.sources_removed
+        return not (self.pages_found_anew or self.pages or self.sections or self.sources or removed)
+
+
+@dataclass(frozen=True, slots=True)
+class CauseRow:
+    """One cause of a link."""
+
+    from_page_id: UUID
+    to_page_id: UUID
+    kind: str
+    origin: str
+    context: str
+    ref: str
+
+    @property
+    def link_id(self) -> UUID:
+        """The id that the link has in every run."""
+        return link_uuid(self.from_page_id, self.to_page_id, self.kind)
+
+
+async def write_names(
+    connection: Connection, scope: Scope, changes: PageChanges, *, revision: int, now: datetime
+) -> None:
+    """Write the pages that are new or are found otherwise than they were, and all names. `write_texts` has to follow."""
+    await _write_page_rows(connection, scope, changes.pages_found_anew, revision=revision, now=now)
+    await _write_aliases(connection, scope, changes, now)
+
+
+async def write_texts(
+    connection: Connection, scope: Scope, changes: PageChanges, *, revision: int, now: datetime
+) -> None:
+    """Write the other pages, and sections, sources and children of all. What stays keeps its ids and first sight."""
+    if changes.is_empty:
+        return
+    # Computed here while the server writes the pages.
+    bodies, searched = [one.body_md for one in changes.sections], [one.searched for one in changes.sections]
+    deriving = asyncio.create_task(derive_pieces(bodies, searched))
+    try:
+        await _write_page_rows(connection, scope, changes.pages, revision=revision, now=now)
+    finally:
+        of_sections = await deriving
+    if changes.sections_removed:
+        await _sql.remove_sections(connection, tenant_id=scope.tenant_id, section_ids=list(changes.sections_removed))
+    if changes.sections:
+        cited_at = await _newest_cited(connection, scope, changes.sources)
+        columns = _section_columns(changes.sections, of_sections)
+        dates = [cited_at.get(one.section_id) for one in changes.sections]
+        await _sql.write_sections(connection, **_key(scope), **columns, cited_at=dates)
+    await _write_sources(connection, scope, changes, now)
+    await _write_children(connection, scope, changes)
+    await embeddings.mark(connection, scope, embeddings.Kind.WIKI, now=now)
+
+
+async def add_causes(
+    connection: Connection, scope: Scope, causes: Sequence[CauseRow], *, now: datetime
+) -> tuple[set[tuple[UUID, UUID, str]], int]:
+    """Write causes of links, and return the links that were new (from, to, kind) and how many causes were.
+
+    No page has a link to itself.
+    """
+    added = [one for one in causes if one.from_page_id != one.to_page_id]
+    if not added:
+        return set(), 0
+    link_ids = [one.link_id for one in added]
+    ends = {(one.from_page_id, one.to_page_id, one.kind): link_id for one, link_id in zip(added, link_ids, strict=True)}
+    links = sorted(ends)
+    made = await _sql.write_links(
+        connection,
+        **_key(scope),
+        link_ids=[ends[link] for link in links],
+        from_page_ids=[link[0] for link in links],
+        to_page_ids=[link[1] for link in links],
+        kinds=[link[2] for link in links],
+        now=now,
+    )
+    written = await _sql.write_causes(
+        connection,
+        **_key(scope),
+        link_ids=link_ids,
+        origins=[one.origin for one in added],
+        contexts=[one.context for one in added],
+        refs=[one.ref for one in added],
+    )
+    return {(row["from_page_id"], row["to_page_id"], row["kind"]) for row in made}, int(written)
+
+
+async def drop_causes(connection: Connection, scope: Scope, causes: Sequence[CauseRow]) -> int:
+    """Remove causes of links, then the links that have none left; return how many links went."""
+    if not causes:
+        return 0
+    await _sql.drop_causes(connection, **_key(scope), **_cause_columns(causes))
+    return await drop_links_without_cause(connection, scope)
+
+
+async def score_hubs(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> int:
+    """Count the scores of these pages as hubs from what stands now; return how many changed."""
+    if not page_ids:
+        return 0
+    return int(await _sql.score_hubs(connection, **_key(scope), page_ids=list(page_ids)))
+
+
+async def drop_links_without_cause(connection: Connection, scope: Scope) -> int:
+    """Remove the links of the scope that nothing causes any more; return how many."""
+    return int(await _sql.drop_links_without_cause(connection, **_key(scope)))
+
+
+@lru_cache(maxsize=8192)
+def section_uuid(page_id: UUID, slug: str) -> UUID:
+    """Return the id of a page's section."""
+    return uuid5(page_id, slug)
+
+
+def link_uuid(from_page_id: UUID, to_page_id: UUID, kind: str) -> UUID:
+    """Return the id of a link."""
+    return uuid5(from_page_id, f"{kind}:{to_page_id}")
+
+
+async def _write_page_rows(
+    connection: Connection, scope: Scope, pages: Sequence[PageRow], *, revision: int, now: datetime
+) -> None:
+    if pages:
+        derived = await derive_pieces([one.summary for one in pages], [one.searched for one in pages])
+        await _sql.write_pages(connection, **_key(scope), **_page_columns(pages, derived), revision=revision, now=now)
+
+
+async def _write_aliases(connection: Connection, scope: Scope, changes: PageChanges, now: datetime) -> None:
+    if changes.aliases_removed:
+        page_ids, keys = (list(column) for column in zip(*changes.aliases_removed, strict=True))
+        await _sql.remove_aliases(connection, tenant_id=scope.tenant_id, page_ids=page_ids, keys=keys)
+    if changes.aliases:
+        await _sql.write_aliases(
+            connection,
+            **_key(scope),
+            page_ids=[one.page_id for one in changes.aliases],
+            keys=[one.key for one in changes.aliases],
+            displays=[one.display for one in changes.aliases],
+            origins=[one.origin for one in changes.aliases],
+            now=now,
+        )
+
+
+async def _write_sources(connection: Connection, scope: Scope, changes: PageChanges, now: datetime) -> None:
+    if changes.sources_removed:
+        await _sql.remove_sources(connection, tenant_id=scope.tenant_id, **_cited(changes.sources_removed))
+    if changes.sources:
+        await _sql.write_sources(
+            connection,
+            **_key(scope),
+            **_cited(changes.sources),
+            section_ids=[one.section_id for one in changes.sources],
+            text_hashes=[one.text_hash for one in changes.sources],
+            now=now,
+        )
+    if changes.cited_anew:
+        await _sql.date_sections(connection, **_key(scope), section_ids=list(changes.cited_anew))
+
+
+async def _newest_cited(connection: Connection, scope: Scope, sources: Sequence[SourceRow]) -> dict[UUID, datetime]:
+    """Return when the newest of the memories that each section cites by these rows happened."""
+    cited = [(one.section_id, one.memory_id) for one in sources if one.section_id is not None]
+    if not cited:
+        return {}
+    memory_ids = sorted({memory_id for _, memory_id in cited})
+    rows = await _sql.instants_of(connection, **_key(scope), memory_ids=memory_ids)
+    instants = {row["memory_id"]: row["occurred_at"] for row in rows}
+    found: dict[UUID, datetime] = {}
+    for section_id, memory_id in cited:
+        instant = instants.get(memory_id)
+        if instant is not None:
+            found[section_id] = max(instant, found.get(section_id, instant))
+    return found
+
+
+def _cited(rows: Sequence[SourceRow]) -> dict[str, list[Any]]:
+    """Return what cites what, column by column."""
+    return {
+        "page_ids": [one.page_id for one in rows],
+        "subjects": [one.subject for one in rows],
+        "refs": [one.subject_ref for one in rows],
+        "memory_ids": [one.memory_id for one in rows],
+    }
+
+
+async def _write_children(connection: Connection, scope: Scope, changes: PageChanges) -> None:
+    if changes.claimed_anew:
+        await _sql.remove_children(connection, tenant_id=scope.tenant_id, section_ids=list(changes.claimed_anew))
+    if changes.children:
+        await _sql.write_children(
+            connection,
+            **_key(scope),
+            parent_page_ids=[one.parent_page_id for one in changes.children],
+            child_page_ids=[one.child_page_id for one in changes.children],
+            section_ids=[one.section_id for one in changes.children],
+        )
+
+
+def _page_columns(pages: Sequence[PageRow], derived: Sequence[Derived]) -> dict[str, object]:
+    return {
+        "page_ids": [one.page_id for one in pages],
+        "types": [one.type for one in pages],
+        "slugs": [one.slug for one in pages],
+        "titles": [one.title for one in pages],
+        "summaries": [one.summary for one in pages],
+        "statuses": [one.status for one in pages],
+        "parent_page_ids": [one.parent_page_id for one in pages],
+        "hubness_scores": [one.hubness_score for one in pages],
+        "tags": [list(one.tags) for one in pages],
+        "signatures": [one.signature for one in derived],
+        "word_counts": [one.word_count for one in derived],
+        "words": [one.words for one in derived],
+    }
+
+
+def _section_columns(sections: Sequence[SectionRow], derived: Sequence[Derived]) -> dict[str, object]:
+    return {
+        "page_ids": [one.page_id for one in sections],
+        "section_ids": [one.section_id for one in sections],
+        "slugs": [one.slug for one in sections],
+        "headings": [one.heading for one in sections],
+        "bodies": [one.body_md for one in sections],
+        "positions": [one.position for one in sections],
+        "aggregations": [one.aggregation for one in sections],
+        "signatures": [one.signature for one in derived],
+        "word_counts": [one.word_count for one in derived],
+        "words": [one.words for one in derived],
+    }
+
+
+def _cause_columns(causes: Sequence[CauseRow]) -> dict[str, object]:
+    return {
+        "from_page_ids": [one.from_page_id for one in causes],
+        "to_page_ids": [one.to_page_id for one in causes],
+        "kinds": [one.kind for one in causes],
+        "origins": [one.origin for one in causes],
+        "contexts": [one.context for one in causes],
+        "refs": [one.ref for one in causes],
+    }
+
+
+def _key(scope: Scope) -> dict[str, object]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}

@@ -1,0 +1,187 @@
+"""The wiki's pages: writing one whole, and recall among pages and their sections.
+
+Every function takes a connection inside a scoped transaction. What stands on a page is decided before it comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID, uuid5
+
+from store.content import embeddings
+from store.content.derived import Derived, derive
+from store.content.recalling import Recalled, Wanted, recalled
+from store.db import queries
+from store.db.queries import Connection
+from store.errors import ReferenceMissing
+from store.scope import Scope
+from store.text.texts import Signature, fold
+
+_sql = queries.load(__file__)
+_PAGES = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a05")
+
+
+@dataclass(frozen=True, slots=True)
+class NewSection:
+    """A section to write; `memory_ids` are the memories it was written from."""
+
+    slug: str
+    heading: str
+    body_md: str
+    memory_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NewPage:
+    """A page to write, whole: `type` is entity, topic or decision, `aliases` are names as people write them.
+
+    Without a `page_id` a new page's id is made from its scope, type and slug.
+    """
+
+    type: str
+    slug: str
+    title: str
+    summary: str
+    sections: tuple[NewSection, ...] = ()
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    page_id: UUID | None = None
+
+
+class PageHead(NamedTuple):
+    """A page without its sections."""
+
+    page_id: UUID
+    type: str
+    slug: str
+    title: str
+    summary: str
+    last_compiled_at: datetime
+
+
+class Passage(NamedTuple):
+    """A section of a page with the memories it cites; without a slug and a heading the page's summary.
+
+    Many are made a turn, which is why it is a tuple, as is the page's head.
+    """
+
+    page: PageHead
+    text: str
+    memory_ids: tuple[str, ...]
+    signature: Signature
+    slug: str = ""
+    heading: str = ""
+
+
+async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: datetime) -> UUID:
+    """Write the page with its sections, aliases and sources in place of what is there, and return its id.
+
+    Sections and sources that stay keep their ids and first sight. Raises ReferenceMissing when a section cites a memory
+    that the owner does not have.
+    """
+    own, *of_sections = await derive(
+        [page.summary, *(section.body_md for section in page.sections)],
+        [_page_words(page), *(_section_words(page, section) for section in page.sections)],
+    )
+    page_id: UUID = await _sql.put_page(
+        connection,
+        **_scope_key(scope),
+        page_id=page.page_id or page_uuid(scope, page.type, page.slug),
+        type=page.type,
+        slug=page.slug,
+        title=page.title,
+        summary=page.summary,
+        tags=list(page.tags),
+        now=now,
+        signature=own.signature,
+        word_count=own.word_count,
+        words=own.words,
+    )
+    key = {**_scope_key(scope), "page_id": page_id}
+    await _put_sections(connection, key, page.sections, of_sections)
+    await _put_aliases(connection, key, page.aliases, now)
+    await _put_sources(connection, key, page.sections, now)
+    await embeddings.mark(connection, scope, embeddings.Kind.WIKI, now=now)
+    return page_id
+
+
+async def recall(connection: Connection, scope: Scope, wanted: Wanted) -> tuple[Recalled[Passage], Recalled[Passage]]:
+    """Return the sections and the page summaries that may answer, each sort best first, in one round trip.
+
+    Archived pages are never found.
+    """
+    rows = await _sql.recall_wiki(connection, **_scope_key(scope), **wanted.parameters())
+    sections = [row for row in rows if row["kind"] == "section"]
+    summaries = [row for row in rows if row["kind"] == "page"]
+    return recalled(sections, _passages), recalled(summaries, _passages)
+
+
+def page_uuid(scope: Scope, page_type: str, slug: str) -> UUID:
+    """Return the id of a page that came without one: the same for the same scope, type and slug."""
+    return uuid5(_PAGES, "\n".join((str(scope.tenant_id), str(scope.owner_id), page_type, slug)))
+
+
+async def _put_sections(
+    connection: Connection, key: dict[str, UUID], sections: Sequence[NewSection], derived: Sequence[Derived]
+) -> None:
+    slugs = [section.slug for section in sections]
+    await _sql.delete_other_sections(
+        connection, tenant_id=key["tenant_id"], page_id=key["page_id"], section_slugs=slugs
+    )
+    await _sql.put_sections(
+        connection,
+        **key,
+        section_ids=[uuid5(key["page_id"], slug) for slug in slugs],
+        section_slugs=slugs,
+        headings=[section.heading for section in sections],
+        bodies=[section.body_md for section in sections],
+        positions=list(range(len(sections))),
+        signatures=[one.signature for one in derived],
+        word_counts=[one.word_count for one in derived],
+        words=[one.words for one in derived],
+    )
+
+
+async def _put_aliases(connection: Connection, key: dict[str, UUID], names: Sequence[str], now: datetime) -> None:
+    by_alias = {fold(name): name for name in names}
+    aliases = list(by_alias)
+    await _sql.delete_other_aliases(connection, tenant_id=key["tenant_id"], page_id=key["page_id"], aliases=aliases)
+    await _sql.put_aliases(connection, **key, aliases=aliases, displays=list(by_alias.values()), now=now)
+
+
+async def _put_sources(
+    connection: Connection, key: dict[str, UUID], sections: Sequence[NewSection], now: datetime
+) -> None:
+    cited = sorted({(section.slug, memory_id) for section in sections for memory_id in section.memory_ids})
+    pairs = {"section_slugs": [slug for slug, _ in cited], "memory_ids": [memory_id for _, memory_id in cited]}
+    await _sql.delete_other_sources(connection, tenant_id=key["tenant_id"], page_id=key["page_id"], **pairs)
+    if await _sql.put_sources(connection, **key, **pairs, now=now) != len(cited):
+        raise ReferenceMissing("a cited memory")
+
+
+def _page_words(page: NewPage) -> str:
+    bodies = (text for section in page.sections for text in (section.heading, section.body_md))
+    return "\n".join((page.title, *page.aliases, page.summary, *bodies))
+
+
+def _section_words(page: NewPage, section: NewSection) -> str:
+    return "\n".join((page.title, *page.aliases, section.heading, section.body_md))
+
+
+def _scope_key(scope: Scope) -> dict[str, UUID]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+
+
+def _passages(*columns: Any) -> Iterable[Passage | None]:
+    return map(_passage, zip(*columns, strict=True))
+
+
+def _passage(told: tuple[Any, ...]) -> Passage | None:
+    """Return what the columns tell, or None where the page is archived, or has no summary to tell."""
+    _, *head, text, memory_ids, signature, slug, heading = told
+    if not text:
+        return None
+    return Passage(PageHead(*head), text, tuple(memory_ids), Signature.unpack(signature), slug, heading)

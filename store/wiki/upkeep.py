@@ -1,0 +1,315 @@
+"""What keeping the wiki in order asks of the database: counts, what is amiss, classes of evidence, resets, reads.
+
+Every function takes a connection inside a scoped transaction; who writes holds the scope's row. What to do is decided in
+`compiler`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from store.db import queries
+from store.db.queries import Connection
+from store.scope import Scope
+
+_sql = queries.load(__file__)
+
+MOST_FINDINGS = 100
+MOST_RECEIPTS = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """How many pages and links an owner's wiki has; only active pages, and links between them, count."""
+
+    pages: int
+    archived: int
+    linked: int
+    shared_titles: int
+    links_by_kind: Mapping[str, int]
+    links_by_origin: Mapping[str, int]
+
+    @property
+    def share(self) -> float:
+        """Return the share of pages that a reference link touches, 0 to 1; 0 without any page."""
+        return self.linked / self.pages if self.pages else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is amiss, and how many of its kind there are."""
+
+    kind: str
+    subject: str
+    detail: str
+    found: int
+    ref: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """From when on a page is stale, how many characters are too many, and since when how many sightings make a name ripe."""
+
+    stale_before: datetime
+    most_body_chars: int
+    ripe_since: datetime
+    least_sightings: int
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceRow:
+    """One cause of a link, with the types and slugs of both ends."""
+
+    source: tuple[str, str]
+    target: tuple[str, str]
+    kind: str
+    origin: str
+    context: str
+    ref: str
+    link_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRow:
+    """A place in a memory's metadata, and what else it is called."""
+
+    memory_id: str
+    text_hash: bytes
+    name: str
+    others: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeCounts:
+    """How much of everything a scope has."""
+
+    active_pages: int
+    pages: int
+    mentions: int
+    jobs: int
+    memories: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """How often turns read the wiki: assemblies in all, those with something of it, answers that used it, and by page."""
+
+    assemblies: int
+    wiki_assemblies: int
+    wiki_answers: int
+    by_page: Mapping[UUID, tuple[int, int]]
+    jobs: int
+    cost_usd: float
+
+
+async def density(connection: Connection, scope: Scope) -> Density:
+    """Return how dense the wiki is."""
+    row = await _sql.count_pages(connection, **_key(scope))
+    kinds = await _sql.count_links(connection, **_key(scope))
+    origins = await _sql.count_origins(connection, **_key(scope))
+    return Density(
+        row["pages"],
+        row["archived"],
+        row["linked"],
+        row["shared_titles"],
+        {one["kind"]: one["links"] for one in kinds},
+        {one["origin"]: one["links"] for one in origins},
+    )
+
+
+async def findings(connection: Connection, scope: Scope, measures: Measures) -> list[Finding]:
+    """Return what is amiss, at most 100 of each kind; held names that are ripe carry their id."""
+    key = {**_key(scope), "limit": MOST_FINDINGS}
+    found = [_broken(row) for row in await _sql.find_broken_links(connection, **key)]
+    found += [_broken_text(row) for row in await _sql.find_broken_text_links(connection, **key)]
+    found += [
+        Finding(
+            "unsourced_section",
+            f"{_path(row)}#{row['section_slug']}",
+            "cites no memory and is made of no page",
+            row["found"],
+        )
+        for row in await _sql.find_unsourced_sections(connection, **key)
+    ]
+    found += [_twice_named(row) for row in await _sql.find_duplicate_aliases(connection, **key)]
+    found += [_twice_titled(row) for row in await _sql.find_duplicate_titles(connection, **key)]
+    stale = await _sql.find_stale_pages(connection, **key, before=measures.stale_before)
+    found += [
+        Finding("stale_page", _path(row), f"last compiled {row['last_compiled_at']:%Y-%m-%d}", row["found"])
+        for row in stale
+    ]
+    large = await _sql.find_oversize_bodies(connection, **key, most_chars=measures.most_body_chars)
+    found += [Finding("oversize_body", _path(row), f"has {row['chars']} characters", row["found"]) for row in large]
+    ripe = await _sql.find_ripe_mentions(connection, **key, since=measures.ripe_since, least=measures.least_sightings)
+    return found + [
+        Finding("ripe_mention", row["alias"], f"seen {row['sightings']} times", row["found"], row["mention_id"])
+        for row in ripe
+    ]
+
+
+async def count_evidence(connection: Connection, scope: Scope, *, origin: str, prefix: str) -> tuple[int, int]:
+    """Return how many pieces of evidence a class has, and how many links stand by it alone."""
+    row = await _sql.count_evidence(connection, **_key(scope), origin=origin, prefix=prefix)
+    return row["evidence"], row["links"]
+
+
+async def evidence(connection: Connection, scope: Scope, *, origin: str, prefix: str) -> list[EvidenceRow]:
+    """Return every piece of evidence of a class, by its link's ends."""
+    rows = await _sql.evidence_of(connection, **_key(scope), origin=origin, prefix=prefix)
+    return [
+        EvidenceRow(
+            (row["from_type"], row["from_slug"]), (row["type"], row["slug"]), row["kind"], row["origin"], row["context"],
+            row["ref"], row["link_id"],
+        )
+        for row in rows
+    ]  # fmt: skip
+
+
+async def count_scope(connection: Connection, scope: Scope) -> ScopeCounts:
+    """Return how much of everything the scope has."""
+    row = await _sql.count_scope(connection, **_key(scope))
+    return ScopeCounts(row["active_pages"], row["pages"], row["mentions"], row["jobs"], row["memories"])
+
+
+async def archive_all(connection: Connection, scope: Scope, *, now: datetime) -> int:
+    """Archive every page of the owner, and return how many were active."""
+    return int(await _sql.archive_all_pages(connection, **_key(scope), now=now))
+
+
+async def delete_all(connection: Connection, scope: Scope) -> int:
+    """Delete every page of the owner, and return how many there were."""
+    await _sql.unlink_all_parents(connection, **_key(scope))
+    return int(await _sql.delete_all_pages(connection, **_key(scope)))
+
+
+async def delete_mentions(connection: Connection, scope: Scope) -> int:
+    """Delete every held name of the owner, and return how many there were."""
+    return int(await _sql.delete_all_mentions(connection, **_key(scope)))
+
+
+async def pages_leading_to(
+    connection: Connection, scope: Scope, page_ids: Sequence[UUID], paths: Sequence[str]
+) -> list[UUID]:
+    """Return the ids of the pages that stand over or under some pages, list them, or link to one of the paths."""
+    links = [f"]({path})" for path in paths]
+    rows = await _sql.pages_leading_to(connection, **_key(scope), page_ids=list(page_ids), paths=links)
+    return [row["page_id"] for row in rows]
+
+
+async def memories_behind(connection: Connection, scope: Scope, pages: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the memories that pages, by type and slug, cite anywhere."""
+    types, slugs = [one[0] for one in pages], [one[1] for one in pages]
+    rows = await _sql.memories_behind_pages(connection, **_key(scope), types=types, slugs=slugs)
+    return [row["source_ref"] for row in rows]
+
+
+async def memories_seen(connection: Connection, scope: Scope, keys: Sequence[str]) -> list[str]:
+    """Return the memories in which names, held or set aside, were seen."""
+    rows = await _sql.memories_behind_mentions(connection, **_key(scope), keys=list(keys))
+    return [row["memory_id"] for row in rows]
+
+
+async def pages_resting_on(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[UUID]:
+    """Return the pages that cite one of the memories, and those that list such a page or promoted it."""
+    rows = await _sql.pages_resting_on(connection, **_key(scope), memory_ids=list(memory_ids))
+    return [row["page_id"] for row in rows]
+
+
+async def forget_sightings(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
+    """Delete where names stood in the memories, and the names that stood nowhere else, whatever became of them."""
+    key = {**_key(scope), "memory_ids": list(memory_ids)}
+    keys = [row["alias_normalized"] for row in await _sql.mentions_only_in(connection, **key)]
+    await _sql.forget_sightings(connection, **key)
+    return int(await _sql.forget_mentions(connection, **_key(scope), keys=keys)) if keys else 0
+
+
+async def forget_settled_sightings(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
+    """Delete where names that have their page, or are set aside, stood in the memories; open names keep theirs."""
+    await _sql.forget_settled_sightings(connection, **_key(scope), memory_ids=list(memory_ids))
+
+
+async def delete_page(connection: Connection, scope: Scope, page_id: UUID, *, now: datetime) -> None:
+    """Delete a page with everything on it; pages under it must be free of it already."""
+    await _sql.release_mentions(connection, tenant_id=scope.tenant_id, page_id=page_id, now=now)
+    await _sql.delete_page(connection, **_key(scope), page_id=page_id)
+
+
+async def mention(connection: Connection, scope: Scope, mention_id: UUID) -> tuple[str, str] | None:
+    """Return a held name's key and status; None when the owner has none of that id."""
+    row = await _sql.mention_status(connection, **_key(scope), mention_id=mention_id)
+    return row and (row["alias_normalized"], row["status"])
+
+
+async def record_lint(connection: Connection, scope: Scope, *, now: datetime) -> None:
+    """Record that the scope was looked over."""
+    await _sql.record_lint(connection, **_key(scope), now=now)
+
+
+async def scopes_due_lint(connection: Connection, *, before: datetime, limit: int) -> list[Scope]:
+    """Return scopes with a wiki that was not looked over since an instant; the connection may be in no scope."""
+    rows = await _sql.scopes_due_lint(connection, before=before, limit=limit)
+    return [Scope(row["tenant_id"], row["owner_id"]) for row in rows]
+
+
+async def places(connection: Connection, scope: Scope, *, after: str = "", limit: int = 500) -> list[PlaceRow]:
+    """Return places with other names in the metadata of memories, by memory, from after one on."""
+    rows = await _sql.places_of_memories(connection, **_key(scope), after_id=after, limit=limit)
+    return [
+        PlaceRow(
+            row["memory_id"], row["text_hash"], row["name"], tuple(one for one in row["others"] if isinstance(one, str))
+        )
+        for row in rows
+    ]
+
+
+async def reads(connection: Connection, scope: Scope, *, since: datetime) -> Reads:
+    """Return what turns read since an instant, of at most the newest 5,000 assemblies, and what compiling cost."""
+    bounds = {**_key(scope), "since": since, "most_receipts": MOST_RECEIPTS}
+    counted = await _sql.count_receipts(connection, **bounds)
+    pages = await _sql.read_pages_in_receipts(connection, **bounds, limit=MOST_FINDINGS)
+    cost = await _sql.compile_cost(connection, **_key(scope), since=since)
+    by_page = {_uuid(row["page_id"]): (row["assemblies"], row["answers"]) for row in pages}
+    return Reads(
+        counted["assemblies"], counted["wiki_assemblies"], counted["wiki_answers"],
+        {page_id: counts for page_id, counts in by_page.items() if page_id is not None}, cost["jobs"], cost["cost_usd"],
+    )  # fmt: skip
+
+
+def _broken(row: Any) -> Finding:
+    return Finding(
+        "broken_link", f"/wiki/{row['from_type']}/{row['from_slug']}", f"links to archived {_path(row)}", row["found"]
+    )
+
+
+def _broken_text(row: Any) -> Finding:
+    place = f"/wiki/{row['from_type']}/{row['from_slug']}#{row['section_slug']}"
+    return Finding("broken_text_link", place, f"its text links to {_path(row)}, which is no page", row["found"])
+
+
+def _twice_named(row: Any) -> Finding:
+    return Finding(
+        "duplicate_alias", row["alias"], f"names {row['type']} pages {', '.join(row['slugs'][:5])}", row["found"]
+    )
+
+
+def _twice_titled(row: Any) -> Finding:
+    return Finding("duplicate_title", row["title"], f"is the title of {', '.join(row['paths'][:5])}", row["found"])
+
+
+def _path(row: Any) -> str:
+    return f"/wiki/{row['type']}/{row['slug']}"
+
+
+def _uuid(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def _key(scope: Scope) -> dict[str, UUID]:
+    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
