@@ -13,15 +13,15 @@ import uvloop
 from bench import compiling, processor
 from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain
-from compiler.access import Access
-from compiler.compilation import Engine, Hand
+from compiler.job.compilation import Engine, Hand
+from compiler.job.worker import Worker, WorkerSettings
 from compiler.plan.batch import AggregationView, LeafBatch
 from compiler.plan.contract import Draft, Page, PageType
 from compiler.plan.proposal import NewPage, PageUpdate, Proposal, ProposedName, ProposedSection
-from compiler.planner import Proposed
+from compiler.planners.planner import Proposed
 from compiler.settings import Caps, CompileSettings
-from compiler.substrates import PostgresSubstrate
-from compiler.worker import Worker, WorkerSettings
+from compiler.state.access import Access
+from compiler.state.substrates import PostgresSubstrate
 from sidecar.collector import calm_collector
 from store.compile import jobs, scopes
 from store.compile.jobs import Job

@@ -6,9 +6,9 @@ import random
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from compiler import apply
 from compiler.plan.contract import Alias, CreatePage, Page, PageKey, PageType, Section
-from compiler.plan.text import alias_key, slug
+from compiler.plan.text.markdown import alias_key, slug
+from compiler.state import apply
 from store.content import memories
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, installation, scoped

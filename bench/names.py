@@ -1,6 +1,6 @@
 """Names that people really used: which are merged into the page that they mean, and which new names are merged wrongly.
 
-Runs the compile's own rules (`compiler/plan/merge.py`) over real names; only the trigram similarity of Postgres is done here.
+Runs the compile's own rules (`compiler/plan/names/merge.py`) over real names; only the trigram similarity of Postgres is done here.
 The data is not ours to ship: give its folder with `--data` (`names/aliases.csv` and `names/venues.csv` in it, made of the
 schema-guided dialogues of google-research-datasets).
 """
@@ -16,12 +16,12 @@ from functools import cache
 from pathlib import Path
 
 from bench.figures import Figure, at_least, at_most, plain
-from compiler import gazetteer
 from compiler.plan.contract import Alias, Page, PageKey, PageType, Tag
-from compiler.plan.merge import CITY_TAG, SIMILARITY, Match, Matches, Names, Way, merger, names
-from compiler.plan.places import Gazetteer
+from compiler.plan.names.merge import CITY_TAG, SIMILARITY, Match, Matches, Names, Way, merger, names
+from compiler.plan.places.gazetteer import Gazetteer
 from compiler.plan.proposal import NewPage, Proposal
-from compiler.plan.text import alias_keys, plain_key, slug
+from compiler.plan.text.markdown import alias_keys, plain_key, slug
+from compiler.planners import gazetteer
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,11 @@ import uvloop
 from bench import compiling
 from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain
-from compiler import views
-from compiler.plan import prompt
 from compiler.plan.contract import Memory
+from compiler.plan.prompting import prompt
 from compiler.settings import Sight
-from compiler.views import Looking
+from compiler.state import views
+from compiler.state.views import Looking
 from models.language.language import DEFAULT_MODEL_ID
 from models.tokens import meters
 from store.db.postgres import Pools, PoolsConfig, open_pools, scoped

@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from compiler.access import Access
-from compiler.compilation import Engine, Hand
-from compiler.model_planner import Asked, Meter, ModelPlanner
-from compiler.places_on_demand import PlacesOnDemand
-from compiler.plan.places import Gazetteer
-from compiler.planner import ExtractivePlanner
+from compiler.job.compilation import Engine, Hand
+from compiler.plan.places.gazetteer import Gazetteer
+from compiler.planners.model_planner import Asked, Meter, ModelPlanner
+from compiler.planners.places_on_demand import PlacesOnDemand
+from compiler.planners.planner import ExtractivePlanner
 from compiler.settings import Caps, CompileSettings, Costs, Flags, Patience
-from compiler.substrates import MemorySubstrate, PostgresSubstrate
+from compiler.state.access import Access
+from compiler.state.substrates import MemorySubstrate, PostgresSubstrate
 from models.language.language import LanguageModel
 from models.tokens import meters
 from sidecar import feeding, language_models

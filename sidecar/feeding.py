@@ -10,7 +10,7 @@ from uuid import UUID
 
 from compiler.errors import MemoriesUnavailable
 from compiler.plan.contract import Memory
-from compiler.substrates import Feed, Listing, MemorySubstrate, Reading
+from compiler.state.substrates import Feed, Listing, MemorySubstrate, Reading
 from sidecar.backends import configuration
 from sidecar.backends.entries import Configuration, HindsightEntry
 from sidecar.backends.errors import BackendError
@@ -62,7 +62,7 @@ async def fed(
     if not any(backends.compiled()):
         yield built_in
         return
-    from compiler.substrates import TimedSubstrate
+    from compiler.state.substrates import TimedSubstrate
     from sidecar import placing  # brings the SDKs, which a process without backends does without
     from sidecar.backends.agentcore_feed import AgentCoreSubstrate
     from sidecar.backends.aws import Clients

@@ -13,8 +13,8 @@ from uuid import UUID
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 
-from compiler.compilation import Engine
-from compiler.replay import replay
+from compiler.job.compilation import Engine
+from compiler.operations.replay import replay
 from sidecar.assembler import Clocks
 from sidecar.backends.rulings import Rulings
 from sidecar.backing import Backing

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from compiler.plan.text import first_sentence, one_line
+from compiler.plan.text.markdown import first_sentence, one_line
 from store.compile import background
 from store.content import summaries, threads
 from store.content.summaries import OlderTurn

@@ -17,13 +17,13 @@ from functools import partial
 
 import orjson
 
-from compiler import lint, upkeep
-from compiler.access import Access
-from compiler.compilation import Engine, Hand
 from compiler.errors import ListingUnsafe
-from compiler.model_planner import Asked
-from compiler.sweep import SWEEP, sweep
-from compiler.worker import Handler, Worker, WorkerSettings
+from compiler.job.compilation import Engine, Hand
+from compiler.job.reconciliation import SWEEP, sweep
+from compiler.job.worker import Handler, Worker, WorkerSettings
+from compiler.operations import lint, upkeep
+from compiler.planners.model_planner import Asked
+from compiler.state.access import Access
 from models.language.language import TokenUsage
 from sidecar import compiling, database, embedders, embedding, language_models, summaries, summarizing, trimming
 from sidecar.collector import calm_collector

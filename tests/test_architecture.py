@@ -26,7 +26,7 @@ MAX_FUNCTION_LINES = 60
 # text to the caller), a long-lived task is restarted, a job's failure becomes its outcome, a receipt that cannot be made costs no
 # other, an item that cannot be fitted falls by itself.
 BROAD_CATCHES = {
-    "compiler/compilation.py": 1,
+    "compiler/job/compilation.py": 1,
     "sidecar/inquiry.py": 1,
     "sidecar/recorder.py": 1,
     "sidecar/rpc/status.py": 1,

@@ -18,7 +18,7 @@ import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from bench.recall.cases import CORPORA, Conversation
-from compiler.worker import Worker
+from compiler.job.worker import Worker
 from sidecar import compiling
 from sidecar.app import App
 from sidecar.rpc.devkey import mint

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from compiler.plan.change import content_words
 from compiler.plan.contract import Memory
+from compiler.plan.text.change import content_words
 from store.text.texts import fold
 
 EMPTY = "empty"

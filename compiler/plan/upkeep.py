@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from compiler.plan import rollup, text
 from compiler.plan.contract import (
     Aggregation,
     Alias,
@@ -31,6 +30,7 @@ from compiler.plan.contract import (
     WriteSection,
     WriteTag,
 )
+from compiler.plan.text import markdown, rollup
 from store.text.texts import fold
 
 # Letters by their class that show nothing: what fills a syllable's place in Hangul.
@@ -153,7 +153,7 @@ def cited(items: Iterable[Item]) -> frozenset[str]:
 
 def _pages_of(section: Section) -> set[PageKey]:
     linked = section.aggregation.linked_pages if section.aggregation is not None else ()
-    return {*section.children, *linked, *text.references([section.body_md]).pages}
+    return {*section.children, *linked, *markdown.references([section.body_md]).pages}
 
 
 def _is_of(item: Item, key: PageKey, slug: str) -> bool:
@@ -182,8 +182,8 @@ def _without(section: Section, gone: PageKey, around: Mapping[PageKey, Page]) ->
     body_md = section.body_md
     if children != section.children and all(key in around for key in children) and _is_rendered(section, around):
         body_md = rollup.render(around[key] for key in children)
-    known = set(text.references([body_md]).pages) - {gone}
-    return replace(section, body_md=text.drop_bad_links(body_md, known), children=children, aggregation=aggregation)
+    known = set(markdown.references([body_md]).pages) - {gone}
+    return replace(section, body_md=markdown.drop_bad_links(body_md, known), children=children, aggregation=aggregation)
 
 
 def _listed_again(section: Section, known: Aggregation, around: Mapping[PageKey, Page]) -> Section:

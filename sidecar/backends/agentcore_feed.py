@@ -12,7 +12,7 @@ from hashlib import sha256
 from uuid import UUID
 
 from compiler.plan.contract import Memory
-from compiler.substrates import Feed, Listed, Listing, Reading, dirty_now, kept_instant
+from compiler.state.substrates import Feed, Listed, Listing, Reading, dirty_now, kept_instant
 from sidecar.backends.agentcore import AgentCoreMemory, Record
 from sidecar.backends.errors import BackendUnavailable
 from store.scope import Scope

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from compiler.plan.contract import Memory
-from compiler.substrates import Listed, TimedMemory, kept_instant
-from compiler.substrates import Listing as Everything
+from compiler.state.substrates import Listed, TimedMemory, kept_instant
+from compiler.state.substrates import Listing as Everything
 from sidecar.backends.errors import BackendMisused, BackendUnavailable
 from sidecar.backends.hindsight import Hindsight, Listing, NoBank, Unit, UnitPage
 from store.scope import Scope

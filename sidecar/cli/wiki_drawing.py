@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from compiler.plan.text import unescape
+from compiler.plan.text.markdown import unescape
 from sidecar.cli.drawing import moment, rows, short_ids
 from sidecar.cli.voice import printable
 from sidecar.client.wiki_answers import (

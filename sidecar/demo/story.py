@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
-from compiler.worker import Worker
+from compiler.job.worker import Worker
 from models.errors import ModelsError
 from sidecar import app, compiling
 from sidecar.client import AsyncSidecar, Stance

@@ -9,8 +9,8 @@ from collections.abc import AsyncGenerator, Mapping
 from datetime import datetime
 from uuid import UUID
 
-from compiler.access import PooledAccess
-from compiler.preview import preview
+from compiler.operations.preview import preview
+from compiler.state.access import PooledAccess
 from sidecar.errors import FailedPrecondition, NotFound, Stopping
 from sidecar.rpc import compile_messages as write
 from sidecar.rpc.call import Behaviour, Call

@@ -8,8 +8,9 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from compiler import metrics
-from compiler.lint import Report
+from compiler.job import metrics
+from compiler.operations.lint import Report
+from compiler.operations.preview import Preview
 from compiler.plan.contract import (
     CreatePage,
     HoldMention,
@@ -21,7 +22,6 @@ from compiler.plan.contract import (
     WriteSummary,
     WriteTag,
 )
-from compiler.preview import Preview
 from sidecar.rpc import wiki_messages
 from sidecar.rpc.fields import write_struct, write_time
 from sidecar.v1 import compile_pb2 as pb

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypeVar
 
-from compiler import lint, upkeep, vault
-from compiler.compilation import Engine
+from compiler.job.compilation import Engine
+from compiler.operations import lint, upkeep, vault
+from compiler.operations.upkeep import ResetMode
 from compiler.plan.contract import LinkOrigin
 from compiler.plan.upkeep import ActRefused
-from compiler.upkeep import ResetMode
 from sidecar.errors import FailedPrecondition, InvalidArgument
 from sidecar.rpc import compile_messages as write
 from sidecar.rpc.call import Behaviour, Call

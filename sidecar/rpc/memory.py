@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from compiler import forgetting
+from compiler.passes import forgetting
 from sidecar.errors import NotFound
 from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.fields import (

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
-from compiler import acts
+from compiler.operations import acts
 from compiler.plan.upkeep import ActRefused
 from sidecar.errors import FailedPrecondition, NotFound
 from sidecar.rpc import wiki_messages as write

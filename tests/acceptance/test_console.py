@@ -14,7 +14,7 @@ import grpc
 import httpx
 import pytest
 
-from compiler import acts
+from compiler.operations import acts
 from compiler.plan.contract import CreatePage, Page, PageKey, PageType
 from sidecar.app import running
 from sidecar.http.console.guard import name_of

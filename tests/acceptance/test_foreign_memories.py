@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from compiler.errors import MemoriesUnavailable
-from compiler.sweep import Swept, sweep
+from compiler.job.reconciliation import Swept, sweep
 from sidecar import compiling
 from sidecar.http.webhooks import SIGNATURE
 from sidecar.settings import Settings

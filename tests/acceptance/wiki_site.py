@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from compiler.worker import Worker
+from compiler.job.worker import Worker
 from sidecar import compiling
 from sidecar.v1 import memory_pb2
 from sidecar.v1.compile_pb2_grpc import CompileServiceStub

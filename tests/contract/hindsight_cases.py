@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from compiler.substrates import TimedMemory
+from compiler.state.substrates import TimedMemory
 from sidecar.backends.asking import Bounds
 from sidecar.backends.hindsight import Banks, Hindsight, NoBank
 from sidecar.backends.hindsight_feed import HindsightMemories

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from compiler.substrates import content_hash
+from compiler.state.substrates import content_hash
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
 from sidecar.backends.agentcore_feed import AgentCoreSubstrate
 from sidecar.backends.asking import Bounds

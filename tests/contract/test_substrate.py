@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from compiler.plan.contract import Memory
-from compiler.substrates import (
+from compiler.state.substrates import (
     Listed,
     Listing,
     MemorySubstrate,

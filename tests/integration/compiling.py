@@ -10,14 +10,14 @@ from uuid import UUID
 
 import asyncpg
 
-from compiler import forgetting
-from compiler.access import Access
-from compiler.compilation import Engine, Hand
-from compiler.planner import ExtractivePlanner, Planner
+from compiler.job.compilation import Engine, Hand
+from compiler.job.worker import Worker, WorkerSettings
+from compiler.passes import forgetting
+from compiler.planners.planner import ExtractivePlanner, Planner
 from compiler.settings import Caps, CompileSettings
-from compiler.snapshot import snapshot
-from compiler.substrates import MemorySubstrate, PostgresSubstrate
-from compiler.worker import Worker, WorkerSettings
+from compiler.state.access import Access
+from compiler.state.snapshot import snapshot
+from compiler.state.substrates import MemorySubstrate, PostgresSubstrate
 from store.compile import jobs
 from store.compile.jobs import Job, JobOptions, Ticket, Trigger
 from store.content import memories

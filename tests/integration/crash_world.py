@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from compiler import forgetting, lint
-from compiler.access import Access
-from compiler.compilation import Engine, Hand
-from compiler.model_planner import Meter, ModelPlanner
+from compiler.job.compilation import Engine, Hand
+from compiler.operations import lint
+from compiler.passes import forgetting
+from compiler.planners.model_planner import Meter, ModelPlanner
 from compiler.settings import Costs
+from compiler.state.access import Access
 from models.language.language import DEFAULT_MODEL_ID, LanguageModel
 from models.language.openai_compatible import openai_model
 from models.language.remote import RemoteModel

@@ -9,13 +9,13 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from compiler import apply, views
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import Alias, CreatePage, Memory, Page, PageKey, PageType, Section
-from compiler.plan.merge import Names, Way
-from compiler.plan.text import alias_key, slug
+from compiler.plan.names.merge import Names, Way
+from compiler.plan.text.markdown import alias_key, slug
 from compiler.settings import Sight
-from compiler.views import Looking
+from compiler.state import apply, views
+from compiler.state.views import Looking
 from sidecar.embedding import embed_some
 from store.compile import batches
 from store.content import embeddings

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from compiler import acts
-from compiler.replay import replay
+from compiler.operations import acts
+from compiler.operations.replay import replay
 from store.db.postgres import Pool, Pools, scoped
 from store.wiki import browse
 from tests.integration.compiling import (

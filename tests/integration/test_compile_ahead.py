@@ -9,11 +9,12 @@ from uuid import UUID
 
 import pytest
 
-from compiler import forgetting
-from compiler.ahead import Ahead
-from compiler.plan import intake, lookup
+from compiler.job.prefetch import Ahead
+from compiler.passes import forgetting
+from compiler.plan import intake
 from compiler.plan.contract import Memory
-from compiler.substrates import Feed, Listing, PostgresSubstrate, Reading
+from compiler.plan.names import lookup
+from compiler.state.substrates import Feed, Listing, PostgresSubstrate, Reading
 from store.compile import scopes
 from store.content import memories
 from store.db.postgres import Pools, scoped

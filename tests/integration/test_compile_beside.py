@@ -10,15 +10,15 @@ from uuid import UUID
 
 import pytest
 
-from compiler import apply, views
-from compiler.access import Access, LentAccess, PooledAccess
-from compiler.compilation import Engine, Hand
+from compiler.job.compilation import Engine, Hand
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import CreatePage, Memory, Page, PageKey, PageType, Section
-from compiler.planner import ExtractivePlanner, Proposed
+from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings
-from compiler.substrates import PostgresSubstrate, Reading
-from compiler.views import Looking
+from compiler.state import apply, views
+from compiler.state.access import Access, LentAccess, PooledAccess
+from compiler.state.substrates import PostgresSubstrate, Reading
+from compiler.state.views import Looking
 from store.compile import scopes
 from store.compile.jobs import Job
 from store.content.memories import NewMemory

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from datetime import timedelta
 
-from compiler import apply, lint
+from compiler.operations import lint
 from compiler.plan.contract import Page
-from compiler.plan.text import unescape
+from compiler.plan.text.markdown import unescape
+from compiler.state import apply
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.wiki import candidates

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from compiler import lint
+from compiler.operations import lint
 from store.db.postgres import Pools, scoped
 from tests.integration.crash_runs import STEPS, World, run, scope_of
 from tests.integration.crash_world import LAST, model_at, model_site

@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
-from compiler import forgetting, upkeep
 from compiler.errors import CostCeilingReached
+from compiler.job.reconciliation import sweep
+from compiler.operations import upkeep
+from compiler.operations.upkeep import ResetMode
+from compiler.passes import forgetting
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import Draft
 from compiler.plan.upkeep import ActRefused
-from compiler.planner import ExtractivePlanner, Proposed
+from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import Costs
-from compiler.sweep import sweep
-from compiler.upkeep import ResetMode
 from models.errors import PromptTooLong
 from models.language.remote import RemoteModel
 from store.compile import answers

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from compiler.access import Access
-from compiler.compilation import Engine, Hand
+from compiler.job.compilation import Engine, Hand
+from compiler.job.run import NothingSpent
+from compiler.operations.replay import replay
+from compiler.operations.upkeep import backfill
 from compiler.plan.batch import AggregationView
 from compiler.plan.contract import PageType
-from compiler.planner import ExtractivePlanner, Planner, Proposed
-from compiler.replay import replay
-from compiler.run import NothingSpent
+from compiler.planners.planner import ExtractivePlanner, Planner, Proposed
 from compiler.settings import CompileSettings, Costs
-from compiler.upkeep import backfill
+from compiler.state.access import Access
 from models.language.remote import RemoteModel
 from store.compile.jobs import Job, JobStatus
 from store.content.memories import NewMemory

@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from compiler.access import PooledAccess
-from compiler.compilation import Claim, Hand, compile_job
 from compiler.errors import LeaseLost
-from compiler.model_planner import Meter
+from compiler.job.compilation import Claim, Hand, compile_job
 from compiler.plan.batch import LeafBatch
-from compiler.planner import ExtractivePlanner, Proposed
+from compiler.planners.model_planner import Meter
+from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings, Costs, Flags
+from compiler.state.access import PooledAccess
 from store.compile import jobs, scopes
 from store.compile.jobs import BUCKET_S, Enqueued, JobOptions, JobStatus, Trigger
 from store.compile.scopes import Lease

@@ -8,14 +8,14 @@ from datetime import timedelta
 
 import pytest
 
-from compiler.access import PooledAccess
+from compiler.operations.preview import preview
+from compiler.operations.replay import replay
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import PageType
 from compiler.plan.proposal import NewPage, Proposal, ProposedSection
-from compiler.planner import ExtractivePlanner, Proposed
-from compiler.preview import preview
-from compiler.replay import replay
+from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings, Flags
+from compiler.state.access import PooledAccess
 from store.compile import ledger
 from store.compile.ledger import Outcome
 from store.content.memories import NewMemory

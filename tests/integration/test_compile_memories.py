@@ -8,15 +8,15 @@ from datetime import timedelta
 
 import pytest
 
-from compiler import upkeep
 from compiler.errors import ListingUnsafe
+from compiler.job.reconciliation import sweep
+from compiler.operations import upkeep
+from compiler.operations.replay import replay
+from compiler.operations.upkeep import ResetMode
 from compiler.plan.batch import LeafBatch
-from compiler.planner import ExtractivePlanner, Proposed
-from compiler.replay import replay
+from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings, Patience
-from compiler.substrates import Listed, Listing, PostgresSubstrate
-from compiler.sweep import sweep
-from compiler.upkeep import ResetMode
+from compiler.state.substrates import Listed, Listing, PostgresSubstrate
 from models.errors import Throttled
 from store.compile import answers, ledger
 from store.compile.jobs import JobOptions, JobStatus, Trigger

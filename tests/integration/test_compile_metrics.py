@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 
 import compiler
-from compiler import metrics
-from compiler.compilation import Engine
+from compiler.job import metrics
+from compiler.job.compilation import Engine
 from compiler.plan.contract import LinkOrigin
 from compiler.settings import Caps
 from store.compile.ledger import Outcome

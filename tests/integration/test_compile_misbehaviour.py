@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from compiler import forgetting, metrics
-from compiler.access import PooledAccess
-from compiler.compilation import Engine
-from compiler.plan import promotion
+from compiler.job import metrics
+from compiler.job.compilation import Engine
+from compiler.operations.preview import preview
+from compiler.passes import forgetting
 from compiler.plan.batch import LeafBatch
-from compiler.planner import ExtractivePlanner, Proposed
-from compiler.preview import preview
+from compiler.plan.judging import promotion
+from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import Costs
+from compiler.state.access import PooledAccess
 from models.language.remote import RemoteModel
 from sidecar.rpc import compile_messages
 from store.compile import jobs, scopes

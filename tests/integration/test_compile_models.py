@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from compiler.access import Access, PooledAccess
-from compiler.compilation import Engine, Hand
-from compiler.model_planner import Meter, ModelPlanner
+from compiler.job.compilation import Engine, Hand
+from compiler.operations.replay import replay
 from compiler.plan.contract import Draft, Memory, PageKey, PageType, Section
-from compiler.replay import replay
+from compiler.planners.model_planner import Meter, ModelPlanner
 from compiler.settings import CompileSettings, Costs
+from compiler.state.access import Access, PooledAccess
 from models.language.language import DEFAULT_MODEL_ID
 from models.language.openai_compatible import openai_model
 from models.language.remote import RemoteModel

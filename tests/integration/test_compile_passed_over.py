@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from compiler.compilation import Engine
-from compiler.replay import ANSWER_MISSING, replay
+from compiler.job.compilation import Engine
+from compiler.operations.replay import ANSWER_MISSING, replay
 from compiler.settings import Caps
 from models.language.remote import RemoteModel
 from store.compile.jobs import JobStatus

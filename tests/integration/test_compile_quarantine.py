@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from compiler.operations.replay import replay
 from compiler.plan.batch import LeafBatch
-from compiler.planner import ExtractivePlanner, Planner, Proposed
-from compiler.replay import replay
+from compiler.planners.planner import ExtractivePlanner, Planner, Proposed
 from sidecar.errors import AdminRequired, FailedPrecondition, InvalidArgument
 from sidecar.rpc.compile import CompileParts, CompileService
 from sidecar.rpc.progress import Progress

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from compiler import acts
-from compiler.access import Access
-from compiler.compilation import Hand
-from compiler.replay import replay
+from compiler.job.compilation import Hand
+from compiler.operations import acts
+from compiler.operations.replay import replay
+from compiler.state.access import Access
 from store.compile.jobs import Job
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped

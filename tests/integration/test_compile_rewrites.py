@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from compiler.operations.replay import replay
 from compiler.plan import version
-from compiler.replay import replay
 from models.language.remote import RemoteModel
 from store.content.memories import NewMemory
 from store.db.postgres import Pools

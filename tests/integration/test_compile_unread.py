@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from compiler.job.worker import Worker
 from compiler.settings import CompileSettings, Flags
-from compiler.worker import Worker
 from store.compile.jobs import Enqueued, Trigger
 from store.db.postgres import Pools
 from tests.integration.compiling import NOW, SCOPE, Clock, all_jobs, engine_on, fetch, journal, wish, worker_on, write

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from compiler import acts
+from compiler.operations import acts
 from compiler.plan.batch import LeafBatch
-from compiler.planner import ExtractivePlanner, Proposed
+from compiler.planners.planner import ExtractivePlanner, Proposed
 from store.compile import ledger, scopes
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped

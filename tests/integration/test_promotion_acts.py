@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compiler.replay import replay
+from compiler.operations.replay import replay
 from models.language.language import LanguageModel
 from sidecar.rpc.wiki import WikiService
 from sidecar.v1 import wiki_pb2 as pb

@@ -12,8 +12,8 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from compiler import forgetting
-from compiler.sweep import sweep
+from compiler.job.reconciliation import sweep
+from compiler.passes import forgetting
 from sidecar.recorder import Recorder
 from sidecar.rpc.admin import AdminService
 from sidecar.rpc.memory import MemoryService

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from compiler.plan.batch import LeafBatch
-from compiler.planner import ExtractivePlanner, Proposed
+from compiler.planners.planner import ExtractivePlanner, Proposed
 from store.compile import jobs, scopes
 from store.compile.scopes import Lease, Stand
 from store.db.postgres import Pools, Role, scoped

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from compiler import acts, shelf
+from compiler.operations import acts
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import PageKey
-from compiler.planner import ExtractivePlanner, Proposed
+from compiler.planners.planner import ExtractivePlanner, Proposed
+from compiler.state import page_cache
 from store.compile import scopes
 from store.db.postgres import Pools, Role, scoped
 from store.wiki import browse, candidates
@@ -28,7 +29,7 @@ class Comparing(ExtractivePlanner):
         assert self.pools is not None
         async with scoped(self.pools.background, SCOPE, role=Role.WORKER) as connection:
             await scopes.lock_there(connection, SCOPE)  # the batch before may still be being written
-            standing = await shelf.load(connection, SCOPE, await candidates.all_ids(connection, SCOPE))
+            standing = await page_cache.load(connection, SCOPE, await candidates.all_ids(connection, SCOPE))
         self.compared += len(batch.pages)
         self.unlike += [page.key for page in batch.pages if standing.pages[page.key] != page]
         return await super().plan_leaf(batch)

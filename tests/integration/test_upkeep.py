@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
-from compiler import acts, lint, upkeep
+from compiler.operations import acts, lint, upkeep
+from compiler.operations.upkeep import NotCompiledYet, ResetMode
 from compiler.plan.contract import LinkOrigin, Section, WriteSection
 from compiler.plan.upkeep import ActRefused
-from compiler.upkeep import NotCompiledYet, ResetMode
 from store.compile import background, batches, jobs, scopes
 from store.content import memories
 from store.content.memories import NewMemory

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compiler import acts, lint
+from compiler.operations import acts, lint
 from compiler.plan.contract import (
     Aggregation,
     CreatePage,

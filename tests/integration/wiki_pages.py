@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from compiler import acts
+from compiler.operations import acts
 from compiler.plan.contract import (
     Aggregation,
     Alias,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler import extractive
-from compiler.plan import leaf
 from compiler.plan.contract import CreatePage
-from compiler.plan.merge import Matches
-from compiler.plan.text import unescape
+from compiler.plan.judging import leaf
+from compiler.plan.names.merge import Matches
+from compiler.plan.text.markdown import unescape
+from compiler.planners import extractive
 from tests.unit.plan_cases import batch, memory
 
 WORDS = st.sampled_from(

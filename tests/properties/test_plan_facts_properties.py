@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.plan.facts import lost, read
+from compiler.plan.facts.facts import lost, read
 
 THINGS = ("gate", "alarm", "garage", "phone", "cellar", "locker")
 NAMES = ("Maria", "Pedro", "Luis", "Carla", "Zoë", "Jürgen")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.plan.sentences import MAX_SENTENCE_CHARS, sentences
+from compiler.plan.text.sentences import MAX_SENTENCE_CHARS, sentences
 
 
 @given(st.text(max_size=1_500))

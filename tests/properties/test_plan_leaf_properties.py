@@ -7,13 +7,13 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.plan import leaf
 from compiler.plan.contract import (
     CreatePage,
     PageType,
     WriteSection,
 )
-from compiler.plan.merge import Matches
+from compiler.plan.judging import leaf
+from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import (
     NewPage,
     PageUpdate,

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from compiler.plan.markup import harmless, is_allowed, outside_code
+from compiler.plan.text.markup import harmless, is_allowed, outside_code
 
 PIECES = st.sampled_from(
     [

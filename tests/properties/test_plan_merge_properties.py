@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compiler import gazetteer
-from compiler.plan.text import plain_key
+from compiler.plan.text.markdown import plain_key
+from compiler.planners import gazetteer
 
 
 def test_the_real_gazetteer_knows_cities_by_their_names_regions_and_codes() -> None:

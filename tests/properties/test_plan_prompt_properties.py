@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.plan import lookup, prompt, schema, splitting, validate
+from compiler.plan.judging import validate
+from compiler.plan.names import lookup
+from compiler.plan.prompting import prompt, schema, splitting
 from tests.unit.plan_cases import batch, memory, page
 from tests.unit.test_plan_prompt import HANDLES, M1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.plan.text import (
+from compiler.plan.text.markdown import (
     drop_bad_links,
     escape,
     linkify,

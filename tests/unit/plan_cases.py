@@ -9,7 +9,7 @@ from typing import Any
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import Alias, Memory, Page, PageKey, PageType, Section, Source, Tag
 from compiler.plan.proposal import NewPage, ProposedSection
-from compiler.plan.text import alias_keys, slug
+from compiler.plan.text.markdown import alias_keys, slug
 from store.text.texts import text_hash
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from compiler import extractive
-from compiler.plan import aggregation, leaf, merge, parents
 from compiler.plan.batch import AggregationView, Evidence, LeafBatch
 from compiler.plan.contract import CreatePage, Draft, Memory, Mention, PageKey, PageType, SettleMention, Sighting
-from compiler.plan.merge import Matches
+from compiler.plan.judging import aggregation, leaf, parents
+from compiler.plan.names import merge
+from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import Proposal
+from compiler.planners import extractive
 from tests.unit.plan_cases import START, at, batch, memory, page, section, source
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.plan.address_words import COUNTRIES
-from compiler.plan.addresses import city_of_address, is_address
-from compiler.plan.text import plain_key
+from compiler.plan.places.address_words import COUNTRIES
+from compiler.plan.places.addresses import city_of_address, is_address
+from compiler.plan.text.markdown import plain_key
 from tests.unit.each import each
 
 ADDRESSES = {

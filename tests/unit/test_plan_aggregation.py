@@ -7,8 +7,6 @@ from datetime import timedelta
 
 import pytest
 
-from compiler.folding import Limits, fold
-from compiler.plan import aggregation, merge
 from compiler.plan.batch import AggregationView, Evidence, ParentCandidate
 from compiler.plan.contract import (
     Aggregation,
@@ -27,8 +25,11 @@ from compiler.plan.contract import (
     WriteLink,
     WriteSection,
 )
-from compiler.plan.merge import Match, Matches, Way
+from compiler.plan.judging import aggregation
+from compiler.plan.names import merge
+from compiler.plan.names.merge import Match, Matches, Way
 from compiler.plan.proposal import NewPage, Proposal, ProposedLink, Rollup, SectionPromotion
+from compiler.state.reducer import Limits, fold
 from tests.unit.plan_cases import START, page, section, source
 
 AUSTIN = PageKey(PageType.TOPIC, "austin")

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.plan import aggregation, change, leaf, lookup, text
 from compiler.plan.batch import AggregationView, LeafBatch
 from compiler.plan.citing import united
 from compiler.plan.contract import CreatePage, Decision, HoldMention, Page, PageKey, PageType, WriteLink, WriteSummary
-from compiler.plan.merge import Matches
+from compiler.plan.judging import aggregation, leaf
+from compiler.plan.names import lookup
+from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import HeldName, PageUpdate, Proposal, ProposedLink
+from compiler.plan.text import change, markdown
 from tests.unit.plan_cases import batch, memory, new_page, page, source
 from tests.unit.test_plan_aggregation import (
     AUSTIN,
@@ -78,7 +80,7 @@ def test_an_update_gives_a_page_a_summary_and_never_another() -> None:
 
 
 def test_a_slug_has_eighty_characters_at_most() -> None:
-    assert len(text.slug("long name " * 40)) <= 80
+    assert len(markdown.slug("long name " * 40)) <= 80
     (made,) = [
         item.page.key.slug
         for item in leaf.decide(batch(SAID), Proposal(new_pages=(new_page("long " * 90, "b", "m1"),)), Matches()).items

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.plan.facts import DATE, NAME, NEGATION, NUMBER, common_words, lost, own_words, read
+from compiler.plan.facts.facts import DATE, NAME, NEGATION, NUMBER, common_words, lost, own_words, read
 
 OWN = own_words(["Maria", "Gate"])
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from compiler.plan.intake import Dropped, IntakeRules, sift
-from compiler.plan.sentences import sentences
+from compiler.plan.text.sentences import sentences
 from tests.unit.plan_cases import at, memory
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.plan import finishing, leaf
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import (
     CreatePage,
@@ -20,7 +19,8 @@ from compiler.plan.contract import (
     WriteLink,
     WriteSection,
 )
-from compiler.plan.merge import Matches
+from compiler.plan.judging import leaf
+from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import (
     HeldName,
     NewPage,
@@ -30,7 +30,8 @@ from compiler.plan.proposal import (
     ProposedName,
     ProposedSection,
 )
-from compiler.plan.text import references
+from compiler.plan.text import finishing
+from compiler.plan.text.markdown import references
 from tests.unit.plan_cases import START, at, batch, memory, new_page, page, section, source
 
 M1 = memory("m1", "Dinner at Uchi with Maria, the sushi was great.")

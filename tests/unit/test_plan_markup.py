@@ -9,12 +9,13 @@ from uuid import UUID
 import pytest
 from markdown_it import MarkdownIt
 
-from compiler import vault
-from compiler.plan import finishing, leaf
+from compiler.operations import vault
 from compiler.plan.contract import CreatePage, PageKey, PageType
-from compiler.plan.markup import harmless
-from compiler.plan.merge import Matches
+from compiler.plan.judging import leaf
+from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import NewPage, Proposal, ProposedSection
+from compiler.plan.text import finishing
+from compiler.plan.text.markup import harmless
 from sidecar.http.console.writing import markdown
 from store.wiki.browse import PageRow, PageWhole, SectionRow
 from tests.unit.plan_cases import batch, memory

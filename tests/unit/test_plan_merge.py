@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.plan import spelling
 from compiler.plan.contract import Alias, Page, PageType
-from compiler.plan.merge import SIMILARITY, Match, Matches, Resolution, Way, merger, names
-from compiler.plan.places import NO_PLACES, Gazetteer
+from compiler.plan.names import spelling
+from compiler.plan.names.merge import SIMILARITY, Match, Matches, Resolution, Way, merger, names
+from compiler.plan.names.subjects import subjects
+from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import NewPage, Proposal
-from compiler.plan.subjects import subjects
-from compiler.plan.text import alias_key
+from compiler.plan.text.markdown import alias_key
 from tests.unit.plan_cases import batch, memory, page
 
 

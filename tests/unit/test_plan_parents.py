@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.plan import links
 from compiler.plan.contract import PageKey, PageType, ScoreHubs, WriteLink
-from compiler.plan.parents import city_in_summary, from_memories, from_pages, merge_candidates
+from compiler.plan.judging import links
+from compiler.plan.judging.parents import city_in_summary, from_memories, from_pages, merge_candidates
 from tests.unit.plan_cases import at, memory, page, source
 
 

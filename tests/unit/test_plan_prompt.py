@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from compiler.plan import lookup, prompt, schema, splitting, validate
 from compiler.plan.batch import AggregationView, Evidence, LeafBatch, ParentCandidate
 from compiler.plan.contract import Draft, Mention, PageKey, PageType, Sighting
-from compiler.plan.handles import Handles, normal
+from compiler.plan.judging import validate
+from compiler.plan.names import lookup
+from compiler.plan.prompting import prompt, schema, splitting
+from compiler.plan.prompting.handles import Handles, normal
 from compiler.plan.proposal import Proposal
 from models.language.schema import misfit, unchecked_keyword
 from tests.unit.plan_cases import START, batch, memory, page, section, source

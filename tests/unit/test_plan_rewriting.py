@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.plan import leaf, past, rewriting, stale
 from compiler.plan.batch import StaleView
 from compiler.plan.contract import Alias, CreatePage, Item, Memory, Page, PageKey, PageType, Section, WriteSection
-from compiler.plan.finishing import finish
-from compiler.plan.merge import Matches
+from compiler.plan.facts import past, rewriting
+from compiler.plan.judging import leaf, stale
+from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import NewPage, PageUpdate, Proposal, ProposedSection
+from compiler.plan.text.finishing import finish
 from tests.unit.plan_cases import batch, memory, page, source
 
 HOUSE = PageKey(PageType.ENTITY, "house")

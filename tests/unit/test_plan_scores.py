@@ -7,10 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from compiler.plan import promotion, rollup
-from compiler.plan.change import is_meaningful, shares_content
 from compiler.plan.contract import PageKey, PageType, PromotionStatus
-from compiler.plan.promotion import Signals
+from compiler.plan.judging import promotion
+from compiler.plan.judging.promotion import Signals
+from compiler.plan.text import rollup
+from compiler.plan.text.change import is_meaningful, shares_content
 from tests.unit.plan_cases import page
 
 GOLDEN = Signals(linked_pages=15, supporting_records=20, spread_days=30)

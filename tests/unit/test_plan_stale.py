@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from compiler.plan import departing, finishing, rollup, stale
 from compiler.plan.batch import StaleView
 from compiler.plan.contract import (
     Aggregation,
@@ -33,6 +32,8 @@ from compiler.plan.contract import (
     WriteSummary,
     WriteTag,
 )
+from compiler.plan.judging import departing, stale
+from compiler.plan.text import finishing, rollup
 from tests.unit.plan_cases import START, memory, page, section, source
 
 NOW = memory("m1", "Beatriz lives in Porto now.")

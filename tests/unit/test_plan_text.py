@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from compiler.plan.contract import PageKey, PageType
-from compiler.plan.text import (
+from compiler.plan.text.markdown import (
     alias_key,
     alias_keys,
     bold_names,

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.folding import Limits, fold
 from compiler.plan import upkeep
 from compiler.plan.contract import (
     Aggregation,
@@ -22,6 +21,7 @@ from compiler.plan.contract import (
     SetParent,
 )
 from compiler.plan.upkeep import ActRefused
+from compiler.state.reducer import Limits, fold
 
 HUB = PageKey(PageType.TOPIC, "austin")
 FOOD = PageKey(PageType.TOPIC, "austin-restaurants")

@@ -7,12 +7,15 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import sha256
 
-from compiler import extractive
-from compiler.plan import aggregation, codec, finishing, leaf, parents, prompt, stale
+from compiler.plan import codec
 from compiler.plan.batch import AggregationView, Evidence, LeafBatch, StaleView
 from compiler.plan.contract import CreatePage, Decision, Item, Memory, Page, Source
-from compiler.plan.merge import Matches
+from compiler.plan.judging import aggregation, leaf, parents, stale
+from compiler.plan.names.merge import Matches
+from compiler.plan.prompting import prompt
+from compiler.plan.text import finishing
 from compiler.plan.version import RULES
+from compiler.planners import extractive
 from sidecar.demo import corpus
 from store.text.texts import text_hash
 

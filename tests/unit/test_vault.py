@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from compiler import vault
+from compiler.operations import vault
 from store.wiki.browse import PageRef, PageRow, PageWhole, SectionRow
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

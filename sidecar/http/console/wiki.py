@@ -13,7 +13,7 @@ from uuid import UUID
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
-from compiler.plan import markup
+from compiler.plan.text import markup
 from sidecar.errors import InvalidArgument, NotFound
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.sentences import marked

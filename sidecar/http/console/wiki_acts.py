@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from compiler import acts
+from compiler.operations import acts
 from compiler.plan.upkeep import ActRefused
 from sidecar.errors import FailedPrecondition, NotFound
 from sidecar.http.console.desk import Desk, Visit, read_id, route

@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
-from compiler.plan import markup
+from compiler.plan.text import markup
 
 T = TypeVar("T")
 

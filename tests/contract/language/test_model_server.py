@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from compiler.plan import schema as shapes
+from compiler.plan.prompting import schema as shapes
 from models.language.schema import misfit
 from tests.stand_ins import bedrock_format, plan_answers
 from tests.stand_ins.model_script import Ask, Behaviour, Cut, Decline, Garble, Say

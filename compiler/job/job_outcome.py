@@ -1,0 +1,93 @@
+"""What becomes of a job after an error: it waits, it stops at its ceiling, it is given up, or its batch is made smaller."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from compiler.errors import (
+    CostCeilingReached,
+    JobCancelled,
+    LeaseLost,
+    MemoriesUnavailable,
+    ModelFailing,
+    PlanSuperseded,
+)
+from compiler.job import metrics
+from compiler.job.run import Run
+from models.errors import (
+    AccessDenied,
+    CredentialsMissing,
+    InvalidRequest,
+    ModelNotFound,
+    ModelTimeout,
+    ModelUnavailable,
+    PromptRefused,
+    PromptTooLong,
+    Throttled,
+)
+from store.compile.jobs import Ending, JobStatus
+from store.errors import ConstraintViolated, StoreError, UnstorableValue
+
+log = logging.getLogger(__name__)
+
+_WAITS = (Throttled, ModelUnavailable, ModelTimeout, MemoriesUnavailable)
+_HOPELESS = (CredentialsMissing, AccessDenied, ModelNotFound)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a claim ended. PENDING means that the job goes back, not before `resume_at`; else `continues` asks for a next one.
+
+    One that `backs_off` is followed by another try later: the later, the more tries failed alike.
+    """
+
+    ending: Ending
+    continues: bool = False
+    resume_at: datetime | None = None
+    counts_as_attempt: bool = True
+    backs_off: bool = False
+
+
+def verdict(error: Exception, run: Run) -> Result:
+    """Return what becomes of the job. Throttling and a day's ceiling are no fault of the job's and no attempt."""
+    figures = metrics.merged(run.figures, run.spending.take())
+    if isinstance(error, JobCancelled):
+        return Result(Ending(JobStatus.CANCELLED, "", figures))
+    name = f"{type(error).__name__}: {error}"
+    waiting = Ending(JobStatus.PENDING, name, figures)
+    now, patience = run.now(), run.settings.patience
+    if isinstance(error, CostCeilingReached):
+        figures["cap_hit"] = "cost"
+        if not error.is_for_today:
+            return Result(Ending(JobStatus.SUCCEEDED, "", figures), continues=True)
+        tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        return Result(waiting, resume_at=tomorrow, counts_as_attempt=False)
+    if isinstance(error, ModelFailing):
+        return Result(Ending(JobStatus.FAILED, name, figures), backs_off=True)
+    if isinstance(error, _WAITS):
+        delay_s = max(patience.throttled_delay_s, getattr(error, "retry_after_s", None) or 0.0)
+        return Result(waiting, resume_at=now + timedelta(seconds=delay_s), counts_as_attempt=False)
+    if isinstance(error, _HOPELESS) or run.job.attempt >= patience.max_attempts:
+        return Result(Ending(JobStatus.FAILED, name, figures))
+    log.warning("job_failed", extra={"error": type(error).__name__, "attempt": run.job.attempt}, exc_info=error)
+    delay_s = patience.retry_delay_s * 2 ** max(0, run.job.attempt - 1)
+    return Result(waiting, resume_at=now + timedelta(seconds=delay_s))
+
+
+def is_of_aggregation(error: Exception) -> bool:
+    """Return whether an aggregation's error is noted and no more: it is not where the job has to end or wait anyway."""
+    if isinstance(error, StoreError):
+        return isinstance(error, ConstraintViolated | UnstorableValue)
+    return not isinstance(error, LeaseLost | JobCancelled | CostCeilingReached | Throttled | ModelUnavailable)
+
+
+def is_poison(error: Exception) -> bool:
+    """Return whether the memories themselves may be the cause, so that a smaller batch may pass."""
+    if isinstance(error, StoreError):
+        return isinstance(error, ConstraintViolated | UnstorableValue)
+    if isinstance(error, InvalidRequest):
+        return isinstance(error, PromptTooLong | PromptRefused)
+    never = (*_WAITS, *_HOPELESS, LeaseLost, JobCancelled, CostCeilingReached, PlanSuperseded, ModelFailing, OSError)
+    return not isinstance(error, never)

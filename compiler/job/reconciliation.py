@@ -1,0 +1,104 @@
+"""The sweep: the ledger held against everything that the memory service lists, for what no feed tells of.
+
+It finds deleted memories, memories under a new id, and ones the feed missed. A listing that is incomplete or empty proves
+nothing, and archiving most of a wiki needs an operator's word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from compiler.errors import ListingUnsafe
+from compiler.job.compilation import Engine
+from compiler.passes import forgetting
+from compiler.state.substrates import Listed
+from store.compile import jobs, ledger, scopes
+from store.compile.jobs import Trigger
+from store.compile.ledger import Entry, Outcome
+from store.db.postgres import Pool, Role, scoped
+from store.db.queries import Connection
+from store.scope import Scope
+from store.tenancy import forgotten
+from store.wiki import candidates
+
+SWEEP = "sweep"
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """How many memories are gone, have another id, and were missed or edited unseen."""
+
+    gone: int = 0
+    renamed: int = 0
+    missed: int = 0
+
+
+async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: bool = False) -> Swept:
+    """Hold the ledger against the service's listing, mark what is gone or missed, and queue the job that mends the pages.
+
+    Raises ListingUnsafe when the listing proves nothing, or would empty too much without an operator's word.
+    """
+    async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
+        before = await ledger.read_all(connection, scope)  # what is compiled meanwhile, the listing may not know yet
+    listing = await engine.substrate.listing(scope)
+    if not listing.is_complete:
+        raise ListingUnsafe("the listing was incomplete")
+    now = engine.now()
+    async with scoped(pool, scope, role=Role.WORKER) as connection:
+        await scopes.lock(connection, scope, now=now)
+        known = await ledger.read_all(connection, scope)
+        there = {memory_id: entry for memory_id, entry in known.items() if entry.outcome is not Outcome.GONE}
+        gone = sorted((there.keys() & before.keys()) - listing.memories.keys())
+        if gone and not listing.memories and not may_archive_many:
+            raise ListingUnsafe("the listing was empty")
+        pairs = _renamed(there, gone, listing.memories)
+        await ledger.rename(connection, scope, pairs)
+        lost = sorted(set(gone) - {old for old, _ in pairs})
+        await _check_share(connection, scope, engine, lost, may_archive_many=may_archive_many)
+        new_ids = {new for _, new in pairs}
+        missed = sorted(
+            memory_id
+            for memory_id, one in listing.memories.items()
+            if memory_id not in new_ids and (memory_id not in there or there[memory_id].text_hash != one.text_hash)
+        )
+        is_built_in = not engine.substrate.feed(scope).is_timed
+        notes = await forgetting.forget(connection, scope, lost, now=now, is_built_in=is_built_in)
+        if pairs:
+            await scopes.bump_revision(connection, scope, now=now)
+        if missed:
+            await scopes.rewind(connection, scope, now=now)
+        if lost or missed:
+            await jobs.enqueue(connection, scope, trigger=Trigger.LINT, now=now)
+    if notes:
+        async with scoped(pool, scope, role=Role.WORKER) as connection:
+            await forgotten.date(connection, scope, notes, clock=engine.now)
+    return Swept(len(lost), len(pairs), len(missed))
+
+
+def _renamed(known: Mapping[str, Entry], gone: list[str], listed: Mapping[str, Listed]) -> list[tuple[str, str]]:
+    """Return the old and new ids of memories that came back under another id: the only one of its document and text."""
+    new: dict[tuple[str, bytes], list[str]] = {}
+    for memory_id in sorted(listed.keys() - known.keys()):
+        one = listed[memory_id]
+        new.setdefault((one.document_id, one.text_hash), []).append(memory_id)
+    pairs = []
+    for memory_id in gone:
+        entry = known[memory_id]
+        found = new.get((entry.document_id, entry.text_hash), [])
+        if entry.document_id and found:
+            pairs.append((memory_id, found.pop(0)))
+    return pairs
+
+
+async def _check_share(
+    connection: Connection, scope: Scope, engine: Engine, lost: list[str], *, may_archive_many: bool
+) -> None:
+    """Raise ListingUnsafe when the lost memories are all that a great share of the pages rests on."""
+    if may_archive_many or not lost:
+        return
+    patience = engine.settings.patience
+    whole = await candidates.count_active(connection, scope)
+    emptied = await candidates.count_resting_on(connection, scope, lost)
+    if emptied > patience.archive_pages_needing_word and emptied > whole * patience.archive_share_needing_word:
+        raise ListingUnsafe(f"{emptied} of {whole} pages rest on memories that are not listed")

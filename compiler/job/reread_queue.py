@@ -1,0 +1,24 @@
+"""Memories that are to be read again though no feed tells of them: their page went with its name, or an operator says so."""
+
+from __future__ import annotations
+
+from compiler.job.run import Run
+from compiler.state.substrates import Reading
+from store.compile import ledger
+
+
+async def reading(run: Run, position: str, *, limit: int) -> Reading | None:
+    """Return at most `limit` of them as they are now, read at a position of the feed that stays; None when none is left."""
+    access, substrate = run.access, run.workshop.substrate
+    while True:
+        async with access.reading() as connection:
+            owed = await ledger.owed(connection, access.scope, limit=limit)
+        if not owed:
+            return None
+        there = await substrate.fetch(access.scope, owed)
+        async with access.writing() as connection:
+            missing = [memory_id for memory_id in owed if memory_id not in there]
+            await ledger.write_off(connection, access.scope, missing, now=run.now())
+        if there:
+            memories = tuple(there[memory_id] for memory_id in owed if memory_id in there)
+            return Reading(memories, position, run.row.read_through, is_drained=False)

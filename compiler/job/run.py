@@ -1,0 +1,374 @@
+"""A job as it runs: its place in the log, storing a plan, and applying it with the cursor in one transaction.
+
+A plan that cost anything is stored before it is applied; any is applied only upon what it was planned for. What stands in the
+metrics was committed together with the rows that it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, Protocol
+from uuid import UUID
+
+from compiler.errors import JobCancelled, LeaseLost, PlanSuperseded
+from compiler.job import metrics
+from compiler.passes import forgetting
+from compiler.passes.leaf import Planned, Workshop
+from compiler.plan import codec
+from compiler.plan.contract import Rejection
+from compiler.plan.prompting import prompt
+from compiler.plan.version import RULES
+from compiler.settings import CompileSettings
+from compiler.state import apply
+from compiler.state.access import Access, LentAccess
+from compiler.state.apply import Applied, Steps, Terms
+from compiler.state.page_cache import Shelf
+from compiler.state.reducer import Limits
+from store.compile import batches, jobs, ledger, scopes
+from store.compile.batches import UNLOGGED, Batch, BatchKind
+from store.compile.jobs import Job, Trigger
+from store.compile.ledger import Entry, Outcome
+from store.compile.scopes import ScopeRow, Stand
+from store.db.queries import Connection
+from store.errors import TransactionAborted
+from store.tenancy import forgotten
+from store.tenancy.forgotten import Notes
+
+MOST_SUPERSEDED = 20
+
+
+class Spending(Protocol):
+    """What a job's calls cost so far: figures to add to its metrics, taken once."""
+
+    def take(self) -> dict[str, Any]:
+        """Return the figures since the last time."""
+
+
+class NothingSpent:
+    """The spending of a planner that costs nothing."""
+
+    def take(self) -> dict[str, Any]:
+        """Return no figures."""
+        return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """What a batch reads, frozen before planning: the borders and the ledger's rows to come."""
+
+    kind: BatchKind
+    cursor_to: str
+    read_through: int
+    entries: tuple[Entry, ...] = ()
+
+
+@dataclass(slots=True)
+class Run:
+    """One claim of one job. `row` is the scope's row as this worker last saw it, `figures` the job's metrics."""
+
+    access: Access
+    job: Job
+    row: ScopeRow
+    workshop: Workshop
+    now: Callable[[], datetime]
+    spending: Spending = field(default_factory=NothingSpent)
+    checkpoint: Callable[[str], None] = lambda place: None
+    figures: dict[str, Any] = field(default_factory=metrics.empty)
+    is_capped: bool = False
+
+    @property
+    def settings(self) -> CompileSettings:
+        """The bounds of this job."""
+        return self.workshop.settings
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the job pays for nothing: then a plan that is lost is made again as it was, for a few milliseconds."""
+        return isinstance(self.spending, NothingSpent)
+
+    @property
+    def stand(self) -> Stand:
+        """What a plan made now is made upon."""
+        return Stand(self.row.fence, self.row.cursor, self.row.wiki_revision)
+
+    @property
+    def most_aggregated(self) -> int:
+        """How many changed pages one aggregation looks at: what a model is shown is paid for, and a job asks it once."""
+        caps = self.settings.caps
+        return caps.max_free_aggregation_pages if self.is_free else caps.max_aggregation_pages
+
+    def records_left(self) -> int:
+        """Return how many memories the job may still read."""
+        caps = self.settings.caps
+        is_import = self.job.trigger is Trigger.BOOTSTRAP_IMPORT
+        most = caps.max_records_per_bootstrap_job if is_import else caps.max_records_per_job
+        return max(0, most - int(self.figures["records_read"]))
+
+    def cap(self, name: str) -> None:
+        """Note the cap that ends the job."""
+        self.is_capped = True
+        self.figures["cap_hit"] = name
+
+    async def commit(self, planned: Planned, frozen: Frozen, beside: Callable[[Access], None] | None = None) -> None:
+        """Store a plan, then apply it. Raises LeaseLost, PlanSuperseded, JobCancelled.
+
+        Of one that nothing was paid for, only what a cap leaves over is stored, in the transaction that applies the rest; and
+        `beside` gets that to read in, once it holds all that planning reads.
+        """
+        if self.is_free:
+            await self._apply_unlogged(self._batch(UNLOGGED, planned, frozen), planned, beside)
+            return
+        batch = await self._store(planned, frozen)
+        self.checkpoint("stored")
+        await self.apply(batch, planned)
+
+    async def _store(self, planned: Planned, frozen: Frozen) -> Batch:
+        stand, plan = self.stand, codec.dump_json(planned.items)
+        self._take_spending()
+        async with self.access.writing() as connection:
+            row = await scopes.hold(connection, self.access.scope, stand.fence)
+            if row is None:
+                raise LeaseLost
+            if (row.cursor, row.wiki_revision) != (stand.cursor, stand.revision):
+                self.row = row
+                raise PlanSuperseded
+            sequence = await scopes.next_batch_seq(connection, self.access.scope, now=self.now())
+            batch = replace(self._batch(sequence, planned, frozen), seen_memory_ids=planned.seen_memory_ids)
+            await batches.store(connection, self.access.scope, batch, plan, now=self.now())
+            await self._record(connection, self.figures)
+        return batch
+
+    def _batch(self, sequence: int, planned: Planned, frozen: Frozen) -> Batch:
+        return Batch(
+            sequence,
+            frozen.kind,
+            self.job.job_id,
+            self.row.wiki_revision,
+            self.row.cursor,
+            max(frozen.cursor_to, self.row.cursor),
+            frozen.read_through,
+            tuple(entry.memory_id for entry in frozen.entries),
+            tuple(entry.content_hash.hex() for entry in frozen.entries),
+            entries=frozen.entries,
+            counters=figures_of(planned, frozen.entries if frozen.kind is not BatchKind.STALE else ()),
+            options={
+                "model_id": self.job.options.model_id,
+                "revision": self.row.wiki_revision,
+                "rules": RULES,
+                "planner": self.workshop.planner.name,
+                "prompts": [] if self.is_free else list(prompt.VERSIONS),
+                **planned.options,
+            },
+        )
+
+    async def apply(
+        self, batch: Batch, planned: Planned | None = None, beside: Callable[[Access], None] | None = None
+    ) -> None:
+        """Apply a plan as far as the caps allow, with cursor, ledger and counters, all or nothing.
+
+        `planned` saves reading the items again where they are at hand; a batch that is not in the log yet has them nowhere
+        else. Raises LeaseLost, PlanSuperseded when the wiki moved on, JobCancelled after a commit.
+        """
+        items = planned.items if planned else codec.load((batch.items or ())[batch.items_applied :])
+        scope, now = self.access.scope, self.now()
+        access = LentAccess(self.access) if beside else self.access
+        async with access.writing() as connection:
+            row = await self._open(connection, batch)
+            self.checkpoint("opened")
+            gone = [entry.memory_id for entry in batch.entries if entry.outcome is Outcome.GONE]
+            notes = await forgetting.settle(connection, scope, gone, items)
+            if batch.kind is BatchKind.STALE:
+                await forgetting.restate(connection, scope, [one.memory_id for one in batch.entries])
+            await ledger.write(connection, scope, batch.entries, now=now)
+            await ledger.owe(connection, scope, batch.options.get("again", ()), now=now)
+            applied = await apply.write(
+                connection, scope, items, self._terms(batch, _Steps(self, batch.kind, access, beside))
+            )
+            self.checkpoint("written")
+            if applied.taken == len(items):
+                row = await self._finish(connection, batch, row)
+            else:
+                await self._keep_rest(connection, batch, row, applied.taken, planned)
+            # Of a batch whose first item a cap held back nothing is counted yet: who goes on begins it.
+            is_begun = bool(applied.taken) or not items
+            figures = self._with(batch, applied.counters) if is_begun else dict(self.figures)
+            asked_to_stop = await self._record(connection, figures)
+            self.checkpoint("before_commit")
+        self.row, self.figures = row, figures
+        self.checkpoint("applied")
+        await self._date(notes)
+        if applied.cap:
+            self.cap(applied.cap)
+        if asked_to_stop:
+            raise JobCancelled
+
+    async def _apply_unlogged(self, batch: Batch, planned: Planned, beside: Callable[[Access], None] | None) -> None:
+        """Apply a plan that was not stored; once more by itself where a read beside it failed, which ends its transaction."""
+        try:
+            await self.apply(batch, planned, beside)
+        except TransactionAborted:
+            if beside is None:
+                raise
+            self.shelve()
+            await self.apply(batch, planned)
+
+    async def _date(self, notes: Notes) -> None:
+        """Have what was forgotten count from its commit on."""
+        if notes:
+            async with self.access.writing() as connection:
+                await forgotten.date(connection, self.access.scope, notes, clock=self.now)
+
+    async def _open(self, connection: Connection, batch: Batch) -> ScopeRow:
+        """Return the scope's row, locked, its revision raised; a batch that is not in the log yet gets its last number."""
+        scope, stand = self.access.scope, Stand(self.row.fence, batch.cursor_from, batch.revision)
+        row = await scopes.open_apply(connection, scope, stand, logs=batch.batch_seq == UNLOGGED, now=self.now())
+        if row is not None:
+            return row
+        row = await scopes.hold(connection, scope, self.row.fence)
+        if row is None:
+            raise LeaseLost
+        self.row = row
+        raise PlanSuperseded
+
+    async def _keep_rest(
+        self, connection: Connection, batch: Batch, row: ScopeRow, items_taken: int, planned: Planned | None
+    ) -> None:
+        """Keep in the log what a cap left of a plan, and have the batch's memories read again until it is done."""
+        scope, taken, revision = self.access.scope, batch.items_applied + items_taken, row.wiki_revision
+        if batch.batch_seq != UNLOGGED or planned is None:
+            await batches.keep_rest(connection, scope, batch.batch_seq, items_applied=taken, revision=revision)
+        else:
+            kept = replace(_logged(batch, row), items_applied=taken, revision=revision)
+            kept = replace(kept, seen_memory_ids=planned.seen_memory_ids)
+            await batches.store(connection, scope, kept, codec.dump_json(planned.items), now=self.now())
+        await ledger.write(connection, scope, _unread(batch), now=self.now())
+
+    async def _finish(self, connection: Connection, batch: Batch, row: ScopeRow) -> ScopeRow:
+        """Close a batch in the log, and return the scope's row with the cursor behind it."""
+        scope = self.access.scope
+        if batch.batch_seq == UNLOGGED:
+            await batches.log_applied(connection, scope, _logged(batch, row), now=self.now())
+        else:
+            await batches.finish(connection, scope, batch.batch_seq, now=self.now())
+        gone = [entry.memory_id for entry in batch.entries if entry.outcome is Outcome.GONE]
+        await ledger.drop(connection, scope, gone)
+        if batch.kind is BatchKind.AGGREGATION and "reached" not in batch.options:
+            await scopes.mark_aggregated(connection, scope)
+        return await scopes.reach(connection, scope, cursor=batch.cursor_to, read_through=batch.read_through)
+
+    def _terms(self, batch: Batch, steps: Steps) -> Terms:
+        """Return how a batch is applied: its pages change as of one revision, however many parts caps cut it into."""
+        caps = self.settings.caps
+        limits = Limits(
+            caps.max_new_pages_per_job - int(self.figures["pages_created"]),
+            caps.max_sections_rewritten_per_job - int(self.figures["sections_rewritten"]),
+        )
+        revision = int(batch.options.get("revision", batch.revision)) + 1
+        return Terms(limits, revision, self.now(), self.workshop.shelf or Shelf(), steps)
+
+    def shelve(self, kind: BatchKind | None = None, applied: Applied | None = None) -> None:
+        """Keep what a batch of new memories leaves at hand; after anything else the wiki is read again."""
+        shelf = self.workshop.shelf
+        if shelf is None:
+            return
+        if kind is BatchKind.LEAF and applied is not None:
+            shelf.take(applied.stood, applied.pages, applied.ids)
+        else:
+            shelf.clear()
+
+    def _with(self, batch: Batch, counters: Mapping[str, int]) -> dict[str, Any]:
+        """Return the metrics with a batch's figures: what its plan counted once, what was written each time."""
+        figures = metrics.merged(self.figures, batch.counters) if not batch.items_applied else dict(self.figures)
+        written = dict(counters)
+        written["pages_updated"] = written.get("pages_written", 0) - written.get("pages_created", 0)
+        metrics.add(figures, written)
+        if batch.kind is BatchKind.AGGREGATION and batch.job_id == self.job.job_id:
+            is_last = not self.is_free or "reached" not in batch.options
+            figures["aggregation_done"] = bool(figures["aggregation_done"] or is_last)
+            figures["links_done"] = bool(figures["links_done"] or batch.options.get("links"))
+        return figures
+
+    def _take_spending(self) -> None:
+        self.figures = metrics.merged(self.figures, self.spending.take())
+
+    async def _record(self, connection: Connection, figures: Mapping[str, Any]) -> bool:
+        return await jobs.record(connection, self.access.scope, self.job.job_id, figures)
+
+    async def superseded(self) -> None:
+        """Throw the stored plan away; the next is made upon what stands now."""
+        self.figures["plans_superseded"] += 1
+        self.shelve()
+        async with self.access.writing() as connection:
+            row = await scopes.hold(connection, self.access.scope, self.row.fence)
+            if row is None:
+                raise LeaseLost
+            await batches.discard(connection, self.access.scope)
+            self.row = row
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps(Steps):
+    """What a run does as a batch is written: pages are put at hand, and the next batch is begun beside it where it can be."""
+
+    run: Run
+    kind: BatchKind
+    access: Access
+    beside: Callable[[Access], None] | None
+
+    def named(self, applied: Applied) -> None:
+        self.run.shelve(self.kind, applied)
+        shelf = self.run.workshop.shelf
+        if self.beside and shelf and not applied.cap and shelf.has_changed(applied.stood, applied.pages, applied.ids):
+            self.beside(self.access)
+
+    def told(self) -> None:
+        if isinstance(self.access, LentAccess):
+            self.access.tell()
+
+
+def figures_of(planned: Planned, entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return what a plan adds to its job's metrics once it is applied."""
+    figures: dict[str, Any] = {**planned.counters, "batches": 1}
+    if planned.funnel:
+        figures["funnel"] = dict(planned.funnel)
+    _count_reasons(figures, planned.rejections)
+    for entry in entries:
+        figures["records_read"] = figures.get("records_read", 0) + (entry.outcome is not Outcome.GONE)
+        if entry.outcome in (Outcome.FILTERED, Outcome.QUARANTINED):
+            name = entry.outcome.value
+            figures[f"records_{name}"] = figures.get(f"records_{name}", 0) + 1
+            metrics.add_under(figures, name, {entry.reason: 1})
+    return figures
+
+
+def _count_reasons(figures: dict[str, Any], rejections: Sequence[Rejection]) -> None:
+    if rejections:
+        metrics.add_rejections(figures, rejections)
+
+
+def _logged(batch: Batch, row: ScopeRow) -> Batch:
+    """Return the batch with the number in the log that it got when its apply was opened."""
+    return replace(batch, batch_seq=row.batch_seq)
+
+
+def _unread(batch: Batch) -> list[Entry]:
+    """Return the rows of memories whose plan was cut: still to be read, and an edit meanwhile, or one cut itself, is told.
+
+    What stands behind the cursor no feed brings again: it is owed.
+    """
+    is_edit, is_behind = batch.kind is BatchKind.STALE, batch.cursor_to == batch.cursor_from
+    left = [one for one in batch.entries if one.outcome is not Outcome.GONE]
+    unread = [replace(one, content_hash=b"", text_hash=b"" if is_edit else one.text_hash) for one in left]
+    return [entry_of(one, outcome=Outcome.OWED) for one in unread] if is_behind and not is_edit else unread
+
+
+def entry_of(entry: Entry, *, outcome: Outcome, reason: str = "") -> Entry:
+    """Return the ledger's row with another outcome."""
+    return replace(entry, outcome=outcome, reason=reason)
+
+
+def mention_uuids(job: Job) -> tuple[UUID, ...]:
+    """Return the held names that the job was asked to look at."""
+    return tuple(UUID(one) for one in job.options.mention_ids)

@@ -1,0 +1,323 @@
+"""The worker: finds a scope with work, holds it by lease and fence, does one job of it, and settles it.
+
+It is woken by notices and polls behind them. The heartbeat runs on the event loop while planning runs on threads; a worker whose
+lease is lost stops at once, and what it still tries to write is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from compiler.errors import CompileError, LeaseLost, ListingUnsafe
+from compiler.job import metrics
+from compiler.job.compilation import Claim, Engine, compile_job
+from compiler.job.job_outcome import Result
+from compiler.job.quarantine import MODEL_FAULTS
+from compiler.job.reconciliation import sweep
+from compiler.operations.upkeep import NotCompiledYet
+from compiler.state.access import PooledAccess
+from compiler.state.substrates import dirty_now
+from models.errors import ModelsError
+from store.compile import background, jobs, ledger, ready, scopes
+from store.compile.background import BackgroundJob
+from store.compile.jobs import Ending, Job, JobStatus
+from store.compile.ready import Hint
+from store.compile.scopes import Lease
+from store.db.postgres import Pool, Role, installation, scoped
+from store.db.queries import Connection
+from store.errors import DatabaseUnavailable, StoreError
+from store.scope import Scope
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[Scope, str], Awaitable[None]]
+
+_TRIED_AT_ONCE = 32
+_ATTEMPTS = 5
+_RETRY_S = 30.0
+_MOST_DOUBLINGS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """Who the worker is and how it waits. `rebuild_every_s` is how often lost hints are looked for."""
+
+    holder: str
+    lease_s: float = 60.0
+    poll_s: float = 5.0
+    rebuild_every_s: float = 60.0
+    grace_s: float = 10.0
+
+
+@dataclass(slots=True)
+class Worker:
+    """Does jobs until it is told to stop. `handlers` do the other kinds of work, by kind; `told` hears how a job ended."""
+
+    pool: Pool
+    engine: Engine
+    settings: WorkerSettings
+    handlers: Mapping[str, Handler] = field(default_factory=dict)
+    told: Callable[[Job, Ending], None] = lambda job, ending: None
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    _rebuilt_at: datetime | None = None
+
+    def wake(self) -> None:
+        """Look for work now."""
+        self.woken.set()
+
+    def stop(self) -> None:
+        """Claim nothing more; what is under way is finished, or handed back after the grace."""
+        self.stopping.set()
+        self.woken.set()
+
+    async def run(self) -> None:
+        """Work until `stop`."""
+        while not self.stopping.is_set():
+            self.woken.clear()
+            try:
+                worked = await self.work_once()
+            except DatabaseUnavailable as error:
+                log.warning("worker_waits", extra={"error": type(error).__name__})
+                worked = False
+            if not worked and not self.stopping.is_set():
+                await self._rest()
+
+    async def work_once(self) -> bool:
+        """Do one job of one scope, and return whether there was any."""
+        now = self.engine.now()
+        async with installation(self.pool, role=Role.WORKER) as connection:
+            if self._rebuilt_at is None or (now - self._rebuilt_at).total_seconds() >= self.settings.rebuild_every_s:
+                await ready.rebuild(connection)
+                self._rebuilt_at = now
+            hints = await ready.due(connection, now=now, limit=_TRIED_AT_ONCE)
+        for hint in hints:
+            if self.stopping.is_set():
+                return False
+            if await self._follow(hint):
+                return True
+        return False
+
+    async def drain(self) -> int:
+        """Do jobs until none is due, and return how many there were: for demos, commands and tests."""
+        count = 0
+        while await self.work_once():
+            count += 1
+        return count
+
+    async def drain_scope(self, scope: Scope) -> bool:
+        """Do the scope's jobs until none is due, and return whether none is left: another worker may have one."""
+        while await self._follow(Hint(scope, self.engine.now())):
+            pass
+        async with scoped(self.pool, scope, role=Role.WORKER, read_only=True) as connection:
+            waiting = await jobs.next_due(connection, scope)
+            running = await jobs.running(connection, scope)
+        return waiting is None and running is None
+
+    async def _rest(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self.settings.poll_s):
+                await self.woken.wait()
+
+    async def _follow(self, hint: Hint) -> bool:
+        """Do a job of the hinted scope; False when another holds it or there is none."""
+        now = self.engine.now()
+        claim = await self._claim(hint.scope)
+        if claim is not None:
+            await self._serve(hint)
+            await self._compile(hint.scope, claim)
+        other = None if claim is not None else await self._claim_other(hint.scope)
+        if other is not None:
+            await self._serve(hint)
+            await self._do_other(hint.scope, other)
+        await self._settle_hint(hint, now)
+        return claim is not None or other is not None
+
+    async def _claim(self, scope: Scope) -> Claim | None:
+        now = self.engine.now()
+        lease = Lease(self.settings.holder, self.settings.lease_s)
+        async with scoped(self.pool, scope, role=Role.WORKER) as connection:
+            await jobs.rest(connection, scope, pause_s=self.engine.settings.flags.unread_pause_s, now=now)
+            await jobs.back_off(connection, scope, now=now)
+            if await jobs.next_startable(connection, scope, now=now) is None:
+                return None
+            row = await scopes.claim(connection, scope, lease, now=now)
+            if row is None:
+                return None
+            is_taken_over = await jobs.running(connection, scope) is not None
+            job = await jobs.start_next(connection, scope, now=now)
+            if job is None:
+                await scopes.release(connection, scope, row.fence, now=now)
+                return None
+            if self.engine.substrate.feed(scope).is_timed and job.parent_job_id is None:
+                # Nobody who wishes for a compile can tell how far such a feed goes: this covers every wish until now.
+                await scopes.mark_dirty(connection, scope, through=dirty_now(now), now=now)
+            if is_taken_over:
+                await scopes.count_crash(connection, scope, now=now)
+                row = await scopes.read(connection, scope) or row
+        return Claim(job, row)
+
+    async def _compile(self, scope: Scope, claim: Claim) -> None:
+        access = PooledAccess(self.pool, scope)
+        work = asyncio.create_task(self._work(access, claim))
+        beat = asyncio.create_task(self._beat(scope, claim.row.fence, work))
+        stop = asyncio.create_task(self._break_off(work))
+        try:
+            result = await work
+        except LeaseLost:
+            log.warning("lease_lost", extra={"job_id": str(claim.job.job_id)})
+            return
+        except asyncio.CancelledError:
+            own = asyncio.current_task()
+            if own is None or own.cancelling():
+                raise
+            if not self.stopping.is_set():
+                log.warning("lease_lost", extra={"job_id": str(claim.job.job_id)})
+                return
+            result = _handed_back(self.engine.now())
+        finally:
+            beat.cancel()
+            stop.cancel()
+            if not work.done():
+                work.cancel()
+        await self._settle(scope, claim, result)
+
+    async def _work(self, access: PooledAccess, claim: Claim) -> Result:
+        """Do the job; one that bears an operator's word has the ledger held against the memory service's listing first."""
+        if claim.job.options.may_archive_many and claim.job.parent_job_id is None:
+            try:
+                await sweep(self.engine, self.pool, access.scope, may_archive_many=True)
+            except (CompileError, StoreError) as error:
+                status = JobStatus.FAILED if isinstance(error, ListingUnsafe) else JobStatus.PENDING
+                figures = metrics.merged(metrics.empty(), claim.job.metrics)
+                ending = Ending(status, f"{type(error).__name__}: {error}", figures)
+                return Result(ending, resume_at=self.engine.now() + timedelta(seconds=_RETRY_S))
+            async with access.reading() as connection:
+                claim = Claim(claim.job, await scopes.read(connection, access.scope) or claim.row)
+        return await compile_job(self.engine, access, claim)
+
+    async def _beat(self, scope: Scope, fence: int, work: asyncio.Task[Result]) -> None:
+        """Renew the lease; cancel the work once it is lost."""
+        while True:
+            await asyncio.sleep(self.settings.lease_s / 3)
+            until = self.engine.now() + timedelta(seconds=self.settings.lease_s)
+            try:
+                async with scoped(self.pool, scope, role=Role.WORKER) as connection:
+                    is_held = await scopes.renew(connection, scope, fence, until=until)
+            except StoreError as error:
+                log.warning("heartbeat_failed", extra={"error": type(error).__name__})
+                continue
+            if not is_held:
+                work.cancel()
+                return
+
+    async def _break_off(self, work: asyncio.Task[Result]) -> None:
+        await self.stopping.wait()
+        await asyncio.sleep(self.settings.grace_s)
+        work.cancel()
+
+    async def _settle(self, scope: Scope, claim: Claim, result: Result) -> None:
+        """End the job, queue what follows it, and let the scope go: all in one transaction, or none of it."""
+        now, job, ending = self.engine.now(), claim.job, result.ending
+        async with scoped(self.pool, scope, role=Role.WORKER) as connection:
+            row = await scopes.hold(connection, scope, claim.row.fence)
+            if row is None:
+                log.warning("lease_lost", extra={"job_id": str(job.job_id)})
+                return
+            if ending.status is JobStatus.PENDING:
+                not_before = result.resume_at or now
+                await jobs.put_back(
+                    connection, scope, job.job_id, ending, not_before=not_before, counts=result.counts_as_attempt
+                )
+            else:
+                is_recovered = ending.status is JobStatus.SUCCEEDED and await jobs.failing_streak(connection, scope) > 0
+                await jobs.settle(connection, scope, job.job_id, ending, now=now)
+                if result.backs_off:
+                    await self._back_off(connection, scope, job, now)
+                owed = await ledger.owe_quarantined(connection, scope, MODEL_FAULTS, now=now) if is_recovered else 0
+                if ending.status is JobStatus.SUCCEEDED and (result.continues or owed or not row.is_caught_up):
+                    lag_s = self.engine.substrate.feed(scope).lag_s
+                    wait_s = 0.0 if result.continues or owed else max(self.settings.poll_s, lag_s)
+                    not_before = now + timedelta(seconds=wait_s)
+                    await jobs.continue_job(connection, scope, job, not_before=not_before, now=now)
+            await scopes.release(connection, scope, claim.row.fence, now=now)
+        self.told(job, ending)
+        log.info(
+            "job_ended",
+            extra={
+                "job_id": str(job.job_id),
+                "status": ending.status.value,
+                "records": ending.metrics.get("records_read"),
+            },
+        )
+
+    async def _back_off(self, connection: Connection, scope: Scope, job: Job, now: datetime) -> None:
+        """Queue another try of a job whose model fails, twice as late each time."""
+        patience = self.engine.settings.patience
+        streak = await jobs.failing_streak(connection, scope)
+        delay_s = min(patience.failing_delay_s * 2 ** max(0, streak - 1), patience.longest_failing_delay_s)
+        await jobs.continue_job(connection, scope, job, not_before=now + timedelta(seconds=delay_s), now=now)
+
+    async def _claim_other(self, scope: Scope) -> BackgroundJob | None:
+        if not self.handlers:
+            return None
+        async with scoped(self.pool, scope, role=Role.WORKER) as connection:
+            return await background.claim(
+                connection,
+                scope,
+                holder=self.settings.holder,
+                lease_s=self.settings.lease_s,
+                now=self.engine.now(),
+            )
+
+    async def _do_other(self, scope: Scope, job: BackgroundJob) -> None:
+        handler, error = self.handlers.get(job.kind), ""
+        is_early = False
+        if handler is None:
+            error = f"nothing handles jobs of the kind {job.kind}"
+        else:
+            try:
+                await handler(scope, job.subject)
+            except NotCompiledYet:
+                is_early, error = True, "its memories are not compiled yet"
+            except (CompileError, StoreError, ModelsError, OSError, ValueError) as failure:
+                error = f"{type(failure).__name__}: {failure}"
+                log.warning("background_job_failed", extra={"kind": job.kind, "error": type(failure).__name__})
+        now = self.engine.now()
+        async with scoped(self.pool, scope, role=Role.WORKER) as connection:
+            if error and handler is not None and (is_early or job.attempt < _ATTEMPTS):
+                later = now + timedelta(seconds=_RETRY_S * 2 ** min(job.attempt - 1, _MOST_DOUBLINGS))
+                await background.put_back(
+                    connection, scope, job, holder=self.settings.holder, error=error, not_before=later
+                )
+            else:
+                await background.finish(connection, scope, job, holder=self.settings.holder, error=error, now=now)
+
+    async def _serve(self, hint: Hint) -> None:
+        async with installation(self.pool, role=Role.WORKER) as connection:
+            await ready.serve(connection, hint, now=self.engine.now())
+
+    async def _settle_hint(self, hint: Hint, followed_at: datetime) -> None:
+        """Move the hint to when the scope has work again: its next job, or the end of another worker's lease."""
+        async with scoped(self.pool, hint.scope, role=Role.WORKER, read_only=True) as connection:
+            due = [await jobs.next_due(connection, hint.scope), await background.next_due(connection, hint.scope)]
+            row = await scopes.read(connection, hint.scope)
+            running = await jobs.running(connection, hint.scope)
+        until = row.lease_until if row else None
+        if running is not None or (until is not None and due[0] is not None):
+            due[0] = max(one for one in (until, followed_at) if one is not None)
+        known = [one for one in due if one is not None]
+        next_at = min(known) if known else None
+        async with installation(self.pool, role=Role.WORKER) as connection:
+            await ready.settle(connection, hint, next_at=next_at)
+
+
+def _handed_back(now: datetime) -> Result:
+    """Return that the job goes back as it was: this worker stops, and the attempt is not held against the job."""
+    ending = Ending(JobStatus.PENDING)
+    return Result(ending, resume_at=now, counts_as_attempt=False)

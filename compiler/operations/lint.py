@@ -1,0 +1,78 @@
+"""The nightly look at a wiki: what is amiss, and held names that were seen often enough to get a page.
+
+Nothing is mended here. The names' ids travel in a compile job, so that they get their pages even when nothing new is to be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from compiler.job.reconciliation import SWEEP
+from store.compile import background, jobs
+from store.compile.jobs import JobOptions, Trigger
+from store.db.postgres import Pool, Role, installation, scoped
+from store.db.queries import Connection
+from store.scope import Scope
+from store.wiki import upkeep
+from store.wiki.upkeep import Finding, Measures
+
+KIND = "lint"
+STALE_AFTER = timedelta(days=90)
+MOST_BODY_CHARS = 8_000
+RIPE_WITHIN = timedelta(days=30)
+LEAST_SIGHTINGS = 3
+EVERY = timedelta(hours=24)
+
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was found, at most 100 of a kind; how much of each kind there is; and the job for ripe names, if one was queued."""
+
+    findings: tuple[Finding, ...]
+    counts: Mapping[str, int]
+    job_id: UUID | None = None
+
+
+def measures(now: datetime) -> Measures:
+    """Return by what the wiki is measured at an instant: 90 days, 8,000 characters, three sightings within 30 days."""
+    return Measures(now - STALE_AFTER, MOST_BODY_CHARS, now - RIPE_WITHIN, LEAST_SIGHTINGS)
+
+
+async def look(connection: Connection, scope: Scope, *, now: datetime) -> Report:
+    """Return what is amiss; nothing is written or queued."""
+    found = await upkeep.findings(connection, scope, measures(now))
+    return Report(tuple(found), {one.kind: one.found for one in found})
+
+
+async def run(connection: Connection, scope: Scope, *, now: datetime) -> Report:
+    """Return what is amiss, record it, and queue a compile of the names that are ripe."""
+    report = await look(connection, scope, now=now)
+    await upkeep.record_lint(connection, scope, now=now)
+    ripe = tuple(sorted(str(one.ref) for one in report.findings if one.ref is not None))
+    if not ripe:
+        return report
+    options = JobOptions(mention_ids=ripe)
+    ticket = await jobs.enqueue(connection, scope, trigger=Trigger.LINT.value, options=options, now=now)
+    return Report(report.findings, report.counts, ticket.job_id)
+
+
+async def handle(pool: Pool, now: Callable[[], datetime], scope: Scope, subject: str) -> None:
+    """Do the nightly look as a background job."""
+    async with scoped(pool, scope, role=Role.WORKER) as connection:
+        await run(connection, scope, now=now())
+
+
+async def queue_due(pool: Pool, *, now: datetime) -> int:
+    """Queue the nightly look of every scope that had none for a day, and return how many there were."""
+    async with installation(pool, role=Role.WORKER) as connection:
+        due = await upkeep.scopes_due_lint(connection, before=now - EVERY, limit=_AT_ONCE)
+    for scope in due:
+        async with scoped(pool, scope, role=Role.WORKER) as connection:
+            await background.enqueue(connection, scope, KIND, "", now=now)
+            await background.enqueue(connection, scope, SWEEP, "", now=now)
+    return len(due)

@@ -1,0 +1,79 @@
+"""What the next batch of a scope would change, planned as a job would and thrown away."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import uuid4
+
+from compiler.job.compilation import Engine
+from compiler.passes import leaf
+from compiler.passes.leaf import Workshop
+from compiler.plan import codec, intake
+from compiler.plan.contract import Item, Memory
+from compiler.state.access import Access
+from compiler.state.substrates import content_hash
+from store.compile import batches, ledger, scopes
+from store.compile.jobs import Job, JobOptions, JobStatus, Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The memories of the next batch, what would change, and how often something was turned down, by reason."""
+
+    memory_count: int
+    items: tuple[Item, ...]
+    rejections: Mapping[str, int]
+
+
+async def preview(engine: Engine, access: Access, *, model_id: str = "") -> Preview:
+    """Return what the next batch would change. Nothing is written to the wiki; a model may be asked, and costs."""
+    async with access.reading() as connection:
+        row = await scopes.read(connection, access.scope)
+        planned = await batches.planned(connection, access.scope)
+    if planned is not None and planned.items is not None:
+        rest = codec.load(planned.items[planned.items_applied :])
+        return Preview(len(planned.memory_ids), rest, {})
+    fresh = await _fresh(access, await _next(engine, access, row.cursor if row else ""))
+    kept, dropped = intake.sift(fresh)
+    if not kept:
+        return Preview(0, (), Counter(one.reason for one in dropped))
+    hand = await engine.hand_for(access, _job(model_id, engine.now()))
+    workshop = Workshop(hand.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer)
+    found = await leaf.plan_leaf(access, workshop, kept)
+    reasons = Counter(one.reason for one in dropped) + Counter(one.reason for one in found.rejections)
+    return Preview(len(kept), found.items, reasons)
+
+
+async def _next(engine: Engine, access: Access, cursor: str) -> tuple[Memory, ...]:
+    """Return what the next batch reads: what is to be read again, else what the feed has."""
+    scope, most = access.scope, engine.settings.caps.record_page_size
+    async with access.reading() as connection:
+        owed = await ledger.owed(connection, scope, limit=most)
+    there = await engine.substrate.fetch(scope, owed) if owed else {}
+    if there:
+        return tuple(there[memory_id] for memory_id in owed if memory_id in there)
+    position = engine.substrate.resume(scope, cursor)
+    return (await engine.substrate.changed_after(scope, position, limit=most)).memories
+
+
+async def _fresh(access: Access, memories: tuple[Memory, ...]) -> tuple[Memory, ...]:
+    """Return the memories that the ledger does not know as they are, each once."""
+    last = {memory.memory_id: memory for memory in memories}
+    async with access.reading() as connection:
+        known = await ledger.read(connection, access.scope, list(last))
+    return tuple(
+        memory
+        for memory in last.values()
+        if memory.memory_id not in known or known[memory.memory_id].content_hash != content_hash(memory)
+    )
+
+
+def _job(model_id: str, now: datetime) -> Job:
+    """Return the job that a preview stands for; nobody will find it."""
+    options = JobOptions(model_id=model_id)
+    return Job(
+        uuid4(), JobStatus.RUNNING, Trigger.ADMIN, 1, options, {}, "", None, 0, 0, False, now, now, now, None
+    )  # fmt: skip

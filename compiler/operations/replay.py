@@ -1,0 +1,349 @@
+"""The log replayed aside: every batch planned and applied again over an empty wiki, and the two wikis compared.
+
+It happens inside one transaction under an owner that does not exist, and is taken back at the end. No model is ever called: kept
+answers stand for it, and the replay ends at the first batch for which one is missing. A batch with a memory that was edited or
+forgotten since can't be replayed as it was. A log with batches that other rules planned is not replayed at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import UUID, uuid5
+
+from compiler.job.closing import MOST_MEMORIES
+from compiler.job.compilation import Engine, Hand
+from compiler.job.job_outcome import is_poison
+from compiler.job.run import Frozen, Run
+from compiler.operations import upkeep
+from compiler.operations.upkeep import ResetMode
+from compiler.passes import aggregation, leaf
+from compiler.passes.leaf import Planned, Workshop
+from compiler.plan import codec
+from compiler.plan.contract import Memory, PageKey, PageType
+from compiler.plan.prompting import prompt
+from compiler.plan.version import RULES
+from compiler.planners.model_planner import Meter, ModelPlanner
+from compiler.planners.planner import ExtractivePlanner
+from compiler.settings import Caps
+from compiler.state import apply
+from compiler.state.access import Access, AsideAccess, PooledAccess
+from compiler.state.snapshot import differences, snapshot
+from compiler.state.substrates import Feed, Listing, MemorySubstrate, Reading, content_hash
+from compiler.state.views import Look
+from models.errors import ProviderError
+from models.language.language import ConverseAnswer, ConverseRequest
+from store.compile import batches, scopes
+from store.compile.batches import Batch, BatchKind
+from store.compile.jobs import Job, JobOptions, JobStatus, Trigger
+from store.compile.ledger import Outcome
+from store.compile.scopes import Lease
+from store.db.postgres import Pool, Role, scoped
+from store.db.queries import Connection
+from store.scope import Scope
+from store.wiki.candidates import Place
+
+_ASIDE = UUID("6f0c7c1e-6d0b-5d0c-9a3e-0d5b7d1f8a07")
+_AT_ONCE = 1000
+_PLENTY = 1_000_000_000
+_UNCAPPED = Caps(_PLENTY, _PLENTY, _PLENTY, _PLENTY, _PLENTY)
+
+OTHER_RULES = "it was planned by other rules"
+MEMORY_GONE = "a memory was edited or forgotten since"
+ANSWER_MISSING = "an answer of the model is not kept any more"
+
+_PLANNED = frozenset({BatchKind.LEAF, BatchKind.STALE, BatchKind.AGGREGATION})
+
+
+class _Taken(Exception):
+    """Ends the transaction of a replay: nothing of it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What a replay found: how many batches and pages, where the wikis differ, how many batches could not be replayed as they
+    were. `outdated` are batches that other rules planned: with any, none was replayed.
+
+    `unreplayable_from` is the number of the first batch that could not be replayed as it was, 0 for none, and `reason` says why;
+    with `is_stopped` nothing after it was replayed, and nothing compared. `model_calls` is always 0.
+    """
+
+    batches: int = 0
+    pages: int = 0
+    differences: tuple[str, ...] = ()
+    unreplayable: int = 0
+    model_calls: int = 0
+    outdated: int = 0
+    unreplayable_from: int = 0
+    reason: str = ""
+    is_stopped: bool = False
+
+    @property
+    def is_identical(self) -> bool:
+        """Return whether the rebuilt wiki has the same bytes."""
+        return not self.differences and not self.outdated and not self.is_stopped
+
+
+class _AnswerMissing(Exception):
+    """A batch needs an answer that is not kept."""
+
+
+class _NoModel:
+    """Stands for a model in a replay: it is never asked."""
+
+    async def converse(self, request: ConverseRequest) -> ConverseAnswer:
+        raise _AnswerMissing
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+async def replay(engine: Engine, pool: Pool, scope: Scope) -> Replayed:
+    """Return what a replay of the scope's whole log found."""
+    log, expected = await _standing(pool, scope)
+    pages = sum(name.startswith("page ") for name in expected)
+    outdated = [one.batch_seq for one in log if one.kind in _PLANNED and one.options.get("rules", 0) != RULES]
+    if outdated:
+        return Replayed(len(log), pages, outdated=len(outdated), unreplayable_from=outdated[0], reason=OTHER_RULES)
+    aside = Scope(scope.tenant_id, uuid5(_ASIDE, str(scope.owner_id)))
+    bounds = replace(engine.settings, caps=_UNCAPPED)
+    found = Replayed()
+    with suppress(_Taken):
+        async with scoped(pool, aside, role=Role.WORKER) as connection:
+            rebound = replace(engine, settings=bounds, substrate=_OfOrigin(engine.substrate, scope))
+            replaying = _Replay(rebound, PooledAccess(pool, scope), aside, connection)
+            await replaying.begin()
+            for done, batch in enumerate(log):
+                try:
+                    await replaying.take(batch)
+                except _AnswerMissing:
+                    replaying.doubt(batch, _why(batch))
+                    first, reason = replaying.doubted
+                    stopped = Replayed(done, pages, (), replaying.unreplayable)
+                    found = replace(stopped, unreplayable_from=first, reason=reason, is_stopped=True)
+                    raise _Taken from None
+            rebuilt = await snapshot(connection, aside)
+            found = Replayed(len(log), pages, differences(expected, rebuilt), replaying.unreplayable)
+            first, reason = replaying.doubted
+            found = replace(found, unreplayable_from=first, reason=reason)
+            raise _Taken
+    return found
+
+
+async def _standing(pool: Pool, scope: Scope) -> tuple[list[Batch], dict[str, bytes]]:
+    """Return the log and the wiki as of one revision: when a batch is applied in between, both are read again."""
+    while True:
+        async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
+            before = await scopes.read(connection, scope)
+        log = await _log(pool, scope)
+        async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
+            wiki = await snapshot(connection, scope)
+            after = await scopes.read(connection, scope)
+        if (before and before.wiki_revision) == (after and after.wiki_revision):
+            return log, wiki
+
+
+async def _log(pool: Pool, scope: Scope) -> list[Batch]:
+    log: list[Batch] = []
+    while True:
+        async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
+            page = await batches.log(connection, scope, after=log[-1].batch_seq if log else 0, limit=_AT_ONCE)
+        log += page
+        if len(page) < _AT_ONCE:
+            return log
+
+
+class _OfOrigin:
+    """The memories of the scope that is replayed, whoever is asked about."""
+
+    def __init__(self, substrate: MemorySubstrate, origin: Scope) -> None:
+        self._substrate = substrate
+        self._origin = origin
+
+    def feed(self, scope: Scope) -> Feed:
+        return self._substrate.feed(self._origin)
+
+    def resume(self, scope: Scope, cursor: str) -> str:
+        return self._substrate.resume(self._origin, cursor)
+
+    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
+        return await self._substrate.changed_after(self._origin, cursor, limit=limit)
+
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
+        return await self._substrate.fetch(self._origin, memory_ids)
+
+    async def listing(self, scope: Scope) -> Listing:
+        return await self._substrate.listing(self._origin)
+
+
+@dataclass(slots=True)
+class _Replay:
+    engine: Engine
+    origin: Access
+    aside: Scope
+    connection: Connection
+    unreplayable: int = 0
+    doubted: tuple[int, str] = (0, "")
+    last_doubted: int = 0
+    runs: dict[tuple[UUID | None, str], Run] = field(default_factory=dict)
+    read: list[tuple[int, Memory]] = field(default_factory=list)
+    reached: Place | None = None
+
+    def doubt(self, batch: Batch, reason: str) -> None:
+        """Count a batch that can't be replayed as it was, once; the first is named."""
+        self.unreplayable += batch.batch_seq != self.last_doubted
+        self.last_doubted = batch.batch_seq
+        self.doubted = self.doubted if self.doubted[0] else (batch.batch_seq, reason)
+
+    async def begin(self) -> None:
+        """Make the scope's row aside, and hold it."""
+        now = self.engine.now()
+        await scopes.lock(self.connection, self.aside, now=now)
+        await scopes.claim(self.connection, self.aside, Lease("replay", _PLENTY / 1e6), now=now)
+
+    async def take(self, batch: Batch) -> None:
+        """Do again what a batch did."""
+        if batch.kind is BatchKind.OPERATOR:
+            await self._act(batch)
+        elif batch.kind is BatchKind.RESET:
+            await upkeep.reset(self.connection, self.aside, mode=ResetMode.POLITE, now=self.engine.now())
+        else:
+            await self._pass(batch)
+
+    async def _act(self, batch: Batch) -> None:
+        if batch.items is None:
+            self.doubt(batch, MEMORY_GONE)
+            return
+        await apply.apply_items(self.connection, self.aside, codec.load(batch.items), now=self.engine.now())
+
+    async def _pass(self, batch: Batch) -> None:
+        run = await self._run(batch)
+        row = await scopes.read(self.connection, self.aside)
+        assert row is not None, "the scope's row was made at the beginning"
+        run.row = row
+        run.figures["pages_created"] = run.figures["sections_rewritten"] = 0
+        memories = await self._memories(batch)
+        self.read.extend((batch.batch_seq, memory) for memory in memories)
+        try:
+            planned = await self._planned(batch, run, memories)
+        except ProviderError as error:
+            if not is_poison(error):
+                raise
+            # An answer that is kept, and that this version can make nothing of.
+            self.doubt(batch, ANSWER_MISSING)
+            failed = {**batch.options, "failed": type(error).__name__}
+            planned = await self._planned(replace(batch, options=failed), run, memories)
+        run.spending.take()
+        if planned is not None:
+            if "taken" in batch.options:
+                # Ended before its last item: what it looked at was not looked at to the end.
+                kept = planned.items[: batch.options["taken"]]
+                planned = replace(planned, items=kept, options={**planned.options, "reached": None})
+            entries = tuple(entry for entry in batch.entries if entry.outcome is not Outcome.GONE)
+            await run.commit(planned, Frozen(batch.kind, batch.cursor_to, batch.read_through, entries))
+
+    async def _planned(self, batch: Batch, run: Run, memories: Sequence[Memory]) -> Planned | None:
+        access, options = AsideAccess(self.connection, self.aside), batch.options
+        if batch.kind is BatchKind.STALE:
+            changed, gone = frozenset(options.get("changed", ())), frozenset(options.get("gone", ()))
+            return await leaf.plan_stale(access, run.workshop, changed=changed, gone=gone)
+        if batch.kind is BatchKind.AGGREGATION:
+            read = [memory for batch_seq, memory in self.read if batch_seq > options.get("since", 0)]
+            every = tuple({one.memory_id: one for one in read[-MOST_MEMORIES:]}.values())
+            if options.get("links"):
+                return await leaf.plan_links(access, every)
+            planned = await self._looked(batch, run, every)
+            if planned is not None and "taken" not in options:
+                reached = planned.options.get("reached")
+                self.reached = None if reached is None else (reached[0], reached[1], reached[2])
+            return planned
+        kept = {entry.memory_id for entry in batch.entries if entry.outcome is Outcome.APPLIED}
+        asked = tuple(UUID(one) for one in options.get("mention_ids", ()))
+        shown = tuple(memory for memory in memories if memory.memory_id in kept)
+        if "failed" in options or not (shown or asked):
+            return Planned()
+        is_linking = bool(options.get("is_linking", True))
+        near = tuple(PageKey(PageType(kind), slug) for kind, slug in options.get("near", ()))
+        return await leaf.plan_leaf(access, run.workshop, shown, mention_ids=asked, is_linking=is_linking, near=near)
+
+    async def _looked(self, batch: Batch, run: Run, memories: tuple[Memory, ...]) -> Planned | None:
+        """Return what an aggregation makes of the pages that it looks at: nothing where it had made nothing of them."""
+        access, options = AsideAccess(self.connection, self.aside), batch.options
+        since = self.reached or (run.row.aggregated_revision, "", "")
+        look = Look(since, int(options.get("most", _PLENTY)), bool(options.get("is_linking", False)))
+        if "failed" in options:
+            return await aggregation.pass_over(access, look, str(options["failed"]))
+        return await aggregation.plan_aggregation(access, run.workshop, memories, look)
+
+    async def _memories(self, batch: Batch) -> list[Memory]:
+        """Return the batch's memories as they are now; the batch counts when one is not as it was."""
+        if batch.kind is not BatchKind.LEAF or not batch.memory_ids:
+            if batch.kind is BatchKind.STALE:
+                self.doubt(batch, MEMORY_GONE)
+            return []
+        found = await self.engine.substrate.fetch(self.origin.scope, batch.memory_ids)
+        memories = [found[memory_id] for memory_id in batch.memory_ids if memory_id in found]
+        hashes = tuple(content_hash(memory).hex() for memory in memories)
+        if hashes != batch.content_hashes:
+            self.doubt(batch, MEMORY_GONE)
+        return memories
+
+    async def _run(self, batch: Batch) -> Run:
+        """Return the run that stands for the batch's job, with the planner that it had."""
+        place = (batch.job_id, str(batch.options.get("planner", "")))
+        if place not in self.runs:
+            job = _job(str(batch.options.get("model_id", "")), batch.job_id, self.engine.now())
+            hand = await self._hand(job, place[1])
+            workshop = Workshop(
+                hand.planner,
+                self.engine.substrate,
+                self.engine.settings,
+                self.engine.count_tokens,
+                self.engine.gazetteer,
+            )
+            row = await scopes.read(self.connection, self.aside)
+            assert row is not None, "the scope's row was made at the beginning"
+            access = AsideAccess(self.connection, self.aside)
+            self.runs[place] = Run(access, job, row, workshop, self.engine.now, hand.spending)
+        return self.runs[place]
+
+    async def _hand(self, job: Job, name: str) -> Hand:
+        """Return the planner of that name, which calls no model: one that asked a model is given what it answered then."""
+        hand = await self.engine.hand_for(self.origin, job)
+        if hand.planner.name == name and not isinstance(hand.planner, ModelPlanner):
+            return hand
+        if name == ExtractivePlanner().name:
+            return Hand(ExtractivePlanner(self.engine.gazetteer))
+        settings = self.engine.settings
+        costs = replace(settings.costs, per_job_usd=None, per_tenant_day_usd=None)
+        meter, most = Meter(costs), settings.sight.max_memory_chars
+        return Hand(ModelPlanner(_NoModel(), name, self.origin, costs, meter, self.engine.now, most), meter)
+
+
+def _why(batch: Batch) -> str:
+    """Return why an answer is missing that the batch was planned with."""
+    if batch.options.get("prompts") != list(prompt.VERSIONS):
+        return "it was planned with other prompts"
+    return ANSWER_MISSING
+
+
+def _job(model_id: str, job_id: UUID | None, now: datetime) -> Job:
+    return Job(
+        job_id or UUID(int=0),
+        JobStatus.RUNNING,
+        Trigger.ADMIN,
+        0,
+        JobOptions(model_id=model_id),
+        {},
+        "",
+        None,
+        0,
+        0,
+        False,
+        now,
+        now,
+        None,
+        None,
+    )

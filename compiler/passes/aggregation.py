@@ -1,0 +1,101 @@
+"""The aggregation pass planned: recently changed pages looked at together, hubs, rollups and promotions decided.
+
+A pass of its own behind a job's batches; what fails here never fails the leaf work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from compiler.passes.leaf import Planned, Workshop, finished
+from compiler.plan.batch import AggregationView
+from compiler.plan.contract import CreatePage, Decision, Item, Memory, Page, PageKey, PageType, Source, WriteSection
+from compiler.plan.judging import aggregation, links
+from compiler.plan.names import merge
+from compiler.state import views
+from compiler.state.access import Access
+from compiler.state.page_cache import Shelf
+from compiler.state.views import Look
+from store.text.texts import fold
+from store.wiki.candidates import Place
+
+MOST_CITED = 2_000
+
+
+async def plan_aggregation(
+    access: Access, workshop: Workshop, memories: tuple[Memory, ...], look: Look
+) -> Planned | None:
+    """Return what to do with the pages looked at; None when there are none.
+
+    The option `reached` says where to go on when there are more pages.
+    """
+    async with access.reading() as connection:
+        view, reached = await views.aggregation_view(
+            connection, access.scope, memories, look, workshop.shelf or Shelf()
+        )
+    if view is None:
+        return None
+    proposed = await workshop.planner.plan_aggregation(view)
+    names = await asyncio.to_thread(lambda: merge.names(proposed.proposal, gazetteer=workshop.gazetteer))
+    async with access.reading() as connection:
+        found = await views.matches(connection, access.scope, names)
+    decision = await asyncio.to_thread(
+        lambda: aggregation.decide(view, proposed.proposal, found, gazetteer=workshop.gazetteer)
+    )
+    decision, items = await finished(access, workshop, decision)
+    counters = {**decision.counters, "deterministic_parents_derived": len(view.candidates)}
+    linked = await _hub_links(access, workshop, items, (*view.pages, *view.others)) if look.is_linking else Decision()
+    rejections = (*proposed.rejections, *decision.rejections)
+    seen, options = partial(_seen, view), _options(look, reached)
+    return Planned((*items, *linked.items), counters, linked.counters, rejections, seen, options)
+
+
+async def pass_over(access: Access, look: Look, reason: str) -> Planned:
+    """Return a plan that does nothing with the pages looked at: they come again when they change next."""
+    async with access.reading() as connection:
+        _, reached = await views.window(connection, access.scope, look)
+    return Planned(counters={"aggregation_failed": 1}, options={**_options(look, reached), "failed": reason})
+
+
+def _options(look: Look, reached: Place | None) -> dict[str, Any]:
+    options: dict[str, Any] = {"is_linking": look.is_linking, "most": look.most}
+    return options if reached is None else {**options, "reached": list(reached)}
+
+
+def _seen(view: AggregationView) -> set[str]:
+    return {source.memory_id for page in (*view.pages, *view.others) for source in views.cited_on(page)}
+
+
+async def _hub_links(access: Access, workshop: Workshop, items: Iterable[Item], shown: tuple[Page, ...]) -> Decision:
+    """Return the links to hubs, of the memories that their new children's sections cite as they are now."""
+    standing = {page.key: page for page in shown}
+    joined = [(hub, children) for item in items for hub, children in _joining(item, standing)]
+    children = {child for _, some in joined for child in some}
+    sections = [section for page in shown if page.key in children for section in page.sections]
+    cited = {source for section in sections for source in section.sources}
+    if not cited:
+        return Decision()
+    wanted = sorted({source.memory_id for source in cited})[:MOST_CITED]
+    texts = await workshop.substrate.fetch(access.scope, wanted)
+    memories = tuple(texts[id_] for id_ in sorted(texts) if Source(id_, texts[id_].text_hash) in cited)
+    async with access.reading() as connection:
+        fed = await views.feeding(connection, access.scope, memories)
+    return links.to_parents(memories, fed, {fold(hub.title): hub.key for hub, _ in joined})
+
+
+def _joining(item: Item, standing: Mapping[PageKey, Page]) -> Iterator[tuple[Page, set[PageKey]]]:
+    """Yield the hub that an item makes or adds to, with the children that it had not."""
+    if isinstance(item, CreatePage):
+        hub, sections = item.page, item.page.sections
+        before: set[PageKey] = set()
+    elif isinstance(item, WriteSection) and item.page in standing:
+        hub, sections = standing[item.page], (item.section,)
+        before = {child for section in hub.sections for child in section.children}
+    else:
+        return
+    added = {child for section in sections for child in section.children} - before
+    if added and hub.key.type is PageType.TOPIC:
+        yield hub, added

@@ -1,0 +1,245 @@
+"""One leaf batch planned: candidates read, a proposal asked for and judged, sections written, links added.
+
+Nothing is written to the wiki here. The same memories over the same wiki give the same items.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+
+from compiler.plan.batch import LeafBatch
+from compiler.plan.contract import (
+    CreatePage,
+    Decision,
+    Draft,
+    Item,
+    Memory,
+    PageKey,
+    PageType,
+    Rejection,
+    WriteSection,
+)
+from compiler.plan.facts import rewriting
+from compiler.plan.judging import departing, leaf, links, stale
+from compiler.plan.names import lookup, merge
+from compiler.plan.names.lookup import Sought
+from compiler.plan.names.merge import Matches, Names
+from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
+from compiler.plan.text import finishing
+from compiler.plan.text.finishing import Bodies
+from compiler.planners.planner import Planner, Proposed, Rebuilder
+from compiler.settings import CompileSettings
+from compiler.state import views
+from compiler.state.access import Access
+from compiler.state.page_cache import Shelf
+from compiler.state.substrates import MemorySubstrate
+from compiler.state.views import Looking
+from store.db.queries import Connection
+from store.scope import Scope
+from store.text.texts import fold
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What planning needs beside a transaction: the planner, the memories, how tokens are counted, and the bounds.
+
+    Who applies what was planned upon the same wiki, and nothing else, has a shelf too. `names_in` tells what memories may
+    name, which may be known already.
+    """
+
+    planner: Planner
+    substrate: MemorySubstrate
+    settings: CompileSettings
+    count_tokens: Callable[[str], int]
+    gazetteer: Gazetteer = NO_PLACES
+    shelf: Shelf | None = None
+    names_in: Callable[[tuple[Memory, ...]], Sought] = lookup.names_in
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a pass decided: items, counters and rejections.
+
+    `seen` tells the memories whose words may stand in the items, `options` are what a replay of the pass has to be told
+    beside the memories.
+    """
+
+    items: tuple[Item, ...] = ()
+    counters: Mapping[str, int] = field(default_factory=dict)
+    funnel: Mapping[str, int] = field(default_factory=dict)
+    rejections: tuple[Rejection, ...] = ()
+    seen: Callable[[], Iterable[str]] = frozenset
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def seen_memory_ids(self) -> tuple[str, ...]:
+        """The memories whose words may stand in the items, sorted: gathered only for a plan that is stored."""
+        return tuple(sorted(self.seen()))
+
+
+async def plan_leaf(
+    access: Access,
+    workshop: Workshop,
+    memories: tuple[Memory, ...],
+    *,
+    mention_ids: Sequence[UUID] = (),
+    is_linking: bool = True,
+    near: tuple[PageKey, ...] | None = None,
+) -> Planned:
+    """Return what to do with the memories. Raises what the planner raises.
+
+    `near` are the pages that vectors spoke for when the batch was planned before.
+    """
+    shelf, names_in = workshop.shelf or Shelf(), workshop.names_in
+    looking = Looking(workshop.settings.sight, workshop.count_tokens, shelf, near, names_in, access.told)
+    batch = await _batch(access, workshop, memories, looking, mention_ids)
+    proposed = await workshop.planner.plan_leaf(batch)
+    decision = await _decided(access, workshop, batch, proposed)
+    decision, bodies = await _written(access, workshop, decision, batch.memories)
+    async with access.reading() as connection:
+        items = await _finished(connection, access.scope, decision, bodies)
+        linked = await _linked(connection, access.scope, memories, items) if is_linking else Decision()
+    return Planned(
+        (*items, *linked.items),
+        decision.counters,
+        linked.counters,
+        (*proposed.rejections, *decision.rejections),
+        lambda: _seen(batch) | rewriting.sought(decision),
+        {
+            "mention_ids": [str(one) for one in mention_ids],
+            "is_linking": is_linking,
+            "near": [[key.type.value, key.slug] for key in batch.near],
+        },
+    )
+
+
+async def plan_stale(access: Access, workshop: Workshop, *, changed: frozenset[str], gone: frozenset[str]) -> Planned:
+    """Return how to make again what edited and forgotten memories fed."""
+    async with access.reading() as connection:
+        view = await views.stale_view(
+            connection, access.scope, changed=changed, gone=gone, substrate=workshop.substrate
+        )
+    decision = await asyncio.to_thread(stale.decide, view)
+    rebuilder = Rebuilder(workshop.planner)
+    decision, finished_items = await finished(access, replace(workshop, planner=rebuilder), decision)
+    items = stale.emptied(view, finished_items)
+    counters = {**decision.counters, "sections_quoted": rebuilder.quoted}
+    options = {"changed": sorted(changed), "gone": sorted(gone), "again": departing.left_behind(view, items)}
+    return Planned(items, counters, {}, decision.rejections, lambda: view.seen_memory_ids, options)
+
+
+async def plan_links(access: Access, memories: tuple[Memory, ...]) -> Planned | None:
+    """Return the deterministic links of memories that were compiled before; None when there are none."""
+    if not links.parent_titles(memories):
+        return None
+    async with access.reading() as connection:
+        fed = await views.feeding(connection, access.scope, memories)
+        titles = await views.topics_titled(connection, access.scope, memories)
+    linked = await asyncio.to_thread(links.to_parents, memories, fed, titles)
+    return Planned(linked.items, {}, linked.counters, options={"links": True}) if linked.items else None
+
+
+async def finished(access: Access, workshop: Workshop, decision: Decision) -> tuple[Decision, tuple[Item, ...]]:
+    """Return a decision as its texts leave it, and its items with them, names linked and bad links dropped."""
+    decision, bodies = await _written(access, workshop, decision)
+    async with access.reading() as connection:
+        return decision, await _finished(connection, access.scope, decision, bodies)
+
+
+async def write_drafts(workshop: Workshop, drafts: Sequence[Draft]) -> dict[tuple[PageKey, str], str]:
+    """Return the drafts' texts by page and section, written side by side within the limit.
+
+    After one that fails none is begun, but those under way end: what they cost is paid, and their answers are kept.
+    """
+    gate, failed = asyncio.Semaphore(workshop.settings.costs.writers_at_once), asyncio.Event()
+
+    async def write(draft: Draft) -> str:
+        async with gate:
+            if failed.is_set():
+                return ""
+            with ExitStack() as stack:
+                stack.callback(failed.set)
+                body = await workshop.planner.write_section(draft)
+                stack.pop_all()
+                return body
+
+    bodies = await asyncio.gather(*map(write, drafts), return_exceptions=True)
+    written = {}
+    for draft, body in zip(drafts, bodies, strict=True):
+        if isinstance(body, BaseException):
+            raise body
+        written[draft.page, draft.section.slug] = body
+    return written
+
+
+async def _written(
+    access: Access, workshop: Workshop, decision: Decision, shown: Sequence[Memory] = ()
+) -> tuple[Decision, Bodies]:
+    """Return the decision with its drafts' texts, and with what these may not lose of the texts that stood there."""
+    bodies = await write_drafts(workshop, decision.drafts)
+    if not decision.drafts and not decision.proposed:
+        return decision, bodies
+    cited = sorted(rewriting.sought(decision))
+    memories = await workshop.substrate.fetch(access.scope, cited) if cited else {}
+    return await asyncio.to_thread(rewriting.keep, decision, bodies, memories, shown)
+
+
+async def _batch(
+    access: Access, workshop: Workshop, memories: tuple[Memory, ...], looking: Looking, mention_ids: Sequence[UUID]
+) -> LeafBatch:
+    async with access.reading() as connection:
+        batch = await views.leaf_batch(connection, access.scope, memories, looking, mention_ids=mention_ids)
+    own = {memory.memory_id for memory in memories}
+    seen = {sighting.source.memory_id for mention in batch.mentions for sighting in mention.sightings}
+    earlier = await workshop.substrate.fetch(access.scope, sorted(seen - own)) if seen - own else {}
+    return replace(batch, earlier=tuple(earlier[memory_id] for memory_id in sorted(earlier)))
+
+
+async def _decided(access: Access, workshop: Workshop, batch: LeafBatch, proposed: Proposed) -> Decision:
+    names = await asyncio.to_thread(lambda: merge.names(proposed.proposal, gazetteer=workshop.gazetteer))
+    found = Matches()
+    if names != Names():
+        async with access.reading() as connection:
+            found = await views.matches(connection, access.scope, names, workshop.shelf)
+    return await asyncio.to_thread(lambda: leaf.decide(batch, proposed.proposal, found, gazetteer=workshop.gazetteer))
+
+
+async def _finished(connection: Connection, scope: Scope, decision: Decision, bodies: Bodies) -> tuple[Item, ...]:
+    refs = await asyncio.to_thread(finishing.references, decision, bodies)
+    known = await views.named_pages(connection, scope, refs.names)
+    existing = await views.existing(connection, scope, refs.pages)
+    return await asyncio.to_thread(finishing.finish, decision, bodies, known, existing)
+
+
+async def _linked(
+    connection: Connection, scope: Scope, memories: tuple[Memory, ...], items: Iterable[Item]
+) -> Decision:
+    """Return the deterministic links of the memories, as the wiki will stand after the items."""
+    fed = await views.feeding(connection, scope, memories)
+    titles = await views.topics_titled(connection, scope, memories)
+    own = {memory.memory_id for memory in memories}
+    for item in items:
+        if isinstance(item, CreatePage):
+            if item.page.key.type is PageType.TOPIC:
+                titles.setdefault(fold(item.page.title), item.page.key)
+            sections, key = item.page.sections, item.page.key
+        elif isinstance(item, WriteSection):
+            sections, key = (item.section,), item.page
+        else:
+            continue
+        if key.type is PageType.ENTITY:
+            for memory_id in own.intersection(source.memory_id for section in sections for source in section.sources):
+                fed.setdefault(memory_id, set()).add(key)
+    return await asyncio.to_thread(links.emit, memories, fed, titles)
+
+
+def _seen(batch: LeafBatch) -> frozenset[str]:
+    cited = (source.memory_id for page in batch.pages for source in views.cited_on(page))
+    quoted = (one.source.memory_id for mention in batch.mentions for one in mention.sightings)
+    own = (memory.memory_id for memory in (*batch.memories, *batch.earlier))
+    return frozenset((*cited, *quoted, *own))

@@ -1,0 +1,334 @@
+"""What a sentence states that a rewording may not change: its numbers, dates and names, and what it denies.
+
+Words are compared, not meanings. Where that can't tell, a fact counts as lost: the old line is then kept, not thrown away.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from compiler.plan.facts import numerals
+from compiler.plan.facts.fact_words import NEGATION_RUNS, NEGATIONS, NUMBERS
+from compiler.plan.facts.numerals import COUNTED, UNSPACED
+from compiler.plan.text.sentences import sentences
+from compiler.plan.text.words import ALWAYS_CAPITAL, NO_NAMES
+from store.text.words import STOP_WORDS
+
+NUMBER, DATE, NAME, NEGATION = "number", "date", "name", "negation"
+
+_STEM_CHARS = 4
+# Letters with the marks that scripts write above and below them, which \w leaves out.
+_W = "\\w\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
+_TOKEN = re.compile(
+    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|www\.)[^\s<>()\"']+|(?<!\w)@\w+"
+    r"|(?<![\w-])-(?=\d)\d+(?:[.,:/\-]\d+)*|\d+(?:[.,:/\-]\d+)*(?!\w)"
+    rf"|[{_W}]+(?:'[{_W}]+)*"
+)
+_CLAUSE = re.compile(
+    r"[,;:—–()](?=\s|$)|[、，；：،؛]|\s(?:but|and|while|although|though|whereas|however|aber|und|sondern|pero|sino|mas|mais|et|"
+    r"ma|maar|но|и|а|ama|ve|لكن|و)\s",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d+")
+_BEHIND_NUMBER = re.compile(r"(?<=\d)\s+(?=\S)")
+_LATIN = re.compile("[a-z]{2,}")
+_HIDDEN = frozenset({"Cf", "Cc"})
+_SIGNS = str.maketrans("٫٬−‐‑‒–⁄’", ".,-----/'")
+_KANA = re.compile("[\u3041-\u309f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A part of a sentence: `stems` are the beginnings of its telling words, `numbers`, `dates` and `names` its facts.
+
+    `dates` are also among the numbers, one by one, and so are `months`; `wholes` are those written with signs between them, as
+    they stand.
+    """
+
+    stems: frozenset[str]
+    numbers: frozenset[str]
+    names: frozenset[str]
+    wholes: frozenset[str] = frozenset()
+    dates: frozenset[str] = frozenset()
+    months: frozenset[str] = frozenset()
+    is_negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence as it stands in its text, its folded words with a space around each, and its clauses."""
+
+    text: str
+    words: str
+    clauses: tuple[Clause, ...]
+    whole: Clause
+
+    @property
+    def has_facts(self) -> bool:
+        """Whether a rewording could change a fact of it."""
+        return bool(self.whole.numbers or self.whole.names or self.whole.is_negated)
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What of a sentence another text changes or drops: the kinds of facts. `by` is the sentence that says otherwise."""
+
+    kinds: frozenset[str] = frozenset()
+    by: Sentence | None = None
+    foreign: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Gist:
+    """The telling words and the facts of a text."""
+
+    stems: frozenset[str]
+    facts: frozenset[str]
+
+
+def read(text: str, common: frozenset[str] = frozenset()) -> tuple[Sentence, ...]:
+    """Return the sentences of a plain text. A word of `common` is no name for its capital at a sentence's beginning."""
+    return tuple(_sentence(one, common) for one in sentences(text))
+
+
+def common_words(texts: Iterable[str]) -> frozenset[str]:
+    """Return the words that stand in the texts without a capital."""
+    pieces = (one for text in texts for one in sentences(text))
+    return frozenset(numerals.key(token) for one in pieces for token in _TOKEN.findall(_plain(one)) if token.islower())
+
+
+def lost(old: Sentence, new: Sequence[Sentence], own: frozenset[str] = frozenset()) -> Loss:
+    """Return which facts of a sentence the new text changes or drops; none where it still says them.
+
+    `own` are the words of the page's own names: leaving them out changes nothing.
+    """
+    if any(_holds(one, old) for one in new):
+        return Loss()
+    kinds = _dropped(old, new, own)
+    changed = contradiction(old, new)
+    if not kinds and not changed.kinds:
+        return Loss()
+    return Loss(kinds | changed.kinds, changed.by, changed.foreign)
+
+
+def contradiction(old: Sentence, new: Sequence[Sentence]) -> Loss:
+    """Return which facts of a sentence those clauses say otherwise that share the most of its words."""
+    if any(_holds(one, old) for one in new):
+        return Loss()
+    kinds: set[str] = set()
+    foreign: set[str] = set()
+    found: list[Sentence] = []
+    for kind in (NUMBER, NAME):
+        closest = _nearest(old.whole, new, kind) if _of(old.whole, kind) else []
+        strange = [_strange(_of(old.whole, kind), one, clause, kind) for one, clause in closest]
+        if strange and all(one is not None for one in strange) and any(strange):
+            kinds.add(DATE if kind == NUMBER and old.whole.dates else kind)
+            found += [one for (one, _), some in zip(closest, strange, strict=True) if some]
+            foreign |= {fact for some in strange for fact in some or ()}
+    for part in old.clauses:
+        closest = _nearest(part, new, NUMBER)
+        if closest and all(clause.is_negated != part.is_negated for _, clause in closest):
+            kinds.add(NEGATION)
+            found.append(closest[0][0])
+    closest = _nearest(old.whole, new, NUMBER)
+    if closest and all(_is_reordered(old.whole, one.whole) for one, _ in closest):
+        kinds.add(DATE)
+        found.append(closest[0][0])
+        foreign |= (found[-1].whole.wholes - old.whole.wholes) or found[-1].whole.numbers
+    return Loss(frozenset(kinds), found[0] if found else None, frozenset(foreign))
+
+
+def _strange(facts: frozenset[str], one: Sentence, clause: Clause, kind: str) -> frozenset[str] | None:
+    """Return the facts that a clause, or its sentence, has in place of these; None where it has these."""
+    if facts <= _of(clause, kind):
+        return None
+    there = _of(one.whole, kind)
+    return (_of(clause, kind) if facts <= there else there) - facts
+
+
+def says(text: str, loss: Loss) -> bool:
+    """Return whether a text says what stands against the old line: one of the foreign facts, or where there is none its words."""
+    said = read(text)
+    found = [one.whole for one in said]
+    if loss.foreign:
+        facts = {fact.partition("#")[0] for fact in loss.foreign}
+        return any(facts & (one.numbers | one.names | one.wholes) for one in found) or any(
+            f" {fact} " in one.words for one in said for fact in facts
+        )
+    return loss.by is not None and any(
+        len(loss.by.whole.stems & one.stems) * 2 >= len(loss.by.whole.stems) for one in found
+    )
+
+
+def every_fact(old: Sentence) -> Loss:
+    """Return all facts of a sentence as lost: of texts too long to be compared."""
+    numbers = {DATE} if old.whole.dates else {NUMBER} if old.whole.numbers else set()
+    named = {NAME} if old.whole.names else set()
+    return Loss(frozenset(numbers | named | ({NEGATION} if old.whole.is_negated else set())))
+
+
+def gist(found: Iterable[Sentence], own: frozenset[str] = frozenset()) -> Gist:
+    """Return all telling words and facts of some sentences, beside the page's own names."""
+    every = [one.whole for one in found]
+    stems = frozenset(stem for one in every for stem in one.stems) - own
+    return Gist(stems, frozenset(fact for one in every for fact in one.numbers | one.names) - own)
+
+
+def shared(one: Gist, other: Gist) -> int:
+    """Return how much two texts have in common: a fact counts three times a word."""
+    return len(one.stems & other.stems) + 3 * len(one.facts & other.facts)
+
+
+def holds_all(text: str, sentence: Sentence) -> bool:
+    """Return whether a text says all that a sentence says: each of its facts and telling words."""
+    said, wanted = read(text), sentence.whole
+    known = gist(said)
+    is_denied = any(one.whole.is_negated for one in said) or not wanted.is_negated
+    return wanted.stems <= known.stems and wanted.numbers | wanted.names <= known.facts and is_denied
+
+
+def own_words(names: Iterable[str]) -> frozenset[str]:
+    """Return the words of a page's names, and their beginnings, to be left out of a comparison."""
+    words = {word for name in names for word in _folded_words(name)}
+    return frozenset(words | {_stem(word) for word in words})
+
+
+def _dropped(old: Sentence, new: Sequence[Sentence], own: frozenset[str]) -> frozenset[str]:
+    kinds: set[str] = set()
+    around = old.whole.stems - own
+    for kind in (NUMBER, NAME):
+        for fact in _of(old.whole, kind) - (own if kind == NAME else frozenset()):
+            context = around - {_stem(fact)}
+            if not any(fact in _of(one.whole, kind) and (not context or context & one.whole.stems) for one in new):
+                kinds.add(DATE if fact in old.whole.dates else kind)
+    denied = frozenset(stem for one in old.clauses if one.is_negated for stem in one.stems) - own
+    if old.whole.is_negated and not any(
+        clause.is_negated and (not denied or denied & clause.stems) for one in new for clause in one.clauses
+    ):
+        kinds.add(NEGATION)
+    return frozenset(kinds)
+
+
+def _nearest(old: Clause, new: Sequence[Sentence], kind: str) -> list[tuple[Sentence, Clause]]:
+    """Return the clauses that share most of the words of another, facts of that kind aside; none where they share too few."""
+    facts = {_stem(one) for one in _of(old, kind)}
+    context = (old.stems - facts) or old.stems
+    counted = [(len(context & clause.stems), one, clause) for one in new for clause in one.clauses]
+    most = max((count for count, _, _ in counted), default=0)
+    least = max(1, (len(context) + 2) // 3)
+    return [(one, clause) for count, one, clause in counted if count == most and count >= least]
+
+
+def _is_reordered(old: Clause, new: Clause) -> bool:
+    """Return whether a date has its parts in another order: the third of May where the fifth of March stood."""
+    if old.months and new.months and not old.months <= new.months:
+        return True
+    gone = {tuple(sorted(numerals.parts_of(one))) for one in old.wholes - new.wholes}
+    return any(tuple(sorted(numerals.parts_of(one))) in gone for one in new.wholes - old.wholes)
+
+
+def _of(clause: Clause, kind: str) -> frozenset[str]:
+    return clause.numbers if kind == NUMBER else clause.names
+
+
+def _holds(one: Sentence, part: Sentence) -> bool:
+    """Return whether a sentence holds the words of another in their order, and denies nothing that the other does not."""
+    return part.words in one.words and (one.words == part.words or one.whole.is_negated == part.whole.is_negated)
+
+
+@lru_cache(maxsize=4096)
+def _sentence(text: str, common: frozenset[str]) -> Sentence:
+    plain = _plain(text)
+    parts = [piece for part in _CLAUSE.split(plain) if part and part.strip() for piece in _pieces(part)]
+    words = _folded_words(plain)
+    is_plain = not words or words[0] in common or words[0] in NO_NAMES
+    clauses = tuple(_clause(part, opens_plain=is_plain and at == 0) for at, part in enumerate(parts))
+    return Sentence(text, f" {' '.join(words)} ", clauses, _clause(plain, opens_plain=is_plain))
+
+
+def _pieces(clause: str) -> list[str]:
+    """Return a clause in parts that end with one number each: without punctuation each belongs to the words before it."""
+    return _BEHIND_NUMBER.split(clause) if len(_NUMBER.findall(clause)) > 1 else [clause]
+
+
+def _plain(text: str) -> str:
+    """Return a text without what is not seen in it, with digits and signs of every script as ASCII has them."""
+    shown = "".join(sign for sign in text if sign.isspace() or unicodedata.category(sign) not in _HIDDEN)
+    normal = unicodedata.normalize("NFKC", shown)
+    digits = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in normal)
+    return digits.translate(_SIGNS)
+
+
+def _clause(plain: str, *, opens_plain: bool) -> Clause:
+    tokens = _TOKEN.findall(plain)
+    stems: set[str] = set()
+    numbers: dict[str, bool] = {}
+    names: set[str] = set()
+    wholes: set[str] = set()
+    months: set[str] = set()
+    is_negated = NEGATION_RUNS.search(plain) is not None
+    for at, token in enumerate(tokens):
+        word = numerals.key(token)
+        found, whole = numerals.numbers(token, word, tokens[max(0, at - 1) : at + 2])
+        for fact, is_date in found:
+            numbers[_counted(fact, numbers)] = is_date
+        wholes |= {whole} if whole else set()
+        months |= numerals.months(token, word) if found else frozenset()
+        if _denies(word):
+            is_negated = True
+        elif (not found and word not in NUMBERS) or UNSPACED.search(token):
+            stems |= _stems(token, word)
+            names |= set() if opens_plain and at == 0 and token.istitle() else _names(token, word)
+    dates = frozenset(fact for fact, is_date in numbers.items() if is_date)
+    return Clause(
+        frozenset(stems), frozenset(numbers), frozenset(names), frozenset(wholes), dates, frozenset(months), is_negated
+    )
+
+
+def _counted(fact: str, known: Collection[str]) -> str:
+    """Return a number as it is noted: the second of its kind is another, as in the third of March."""
+    return next(one for at in range(1, len(known) + 2) if (one := f"{fact}#{at}" if at > 1 else fact) not in known)
+
+
+def _stems(token: str, word: str) -> set[str]:
+    if word in STOP_WORDS or (len(word) == 1 and word.isascii()):
+        return set()
+    unspaced = UNSPACED.findall(COUNTED.sub(" ", token))
+    if unspaced:
+        return {*(piece for run in unspaced for piece in _pairs(run)), *map(_stem, _LATIN.findall(word))}
+    return set() if _KANA.fullmatch(token) else {_stem(word)}
+
+
+def _names(token: str, word: str) -> set[str]:
+    """Return what may be a name: a word with a capital, an address, and in scripts without capitals every telling word."""
+    if "@" in token or "://" in token or word.startswith("www."):
+        return {word}
+    if word in STOP_WORDS or word in ALWAYS_CAPITAL or (len(word) < 2 and word.isascii()):
+        return set()
+    if token.lower() != token.upper():
+        return set() if token == token.lower() else {word}
+    unspaced = UNSPACED.findall(COUNTED.sub(" ", token))
+    if unspaced:
+        return {piece for run in unspaced for piece in _pairs(run)}
+    return set() if _KANA.fullmatch(token) else {_stem(word)}
+
+
+def _pairs(run: str) -> Iterator[str]:
+    yield from (run[at : at + 2] for at in range(max(1, len(run) - 1)))
+
+
+def _denies(word: str) -> bool:
+    bare = word.replace("'", "")
+    return bare in NEGATIONS or word.endswith("n't") or (word.startswith("n'") and len(word) > 2)
+
+
+def _stem(word: str) -> str:
+    return word.rstrip("s")[:_STEM_CHARS] or word
+
+
+def _folded_words(text: str) -> tuple[str, ...]:
+    return tuple(map(numerals.key, _TOKEN.findall(text)))

@@ -1,0 +1,237 @@
+"""What a rewritten section keeps of the text that it replaces.
+
+A sentence with a number, date, name or negation that the new text changes or drops is kept as a past line with its day and
+origin. A memory of a tool, document or webhook replaces nothing that the user said: the user's sentence stays, the other one is
+kept apart as a claim. A source stays cited while the section holds something of it. Words are compared, not meanings.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from compiler.plan.contract import CreatePage, Decision, Draft, Item, Memory, PageKey, Section, Source, WriteSection
+from compiler.plan.facts import facts, past
+from compiler.plan.facts.facts import Gist, Loss, Sentence
+from compiler.plan.facts.past import Origin
+from compiler.plan.text.markdown import escape
+
+Bodies = Mapping[tuple[PageKey, str], str]
+
+MOST_COMPARED = 200_000
+
+_SUMMARY = ""
+_COUNTED_AS = {
+    facts.NUMBER: "rewrites_of_number",
+    facts.DATE: "rewrites_of_date",
+    facts.NAME: "rewrites_of_name",
+    facts.NEGATION: "rewrites_of_negation",
+}
+
+
+def sought(decision: Decision) -> frozenset[str]:
+    """Return the memories whose texts `keep` has to be given: those that rewritten sections cite."""
+    return frozenset(source.memory_id for draft in (*decision.drafts, *decision.proposed) for source in draft.standing)
+
+
+def keep(
+    decision: Decision, bodies: Bodies, memories: Mapping[str, Memory], shown: Sequence[Memory] = ()
+) -> tuple[Decision, Bodies]:
+    """Return the decision and its texts with what a rewrite has to keep; counters say how much was kept and for which facts.
+
+    `memories` are the ones that standing texts cite, as they are now. One that is missing, or was edited, stays cited. `shown`
+    are all that the planner was shown: it may have taken words from one and cited another.
+    """
+    kept, counters = dict(bodies), Counter(decision.counters)
+    released: dict[tuple[PageKey, str], frozenset[str]] = {}
+    for draft in (*decision.drafts, *decision.proposed):
+        place = (draft.page, draft.section.slug)
+        rewrite = _Rewrite(draft, memories, facts.own_words((draft.title,)), shown)
+        kept[place] = rewrite.result(bodies.get(place, draft.section.body_md))
+        released[place] = rewrite.released(kept[place])
+        counters.update(rewrite.counters)
+        counters["sources_released"] += len(released[place])
+    items = tuple(_without(item, released) for item in decision.items)
+    counted = {name: count for name, count in sorted(counters.items()) if count}
+    return replace(decision, items=items, counters=counted), kept
+
+
+@dataclass(slots=True)
+class _Rewrite:
+    """One section whose text is replaced."""
+
+    draft: Draft
+    standing: Mapping[str, Memory]
+    own: frozenset[str]
+    shown: Sequence[Memory] = ()
+    counters: Counter[str] = field(default_factory=Counter)
+    common: frozenset[str] = frozenset()
+    newest: Sequence[tuple[Memory, Gist]] = ()
+
+    def __post_init__(self) -> None:
+        # Of what stood there alone: a new memory that writes a name small must not make a word of it.
+        texts = (past.plain(self.draft.existing_md), *(memory.text for memory in self._known()))
+        self.common = facts.common_words(texts)
+        newest = sorted(self._known(), key=lambda one: (one.occurred_at, one.memory_id), reverse=True)
+        self.newest = [(one, facts.gist(facts.read(one.text), self.own)) for one in newest]
+
+    def result(self, written: str) -> str:
+        """Return the text to store."""
+        present, marked = past.split(self.draft.existing_md)
+        marked = (*marked, *self.draft.marked)
+        body, added = past.split(written)
+        body = past.inert("\n".join(part for part in (body, *(one for one in added if one not in marked)) if part))
+        if not body.strip() and present:
+            self.counters["rewrites_left_empty"] += 1
+            body = present
+        body, lines = self._against(body, self._lost(present, body))
+        body, claims = self._claims_apart(body)
+        if self.draft.section.slug == _SUMMARY:
+            return body
+        return past.join(body, (*marked, *lines, *claims))
+
+    def released(self, body: str) -> frozenset[str]:
+        """Return the memories that the section cited and now holds nothing of."""
+        if not self.draft.existing_md:
+            return frozenset()
+        texts = (self.draft.existing_md, body)
+        before, after = (facts.gist(self._read(text), self.own) for text in texts)
+        again = {memory.memory_id for memory in self.draft.memories}
+        gone = set()
+        for source in self.draft.standing:
+            memory = self._cited(source)
+            if memory is None or source.memory_id in again:
+                continue
+            said = facts.gist(facts.read(memory.text), self.own)
+            if facts.shared(before, said) and not facts.shared(after, said):
+                gone.add(source.memory_id)
+        return frozenset(gone)
+
+    def _lost(self, present: str, body: str) -> list[tuple[str, Sentence, Loss]]:
+        """Return the sentences of the standing text that state what the new one does not, each with its line."""
+        new = self._read(body)
+        again = {one.words for one in new}
+        is_long = len(self._read(present)) * len(new) > MOST_COMPARED
+        found = []
+        for line in present.split("\n"):
+            said = self._read(line)
+            for one in said:
+                if one.words in again:
+                    continue
+                loss = facts.every_fact(one) if is_long else facts.lost(one, new, self.own)
+                if loss.kinds:
+                    found.append((line if len(said) == 1 else f"- {escape(one.text)}", one, loss))
+        return found
+
+    def _against(self, body: str, lost: Iterable[tuple[str, Sentence, Loss]]) -> tuple[str, list[str]]:
+        """Return the body with the user's sentences that stay, and the past lines and claims to keep beside it."""
+        stays: list[str] = []
+        lines: list[str] = []
+        for line, one, loss in lost:
+            memory = self._source_of(one)
+            if (memory is None or past.origin(memory) is Origin.USER) and not self._is_the_users(loss):
+                stays.append(line)
+                self.counters["lines_kept_of_users"] += 1
+                body, claims = self._apart(body, loss)
+                lines += claims
+                continue
+            lines.append(past.earlier(one.text, memory))
+            self.counters["lines_kept_as_past"] += 1
+            self.counters.update(_COUNTED_AS[kind] for kind in loss.kinds)
+        return "\n\n".join(part for part in ("\n".join(stays), body) if part.strip()), lines
+
+    def _is_the_users(self, loss: Loss) -> bool:
+        """Return whether the change comes from the user: a memory of theirs says it, or none of another origin does."""
+        theirs = [one for one in self.draft.memories if past.origin(one) is Origin.USER]
+        others = self._others()
+        if any(facts.says(one.text, loss) for one in theirs):
+            return True
+        return bool(theirs) and not any(facts.says(one.text, loss) for one in others)
+
+    def _claims_apart(self, body: str) -> tuple[str, list[str]]:
+        """Return the body with the user's sentences that it contradicts on the word of another origin, and those claims apart."""
+        every = {one.memory_id: one for one in (*self._known(), *self.draft.memories)}
+        theirs = [one for one in every.values() if past.origin(one) is Origin.USER]
+        others = [one for one in (*self._known(), *self._others()) if past.origin(one) is not Origin.USER]
+        said = [one for memory in theirs if others for one in facts.read(memory.text) if one.has_facts]
+        lines: list[str] = []
+        stays: dict[str, None] = {}
+        if len(said) * len(self._read(body)) <= MOST_COMPARED:
+            for one in said:
+                loss = facts.contradiction(one, self._read(body))
+                said_by = [other for other in others if facts.says(other.text, loss)] if loss.kinds else []
+                if said_by and not any(facts.says(other.text, loss) for other in theirs):
+                    body, claims = self._apart(body, loss)
+                    lines += claims
+                    stays[f"- {escape(one.text)}"] = None
+        self.counters["lines_kept_of_users"] += len(stays)
+        if self.draft.section.slug == _SUMMARY and stays:
+            return next(iter(stays)).removeprefix("- "), []
+        return "\n\n".join(part for part in ("\n".join(stays), body) if part.strip()), lines
+
+    def _apart(self, body: str, loss: Loss) -> tuple[str, list[str]]:
+        """Return the body without the contradicting sentence, and it as a claim, if a memory of another origin says it."""
+        by = next((one for one in self._others() if facts.says(one.text, loss)), None)
+        if loss.by is None or by is None:
+            return body, []
+        without = _without_sentence(body, loss.by)
+        if without == body:
+            return body, []
+        if all(one.memory_id != by.memory_id for one in self.draft.memories):
+            self.counters["claims_uncited"] += 1
+            return without, []
+        self.counters["claims_set_apart"] += 1
+        return without, [past.claimed(loss.by.text, by)]
+
+    def _others(self) -> list[Memory]:
+        """Return the memories that do not come from the user, the cited ones first."""
+        return [one for one in (*self.draft.memories, *self.shown) if past.origin(one) is not Origin.USER]
+
+    def _source_of(self, one: Sentence) -> Memory | None:
+        """Return the memory that a sentence of the standing text most likely came from."""
+        said = facts.gist((one,), self.own)
+        return max(self.newest, key=lambda known: facts.shared(said, known[1]), default=(None, None))[0]
+
+    def _read(self, markdown: str) -> tuple[Sentence, ...]:
+        return facts.read(past.plain(markdown), self.common)
+
+    def _known(self) -> list[Memory]:
+        return [memory for source in self.draft.standing if (memory := self._cited(source)) is not None]
+
+    def _cited(self, source: Source) -> Memory | None:
+        """Return a cited memory, if it is there and still says what was read."""
+        memory = self.standing.get(source.memory_id)
+        return memory if memory is not None and memory.text_hash == source.text_hash else None
+
+
+def _without_sentence(body: str, one: Sentence) -> str:
+    """Return the body without one sentence; of a line with more the others stay."""
+    lines = body.split("\n")
+    for at, line in enumerate(lines):
+        said: Sequence[Sentence] = facts.read(past.plain(line))
+        if not any(other.text == one.text for other in said):
+            continue
+        if len(said) == 1:
+            return "\n".join((*lines[:at], *lines[at + 1 :]))
+        cut = line.replace(one.text, "", 1)
+        rest = " ".join(escape(other.text) for other in said if other.text != one.text)
+        lines[at] = " ".join(cut.split()) if cut != line else rest
+        return "\n".join(lines)
+    return body
+
+
+def _without(item: Item, released: Mapping[tuple[PageKey, str], frozenset[str]]) -> Item:
+    if isinstance(item, WriteSection):
+        return replace(item, section=_less(item.section, released.get((item.page, item.section.slug))))
+    if isinstance(item, CreatePage):
+        key = item.page.key
+        sections = tuple(_less(one, released.get((key, one.slug))) for one in item.page.sections)
+        return replace(item, page=replace(item.page, sections=sections))
+    return item
+
+
+def _less(section: Section, released: frozenset[str] | None) -> Section:
+    if not released:
+        return section
+    return replace(section, sources=tuple(one for one in section.sources if one.memory_id not in released))

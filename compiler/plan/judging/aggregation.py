@@ -1,0 +1,337 @@
+"""An aggregation planner's proposal judged: hubs, rollups, promotions, parents and scores.
+
+Membership is verified here, whoever proposed it. A child stands under one section of a parent. A hub needs three verified
+children. Rollups are rendered, never written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from compiler.plan.batch import AggregationView
+from compiler.plan.citing import united
+from compiler.plan.contract import (
+    Aggregation,
+    Alias,
+    CreatePage,
+    Decision,
+    DropLink,
+    LinkKind,
+    LinkOrigin,
+    Page,
+    PageKey,
+    PageType,
+    PromotionStatus,
+    ScoreHubs,
+    Section,
+    SetParent,
+    Source,
+    WriteLink,
+    WriteSection,
+)
+from compiler.plan.gathering import Gathering
+from compiler.plan.judging import promotion, writing
+from compiler.plan.judging.membership import MIN_CHILDREN, Requirement, cities_told, requirement, shows
+from compiler.plan.names import naming
+from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
+from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
+from compiler.plan.proposal import NewPage, Proposal, ProposedLink, Rollup, SectionPromotion
+from compiler.plan.text import markdown, rollup
+
+MAX_HIGHLIGHTS = 5
+
+
+def decide(
+    view: AggregationView, proposal: Proposal, matches: Matches, *, gazetteer: Gazetteer = NO_PLACES
+) -> Decision:
+    """Return what of the proposal is done, and what has to be rendered again because a child changed.
+
+    The order of the view's pages and of matches changes nothing. No draft comes of it: nothing is left to write.
+    """
+    passing = _Pass(view, merger(matches, (*view.pages, *view.others), gazetteer=gazetteer))
+    for name in ("updates", "mentions", "promotions"):
+        if getattr(proposal, name):
+            passing.gathering.reject("not_of_this_pass", name)
+    for hub in proposal.new_pages:
+        passing.take_hub(hub)
+    for one in proposal.rollups:
+        passing.take_rollup(one)
+    passing.refresh()
+    for asked in proposal.section_promotions:
+        passing.promote(asked)
+    passing.write()
+    passing.link(proposal.links)
+    passing.score_hubs()
+    return passing.gathering.decision()
+
+
+@dataclass(slots=True)
+class _Pass:
+    """An aggregation in the making: the hubs that are made, and the rollups as they are to stand."""
+
+    view: AggregationView
+    merger: Merger
+    gathering: Gathering = field(default_factory=Gathering)
+    hubs: dict[PageKey, Page] = field(default_factory=dict)
+    ended: dict[PageKey, PageKey] = field(default_factory=dict)
+    rollups: dict[tuple[PageKey, str], Section] = field(default_factory=dict)
+    promoted: list[tuple[PageKey, Page]] = field(default_factory=list)
+
+    def take_hub(self, proposed: NewPage) -> None:
+        """Note a proposed hub: as the page that it is already, or as new, to be made once it has its children."""
+        key = proposed_key(proposed)
+        if key is None or proposed.type is not PageType.TOPIC:
+            self.gathering.reject("hub_without_name" if key is None else "hub_is_no_topic", proposed.title)
+            return
+        there = self.merger.resolve(proposed)
+        if there is not None:
+            self.gathering.count("fuzzy_dedupe_merges" if there.way == "fuzzy" else "alias_dedup_merged")
+            self.ended[key] = there.page
+            return
+        standing = self.merger.pages.get(key)
+        if standing is not None and standing.is_active:
+            self.ended[key] = key
+            return
+        title = markdown.one_line(proposed.title)[: markdown.MAX_NAME_CHARS]
+        proof = self._cited(proposed.memory_ids)
+        summary = markdown.one_line(proposed.summary) if proof else ""
+        aliases = tuple(Alias(one, title, sources=proof) for one in markdown.alias_keys(title))
+        self.hubs[key] = Page(key, title, summary, proof if summary else (), aliases=aliases)
+        self.ended[key] = key
+
+    def take_rollup(self, proposed: Rollup) -> None:
+        """Note a rollup: the children that stand there, and the proposed ones that verify and that no other section has."""
+        page = self._page(proposed.page)
+        if page is None:
+            self.gathering.reject("unknown_page", proposed.page.path)
+            return
+        if not proposed.children:
+            self.gathering.reject("rollup_without_children", page.key.path)
+            return
+        slug = (
+            writing.section_slug(proposed.section_slug) or writing.section_slug(proposed.heading) or "related_entities"
+        )
+        standing = self._standing(page, slug)
+        if standing is not None and standing.aggregation is None:
+            self.gathering.reject("section_is_no_rollup", f"{page.key.path}#{slug}")
+            return
+        known = standing.aggregation if standing and standing.aggregation else self._left(page.key, slug)
+        if known.promoted_page is not None and self._page(known.promoted_page) is not None:
+            self.take_rollup(replace(proposed, page=known.promoted_page))
+            return
+        taken = self._verified(page, slug, proposed)
+        children = tuple(sorted({*(standing.children if standing else ()), *taken}))
+        if not children:
+            return
+        heading = standing.heading if standing else proposed.heading.strip() or markdown.heading(slug)
+        sources = united(standing.sources if standing else (), self._cited(proposed.memory_ids))
+        tags = tuple(
+            sorted(
+                {*known.observed_tags, *(markdown.one_line(tag).casefold() for tag in proposed.observed_tags)} - {""}
+            )
+        )
+        self.rollups[page.key, slug] = Section(slug, heading, "", sources, children, replace(known, observed_tags=tags))
+
+    def _verified(self, page: Page, slug: str, proposed: Rollup) -> list[PageKey]:
+        required = self._required(page)
+        claimed = self._claims(page, besides=slug)
+        above = {page.key, *self._ancestors(page.key)}
+        taken = []
+        for key in dict.fromkeys(proposed.children):
+            child = self.merger.pages.get(key)
+            if child is None or not child.is_active:
+                self.gathering.reject("unknown_child", key.path)
+            elif key in above:
+                self.gathering.reject("child_is_ancestor", key.path)
+            elif not shows(child, required):
+                self.gathering.reject("child_without_evidence", f"{page.key.path} {key.path}")
+            elif key in claimed:
+                self.gathering.reject("child_claimed", f"{page.key.path} {key.path}")
+            else:
+                taken.append(key)
+        return taken
+
+    def refresh(self) -> None:
+        """Note every rollup that stands and was not proposed, without the children that are gone or verify no longer."""
+        for page in sorted(self.view.pages, key=lambda page: page.key):
+            required = self._required(page)
+            for section in page.sections:
+                if section.aggregation is None or not section.children:
+                    continue
+                planned = self.rollups.get((page.key, section.slug), section)
+                kept = tuple(key for key in planned.children if self._still(key, required))
+                self.rollups[page.key, section.slug] = replace(planned, children=kept)
+        for page_key in [key for key in self.hubs if self._count(key) < MIN_CHILDREN]:
+            self.gathering.reject("hub_with_few_children", page_key.path)
+            del self.hubs[page_key]
+            self.rollups = {place: one for place, one in self.rollups.items() if place[0] != page_key}
+        self.rollups = {place: self._rendered(one) for place, one in sorted(self.rollups.items())}
+
+    def _required(self, page: Page) -> Requirement:
+        names = (one.title for one in self.view.candidates)
+        cities = cities_told(self.view.candidates, (*self.view.pages, *self.view.others))
+        return requirement(page.title, names, cities=cities, gazetteer=self.merger.gazetteer)
+
+    def _still(self, key: PageKey, required: Requirement) -> bool:
+        child = self.merger.pages.get(key)
+        return child is not None and child.is_active and shows(child, required)
+
+    def _count(self, page: PageKey) -> int:
+        return len({child for place, one in self.rollups.items() if place[0] == page for child in one.children})
+
+    def _rendered(self, section: Section) -> Section:
+        children = sorted(self._children(section), key=lambda child: (markdown.alias_key(child.title), child.key))
+        body = rollup.render(children)
+        known = section.aggregation or Aggregation()
+        times = [
+            self.view.evidence[one.memory_id].occurred_at
+            for one in section.sources
+            if one.memory_id in self.view.evidence
+        ]
+        first, last = min(times, default=known.first_source_at), max(times, default=known.last_source_at)
+        signals = promotion.Signals(
+            linked_pages=len(section.children),
+            supporting_records=len(section.sources),
+            spread_days=promotion.spread_days(first, last),
+            tag_overlap=promotion.tag_overlap(
+                known.observed_tags, [[tag.name for tag in child.tags] for child in children]
+            ),
+            body_chars=len(body),
+        )
+        score = promotion.score(signals)
+        counted = replace(
+            known,
+            linked_pages=section.children,
+            supporting_record_count=len(section.sources),
+            first_source_at=first,
+            last_source_at=last,
+            promotion_score=score,
+            promotion_status=promotion.status_after(known.promotion_status, score),
+        )
+        return replace(section, body_md=body, aggregation=counted)
+
+    def promote(self, asked: SectionPromotion) -> None:
+        """Note a section's promotion, when it was a candidate before this pass and its score still stands."""
+        page = self._page(asked.page)
+        slug = writing.section_slug(asked.section_slug)
+        standing = self._standing(page, slug) if page else None
+        if page is None or standing is None or standing.aggregation is None:
+            self.gathering.reject("unknown_section", f"{asked.page.path}#{asked.section_slug}")
+            return
+        section = self.rollups.get((page.key, slug), standing)
+        now = section.aggregation or standing.aggregation
+        if (
+            standing.aggregation.promotion_status is not PromotionStatus.CANDIDATE
+            or now.promotion_score < promotion.PROMOTE_READY
+        ):
+            self.gathering.reject("section_not_ready", f"{page.key.path}#{slug}")
+            return
+        key = proposed_key(asked.new_page)
+        if (
+            key is None
+            or key.type is not PageType.TOPIC
+            or self._is_there(key, asked.new_page.title)
+            or key in self._ancestors(page.key)
+        ):
+            self.gathering.reject("promoted_page_exists" if key else "page_without_name", asked.new_page.title)
+            return
+        child = self._promoted_page(key, asked, section)
+        self.promoted.append((page.key, child))
+        body = rollup.stub(asked.parent_summary, asked.highlights[:MAX_HIGHLIGHTS], title=child.title, promoted=key)
+        done = replace(now, promotion_status=PromotionStatus.PROMOTED, promoted_page=key)
+        self.rollups[page.key, slug] = replace(section, body_md=body, children=(), aggregation=done)
+        self.gathering.count("sections_promoted")
+
+    def _is_there(self, key: PageKey, title: str) -> bool:
+        """Return whether a topic stands under the key or bears the title, or is promoted by this pass already."""
+        planned = {hub.key for hub in self.hubs.values()} | {child.key for _, child in self.promoted}
+        return key in planned or self._page(key) is not None or self.merger.has(PageType.TOPIC, title)
+
+    def _promoted_page(self, key: PageKey, asked: SectionPromotion, section: Section) -> Page:
+        title = markdown.one_line(asked.new_page.title)[: markdown.MAX_NAME_CHARS]
+        fresh = Aggregation(observed_tags=section.aggregation.observed_tags if section.aggregation else ())
+        moved = self._rendered(replace(section, aggregation=fresh))
+        aliases = tuple(Alias(one, title, sources=section.sources) for one in markdown.alias_keys(title))
+        summary = markdown.one_line(asked.new_page.summary or asked.parent_summary)
+        return Page(key, title, summary, section.sources if summary else (), aliases=aliases, sections=(moved,))
+
+    def write(self) -> None:
+        """Gather the items: hubs with their rollups, changed rollups, promoted pages with their parents, and links."""
+        for key, hub in sorted(self.hubs.items()):
+            sections = tuple(one for place, one in self.rollups.items() if place[0] == key)
+            self.gathering.items.append(CreatePage(replace(hub, sections=sections)))
+            self.gathering.count("hubs_created")
+        for parent, child in self.promoted:
+            self.gathering.items.append(CreatePage(child))
+            self.gathering.items.append(SetParent(child.key, parent))
+            self._link(child.key, child.sections[0], None)
+        for (key, _), section in self.rollups.items():
+            standing = None if key in self.hubs else self._standing(self.merger.pages[key], section.slug)
+            if key not in self.hubs and section != standing:
+                self.gathering.items.append(WriteSection(key, section))
+                self.gathering.count("parent_sections_updated")
+            self._link(key, section, standing)
+
+    def _link(self, page: PageKey, section: Section, standing: Section | None) -> None:
+        before = rollup.rolled_up(page, standing) if standing else ()
+        links = rollup.rolled_up(page, section)
+        self.gathering.add(link for link in links if link not in before)
+        self.gathering.add(DropLink(link) for link in before if link not in links)
+
+    def link(self, proposed: Iterable[ProposedLink]) -> None:
+        """Gather the links between pages that are there or are made; others are turned down."""
+        made = {item.page.key for item in self.gathering.items if isinstance(item, CreatePage)}
+        there = made | {key for key, page in self.merger.pages.items() if page.is_active}
+        for one in dict.fromkeys(proposed):
+            source, target = self.ended.get(one.source, one.source), self.ended.get(one.target, one.target)
+            if source == target or not {source, target} <= there:
+                reason = "link_to_itself" if source == target else "link_to_unknown_page"
+                self.gathering.reject(reason, f"{source.path} {target.path}")
+                continue
+            context = markdown.one_line(one.context)[: naming.QUOTE_CHARS]
+            self.gathering.items.append(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.PLANNER, context))
+
+    def score_hubs(self) -> None:
+        """Gather that every page of the view, every new one and every one linked to anew is scored behind all of this."""
+        touched = {page.key for page in self.view.pages}
+        touched |= {item.page.key for item in self.gathering.items if isinstance(item, CreatePage)}
+        touched |= {item.target for item in self.gathering.items if isinstance(item, WriteLink)}
+        touched |= {item.link.target for item in self.gathering.items if isinstance(item, DropLink)}
+        if touched:
+            self.gathering.items.append(ScoreHubs(tuple(sorted(touched))))
+
+    def _page(self, key: PageKey) -> Page | None:
+        found = self.ended.get(key, key)
+        page = self.hubs.get(found) or self.merger.pages.get(found)
+        return page if page is not None and (page.is_active or found in self.hubs) else None
+
+    def _standing(self, page: Page, slug: str) -> Section | None:
+        planned = self.rollups.get((page.key, slug)) if page.key in self.hubs else None
+        return planned or next((one for one in page.sections if one.slug == slug), None)
+
+    def _left(self, key: PageKey, slug: str) -> Aggregation:
+        """Return what stays known of a list whose hub comes back out of the archive: that an operator suppressed it."""
+        archived = self.merger.pages.get(key)
+        left = next((one.aggregation for one in archived.sections if one.slug == slug), None) if archived else None
+        is_suppressed = left is not None and left.promotion_status is PromotionStatus.SUPPRESSED
+        return Aggregation(promotion_status=PromotionStatus.SUPPRESSED) if is_suppressed else Aggregation()
+
+    def _claims(self, page: Page, *, besides: str) -> set[PageKey]:
+        planned = {slug: one.children for (key, slug), one in self.rollups.items() if key == page.key}
+        standing = {one.slug: one.children for one in page.sections}
+        return {child for slug, children in (standing | planned).items() if slug != besides for child in children}
+
+    def _ancestors(self, key: PageKey) -> set[PageKey]:
+        found: set[PageKey] = set()
+        above = self.view.parents.get(key)
+        while above is not None and above not in found:
+            found.add(above)
+            above = self.view.parents.get(above)
+        return found
+
+    def _children(self, section: Section) -> Iterable[Page]:
+        return (self.merger.pages[key] for key in section.children if key in self.merger.pages)
+
+    def _cited(self, memory_ids: Iterable[str]) -> tuple[Source, ...]:
+        return tuple(sorted({self.view.evidence[one].source for one in memory_ids if one in self.view.evidence}))

@@ -1,0 +1,176 @@
+"""Pages that end with the memories they rested on, and what leads to them: lists, links and promotions without them.
+
+A page ends when every memory it cites is gone and one of them was forgotten. One whose name stood in forgotten memories only
+goes on under another of its names, and ends when it has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from compiler.plan.batch import StaleView
+from compiler.plan.contract import (
+    Aggregation,
+    ArchivePage,
+    DeletePage,
+    Item,
+    Memory,
+    Page,
+    PageKey,
+    PageType,
+    PromotionStatus,
+    Section,
+    SetParent,
+    Source,
+    WriteSection,
+)
+from compiler.plan.names import naming
+from compiler.plan.text import markdown, rollup
+
+HIGHLIGHTS = 5
+
+
+def ending(view: StaleView) -> frozenset[PageKey]:
+    """Return the pages of the view that end."""
+    return frozenset(page.key for page in view.pages if _ends(view, page))
+
+
+def present(view: StaleView, sources: Iterable[Source]) -> tuple[Memory, ...]:
+    """Return the cited memories that are there, by time and id."""
+    ids = {one.memory_id for one in sources} - view.gone
+    found = [view.memories[one] for one in ids if one in view.memories]
+    return tuple(sorted(found, key=lambda memory: (memory.occurred_at, memory.memory_id)))
+
+
+def _ends(view: StaleView, page: Page) -> bool:
+    cited = tuple(page.cited())
+    if not any(one.memory_id in view.gone for one in cited):
+        return False
+    left = present(view, cited)
+    return not left or not _is_named(view, page, left)
+
+
+def _is_named(view: StaleView, page: Page, left: Collection[Memory]) -> bool:
+    """Return whether the page's title may stay: what named it is there, or other words of its say the same."""
+    keys = set(markdown.alias_keys(page.title))
+    proof = tuple(source for alias in page.aliases if alias.key in keys for source in alias.sources)
+    if not any(one.memory_id in view.gone for one in proof) and (proof or page.key.type is not PageType.ENTITY):
+        return True
+    if page.key.type is not PageType.ENTITY and present(view, proof):
+        return True
+    words = markdown.plain_key(page.title).split()
+    return all(any(naming.stands_in(word, memory) for memory in left) for word in words)
+
+
+def witnesses(view: StaleView, page: Page) -> tuple[Memory, ...]:
+    """Return the memories that are left in which a word of the page's title stands: what it rests on without its own."""
+    words = markdown.plain_key(page.title).split()
+    return tuple(one for one in present(view, page.cited()) if any(naming.stands_in(word, one) for word in words))
+
+
+def renamed(view: StaleView, page: Page) -> Page | None:
+    """Return the page under a name of its that stands in a memory which is left; None without one."""
+    left = present(view, page.cited())
+    names = [one.display for one in page.aliases if any(naming.stands_in(one.display, memory) for memory in left)]
+    name = next((one for one in names if (key := markdown.slug(one)) and key != page.key.slug), "")
+    if not page.is_active or not name:
+        return None
+    aliases = tuple(one for one in page.aliases if one.display in names)
+    return replace(page, key=PageKey(page.key.type, markdown.slug(name)), title=name, aliases=aliases, parent=None)
+
+
+def left_behind(view: StaleView, items: Iterable[Item]) -> tuple[str, ...]:
+    """Return the memories that stay and whose words go with a page: what they said has to find another."""
+    deleted = {item.page for item in items if isinstance(item, DeletePage)}
+    gone = [page for page in view.pages if page.key in deleted and page.is_active and renamed(view, page) is None]
+    told = {one.memory_id for page in gone for one in _told(page)}
+    return tuple(sorted(told & view.memories.keys() - view.gone))
+
+
+def _told(page: Page) -> Iterator[Source]:
+    yield from page.summary_sources
+    yield from (source for section in page.sections if section.aggregation is None for source in section.sources)
+
+
+def leave(
+    items: Sequence[Item], pages: Mapping[PageKey, Page], ended: Collection[PageKey], *, faded: Collection[PageKey]
+) -> tuple[Item, ...]:
+    """Return the items with what they come to for the pages around: the ended go, and lists are rendered again.
+
+    `pages` are those around as the items leave them, `faded` the ones whose summary is written again meanwhile.
+    """
+    listed = {key: page for key, page in pages.items() if key not in ended}
+    written = {(item.page, item.section.slug): item.section for item in items if isinstance(item, WriteSection)}
+    archived: set[PageKey] = set()
+    for page in _sorted(listed.values()):
+        for section in page.sections:
+            changed = without(section, ended, listed, faded=faded)
+            if changed != section:
+                written[page.key, section.slug] = changed
+                archived |= set() if page.is_active else {page.key}
+    kept = tuple(
+        replace(one, section=written.pop((one.page, one.section.slug))) if isinstance(one, WriteSection) else one
+        for one in items
+    )
+    added = (WriteSection(key, section) for (key, _), section in sorted(written.items(), key=lambda one: one[0]))
+    return (*kept, *added, *map(ArchivePage, sorted(archived)), *_farewell(pages, ended))
+
+
+def without(
+    section: Section, ended: Collection[PageKey], pages: Mapping[PageKey, Page], *, faded: Collection[PageKey] = ()
+) -> Section:
+    """Return the section without any way to pages that end; a list of pages is rendered again where one of them changed."""
+    linked_to = set(markdown.references([section.body_md]).pages)
+    body = (
+        markdown.drop_bad_links(section.body_md, linked_to - set(ended)) if linked_to & set(ended) else section.body_md
+    )
+    known = section.aggregation
+    if known is None:
+        return replace(section, body_md=body)
+    children = tuple(key for key in section.children if key not in ended)
+    linked = tuple(key for key in known.linked_pages if key not in ended)
+    counted = replace(known, linked_pages=linked)
+    if known.promoted_page in ended:
+        counted, children = replace(counted, promotion_status=PromotionStatus.NONE, promoted_page=None), linked
+    shown = (*linked, counted.promoted_page) if counted.promoted_page else children
+    is_touched = (counted, children) != (known, section.children) or any(key in faded for key in shown)
+    if is_touched and all(key in pages for key in shown):
+        body = _rendered(counted, children, pages)
+    return replace(section, body_md=body, children=children, aggregation=counted)
+
+
+def stub(known: Aggregation, pages: Mapping[PageKey, Page]) -> str:
+    """Return what stands in place of a promoted section: the first of its pages, and where to read on."""
+    assert known.promoted_page is not None
+    lines = [rollup.line(pages[key]) for key in known.linked_pages if key in pages and pages[key].is_active]
+    title = pages[known.promoted_page].title
+    return rollup.stub("", lines[:HIGHLIGHTS], title=title, promoted=known.promoted_page)
+
+
+def _rendered(known: Aggregation, shown: Iterable[PageKey], pages: Mapping[PageKey, Page]) -> str:
+    if known.promoted_page is not None:
+        return stub(known, pages)
+    children = (pages[key] for key in shown if pages[key].is_active)
+    return rollup.render(sorted(children, key=lambda child: (markdown.alias_key(child.title), child.key)))
+
+
+def _farewell(pages: Mapping[PageKey, Page], ended: Collection[PageKey]) -> Iterator[Item]:
+    """Yield the ends of pages, children before parents, once nothing stands under them."""
+    for page in _sorted(pages.values()):
+        if page.parent in ended and page.key not in ended:
+            yield SetParent(page.key, None)
+    for key in sorted(ended, key=lambda key: (-_depth(key, pages), key)):
+        yield DeletePage(key)
+
+
+def _depth(key: PageKey, pages: Mapping[PageKey, Page]) -> int:
+    depth, seen = 0, {key}
+    while key in pages and (above := pages[key].parent) is not None and above not in seen:
+        seen.add(above)
+        key, depth = above, depth + 1
+    return depth
+
+
+def _sorted(pages: Iterable[Page]) -> list[Page]:
+    return sorted(pages, key=lambda page: page.key)

@@ -1,0 +1,262 @@
+"""A leaf planner's proposal judged: what of it becomes items, in the order in which they are applied.
+
+Updates come first, then new pages, held names, settled ones and links. A proposed page that is there already becomes an
+update of that page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from compiler.plan.batch import LeafBatch
+from compiler.plan.citing import Citable, citable, source_of, united
+from compiler.plan.contract import (
+    CreatePage,
+    Decision,
+    HoldMention,
+    LinkKind,
+    LinkOrigin,
+    Memory,
+    Mention,
+    Page,
+    PageKey,
+    SettleMention,
+    Sighting,
+    Tag,
+    WriteAlias,
+    WriteLink,
+    WriteSection,
+    WriteSummary,
+    WriteTag,
+)
+from compiler.plan.gathering import Gathering
+from compiler.plan.judging import writing
+from compiler.plan.names import naming
+from compiler.plan.names.locating import located
+from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
+from compiler.plan.names.spelling import exact_keys
+from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
+from compiler.plan.proposal import HeldName, NewPage, PageUpdate, Proposal, ProposedLink, ProposedName
+from compiler.plan.text import markdown
+from compiler.plan.text.finishing import Bodies, finish, references
+
+__all__ = ["Bodies", "decide", "finish", "references"]
+
+_COUNTED_AS = {"exact": "alias_dedup_merged", "derived": "alias_dedup_merged", "fuzzy": "fuzzy_dedupe_merges"}
+
+
+def decide(batch: LeafBatch, proposal: Proposal, matches: Matches, *, gazetteer: Gazetteer = NO_PLACES) -> Decision:
+    """Return what of the proposal is done. The order of candidate pages, mentions and matches changes nothing."""
+    leaf = _Leaf(citable(batch), merger(matches, batch.pages, gazetteer=gazetteer), batch.mentions)
+    for update in proposal.updates:
+        leaf.take_update(update)
+    for page in (*proposal.new_pages, *(promotion.page for promotion in proposal.promotions)):
+        leaf.take_new(page)
+    leaf.write()
+    leaf.hold(proposal.mentions)
+    leaf.settle()
+    leaf.link(proposal.links)
+    for foreign in ("rollups", "section_promotions"):
+        if getattr(proposal, foreign):
+            leaf.gathering.reject("not_of_this_pass", foreign)
+    return leaf.gathering.decision()
+
+
+@dataclass(slots=True)
+class _Leaf:
+    """A decision in the making: which pages are updated and made, and under which key each proposed page ended."""
+
+    citable: Citable
+    merger: Merger
+    mentions: tuple[Mention, ...]
+    gathering: Gathering = field(default_factory=Gathering)
+    updates: dict[PageKey, list[PageUpdate]] = field(default_factory=dict)
+    new: dict[PageKey, NewPage] = field(default_factory=dict)
+    ended: dict[PageKey, PageKey] = field(default_factory=dict)
+    keys: dict[str, PageKey] = field(default_factory=dict)
+
+    def take_update(self, update: PageUpdate) -> None:
+        """Note an update of a page that was shown."""
+        page = self.merger.pages.get(update.page)
+        if page is None or not page.is_active:
+            self.gathering.reject("unknown_page", update.page.path)
+            return
+        self.updates.setdefault(update.page, []).append(update)
+
+    def take_new(self, proposed: NewPage) -> None:
+        """Note a proposed page: as an update of the page that it is already, as part of a twin in this plan, or as new."""
+        page = located(proposed, self.citable)
+        key = proposed_key(page)
+        if key is None:
+            self.gathering.reject("page_without_name", proposed.title)
+            return
+        there = self.merger.resolve(page)
+        if there is not None:
+            self.gathering.count(_COUNTED_AS[there.way])
+            self.updates.setdefault(there.page, []).append(_as_update(page, there.page))
+            self.ended[key] = there.page
+            return
+        twin = self._twin(page)
+        if twin is not None:
+            self.gathering.count("twins_in_plan")
+            self.new[twin] = _joined(self.new[twin], page)
+        else:
+            twin = self._free(key, page)
+            self.new[twin] = page
+        self.ended[key] = twin
+        self.keys.update({name: twin for name in exact_keys(page) if name not in self.keys})
+
+    def _twin(self, page: NewPage) -> PageKey | None:
+        """Return the page in this plan that has one of the names, of the same type and not in another city."""
+        found = {self.keys[name] for name in exact_keys(page) if name in self.keys}
+        same = sorted(
+            key
+            for key in found
+            if key.type == page.type and not (page.city and self.new[key].city not in ("", page.city))
+        )
+        return same[0] if same else None
+
+    def _free(self, key: PageKey, page: NewPage) -> PageKey:
+        """Return a key that no other page has: with the city, else with a number after it. An archived page's own is free."""
+        city = markdown.slug(page.city)
+        wanted = [key, *([PageKey(key.type, f"{key.slug}-{city}")] if city else [])]
+        numbered = (
+            PageKey(key.type, f"{key.slug}-{number}") for number in range(2, len(self.merger.pages) + len(self.new) + 3)
+        )
+        return next(one for one in (*wanted, *numbered) if self._is_free(one))
+
+    def _is_free(self, key: PageKey) -> bool:
+        there = self.merger.pages.get(key)
+        return key not in self.new and (there is None or not there.is_active)
+
+    def write(self) -> None:
+        """Gather the items of all updates and of all new pages, each by key."""
+        for key in sorted(self.updates):
+            self._update(self.merger.pages[key], self.updates[key])
+        for key in self.new:
+            self._create(key, self.new[key])
+
+    def _update(self, page: Page, updates: Iterable[PageUpdate]) -> None:
+        together = tuple(updates)
+        for section in writing.coalesced(one for update in together for one in update.sections):
+            written = writing.write(page, section, citable=self.citable, gathering=self.gathering)
+            if written is not None:
+                self.gathering.items.append(WriteSection(page.key, written.section))
+                self.gathering.drafts.extend([written.draft] if written.draft else [])
+        summary = next((update for update in together if update.summary and self.citable.cite(update.memory_ids)), None)
+        if summary is not None and not page.summary:
+            sources = united(page.summary_sources, self.citable.cite(summary.memory_ids))
+            self.gathering.items.append(WriteSummary(page.key, markdown.one_line(summary.summary), sources))
+        cited = [one for update in together for one in update.memory_ids]
+        cited += [one for update in together for section in update.sections for one in section.memory_ids]
+        proposed = [alias for update in together for alias in update.aliases]
+        names = naming.aliases(page, proposed, citable=self.citable, cited=cited)
+        self.gathering.add(WriteAlias(page.key, alias) for alias in names)
+        tags = naming.tags(page, (tag for update in together for tag in update.tags), citable=self.citable)
+        self.gathering.add(WriteTag(page.key, tag) for tag in tags)
+
+    def _create(self, key: PageKey, proposed: NewPage) -> None:
+        self.gathering.rejections.extend(self.citable.unknown(proposed.memory_ids))
+        there = self.merger.pages.get(key) or Page(
+            key, markdown.one_line(proposed.title)[: markdown.MAX_NAME_CHARS], ""
+        )
+        page = replace(there, is_active=True)
+        sections = {section.slug: section for section in page.sections}
+        for one in writing.coalesced(proposed.sections):
+            written = writing.write(page, one, citable=self.citable, gathering=self.gathering)
+            if written is not None:
+                sections[one.slug] = written.section
+                self.gathering.proposed.extend([written.draft] if written.draft else [])
+        proof = self.citable.cite(proposed.memory_ids)
+        summary = markdown.one_line(proposed.summary) if proof else ""
+        if not sections and not summary:
+            self.gathering.reject("page_without_sources", key.path)
+            self.ended = {name: end for name, end in self.ended.items() if end != key}
+            return
+        cited = [*proposed.memory_ids, *(one for section in proposed.sections for one in section.memory_ids)]
+        names = (ProposedName(proposed.title, proposed.memory_ids), *proposed.aliases)
+        aliases = naming.aliases(page, names, citable=self.citable, cited=cited)
+        written_keys = {alias.key for alias in aliases}
+        made = replace(
+            page,
+            summary=page.summary or summary,
+            summary_sources=page.summary_sources if page.summary or not summary else proof,
+            sections=tuple(sections.values()),
+            aliases=(*(alias for alias in page.aliases if alias.key not in written_keys), *aliases),
+            tags=_with_tags(page, naming.tags(page, proposed.tags, citable=self.citable)),
+        )
+        self.gathering.items.append(CreatePage(made))
+
+    def hold(self, proposed: Iterable[HeldName]) -> None:
+        """Gather the names to hold, each with what was seen; a name that a page has is not held."""
+        held: dict[str, Mention] = {}
+        for one in proposed:
+            name = markdown.one_line(one.alias)[: markdown.MAX_NAME_CHARS]
+            key = markdown.alias_key(name)
+            if not key or key in self.keys or self.merger.knows(key):
+                self.gathering.reject("mention_of_page" if key else "mention_without_name", one.alias)
+                continue
+            self.gathering.rejections.extend(self.citable.unknown(one.memory_ids))
+            seen = tuple(_sighting(name, memory) for memory in self.citable.texts(one.memory_ids))
+            if not seen:
+                self.gathering.reject("mention_without_sources", one.alias)
+                continue
+            first = held.get(key) or Mention(key, name, one.suggested_type)
+            held[key] = replace(first, sightings=tuple(dict.fromkeys((*first.sightings, *seen))))
+        self.gathering.add(HoldMention(held[key]) for key in sorted(held))
+
+    def settle(self) -> None:
+        """Gather the shown mentions whose name a page of this decision has."""
+        named = {
+            alias.key: item.page.key
+            for item in self.gathering.items
+            if isinstance(item, CreatePage)
+            for alias in item.page.aliases
+        }
+        named |= {item.alias.key: item.page for item in self.gathering.items if isinstance(item, WriteAlias)}
+        known = sorted({mention.key for mention in self.mentions})
+        found = [(key, named.get(key) or self.merger.page_of(key)) for key in known]
+        self.gathering.add(SettleMention(key, page) for key, page in found if page is not None)
+
+    def link(self, proposed: Iterable[ProposedLink]) -> None:
+        """Gather the links between pages that are there or are made; others are turned down."""
+        made = {item.page.key for item in self.gathering.items if isinstance(item, CreatePage)}
+        there = made | {key for key, page in self.merger.pages.items() if page.is_active}
+        seen = set()
+        for one in proposed:
+            source, target = self.ended.get(one.source, one.source), self.ended.get(one.target, one.target)
+            if source not in there or target not in there or source == target:
+                self.gathering.reject(
+                    "link_to_itself" if source == target else "link_to_unknown_page", f"{source.path} {target.path}"
+                )
+            elif (source, target) not in seen:
+                seen.add((source, target))
+                context = markdown.one_line(one.context)[: naming.QUOTE_CHARS]
+                self.gathering.items.append(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.PLANNER, context))
+
+
+def _as_update(page: NewPage, key: PageKey) -> PageUpdate:
+    aliases = (ProposedName(page.title, page.memory_ids), *page.aliases)
+    return PageUpdate(key, page.sections, aliases, page.tags, page.summary, page.memory_ids)
+
+
+def _joined(first: NewPage, second: NewPage) -> NewPage:
+    return replace(
+        first,
+        summary=first.summary or second.summary,
+        sections=(*first.sections, *second.sections),
+        aliases=(*first.aliases, ProposedName(second.title, second.memory_ids), *second.aliases),
+        tags=(*first.tags, *second.tags),
+        memory_ids=tuple(dict.fromkeys((*first.memory_ids, *(() if first.summary else second.memory_ids)))),
+        city=first.city or second.city,
+    )
+
+
+def _with_tags(page: Page, tags: Iterable[Tag]) -> tuple[Tag, ...]:
+    written = {tag.name: tag for tag in tags}
+    return (*(tag for tag in page.tags if tag.name not in written), *written.values())
+
+
+def _sighting(alias: str, memory: Memory) -> Sighting:
+    return Sighting(source_of(memory), naming.quote(alias, memory.text), memory.occurred_at)

@@ -1,0 +1,104 @@
+"""Links that need no model: from a page to the hub of its memories' city or journal, and between pages of one memory.
+
+Each is a cause of its own, with a tag of its class, so that a class can be taken back without touching others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations
+
+from compiler.plan.batch import ParentCandidate
+from compiler.plan.contract import (
+    Decision,
+    LinkKind,
+    LinkOrigin,
+    Memory,
+    PageKey,
+    PageType,
+    ScoreHubs,
+    WriteLink,
+)
+from compiler.plan.gathering import Gathering
+from compiler.plan.judging.parents import from_memories
+from store.text.texts import fold
+
+MAX_CO_MENTIONS = 10
+
+
+def parent_titles(memories: Iterable[Memory]) -> tuple[str, ...]:
+    """Return the folded titles of the hubs that the memories could link to, to be looked up exactly, sorted."""
+    return tuple(sorted({fold(one.title) for one in _hubs(memories)}))
+
+
+def to_parents(
+    memories: Iterable[Memory], fed: Mapping[str, Iterable[PageKey]], parents: Mapping[str, PageKey]
+) -> Decision:
+    """Return only the links to hubs, as `emit` does, and their targets to be scored anew; the counters are told apart."""
+    gathering = Gathering()
+    found = tuple(_to_parents(tuple(memories), fed, parents, gathering))
+    gathering.add(found)
+    gathering.count("deterministic_edges", len(found))
+    if found:
+        gathering.items.append(ScoreHubs(tuple(sorted({link.target for link in found}))))
+    decision = gathering.decision()
+    return replace(decision, counters={f"after_hubs_{name}": count for name, count in decision.counters.items()})
+
+
+def emit(memories: Iterable[Memory], fed: Mapping[str, Iterable[PageKey]], parents: Mapping[str, PageKey]) -> Decision:
+    """Return the links of these memories as items, with counters for every stage.
+
+    `fed` maps a memory's id to the pages that cite it after the batch, `parents` a folded title to the topic page of that name.
+    """
+    every = tuple(memories)
+    gathering = Gathering()
+    for link in _to_parents(every, fed, parents, gathering):
+        gathering.items.append(link)
+        gathering.count("deterministic_edges")
+    for memory in every:
+        pairs = list(_pairs(fed.get(memory.memory_id, ()), gathering))
+        gathering.count("co_mention_edges", len(pairs))
+        gathering.add(_co_mention(source, target, memory) for source, target in pairs)
+    return gathering.decision()
+
+
+def _hubs(memories: Iterable[Memory]) -> list[ParentCandidate]:
+    return [one for one in from_memories(memories, least=1) if one.kind in {"city", "journal"}]
+
+
+def _to_parents(
+    memories: tuple[Memory, ...],
+    fed: Mapping[str, Iterable[PageKey]],
+    parents: Mapping[str, PageKey],
+    gathering: Gathering,
+) -> Iterator[WriteLink]:
+    for hub in _hubs(memories):
+        gathering.count("deterministic_candidates")
+        parent = parents.get(fold(hub.title))
+        if parent is None:
+            continue
+        gathering.count("deterministic_parents_found")
+        for memory_id in hub.memory_ids:
+            leaves = sorted(
+                {page for page in fed.get(memory_id, ()) if page.type is PageType.ENTITY and page != parent}
+            )
+            gathering.count("deterministic_leaves_found", len(leaves))
+            context = f"deterministic:{hub.kind}:{hub.slug}"
+            for leaf in leaves:
+                yield WriteLink(leaf, parent, LinkKind.REFERENCE, LinkOrigin.DETERMINISTIC, context, memory_id)
+
+
+def _pairs(pages: Iterable[PageKey], gathering: Gathering) -> Iterator[tuple[PageKey, PageKey]]:
+    """Yield the pairs of a memory's entity pages in both directions, by slug, at most ten in whole pairs."""
+    entities = sorted({page for page in pages if page.type is PageType.ENTITY}, key=lambda page: (page.slug, page.type))
+    if len(entities) > 1:
+        gathering.count("co_mention_memories")
+    for one, other in list(combinations(entities, 2))[: MAX_CO_MENTIONS // 2]:
+        yield one, other
+        yield other, one
+
+
+def _co_mention(source: PageKey, target: PageKey, memory: Memory) -> WriteLink:
+    context = f"co_mention:{memory.memory_id}"
+    return WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.CO_MENTION, context, memory.memory_id)

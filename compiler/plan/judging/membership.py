@@ -1,0 +1,76 @@
+"""Whether a page belongs under a hub: it must show the hub's evidence in its own title, summary or tags.
+
+A planner's word is never enough: places of one city have been listed under another before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from compiler.plan.batch import ParentCandidate
+from compiler.plan.contract import Page
+from compiler.plan.names.merge import CITY_TAG
+from compiler.plan.names.naming import holds
+from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
+from compiler.plan.text.change import content_words
+from compiler.plan.text.markdown import plain_key, slug
+
+MIN_CHILDREN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What a child has to show: every one of `keys` (a city, a journal, a tag), and one of `words` where there are any."""
+
+    keys: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+
+
+def requirement(
+    title: str, names: Iterable[str], *, cities: Iterable[str] = (), gazetteer: Gazetteer = NO_PLACES
+) -> Requirement:
+    """Return what the children of a hub of this title show, given the names of candidates and of cities.
+
+    A candidate's name when it is the whole title; else every city that stands in it. Other names in it ask for nothing: a tag
+    that comes up one day says nothing about who belongs to a hub that bears it in its title. A title that holds no city asks
+    for one of its words.
+    """
+    key = plain_key(title)
+    given = {plain_key(one) for one in cities} - {""}
+    words = key.split()
+    runs = (" ".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, len(words) + 1))
+    is_whole = key != "" and key in {*given, *map(plain_key, names)}
+    keys = (key,) if is_whole else tuple(sorted({one for one in runs if one in given or gazetteer.is_known_city(one)}))
+    return Requirement(keys, frozenset() if keys else frozenset(map(_stem, content_words(key))))
+
+
+def cities_told(candidates: Iterable[ParentCandidate], pages: Iterable[Page]) -> frozenset[str]:
+    """Return the cities that a hub's title may hold: of the candidates, and those that pages are tagged with."""
+    tagged = {tag.name.partition(":")[2] for page in pages for tag in page.tags if tag.name.startswith(CITY_TAG)}
+    return frozenset({one.title for one in candidates if one.kind == "city"} | tagged)
+
+
+def shows(child: Page, required: Requirement) -> bool:
+    """Return whether the page shows what is required. A hub that asks for nothing has no members."""
+    if not required.keys and not required.words:
+        return False
+    texts = (plain_key(child.title), plain_key(child.summary))
+    tags = {_tag_key(tag.name) for tag in child.tags}
+    if not all(key in tags or any(holds(key, text) for text in texts) for key in required.keys):
+        return False
+    shown = {_stem(word) for text in (child.title, child.summary, *tags) for word in content_words(text)}
+    return not required.words or not required.words.isdisjoint(shown)
+
+
+def is_tag_of(name: str, slugs: Collection[str]) -> bool:
+    """Return whether a tag, its class aside, is one of these slugs."""
+    return slug(name.partition(":")[2] or name) in slugs
+
+
+def _tag_key(name: str) -> str:
+    return plain_key(name.partition(":")[2] if ":" in name else name)
+
+
+def _stem(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

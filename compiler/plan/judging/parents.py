@@ -1,0 +1,100 @@
+"""Hubs that obviously need to exist: cities, journals and tags that memories share, cities that page summaries tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from compiler.plan.batch import ParentCandidate
+from compiler.plan.contract import Memory, Page, PageType
+from compiler.plan.names.locating import city_of, journal_of, tags_of, types_of
+from compiler.plan.places.addresses import city_of_address, is_address
+from compiler.plan.text.markdown import one_line, plain_key, slug, unescape
+from compiler.plan.text.words import NO_NAMES
+
+MIN_MEMORIES = 2
+
+_SECTIONS = (
+    ("coffee", ("cafe", "coffee", "coffee_shop")),
+    ("restaurants", ("restaurant", "food", "meal_takeaway", "bar", "bakery")),
+    ("parks_and_outdoors", ("park", "natural_feature", "beach", "hiking_area")),
+    ("lodging", ("lodging", "hotel", "hostel")),
+    ("museums", ("museum", "art_gallery")),
+)
+_IN_CITY = re.compile(
+    r"\b(?:in|near)\s+((?:(?:St|Ste|Mt|Ft)\.\s)?[^\W\d_a-z][\w'’-]+(?:\s[^\W\d_a-z][\w'’-]+){0,2})(?=$|[.,;:!])"
+)
+
+
+def from_memories(memories: Iterable[Memory], *, least: int = MIN_MEMORIES) -> tuple[ParentCandidate, ...]:
+    """Return the cities, journals and tags that at least so many of the memories share, by kind, slug and section."""
+    found: dict[tuple[str, str, str], list[ParentCandidate]] = {}
+    for memory in memories:
+        for one in _of_memory(memory) if memory.metadata else ():
+            found.setdefault((one.kind, one.slug, one.section), []).append(one)
+    merged = merge_candidates(*found.values())
+    return tuple(one for one in merged if len(one.memory_ids) >= least)
+
+
+def from_pages(pages: Iterable[Page]) -> tuple[ParentCandidate, ...]:
+    """Return the cities that the pages' summaries tell, by a preposition or as a postal address. The order of pages changes
+    nothing."""
+    found = []
+    for page in sorted(pages, key=lambda one: one.key):
+        city = city_in_summary(page.summary) if page.key.type is PageType.ENTITY else ""
+        if slug(city):
+            ids = tuple(source.memory_id for source in page.summary_sources)
+            tags = tuple(tag.name for tag in page.tags)
+            found.append(
+                ParentCandidate("city", slug(city), city, section_for(tags), ids, (page.key,), tags, "summary")
+            )
+    return merge_candidates(found)
+
+
+def merge_candidates(*lists: Iterable[ParentCandidate]) -> tuple[ParentCandidate, ...]:
+    """Return the candidates of all lists, those of one kind, slug and section made one, in that order."""
+    found: dict[tuple[str, str, str], list[ParentCandidate]] = {}
+    for one in sorted((one for many in lists for one in many), key=lambda one: (one.origin, one.title)):
+        found.setdefault((one.kind, one.slug, one.section), []).append(one)
+    return tuple(_united(found[key]) for key in sorted(found))
+
+
+def city_in_summary(summary: str) -> str:
+    """Return the city that a summary tells: of a postal address in it, else after a preposition at the end of a clause."""
+    line = one_line(unescape(summary)).rstrip(". ")
+    if is_address(line):
+        return city_of_address(line)
+    named = _IN_CITY.search(line)
+    return named[1].strip(" .") if named and not any(plain_key(word) in NO_NAMES for word in named[1].split()) else ""
+
+
+def section_for(types: Iterable[str]) -> str:
+    """Return the slug of the section that something of these types stands in on a hub."""
+    given = {one.casefold() for one in types}
+    return next((section for section, known in _SECTIONS if not given.isdisjoint(known)), "places")
+
+
+def _of_memory(memory: Memory) -> Iterable[ParentCandidate]:
+    ids, tags = (memory.memory_id,), tags_of(memory)
+    place = memory.metadata.get("place")
+    address = place.get("address") if isinstance(place, Mapping) else memory.metadata.get("place_address")
+    city = city_of(memory) or (city_of_address(address) if isinstance(address, str) else "")
+    if slug(city):
+        yield ParentCandidate("city", slug(city), city, section_for((*types_of(memory), *tags)), ids, (), tags)
+    journal = journal_of(memory)
+    if slug(journal):
+        yield ParentCandidate("journal", slug(journal), journal, "entries", ids, (), tags)
+    for tag in tags:
+        yield ParentCandidate("tag", slug(tag), tag.capitalize(), "related_entities", ids, (), (tag,))
+
+
+def _united(same: Sequence[ParentCandidate]) -> ParentCandidate:
+    if len(same) == 1:
+        return same[0]
+    return replace(
+        same[0],
+        memory_ids=tuple(dict.fromkeys(memory_id for one in same for memory_id in one.memory_ids)),
+        pages=tuple(sorted({page for one in same for page in one.pages})),
+        tags=tuple(sorted({tag for one in same for tag in one.tags})),
+    )

@@ -1,0 +1,194 @@
+"""What an edited or forgotten memory fed: exactly that is made again from what is left, or emptied.
+
+A rebuilt section's writer sees the remaining memories and never the old text. A page that rested on forgotten memories alone
+goes, name and all; one whose memories were edited away is archived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from compiler.plan.batch import StaleView
+from compiler.plan.citing import source_of
+from compiler.plan.contract import (
+    Aggregation,
+    ArchivePage,
+    CreatePage,
+    Decision,
+    DeletePage,
+    Draft,
+    DropLink,
+    DropSighting,
+    HoldMention,
+    Item,
+    Memory,
+    Mention,
+    Page,
+    PageKey,
+    PageType,
+    RemoveSection,
+    Section,
+    Sighting,
+    Source,
+    WriteAlias,
+    WriteSection,
+    WriteSummary,
+    WriteTag,
+)
+from compiler.plan.facts import past
+from compiler.plan.gathering import Gathering
+from compiler.plan.judging import departing
+from compiler.plan.judging.writing import page_names
+from compiler.plan.names import naming
+from compiler.plan.names.locating import tag_names
+from compiler.plan.text import markdown
+from compiler.plan.text.finishing import SUMMARY
+from compiler.plan.text.rollup import rolled_up
+
+
+def decide(view: StaleView) -> Decision:
+    """Return what of the view's pages and mentions has to change, with drafts of the texts to write again."""
+    stale = _Stale(view, {page.key: page for page in (*view.around, *view.pages)})
+    ended = departing.ending(view)
+    for page in sorted(view.pages, key=lambda page: page.key):
+        kept = page if page.key not in ended else departing.renamed(view, page)
+        if kept is not None:
+            stale.take_page(kept, is_new=page.key in ended)
+    for mention in sorted(view.mentions, key=lambda mention: mention.key):
+        stale.take_mention(mention)
+    stale.gathering.add(DropLink(link) for link in view.links)
+    stale.gathering.items[:] = departing.leave(stale.gathering.items, stale.standing, ended, faded=stale.faded)
+    return stale.gathering.decision()
+
+
+def emptied(view: StaleView, items: tuple[Item, ...]) -> tuple[Item, ...]:
+    """Return finished items with the end of the pages of which the written texts left nothing."""
+    removed = {(item.page, item.slug) for item in items if isinstance(item, RemoveSection)}
+    summaries = {page.key: page.summary for page in view.pages}
+    summaries |= {item.page: item.summary for item in items if isinstance(item, WriteSummary)}
+    ended = {item.page for item in items if isinstance(item, ArchivePage | DeletePage)}
+    bare = [
+        page.key
+        for page in view.pages
+        if page.is_active
+        and page.key not in ended
+        and not summaries[page.key]
+        and all((page.key, section.slug) in removed for section in page.sections)
+    ]
+    return (*items, *map(ArchivePage, sorted(bare)))
+
+
+@dataclass(slots=True)
+class _Stale:
+    """The changes so far. `standing` are the pages as these leave them, `faded` those whose summary is to be written again."""
+
+    view: StaleView
+    standing: dict[PageKey, Page]
+    faded: set[PageKey] = field(default_factory=set)
+    gathering: Gathering = field(default_factory=Gathering)
+
+    def take_page(self, page: Page, *, is_new: bool) -> None:
+        """Gather what of the page cites a stale memory, and its end when nothing is left on it."""
+        if is_new:
+            self.gathering.items.append(CreatePage(page))
+        left = [self._section(page, section) for section in page.sections]
+        has_summary = self._summary(page)
+        for alias in page.aliases:
+            if self._is_stale(alias.sources):
+                kept = tuple(one for one in self._present(alias.sources) if self._names(alias.display, one))
+                if not kept and alias.key in markdown.alias_keys(page.title):
+                    # One that says it no more is cited still: the title is its old text's, and goes when it is forgotten.
+                    kept = departing.witnesses(self.view, page) or self._present(alias.sources)
+                self.gathering.items.append(WriteAlias(page.key, replace(alias, sources=tuple(map(source_of, kept)))))
+        for tag in page.tags:
+            if self._is_stale(tag.sources):
+                tagged = tuple(one for one in self._speaking(page, tag.sources) if tag.name in tag_names(one))
+                self.gathering.items.append(WriteTag(page.key, replace(tag, sources=tuple(map(source_of, tagged)))))
+        summary = "" if page.key in self.faded else page.summary
+        self.standing[page.key] = replace(page, summary=summary, sections=tuple(one for one in left if one is not None))
+        if not any(left) and not has_summary and page.is_active:
+            self.gathering.items.append(ArchivePage(page.key))
+            self.gathering.count("pages_emptied")
+
+    def _section(self, page: Page, section: Section) -> Section | None:
+        """Gather the section's change; returns what is left of it, its text aside."""
+        if not self._is_stale(section.sources):
+            return section
+        memories = self._speaking(page, section.sources)
+        sources = tuple(sorted(map(source_of, memories)))
+        if section.aggregation is not None and memories:
+            listing = self._listing(section, section.aggregation, memories, sources)
+            self.gathering.items.append(WriteSection(page.key, listing))
+            return listing
+        if not memories:
+            self.gathering.items.append(RemoveSection(page.key, section.slug))
+            self.gathering.add(map(DropLink, rolled_up(page.key, section)))
+            self.gathering.count("sections_emptied")
+            return None
+        rebuilt = replace(section, body_md="", sources=sources)
+        self.gathering.items.append(WriteSection(page.key, rebuilt))
+        unchanged = (one for one in memories if one.memory_id not in self.view.changed)
+        marked = past.borne_out(section.body_md, unchanged)
+        draft = Draft(page.key, page.title, rebuilt, "", memories, page_names(page), marked=marked)
+        self.gathering.drafts.append(draft)
+        self.gathering.count("sections_rebuilt")
+        return rebuilt
+
+    def _listing(
+        self, section: Section, known: Aggregation, memories: tuple[Memory, ...], sources: tuple[Source, ...]
+    ) -> Section:
+        """Return a rollup that rests on the memories that are left: their tags, and of a promoted one no prose."""
+        tagged = {tag for memory in memories for tag in tag_names(memory)}
+        tags = known.observed_tags
+        if any(one.memory_id in self.view.gone for one in section.sources):
+            tags = tuple(tag for tag in tags if tag in tagged)
+        body = section.body_md
+        if known.promoted_page in self.standing:
+            body = departing.stub(known, self.standing)
+        return replace(section, body_md=body, sources=sources, aggregation=replace(known, observed_tags=tags))
+
+    def _summary(self, page: Page) -> bool:
+        """Gather the summary's change; returns whether something is left of it."""
+        if not self._is_stale(page.summary_sources):
+            return bool(page.summary)
+        memories = self._speaking(page, page.summary_sources)
+        sources = tuple(sorted(map(source_of, memories)))
+        self.faded.add(page.key)
+        self.gathering.items.append(WriteSummary(page.key, "", sources))
+        if memories:
+            rebuilt = Section(SUMMARY, "", "", sources)
+            self.gathering.drafts.append(Draft(page.key, page.title, rebuilt, "", memories, page_names(page)))
+        return bool(memories)
+
+    def take_mention(self, mention: Mention) -> None:
+        """Gather what of the mention was seen in a stale memory."""
+        kept: list[Sighting] = []
+        for sighting in mention.sightings:
+            memory_id = sighting.source.memory_id
+            if not self._is_stale((sighting.source,)):
+                continue
+            memory = self.view.memories.get(memory_id)
+            if memory is not None and self._names(mention.alias, memory):
+                kept.append(Sighting(source_of(memory), naming.quote(mention.alias, memory.text), memory.occurred_at))
+            else:
+                self.gathering.items.append(DropSighting(mention.key, memory_id))
+        if kept:
+            self.gathering.items.append(HoldMention(replace(mention, sightings=tuple(kept))))
+
+    def _is_stale(self, sources: Iterable[Source]) -> bool:
+        return any(one.memory_id in self.view.changed or one.memory_id in self.view.gone for one in sources)
+
+    def _present(self, sources: Iterable[Source]) -> tuple[Memory, ...]:
+        return departing.present(self.view, sources)
+
+    def _speaking(self, page: Page, sources: Iterable[Source]) -> tuple[Memory, ...]:
+        """Return the cited memories that are there, of an entity's page without edited ones that name it no more."""
+        present = self._present(sources)
+        if page.key.type is not PageType.ENTITY:
+            return present
+        names = page_names(page)
+        return tuple(one for one in present if any(self._names(name, one) for name in names))
+
+    def _names(self, name: str, memory: Memory) -> bool:
+        return memory.memory_id not in self.view.changed or naming.stands_in(name, memory)

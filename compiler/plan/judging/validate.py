@@ -1,0 +1,227 @@
+"""A model's answer read: handles become names, and whatever cannot be read is dropped with a reason of its own.
+
+Each item falls by itself. An answer that proposed something of which nothing could be read is no plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from compiler.plan.contract import PageKey, PageType, Rejection
+from compiler.plan.prompting import schema
+from compiler.plan.prompting.handles import NEW, Handles, normal
+from compiler.plan.proposal import (
+    HeldName,
+    MentionPromotion,
+    NewPage,
+    PageUpdate,
+    Proposal,
+    ProposedLink,
+    ProposedName,
+    ProposedSection,
+    Rollup,
+    SectionPromotion,
+)
+from compiler.plan.text.markdown import one_line, page_key, slug
+
+_Read = TypeVar("_Read")
+
+
+def read(answer: object, handles: Handles) -> tuple[Proposal, tuple[Rejection, ...]]:
+    """Return what the answer proposes, and what of it could not be read."""
+    reader = _Reader(handles)
+    if not isinstance(answer, Mapping):
+        return Proposal(), (Rejection("answer_is_no_object", type(answer).__name__),)
+    proposal = Proposal(
+        updates=reader.every(answer, "pageUpdates", reader.update),
+        new_pages=reader.every(answer, "newPages", reader.new_page),
+        mentions=reader.every(answer, "unresolvedMentions", reader.mention),
+        promotions=reader.every(answer, "promotions", reader.promotion),
+        links=reader.every(answer, "pageLinks", reader.link),
+        rollups=reader.every(answer, "parentSectionUpdates", reader.rollup),
+        section_promotions=reader.every(answer, "sectionPromotions", reader.section_promotion),
+    )
+    return proposal, tuple(reader.rejections)
+
+
+def is_plan(answer: object, proposal: Proposal) -> bool:
+    """Return whether an answer can be used: nothing was proposed, or something of what was is left."""
+    return proposal != Proposal() or not (
+        isinstance(answer, Mapping) and any(answer.get(name) for name in schema.ARRAYS)
+    )
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads one answer and gathers what it turns down."""
+
+    handles: Handles
+    rejections: list[Rejection] = field(default_factory=list)
+
+    def every(
+        self, answer: Mapping[str, Any], name: str, reading: Callable[[Mapping[str, Any]], _Read | None]
+    ) -> tuple[_Read, ...]:
+        """Return what could be read of an array; a missing one is empty."""
+        found = (reading(one) for one in self._objects(answer, name))
+        return tuple(one for one in found if one is not None)
+
+    def update(self, value: Mapping[str, Any]) -> PageUpdate | None:
+        page = self._page(value.get("pageId"))
+        if page is None:
+            return None
+        sections = self._sections(value, "proposed_body_md")
+        return PageUpdate(
+            page, sections, self._names(value), summary=_text(value, "summary"), memory_ids=self._refs(value)
+        )
+
+    def new_page(self, value: Mapping[str, Any]) -> NewPage | None:
+        title = one_line(_text(value, "title"))
+        kind = _page_type(value.get("type"))
+        if kind is None or not title or not (slug(title) or slug(_text(value, "slug"))):
+            self._reject("page_without_type" if kind is None else "page_without_name", title)
+            return None
+        return NewPage(
+            type=kind,
+            title=title,
+            summary=_text(value, "summary"),
+            sections=self._sections(value, "body_md"),
+            aliases=self._names(value),
+            memory_ids=self._refs(value),
+            slug=slug(_text(value, "slug")),
+        )
+
+    def mention(self, value: Mapping[str, Any]) -> HeldName | None:
+        alias = one_line(_text(value, "alias"))
+        if not alias:
+            self._reject("mention_without_name")
+            return None
+        given = value.get("source_ref", value.get("source_refs"))
+        refs = self._memories([given] if isinstance(given, str) else given)
+        return HeldName(alias, _page_type(value.get("suggestedType")), _text(value, "context"), refs)
+
+    def promotion(self, value: Mapping[str, Any]) -> MentionPromotion | None:
+        key = self.handles.mentions.get(normal(value.get("mentionId")))
+        if key is None:
+            self._reject("unknown_mention", str(value.get("mentionId")))
+            return None
+        page = self.new_page(value)
+        return None if page is None else MentionPromotion(key, page, _text(value, "reason"))
+
+    def link(self, value: Mapping[str, Any]) -> ProposedLink | None:
+        source = page_key(_text(value, "fromType"), _text(value, "fromSlug"))
+        target = page_key(_text(value, "toType"), _text(value, "toSlug"))
+        if source is None or target is None:
+            self._reject("malformed_link", f"{value.get('fromSlug')} {value.get('toSlug')}")
+            return None
+        return ProposedLink(source, target, _text(value, "context"))
+
+    def rollup(self, value: Mapping[str, Any]) -> Rollup | None:
+        page = self._hub(value.get("pageId"))
+        if page is None:
+            return None
+        children = [
+            page_key(_text(one, "type"), _text(one, "slug")) for one in self._objects(value, "linked_page_slugs")
+        ]
+        if None in children:
+            self._reject("malformed_child", page.path)
+        return Rollup(
+            page=page,
+            section_slug=_text(value, "sectionSlug"),
+            heading=one_line(_text(value, "heading")),
+            children=tuple(child for child in children if child is not None),
+            body_md=_text(value, "proposed_body_md"),
+            memory_ids=self._refs(value),
+            observed_tags=tuple(_texts(value.get("observed_tags"))),
+            rationale=_text(value, "rationale"),
+        )
+
+    def section_promotion(self, value: Mapping[str, Any]) -> SectionPromotion | None:
+        page = self._page(value.get("pageId"))
+        given = value.get("newPage")
+        seed = self.new_page(given) if isinstance(given, Mapping) else None
+        if page is None or seed is None:
+            if page is not None:
+                self._reject("promotion_without_page", page.path)
+            return None
+        return SectionPromotion(
+            page=page,
+            section_slug=_text(value, "sectionSlug"),
+            new_page=seed,
+            parent_summary=_text(value, "parentSummary"),
+            highlights=tuple(_texts(value.get("topHighlights"))),
+            reason=_text(value, "reason"),
+        )
+
+    def _sections(self, value: Mapping[str, Any], body: str) -> tuple[ProposedSection, ...]:
+        found = []
+        for one in self._objects(value, "sections"):
+            text = _text(one, body) or _text(one, "body_md") or _text(one, "proposed_body_md")
+            found.append(ProposedSection(_text(one, "slug"), one_line(_text(one, "heading")), text, self._refs(one)))
+        return tuple(found)
+
+    def _names(self, value: Mapping[str, Any]) -> tuple[ProposedName, ...]:
+        found = []
+        given = value.get("aliases")
+        for one in given if isinstance(given, list) else ():
+            if isinstance(one, Mapping):
+                found.append(ProposedName(one_line(_text(one, "alias")), self._refs(one)))
+            elif isinstance(one, str):
+                found.append(ProposedName(one_line(one)))
+        return tuple(name for name in found if name.name)
+
+    def _refs(self, value: Mapping[str, Any]) -> tuple[str, ...]:
+        return self._memories(value.get("source_refs"))
+
+    def _memories(self, given: object) -> tuple[str, ...]:
+        found: dict[str, None] = {}
+        for one in given if isinstance(given, list) else ():
+            memory_id = self.handles.memories.get(normal(one))
+            if memory_id is None:
+                self._reject("unknown_memory", str(one)[:80])
+            else:
+                found[memory_id] = None
+        return tuple(found)
+
+    def _page(self, given: object) -> PageKey | None:
+        page = self.handles.pages.get(normal(given))
+        if page is None:
+            self._reject("unknown_page", str(given)[:80])
+        return page
+
+    def _hub(self, given: object) -> PageKey | None:
+        if isinstance(given, str) and given.strip().lower().startswith(NEW):
+            made = slug(given.strip()[len(NEW) :])
+            return PageKey(PageType.TOPIC, made) if made else self._page(given)
+        return self._page(given)
+
+    def _objects(self, value: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
+        given = value.get(name)
+        if given is not None and not isinstance(given, list):
+            self._reject("not_an_array", name)
+            return
+        for one in given or ():
+            if isinstance(one, Mapping):
+                yield one
+            else:
+                self._reject("not_an_object", name)
+
+    def _reject(self, reason: str, subject: str = "") -> None:
+        self.rejections.append(Rejection(reason, subject[:200]))
+
+
+def _text(value: Mapping[str, Any], name: str) -> str:
+    given = value.get(name)
+    return given.replace("\x00", "") if isinstance(given, str) else ""
+
+
+def _texts(given: object) -> Iterator[str]:
+    for one in given if isinstance(given, list) else ():
+        if isinstance(one, str) and one.strip():
+            yield one.strip()
+
+
+def _page_type(given: object) -> PageType | None:
+    name = given.strip().lower() if isinstance(given, str) else ""
+    return PageType(name) if name in set(map(str, PageType)) else None

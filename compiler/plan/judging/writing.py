@@ -1,0 +1,100 @@
+"""What becomes of a proposed section beside the one that stands: kept, added to, or given to a writer.
+
+A section that is not named keeps its bytes, and nothing that stands is replaced without a writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from compiler.plan.citing import Citable, united
+from compiler.plan.contract import Draft, Page, Section
+from compiler.plan.facts import past
+from compiler.plan.gathering import Gathering
+from compiler.plan.proposal import ProposedSection
+from compiler.plan.text import change, markup
+from compiler.plan.text.markdown import heading, slug, strip_wikilinks
+
+MAX_SECTION_SLUG_CHARS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """A section to write, and the draft of its text where a writer is to be asked."""
+
+    section: Section
+    draft: Draft | None = None
+
+
+def coalesced(sections: Iterable[ProposedSection]) -> tuple[ProposedSection, ...]:
+    """Return the sections with those of one slug made one, in order of appearance; slugs are made proper."""
+    found: dict[str, ProposedSection] = {}
+    for one in sections:
+        name = section_slug(one.slug) or section_slug(one.heading) or "notes"
+        first = found.get(name)
+        if first is None:
+            found[name] = replace(one, slug=name, heading=one.heading.strip() or heading(name))
+            continue
+        found[name] = replace(
+            first,
+            body_md="\n".join(part for part in (first.body_md, one.body_md) if part.strip()),
+            memory_ids=(*first.memory_ids, *one.memory_ids),
+            is_verbatim=first.is_verbatim and one.is_verbatim,
+        )
+    return tuple(found.values())
+
+
+def section_slug(text: str) -> str:
+    """Return the slug of a section: as of pages, with underscores for dashes, at most 60 characters."""
+    return slug(text)[:MAX_SECTION_SLUG_CHARS].strip("-").replace("-", "_")
+
+
+def write(page: Page, proposed: ProposedSection, *, citable: Citable, gathering: Gathering) -> Writing | None:
+    """Return what to write for a proposed section of the page, or None; what is turned down is gathered with its reason."""
+    gathering.rejections.extend(citable.unknown(proposed.memory_ids))
+    cited = citable.cite(proposed.memory_ids)
+    body = markup.outside_code(proposed.body_md, strip_wikilinks).strip()
+    standing = next((one for one in page.sections if one.slug == proposed.slug), None)
+    if not cited or not body:
+        gathering.reject("section_without_sources" if body else "empty_section", f"{page.key.path}#{proposed.slug}")
+        return None
+    if standing is not None and standing.aggregation is not None:
+        gathering.reject("section_is_rollup", f"{page.key.path}#{proposed.slug}")
+        return None
+    texts = citable.texts(proposed.memory_ids)
+    if not proposed.is_verbatim:
+        strangers = sum(not change.shares_content(body, one.text) for one in texts)
+        gathering.count("citations_without_shared_content", strangers)
+    sources = united(standing.sources if standing else (), cited)
+    section = Section(proposed.slug, standing.heading if standing else proposed.heading, body, sources)
+    if proposed.is_verbatim:
+        return _added(section, standing)
+    if standing is not None and not change.is_meaningful(past.split(standing.body_md)[0], body):
+        gathering.count("sections_skipped")
+        strangers_ids = {one.memory_id for one in texts if not change.shares_content(standing.body_md, one.text)}
+        held = united(standing.sources, (one for one in cited if one.memory_id not in strangers_ids))
+        return _unless_same(replace(section, body_md=standing.body_md, sources=held), standing)
+    existing_md, cites = (standing.body_md, standing.sources) if standing else ("", ())
+    return Writing(section, Draft(page.key, page.title, section, existing_md, texts, page_names(page), cites))
+
+
+def page_names(page: Page) -> tuple[str, ...]:
+    """Return what the page is called, its title first."""
+    return tuple(dict.fromkeys((page.title, *sorted(alias.display for alias in page.aliases))))
+
+
+def added_lines(standing_md: str, more_md: str) -> str:
+    """Return the standing text with the lines of the other that are not in it yet, in order."""
+    lines = dict.fromkeys(line for line in standing_md.split("\n") if line.strip())
+    lines.update(dict.fromkeys(line for line in more_md.split("\n") if line.strip()))
+    return "\n".join(lines)
+
+
+def _added(section: Section, standing: Section | None) -> Writing | None:
+    body = added_lines(standing.body_md if standing else "", section.body_md)
+    return _unless_same(replace(section, body_md=body), standing)
+
+
+def _unless_same(section: Section, standing: Section | None) -> Writing | None:
+    return None if section == standing else Writing(section)

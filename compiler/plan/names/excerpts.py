@@ -1,0 +1,107 @@
+"""Which sentences of a memory say something of a subject, verbatim, and in which section each stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+
+from compiler.plan.contract import Memory, Page
+from compiler.plan.facts import past
+from compiler.plan.names.naming import holds
+from compiler.plan.names.spotting import SPEAKER, Kind, told
+from compiler.plan.proposal import ProposedSection
+from compiler.plan.text.change import content_words
+from compiler.plan.text.markdown import escape, plain_key
+from compiler.plan.text.sentences import sentences
+from compiler.plan.text.words import FIRST_PERSON, INTERJECTIONS, SECOND_PERSON
+
+OVERVIEW = "overview"
+OVERVIEW_CHARS = 1_200
+SECTION_CHARS = 4_000
+LEAST_WORDS = 3
+LEAST_UNOWNED_WORDS = 5
+
+_LONG_UNSPACED = 8
+_ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
+
+
+def excerpt(memory: Memory, keys: Collection[str]) -> tuple[str, ...]:
+    """Return the memory's sentences about a subject of these keys: those that name it and say something.
+
+    Of a memory that only tells the name its most telling sentence: of who speaks one that they say of themselves. Questions
+    tell nothing.
+    """
+    every = sentences(memory.text)
+    telling = [one for one in every if _is_telling(one, keys)]
+    naming = tuple(one for one in telling if any(holds(key, plain_key(one)) for key in keys))
+    kinds = {one.kind for one in told(memory) if plain_key(one.name) in keys}
+    if not kinds or kinds == {Kind.CITY} or (naming and Kind.PERSON not in kinds):
+        return naming
+    if Kind.PERSON in kinds:
+        telling = [one for one in telling if _is_own(one)]
+    best = max(telling, key=lambda one: (len(content_words(one)), -every.index(one)), default=None)
+    return (best,) if best is not None else ()
+
+
+def line(sentence: str) -> str:
+    """Return a sentence as a line of a section."""
+    return past.inert(f"- {escape(sentence)}")
+
+
+def arrange(excerpts: Iterable[tuple[Memory, tuple[str, ...]]], page: Page | None) -> tuple[ProposedSection, ...]:
+    """Return sections for the sentences: the overview until it is full, then one for each month, split when full.
+
+    A line that stands on the page already stays where it is.
+    """
+    bodies = {one.slug: one.body_md.split("\n") for one in (page.sections if page else ()) if one.aggregation is None}
+    sizes = {slug: sum(len(one) + 1 for one in lines) for slug, lines in bodies.items()}
+    places = {one: slug for slug, lines in bodies.items() for one in lines}
+    new: dict[str, dict[str, None]] = {}
+    cited: dict[str, dict[str, None]] = {}
+    headings = {OVERVIEW: "Overview"}
+    for memory, found in excerpts:
+        for one in map(line, found):
+            slug = places.get(one) or _place(memory.occurred_at, sizes, headings)
+            if one not in places:
+                places[one] = slug
+                sizes[slug] = sizes.get(slug, 0) + len(one) + 1
+            new.setdefault(slug, {})[one] = None
+            cited.setdefault(slug, {})[memory.memory_id] = None
+    return tuple(
+        ProposedSection(slug, headings.get(slug, ""), "\n".join(lines), tuple(cited[slug]), is_verbatim=True)
+        for slug, lines in new.items()
+    )
+
+
+def _place(when: datetime, sizes: Mapping[str, int], headings: dict[str, str]) -> str:
+    if sizes.get(OVERVIEW, 0) < OVERVIEW_CHARS:
+        return OVERVIEW
+    month, part = f"notes_{when:%Y_%m}", 1
+    slug = month
+    while sizes.get(slug, 0) >= SECTION_CHARS:
+        part += 1
+        slug = f"{month}_{part}"
+    headings[slug] = f"{when:%B %Y}" if part == 1 else f"{when:%B %Y} ({part})"
+    return slug
+
+
+def _is_own(sentence: str) -> bool:
+    """Return whether a speaker says it of themselves: in the first person, or at least not of who is spoken to."""
+    words = set(plain_key(sentence).split())
+    if not words.isdisjoint(FIRST_PERSON):
+        return True
+    return words.isdisjoint(SECOND_PERSON) and (
+        not sentence.isascii() or len(content_words(sentence)) >= LEAST_UNOWNED_WORDS
+    )
+
+
+def _is_telling(sentence: str, keys: Collection[str]) -> bool:
+    if sentence.rstrip("\"'”’)*_ ").endswith(("?", "？")) or _ASIDE.fullmatch(sentence):
+        return False
+    words = content_words(sentence)
+    speaker = SPEAKER.match(sentence)
+    own = {word for key in (*keys, plain_key(speaker[1]) if speaker else "") for word in key.split()}
+    return len(words - own - INTERJECTIONS) >= LEAST_WORDS or (
+        not sentence.isascii() and len(max(words, key=len, default="")) >= _LONG_UNSPACED
+    )

@@ -1,0 +1,82 @@
+"""Where a proposed page is, when the memories it cites say so: places of one name in two cities are two places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from compiler.plan.citing import Citable
+from compiler.plan.contract import Memory
+from compiler.plan.names.merge import CITY_TAG
+from compiler.plan.proposal import NewPage, ProposedName
+from compiler.plan.text.markdown import one_line, plain_key, slug
+
+JOURNAL_TAG = "journal:"
+
+
+def located(page: NewPage, citable: Citable) -> NewPage:
+    """Return the page with its city and the tags of cited memories that were made at a place of one of its names."""
+    names = {plain_key(name) for name in (page.title, *(alias.name for alias in page.aliases))}
+    cited = [*page.memory_ids, *(one for section in page.sections for one in section.memory_ids)]
+    there = [memory for memory in citable.texts(cited) if plain_key(place_name(memory)) in names]
+    cities = [city for memory in there if slug(city := city_of(memory))]
+    city = page.city or (cities[0] if cities else "")
+    proven: dict[str, list[str]] = {}
+    for memory in there:
+        for tag in tag_names(memory):
+            proven.setdefault(tag, []).append(memory.memory_id)
+    wrong = {tag for tag in proven if tag.startswith(CITY_TAG) and tag != CITY_TAG + slug(city)}
+    tags = (ProposedName(tag, tuple(ids)) for tag, ids in proven.items() if tag not in wrong)
+    return replace(page, city=city, tags=(*page.tags, *tags))
+
+
+def place_name(memory: Memory) -> str:
+    """Return the name of the place that the memory was made at, empty when it tells none."""
+    place = memory.metadata.get("place")
+    name = place.get("name") if isinstance(place, Mapping) else memory.metadata.get("place_name", place)
+    return name.strip() if isinstance(name, str) else ""
+
+
+def city_of(memory: Memory) -> str:
+    """Return the city in the memory's metadata: its place's, else its own; empty when it tells none."""
+    place = memory.metadata.get("place")
+    told = place.get("city") if isinstance(place, Mapping) else None
+    for city in (told, memory.metadata.get("place_city"), memory.metadata.get("city")):
+        if isinstance(city, str) and city.strip():
+            return city.strip()
+    return ""
+
+
+def types_of(memory: Memory) -> tuple[str, ...]:
+    """Return what kind of place the memory was made at, as its metadata says, casefolded."""
+    place = memory.metadata.get("place")
+    types = place.get("types") if isinstance(place, Mapping) else None
+    found = (
+        one_line(one).casefold() for one in (types if isinstance(types, list | tuple) else ()) if isinstance(one, str)
+    )
+    return tuple(dict.fromkeys(one for one in found if one))
+
+
+def tag_names(memory: Memory) -> tuple[str, ...]:
+    """Return the tags that the memory's metadata gives to what it is about: its own, its place's types, city and journal."""
+    city, journal = slug(city_of(memory)), slug(journal_of(memory))
+    classed = (*([CITY_TAG + city] if city else []), *([JOURNAL_TAG + journal] if journal else []))
+    return tuple(dict.fromkeys((*tags_of(memory), *types_of(memory), *classed)))
+
+
+def journal_of(memory: Memory) -> str:
+    """Return the title of the journal that the memory belongs to, of its id where it has none; empty without a journal."""
+    journal, title = memory.metadata.get("journal_id"), memory.metadata.get("journal_title")
+    if not isinstance(journal, str | int) or not str(journal).strip():
+        return ""
+    return one_line(title) if isinstance(title, str) and slug(title) else f"Journal {str(journal).strip()[:8]}"
+
+
+def tags_of(memory: Memory) -> tuple[str, ...]:
+    """Return the memory's tags, casefolded, each once: from a list, or a text with commas."""
+    found: dict[str, None] = {}
+    for key in ("tags", "idea_tags"):
+        value = memory.metadata.get(key)
+        many = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
+        found.update(dict.fromkeys(one_line(one).casefold() for one in many if isinstance(one, str) and slug(one)))
+    return tuple(found)

@@ -1,0 +1,144 @@
+"""Which pages and mentions a batch may be about: what to look for, and which of the found ones a planner is shown.
+
+The budget is fixed, so that a prompt costs the same over a hundred pages and over a hundred thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from compiler.plan.contract import Memory, Mention, Page, PageKey
+from compiler.plan.names.spotting import runs, told
+from compiler.plan.text.markdown import alias_keys, first_sentence, plain_key
+from store.text.texts import query_words
+from store.text.words import STOP_WORDS
+
+MAX_KEYS = 6_000
+MAX_WORDS = 150
+
+_MAX_GRAM_WORDS = 4
+_WORDS_EACH = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What to look for: `keys` are alias keys to find exactly (mentions too), `names` folded names whose trigram neighbours
+    may be meant. Sorted, each once.
+
+    `texts` are the memories' words, a space around each, and `where` says in which of them a key stands: one bit a memory.
+    """
+
+    keys: tuple[str, ...]
+    names: tuple[str, ...]
+    texts: tuple[str, ...] = ()
+    where: Mapping[str, int] = field(default_factory=dict)
+
+    def naming(self, keys: Iterable[str]) -> int:
+        """Return the memories in which one of the keys stands, one bit each."""
+        found = 0
+        for key in keys:
+            found |= self.where.get(key, 0) or self._spelled_out(key)
+        return found
+
+    def _spelled_out(self, key: str) -> int:
+        """Return the memories that hold a key which is no run of words: one that is long, or begins or ends as none does."""
+        words = key.split()
+        if not words or (len(words) <= _MAX_GRAM_WORDS and STOP_WORDS.isdisjoint((words[0], words[-1]))):
+            return 0
+        return sum(1 << at for at, text in enumerate(self.texts) if f" {key} " in text)
+
+
+def names_in(memories: Iterable[Memory]) -> Sought:
+    """Return what may be named in the memories: names told and spotted, and runs of up to four words of the texts."""
+    keys: dict[str, None] = {}
+    names: dict[str, None] = {}
+    where: dict[str, int] = {}
+    texts = []
+    for at, memory in enumerate(memories):
+        bit, plain = 1 << at, plain_key(memory.text)
+        texts.append(f" {plain} ")
+        for one in (*told(memory), *runs(memory.text)):
+            found = alias_keys(one.name)
+            keys.update(dict.fromkeys(found))
+            names.update(dict.fromkeys(found[:1]))
+            for key in found:
+                where[key] = where.get(key, 0) | bit
+        for gram in _grams(plain.split()):
+            where[gram] = where.get(gram, 0) | bit
+    room = max(0, MAX_KEYS - len(keys))
+    keys.update(dict.fromkeys([gram for gram in where if gram not in keys][:room]))
+    return Sought(tuple(sorted(keys)), tuple(sorted(names)), tuple(texts), where)
+
+
+def unnamed(memories: Sequence[Memory], sought: Sought, found: Iterable[str]) -> tuple[Memory, ...]:
+    """Return the memories in which none of the found keys stands: what they are about has to be told by their words."""
+    named = sought.naming(found)
+    return tuple(memory for at, memory in enumerate(memories) if not named >> at & 1)
+
+
+def telling_words(memories: Iterable[Memory], *, most: int = MAX_WORDS) -> list[list[str]]:
+    """Return the words that each memory may be found by, the longest first, up to `most` in all."""
+    texts, left = [], most
+    for memory in memories:
+        words = sorted(query_words(memory.text), key=lambda word: (-len(word), word))[: min(_WORDS_EACH, left)]
+        left -= len(words)
+        texts.append(words)
+    return texts
+
+
+def _grams(words: list[str]) -> Iterator[str]:
+    for start, word in enumerate(words):
+        if word in STOP_WORDS:
+            continue
+        gram = word
+        yield gram
+        for other in words[start + 1 : start + _MAX_GRAM_WORDS]:
+            gram = f"{gram} {other}"
+            if other not in STOP_WORDS:
+                yield gram
+
+
+def choose(
+    pages: Iterable[Page],
+    sought: Sought,
+    *,
+    budget_tokens: int,
+    count: Callable[[str], int],
+    akin: Collection[PageKey] = (),
+) -> tuple[Page, ...]:
+    """Return the pages to show, best first, within the budget: those named in most memories, then those `akin` to memories
+    that name none, then the greatest hubs.
+
+    The order of `pages` changes nothing. `count` counts the tokens of a text.
+    """
+    ranked = sorted(
+        pages, key=lambda page: (-_named_in(page, sought), page.key not in akin, -page.hubness_score, page.key)
+    )
+    shown: list[Page] = []
+    left = budget_tokens
+    for page in ranked:
+        cost = count(outline(page))
+        if cost <= left:
+            shown.append(page)
+            left -= cost
+    return tuple(shown)
+
+
+def choose_mentions(mentions: Iterable[Mention], *, most: int = 100) -> tuple[Mention, ...]:
+    """Return the mentions to show: the most often seen ones, by key."""
+    ranked = sorted(mentions, key=lambda mention: (-len(mention.sightings), mention.key))[:most]
+    return tuple(sorted(ranked, key=lambda mention: mention.key))
+
+
+def outline(page: Page) -> str:
+    """Return how a page is shown to a planner that chooses among pages: name, summary, aliases and section slugs."""
+    aliases = ", ".join(sorted({alias.display for alias in page.aliases} - {page.title})[:8])
+    sections = ", ".join(section.slug for section in page.sections)
+    summary = first_sentence(page.summary, most_chars=200)
+    return f"{page.key.type} {page.title} | {summary} | also: {aliases} | sections: {sections}"
+
+
+def _named_in(page: Page, sought: Sought) -> int:
+    plain = {plain_key(page.title), *(plain_key(alias.display) for alias in page.aliases)}
+    return sought.naming({*plain, *(alias.key for alias in page.aliases)}).bit_count()

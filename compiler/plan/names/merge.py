@@ -1,0 +1,199 @@
+"""Merge before create: whether a proposed page is one that is there already under another name.
+
+What to look up is named first, the store answers in one query, and the answer is judged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from compiler.plan.contract import Page, PageKey, PageType
+from compiler.plan.names import spelling
+from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
+from compiler.plan.proposal import NewPage, Proposal
+from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_key, alias_keys, plain_key, slug
+
+SIMILARITY = 0.85
+CITY_TAG = "city:"
+
+
+class Way(StrEnum):
+    """How a name was found: its key is an alias, an alias begins with it, or an alias is spelled much like it."""
+
+    EXACT = "exact"
+    PREFIX = "prefix"
+    SIMILAR = "similar"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What to look up in the scope, each sorted and once.
+
+    `keys`: aliases equal to these. `prefixes`: aliases that begin with one of these and go on after a space, up to 50
+    each (more make it ambiguous anyway). `similar`: aliases or folded titles of pages of that type with a trigram
+    similarity of 0.85 or more. `pages`: pages that stand under these keys, archived ones too.
+    """
+
+    keys: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    similar: tuple[tuple[PageType, str], ...] = ()
+    pages: tuple[PageKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """An alias that was found: what was `asked` for and how, the alias' key, and its page. Active pages only."""
+
+    asked: str
+    way: Way
+    alias: str
+    page: PageKey
+    similarity: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """What was found: matches, and whole every page that a match names or that stands under a looked-up key."""
+
+    found: tuple[Match, ...] = ()
+    pages: tuple[Page, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The page that a proposal is. Without `way` it is a new one; `way` is exact, derived or fuzzy."""
+
+    page: PageKey
+    way: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Merger:
+    """Resolves proposed pages against what was found."""
+
+    pages: Mapping[PageKey, Page]
+    by_asked: Mapping[tuple[Way, str], tuple[Match, ...]]
+    gazetteer: Gazetteer = field(default=NO_PLACES)
+
+    def resolve(self, proposed: NewPage) -> Resolution | None:
+        """Return the page that the proposal is already, or None. What two pages could be is neither."""
+        ways = (
+            ("exact", self._exact(proposed, spelling.exact_keys(proposed))),
+            ("derived", self._exact(proposed, spelling.derived_keys(proposed, self.gazetteer))),
+            ("derived", self._longer(proposed)),
+            ("fuzzy", self._similar(proposed)),
+        )
+        for way, found in ways:
+            page = self._only(proposed, found)
+            if page is not None:
+                return Resolution(page, way)
+        return None
+
+    def knows(self, key: str) -> bool:
+        """Return whether an active page has this alias key."""
+        return (Way.EXACT, key) in self.by_asked
+
+    def has(self, page_type: PageType, name: str) -> bool:
+        """Return whether an active page of the type bears the name."""
+        found = (match for key in alias_keys(name) for match in self.by_asked.get((Way.EXACT, key), ()))
+        return any(match.page.type is page_type for match in found)
+
+    def page_of(self, key: str) -> PageKey | None:
+        """Return the one page with this alias key, of several the one whose title it is; None when that leaves none or more."""
+        found = {match.page for match in self.by_asked.get((Way.EXACT, key), ())}
+        return self._one({key}, found)
+
+    def _exact(self, proposed: NewPage, keys: Iterable[str]) -> set[PageKey]:
+        found = {match.page for key in keys for match in self.by_asked.get((Way.EXACT, key), ())}
+        return {page for page in found if self._same_place(proposed, page)}
+
+    def _longer(self, proposed: NewPage) -> set[PageKey]:
+        """Return the pages of the type whose longer names the proposed title is short for."""
+        key = plain_key(proposed.title)
+        aliases = {
+            match.alias: match.page
+            for prefix in spelling.prefixes(proposed, self.gazetteer)
+            for match in self.by_asked.get((Way.PREFIX, prefix), ())
+            if match.page.type == proposed.type and self._same_place(proposed, match.page)
+        }
+        chosen = spelling.meant(key, aliases, self.gazetteer)
+        return {aliases[alias] for alias in chosen}
+
+    def _similar(self, proposed: NewPage) -> set[PageKey]:
+        """Return the page of the type that is spelled most alike, when the spellings differ as typing errors do."""
+        key = alias_key(proposed.title)
+        found = [
+            match
+            for match in self.by_asked.get((Way.SIMILAR, key), ())
+            if match.similarity >= SIMILARITY
+            and match.page.type == proposed.type
+            and spelling.is_misspelled(plain_key(key), plain_key(match.alias))
+            and self._same_place(proposed, match.page)
+        ]
+        best = max((match.similarity for match in found), default=0.0)
+        return {match.page for match in found if match.similarity == best}
+
+    def _only(self, proposed: NewPage, found: set[PageKey]) -> PageKey | None:
+        """Return the one page among these, those of the same type first, then those that bear the title as theirs."""
+        same = {page for page in found if page.type == proposed.type} or found
+        return self._one(alias_keys(proposed.title), same)
+
+    def _one(self, keys: Collection[str], found: set[PageKey]) -> PageKey | None:
+        if len(found) > 1:
+            found = {page for page in found if not set(alias_keys(self.pages[page].title)).isdisjoint(keys)}
+        return min(found) if len(found) == 1 else None
+
+    def _same_place(self, proposed: NewPage, key: PageKey) -> bool:
+        """Return whether nothing says that the two are in different cities, or are different cities."""
+        page = self.pages[key]
+        there = {tag.name.removeprefix(CITY_TAG) for tag in page.tags if tag.name.startswith(CITY_TAG)}
+        city = slug(proposed.city) or slug(spelling.city_after_comma(proposed.title, self.gazetteer))
+        if city and there and city not in there:
+            return False
+        one, other = spelling.city(proposed.title, self.gazetteer), spelling.city(page.title, self.gazetteer)
+        return not one or not other or one == other
+
+
+def names(proposal: Proposal, *, gazetteer: Gazetteer = NO_PLACES) -> Names:
+    """Return what has to be looked up to know which of the proposed pages are there already."""
+    proposed = [*proposal.new_pages, *(promotion.page for promotion in proposal.promotions)]
+    proposed += [promotion.new_page for promotion in proposal.section_promotions]
+    keys = {key for page in proposed for key in spelling.exact_keys(page)}
+    keys |= {key for page in proposed for key in spelling.derived_keys(page, gazetteer)}
+    keys |= {key for mention in proposal.mentions for key in alias_keys(mention.alias[:MAX_NAME_CHARS])}
+    return Names(
+        keys=tuple(sorted(keys)),
+        prefixes=tuple(sorted({key for page in proposed for key in spelling.prefixes(page, gazetteer)})),
+        similar=tuple(sorted({(page.type, alias_key(page.title)) for page in proposed})),
+        pages=tuple(sorted({key for page in proposed if (key := proposed_key(page))})),
+    )
+
+
+def merger(matches: Matches, pages: Iterable[Page] = (), *, gazetteer: Gazetteer = NO_PLACES) -> Merger:
+    """Return what resolves proposals against the matches and the candidate pages."""
+    known = {page.key: page for page in (*pages, *matches.pages)}
+    by_asked: dict[tuple[Way, str], list[Match]] = {}
+    for match in matches.found:
+        if match.page in known:
+            _add(by_asked.setdefault((match.way, match.asked), []), match)
+    for page in known.values():
+        for alias in page.aliases if page.is_active else ():
+            _add(by_asked.setdefault((Way.EXACT, alias.key), []), Match(alias.key, Way.EXACT, alias.key, page.key))
+    ordered = {
+        asked: tuple(sorted(found, key=lambda match: (match.page, match.alias)) if len(found) > 1 else found)
+        for asked, found in by_asked.items()
+    }
+    return Merger(known, ordered, gazetteer)
+
+
+def proposed_key(page: NewPage) -> PageKey | None:
+    """Return the key that a page of this title gets, or None when it has no letter to make a slug of."""
+    made = slug(page.title) or slug(page.slug)
+    return PageKey(page.type, made) if made else None
+
+
+def _add(found: list[Match], match: Match) -> None:
+    if match not in found:
+        found.append(match)

@@ -1,0 +1,79 @@
+"""A page's names and tags: which of the proposed ones are proven, and what they cite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from compiler.plan.citing import Citable, united
+from compiler.plan.contract import Alias, Memory, Page, Source, Tag
+from compiler.plan.proposal import ProposedName
+from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_keys, one_line, plain_key
+
+QUOTE_CHARS = 200
+
+
+def aliases(
+    page: Page, proposed: Iterable[ProposedName], *, citable: Citable, cited: Iterable[str]
+) -> tuple[Alias, ...]:
+    """Return the aliases to write for the page: new ones, and those with new sources.
+
+    A name given without citations is proven by those of the page's `cited` memories in which it stands; one that is proven by
+    none is left out, but for the title's own.
+    """
+    standing = {alias.key: alias for alias in page.aliases}
+    found: dict[str, Alias] = {}
+    for one in proposed:
+        name = one_line(one.name)[:MAX_NAME_CHARS]
+        sources = citable.cite(one.memory_ids) or _proving(name, citable.texts(cited))
+        if not sources and plain_key(name) != plain_key(page.title):
+            continue
+        for key in alias_keys(name):
+            there = found.get(key) or standing.get(key) or Alias(key, name)
+            found[key] = Alias(key, there.display, there.origin, united(there.sources, sources))
+    return tuple(alias for key, alias in found.items() if alias != standing.get(key))
+
+
+def tags(page: Page, proposed: Iterable[ProposedName], *, citable: Citable) -> tuple[Tag, ...]:
+    """Return the tags to write for the page: those cited, new ones and those with new sources."""
+    standing = {tag.name: tag for tag in page.tags}
+    found: dict[str, Tag] = {}
+    for one in proposed:
+        name, sources = one_line(one.name)[:MAX_NAME_CHARS].casefold(), citable.cite(one.memory_ids)
+        if name and sources:
+            there = found.get(name) or standing.get(name) or Tag(name)
+            found[name] = Tag(name, united(there.sources, sources))
+    return tuple(tag for name, tag in found.items() if tag != standing.get(name))
+
+
+def stands_in(name: str, memory: Memory) -> bool:
+    """Return whether the name stands in the memory's text or metadata as whole words, case and accents aside."""
+    key = plain_key(name)
+    return bool(key) and any(holds(key, plain_key(text)) for text in (memory.text, *strings(memory.metadata)))
+
+
+def holds(key: str, text_key: str) -> bool:
+    """Return whether the words of one key stand in the other; without spaces between words, anywhere in it."""
+    return f" {key} " in f" {text_key} " or (not key.isascii() and key in text_key)
+
+
+def quote(name: str, memory_text: str) -> str:
+    """Return up to 200 characters of the text around the name, verbatim; its beginning when the name is not in it."""
+    at = max(0, memory_text.casefold().find(name.casefold()))
+    start = max(0, min(at - (QUOTE_CHARS - len(name)) // 2, len(memory_text) - QUOTE_CHARS))
+    return memory_text[start : start + QUOTE_CHARS].strip()
+
+
+def strings(value: object, depth: int = 4) -> Iterator[str]:
+    """Yield every string within a metadata value."""
+    if isinstance(value, str):
+        yield value
+    elif depth and isinstance(value, dict):
+        for one in value.values():
+            yield from strings(one, depth - 1)
+    elif depth and isinstance(value, list | tuple):
+        for one in value:
+            yield from strings(one, depth - 1)
+
+
+def _proving(name: str, memories: Iterable[Memory]) -> tuple[Source, ...]:
+    return tuple(sorted(Source(one.memory_id, one.text_hash) for one in memories if stands_in(name, one)))

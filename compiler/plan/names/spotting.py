@@ -1,0 +1,195 @@
+"""Names in memories, by rule: those that the metadata tells, known ones, and runs of capitalised words in the text.
+
+Runs are made for scripts with capitals and do nothing elsewhere; metadata and known names work in every script.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import lru_cache
+
+from compiler.plan.contract import Memory
+from compiler.plan.names.locating import city_of, place_name
+from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
+from compiler.plan.text.words import ALWAYS_CAPITAL, CONNECTORS, NO_NAMES
+
+MAX_RUN_WORDS = 6
+
+
+class Kind(StrEnum):
+    """What a name is known to be: a person, a place, a city, or something that was only named."""
+
+    PERSON = "person"
+    PLACE = "place"
+    CITY = "city"
+    THING = "thing"
+
+
+@dataclass(frozen=True, slots=True)
+class Spotted:
+    """A name in a memory. `is_told` by metadata; `is_initial` when it only stands where any word has a capital."""
+
+    name: str
+    kind: Kind = Kind.THING
+    is_told: bool = False
+    is_initial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Names to look out for, by their first word: each as its words, longest first; those in scripts without spaces apart."""
+
+    by_first: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    unspaced: tuple[str, ...] = ()
+
+
+_PEOPLE = ("speaker", "people", "person", "persons", "participants", "author")
+_PLACES = ("places", "venues")
+_THINGS = ("entities", "organizations", "organisations", "companies", "projects", "pets")
+_KINDS = {"person": Kind.PERSON, "people": Kind.PERSON, "place": Kind.PLACE, "venue": Kind.PLACE, "city": Kind.CITY}
+SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): ")
+_TOKEN = re.compile(r"(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[^\W_](?:[\w'’.-]*[^\W_])?|[^\w\s]|\n")
+_POSSESSIVE = re.compile(r"['’]s?$", re.IGNORECASE)
+_JOINING = frozenset([",", "'", "’", "&", "-", "/", "–", "(", "*", "_", "[", "#", "@", "$", "%"])
+_NO_TOKEN = ""
+_APART = frozenset(["&"])
+
+
+def told(memory: Memory) -> Iterator[Spotted]:
+    """Yield the names that the memory's metadata tells, and who speaks when the text begins with a name and a colon."""
+    speaker = SPEAKER.match(memory.text)
+    if speaker and speaker[1][0].isupper() and not any(plain_key(word) in NO_NAMES for word in speaker[1].split()):
+        yield Spotted(speaker[1], Kind.PERSON, is_told=True)
+    if not memory.metadata:
+        return
+    for keys, kind in ((_PEOPLE, Kind.PERSON), (_PLACES, Kind.PLACE), (_THINGS, Kind.THING)):
+        for key in keys:
+            yield from _listed(memory.metadata.get(key), kind)
+    yield from _listed(place_name(memory), Kind.PLACE)
+    yield from _listed(city_of(memory), Kind.CITY)
+
+
+def known_names(names: Iterable[str]) -> Known:
+    """Return the names, given as plain keys, so that `spotted` finds them."""
+    by_first: dict[str, set[tuple[str, ...]]] = {}
+    unspaced = set()
+    for name in names:
+        words = tuple(name.split())
+        if words and len(words) <= MAX_RUN_WORDS:
+            by_first.setdefault(words[0], set()).add(words)
+        if words and not name.isascii() and len(words) == 1 and name.lower() == name.upper():
+            unspaced.add(name)
+    ordered = {first: tuple(sorted(found, key=lambda one: (-len(one), one))) for first, found in by_first.items()}
+    return Known(ordered, tuple(sorted(unspaced)))
+
+
+def spotted(text: str, known: Known) -> list[Spotted]:
+    """Return the names in a text: known ones, longest first, then runs of capitalised words in what is left of it."""
+    tokens = _TOKEN.findall(text)
+    places = [at for at, token in enumerate(tokens) if token[0].isalnum()]
+    keys = [_key(tokens[at]) for at in places]
+    found: list[Spotted] = []
+    for at, key in enumerate(keys):
+        words = next((one for one in known.by_first.get(key, ()) if tuple(keys[at : at + len(one)]) == one), ())
+        if not words:
+            continue
+        start, end = places[at], places[at + len(words) - 1] + 1
+        if _has_capital(tokens[start:end]):
+            found.append(Spotted(_written(tokens[start:end])))
+            tokens[start:end] = [_NO_TOKEN] * (end - start)
+            keys[at : at + len(words)] = [_NO_TOKEN] * len(words)
+    found.extend(Spotted(name) for name in known.unspaced if name in text)
+    found.extend(_runs(tokens))
+    return found
+
+
+def runs(text: str) -> list[Spotted]:
+    """Return the runs of capitalised words of a text, without the words around them that only begin a sentence."""
+    return list(_runs(_TOKEN.findall(text)))
+
+
+def _listed(value: object, kind: Kind) -> Iterator[Spotted]:
+    if value is None:
+        return
+    if isinstance(value, str):
+        name = one_line(value)
+        if 1 < len(name) <= MAX_NAME_CHARS and plain_key(name):
+            yield Spotted(name, kind, is_told=True)
+    elif isinstance(value, Mapping):
+        yield from _listed(value.get("name"), _KINDS.get(str(value.get("type", "")).lower(), kind))
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _listed(one, kind)
+
+
+def _runs(tokens: Iterable[str]) -> Iterator[Spotted]:
+    run: list[str] = []
+    starts = initial = True
+    for token in (*tokens, "."):
+        if token != _NO_TOKEN and _is_capital(token):
+            if not run:
+                initial = starts
+            run.append(token)
+        elif run and token.lower() in CONNECTORS:
+            run.append(token)
+        elif run:
+            yield from _named(run, is_initial=initial)
+            run = []
+        starts = token != _NO_TOKEN and not token[0].isalnum() and token not in _JOINING
+
+
+def _named(run: list[str], *, is_initial: bool) -> Iterator[Spotted]:
+    """Yield the run as a name, without common words at its ends; nothing when it has no others.
+
+    Within a sentence a common word with a capital belongs to the name (Under Armour), but for those that always have one.
+    """
+    start, end = 0, len(run)
+    while end > start and (_is_capitalised(run[end - 1]) or run[end - 1].lower() in CONNECTORS):
+        end -= 1
+    is_stripping = _is_common if is_initial else _is_capitalised
+    while start < end and (is_stripping(run[start]) or run[start].lower() in CONNECTORS):
+        start += 1
+    words = run[start:end]
+    if words and len(words) <= MAX_RUN_WORDS and not all(map(_is_common, words)):
+        yield Spotted(" ".join([*words[:-1], _bare(words[-1])]), is_initial=is_initial and start == 0)
+
+
+def _written(tokens: list[str]) -> str:
+    """Return the tokens of a name as text: signs stand close to the word before."""
+    name = "".join(f" {token}" if token[0].isalnum() or token in _APART else token for token in tokens[:-1])
+    return f"{name} {_bare(tokens[-1])}".strip()
+
+
+def _bare(token: str) -> str:
+    return _POSSESSIVE.sub("", token) or token
+
+
+@lru_cache(maxsize=8192)
+def _key(token: str) -> str:
+    return plain_key(_bare(token))
+
+
+@lru_cache(maxsize=8192)
+def _is_common(word: str) -> bool:
+    """Return whether the word is no name, or only joins names; of `Monday's` and `I'm` the part before the sign is asked."""
+    return word.lower() in CONNECTORS or any(
+        plain_key(part) in NO_NAMES for part in (word, word.partition("'")[0], word.partition("’")[0])
+    )
+
+
+@lru_cache(maxsize=8192)
+def _is_capitalised(word: str) -> bool:
+    """Return whether the word is no name but always has a capital: I, a day, a month, a title."""
+    return plain_key(word.partition("'")[0].partition("’")[0]) in ALWAYS_CAPITAL
+
+
+def _is_capital(word: str) -> bool:
+    return word[0].isupper() or (word[0].isdigit() and any(map(str.isupper, word)))
+
+
+def _has_capital(words: Iterable[str]) -> bool:
+    """Return whether one of the words begins with a capital, or is of a script that has none."""
+    return any(word[0].isupper() or word.lower() == word.upper() for word in words)

@@ -1,0 +1,131 @@
+"""Who and what the memories of a batch speak of: names gathered over memories, each subject once.
+
+A nickname or a first name becomes part of the one subject that it can be short for; what could be two stays on its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from compiler.plan.batch import LeafBatch
+from compiler.plan.contract import Memory, Page
+from compiler.plan.names.spotting import Kind, Spotted, known_names, spotted, told
+from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
+from compiler.plan.text.markdown import alias_keys, plain_key
+from compiler.plan.text.words import GENERIC
+
+SHORTEST_NICKNAME = 3
+
+_CALLED = re.compile(
+    r"(?:^|[,.!?:]\s*|\b(?i:hey|hi|hello|thanks|thank you|wow|bye|yeah|yes|sure|congrats|love you)\s+)([^\W\d_]+)\s*[!,.?]"
+)
+
+
+@dataclass(slots=True)
+class Subject:
+    """A name with the memories that speak of it, in their order. `key` is its plain key, `page` the page that it is already."""
+
+    key: str
+    kind: Kind = Kind.THING
+    page: Page | None = None
+    names: dict[str, int] = field(default_factory=dict)
+    memories: dict[str, Memory] = field(default_factory=dict)
+    named_in: dict[str, set[str]] = field(default_factory=dict)
+    is_sure: bool = False
+
+    def see(self, one: Spotted, memory: Memory) -> None:
+        """Note the name in a memory. A name that is told, or has a capital within a sentence, is sure to be one."""
+        self.names[one.name] = self.names.get(one.name, 0) + (10 if one.is_told else 1)
+        self.named_in.setdefault(one.name, set()).add(memory.memory_id)
+        self.memories[memory.memory_id] = memory
+        self.is_sure |= one.is_told or not one.is_initial
+        if one.is_told and self.kind is Kind.THING:
+            self.kind = one.kind
+
+    def take(self, other: Subject) -> None:
+        """Make another subject's names and memories this one's."""
+        for name, count in other.names.items():
+            self.names.setdefault(name, 0)
+            self.names[name] += 0 if name not in other.named_in else min(count, 1)
+            self.named_in.setdefault(name, set()).update(other.named_in.get(name, ()))
+        self.memories = dict(sorted({**self.memories, **other.memories}.items()))
+
+    @property
+    def title(self) -> str:
+        """The name as it was told or written most often."""
+        return min(self.names, key=lambda name: (-self.names[name], name))
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The plain keys of all its names, the page's among them."""
+        of_page = (plain_key(alias.display) for alias in self.page.aliases) if self.page else ()
+        return frozenset(key for key in (*map(plain_key, self.names), *of_page) if key)
+
+
+def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subject]:
+    """Return the subjects of the batch, by key: what is sure to be a name, or has a page or a mention already."""
+    pages = _pages(batch.pages)
+    held = {plain_key(mention.alias) for mention in batch.mentions}
+    found = _seen(batch.memories, {*map(plain_key, pages), *held})
+    for key, subject in found.items():
+        subject.page = pages.get(key)
+        if gazetteer.is_known_city(key) and subject.kind is Kind.THING:
+            subject.kind = Kind.CITY
+    sure = {key: one for key, one in sorted(found.items()) if one.is_sure or one.page is not None or key in held}
+    return list(_joined(sure, batch.memories).values())
+
+
+def _pages(pages: Iterable[Page]) -> dict[str, Page]:
+    """Return the pages by their names' keys: of several with a name the one whose title it is, else the first path."""
+    ordered = sorted(pages, key=lambda one: one.key, reverse=True)
+    borne = {alias.key: page for page in ordered for alias in page.aliases}
+    titled = {key: page for page in ordered for key in alias_keys(page.title) if key in borne}
+    return borne | titled
+
+
+def _seen(memories: Iterable[Memory], known: Collection[str]) -> dict[str, Subject]:
+    every = [(memory, list(told(memory))) for memory in memories]
+    lookout = known_names({*known, *(plain_key(one.name) for _, names in every for one in names)})
+    found: dict[str, Subject] = {}
+    for memory, names in every:
+        for one in (*names, *spotted(memory.text, lookout)):
+            key = plain_key(one.name)
+            if key:
+                found.setdefault(key, Subject(key)).see(one, memory)
+    return found
+
+
+def _joined(found: dict[str, Subject], memories: Iterable[Memory]) -> dict[str, Subject]:
+    called = {plain_key(name) for memory in memories for name in _CALLED.findall(memory.text)}
+    kept = dict(found)
+    for key in sorted(found, key=lambda one: (len(one), one)):
+        subject = found[key]
+        plural = kept.get(f"{key}s")
+        if subject.page is None and plural is not None and any(name.isupper() for name in subject.names):
+            plural.take(subject)
+            del kept[key]
+        elif subject.page is None and subject.kind in (Kind.THING, Kind.PERSON) and " " not in key:
+            longer = _longer(key, kept, is_called=key in called and subject.kind is Kind.THING)
+            if longer is not None:
+                longer.take(subject)
+                del kept[key]
+    return kept
+
+
+def _longer(key: str, found: Mapping[str, Subject], *, is_called: bool) -> Subject | None:
+    """Return the one subject that a single word is short for.
+
+    The only name that begins with it, when that is a person's or only says the kind after it (`Fleet Coffee`); else, for a
+    word that somebody is called by, the only person whose name begins with its letters (`Mel`).
+    """
+    begins = [one for other, one in found.items() if other.startswith(f"{key} ")]
+    if begins:
+        rest = begins[0].key.split()[1:]
+        fits = begins[0].kind is Kind.PERSON or all(word in GENERIC for word in rest) or begins[0].kind is Kind.THING
+        return begins[0] if len(begins) == 1 and fits else None
+    if not is_called or len(key) < SHORTEST_NICKNAME:
+        return None
+    people = [one for other, one in found.items() if one.kind is Kind.PERSON and other.startswith(key) and other != key]
+    return people[0] if len(people) == 1 else None

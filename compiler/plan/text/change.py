@@ -1,0 +1,65 @@
+"""Whether a proposed text says something that the present one does not.
+
+Judged on words: a number, a date or a name that changed is always a change, however long the text around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+
+from compiler.plan.text.markdown import unescape
+from store.text.texts import fold
+from store.text.words import GUARD_WORDS, STOP_WORDS
+
+REWORDING = 0.05
+
+_WORD = re.compile(r"\d+(?:[.,:/-]\d+)*|\w+(?:['’]\w+)*")
+
+
+def is_meaningful(existing_md: str, proposed_md: str) -> bool:
+    """Return whether the proposed text is worth a writer's work.
+
+    Nothing proposed is no change, anything proposed for nothing is one. Else it is one when a number, a capitalised word or a
+    negation differs, or more than 5 % of the words.
+    """
+    existing, proposed = _words(existing_md), _words(proposed_md)
+    if existing == proposed or not proposed:
+        return False
+    if not existing or _facts(existing) != _facts(proposed):
+        return True
+    before, after = Counter(map(_folded, existing)), Counter(map(_folded, proposed))
+    differing = (before - after).total() + (after - before).total()
+    return differing / max(len(existing), len(proposed)) > REWORDING
+
+
+def shares_content(text: str, other: str) -> bool:
+    """Return whether two texts share a word that says something; texts without such words are given the doubt."""
+    one, two = content_words(text), content_words(other)
+    return not one or not two or not one.isdisjoint(two)
+
+
+@lru_cache(maxsize=2048)
+def content_words(text: str) -> frozenset[str]:
+    """Return the folded words of the text but stop words and single letters."""
+    words = set(map(_folded, _words(text)))
+    return frozenset(word for word in words if word not in STOP_WORDS and (len(word) > 1 or not word.isascii()))
+
+
+_folded = lru_cache(maxsize=16384)(fold)
+
+
+@lru_cache(maxsize=2048)
+def _words(markdown: str) -> tuple[str, ...]:
+    return tuple(_WORD.findall(unescape(markdown)))
+
+
+def _facts(words: tuple[str, ...]) -> Counter[str]:
+    """Return the words that carry facts: those with a digit or a capital, spelled-out numbers, dates and negations."""
+    folded = ((word, word.casefold()) for word in words)
+    return Counter(
+        word
+        for word, low in folded
+        if (not word.islower() and low not in STOP_WORDS) or low in GUARD_WORDS or low.endswith(("n't", "n’t"))
+    )

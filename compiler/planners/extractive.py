@@ -1,0 +1,229 @@
+"""The planner that needs no model: names by rule, pages where two memories agree, sentences taken as they stand.
+
+Deterministic and offline. Of modest reach, and it says so: it finds what is named, and invents nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from compiler.plan.batch import AggregationView, LeafBatch, ParentCandidate
+from compiler.plan.contract import Draft, Memory, Mention, Page, PageKey, PageType, PromotionStatus
+from compiler.plan.judging.membership import MIN_CHILDREN, is_tag_of, requirement, shows
+from compiler.plan.judging.parents import section_for
+from compiler.plan.judging.writing import added_lines
+from compiler.plan.names.excerpts import arrange, excerpt, line
+from compiler.plan.names.locating import city_of, place_name, types_of
+from compiler.plan.names.naming import holds
+from compiler.plan.names.spotting import Kind
+from compiler.plan.names.subjects import Subject, subjects
+from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
+from compiler.plan.proposal import (
+    HeldName,
+    MentionPromotion,
+    NewPage,
+    PageUpdate,
+    Proposal,
+    ProposedName,
+    Rollup,
+    SectionPromotion,
+)
+from compiler.plan.text.finishing import SUMMARY
+from compiler.plan.text.markdown import escape, first_sentence, heading, plain_key, slug, unescape
+from compiler.plan.text.sentences import sentences
+
+NAME = "extractive"
+MIN_MEMORIES = 2
+HIGHLIGHTS = 3
+
+_ORDER = {"city": 0, "journal": 1, "tag": 2}
+
+
+def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal:
+    """Return pages, updates and held names for the batch: a new page needs two memories, a known one a single one."""
+    held = {plain_key(mention.alias): mention for mention in batch.mentions}
+    earlier = {memory.memory_id: memory for memory in batch.earlier}
+    updates: list[PageUpdate] = []
+    new: list[NewPage] = []
+    mentions: list[HeldName] = []
+    promoted: list[MentionPromotion] = []
+    for subject in subjects(batch, gazetteer=gazetteer):
+        mention = None if subject.page else held.pop(subject.key, None)
+        found = _excerpts(subject, [*_before(mention, earlier), *subject.memories.values()])
+        if subject.page is not None:
+            updates.extend(_updates(subject, subject.page, found))
+        elif len(found) < MIN_MEMORIES:
+            mentions.extend(_held(subject, found))
+        elif mention is not None:
+            promoted.append(MentionPromotion(mention.key, _page(subject, found), "seen in two memories"))
+        else:
+            new.append(_page(subject, found))
+    promoted.extend(_left_over(held.values(), earlier))
+    return Proposal(tuple(updates), tuple(new), tuple(mentions), tuple(promoted))
+
+
+def write_section(draft: Draft) -> str:
+    """Return the section's text: what stands with the proposed lines added, or the sentences that the memories still have.
+
+    The summary is the first of these. Nothing is left when no memory speaks of the page any more.
+    """
+    if draft.existing_md or draft.section.body_md:
+        return added_lines(draft.existing_md, draft.section.body_md)
+    keys = {plain_key(name) for name in draft.names or (draft.title,)} - {""}
+    found = [one for memory in draft.memories for one in excerpt(memory, keys)]
+    if draft.section.slug == SUMMARY:
+        return next(
+            (_place_summary(memory, keys) for memory in draft.memories if _place_summary(memory, keys)), ""
+        ) or (escape(found[0]) if found else "")
+    return "\n".join(dict.fromkeys(map(line, found)))
+
+
+def quote(draft: Draft) -> str:
+    """Return a section that has to be made again in its memories' own sentences: those that name the page, else all."""
+    if written := write_section(draft):
+        return written
+    found = [sentence for memory in draft.memories for sentence in sentences(memory.text)]
+    if draft.section.slug == SUMMARY:
+        return escape(found[0]) if found else ""
+    return "\n".join(dict.fromkeys(map(line, found)))
+
+
+def _before(mention: Mention | None, earlier: dict[str, Memory]) -> list[Memory]:
+    seen = (one.source.memory_id for one in mention.sightings) if mention else ()
+    return [earlier[one] for one in seen if one in earlier]
+
+
+def _excerpts(subject: Subject, memories: Iterable[Memory]) -> list[tuple[Memory, tuple[str, ...]]]:
+    keys = subject.keys
+    every = {memory.memory_id: memory for memory in memories}
+    found = ((memory, excerpt(memory, keys)) for memory in every.values())
+    return [(memory, said) for memory, said in found if said]
+
+
+def _updates(subject: Subject, page: Page, found: list[tuple[Memory, tuple[str, ...]]]) -> Iterable[PageUpdate]:
+    known = {plain_key(alias.display) for alias in page.aliases}
+    aliases = tuple(_alias(subject, name) for name in sorted(subject.names) if plain_key(name) not in known)
+    if found or aliases:
+        yield PageUpdate(page.key, arrange(found, page), aliases)
+
+
+def _page(subject: Subject, found: list[tuple[Memory, tuple[str, ...]]]) -> NewPage:
+    kind = PageType.TOPIC if subject.kind is Kind.CITY else PageType.ENTITY
+    summary, proof = _summary(subject, found)
+    aliases = tuple(_alias(subject, name) for name in sorted(subject.names))
+    return NewPage(kind, subject.title, summary, arrange(found, None), aliases, memory_ids=(proof,))
+
+
+def _alias(subject: Subject, name: str) -> ProposedName:
+    return ProposedName(name, tuple(sorted(subject.named_in.get(name, ()))))
+
+
+def _summary(subject: Subject, found: list[tuple[Memory, tuple[str, ...]]]) -> tuple[str, str]:
+    """Return a line about the subject and the memory that proves it: what and where a place is, else a sentence naming it."""
+    for memory, _ in found:
+        if told := _place_summary(memory, subject.keys):
+            return told, memory.memory_id
+    memory, said = found[0]
+    return escape(said[0]), memory.memory_id
+
+
+def _place_summary(memory: Memory, keys: Iterable[str]) -> str:
+    """Return what and where the memory's place is, when that is what the keys name."""
+    city = city_of(memory)
+    if plain_key(place_name(memory)) not in keys or not city:
+        return ""
+    kind = next((one.replace("_", " ") for one in types_of(memory)), "place")
+    return escape(f"{kind.capitalize()} in {city}.")
+
+
+def _held(subject: Subject, found: list[tuple[Memory, tuple[str, ...]]]) -> Iterable[HeldName]:
+    if found:
+        yield HeldName(subject.title, PageType.ENTITY, found[0][1][0], tuple(memory.memory_id for memory, _ in found))
+
+
+def _left_over(mentions: Iterable[Mention], earlier: dict[str, Memory]) -> Iterable[MentionPromotion]:
+    """Yield the mentions that no new memory names, but that memories seen before are enough for."""
+    for mention in sorted(mentions, key=lambda one: one.key):
+        subject = Subject(plain_key(mention.alias), names={mention.alias: 1})
+        subject.named_in[mention.alias] = {one.source.memory_id for one in mention.sightings}
+        found = _excerpts(subject, _before(mention, earlier))
+        if len(found) >= MIN_MEMORIES:
+            yield MentionPromotion(mention.key, _page(subject, found), "seen often enough")
+
+
+def plan_aggregation(view: AggregationView) -> Proposal:
+    """Return hubs for the candidates that three pages belong to, with their lists, and promotions of sections that are ready."""
+    every = sorted((*view.pages, *view.others), key=lambda page: page.key)
+    active = [page for page in every if page.is_active and page.key.type is not PageType.DECISION]
+    titles = {plain_key(page.title): page.key for page in reversed(active)}
+    hubs: list[NewPage] = []
+    rollups: list[Rollup] = []
+    for candidates in _by_hub(view.candidates):
+        title = candidates[0].title
+        key = titles.get(plain_key(title)) or PageKey(PageType.TOPIC, slug(title))
+        required = requirement(title, (candidate.title for candidate in candidates))
+        others = [page for page in active if page.key.type is PageType.ENTITY and page.key != key]
+        members = [page for page in others if shows(page, required) and _belongs(page, candidates)]
+        if len(members) >= MIN_CHILDREN:
+            hubs.extend([] if plain_key(title) in titles else [NewPage(PageType.TOPIC, title)])
+            rollups.extend(_rollups(key, candidates, members))
+    return Proposal(new_pages=tuple(hubs), rollups=tuple(rollups), section_promotions=tuple(_promotions(view)))
+
+
+def _belongs(page: Page, candidates: Sequence[ParentCandidate]) -> bool:
+    """Return whether a page says by title, tag or the form of its summary that it belongs: a passing mention is not enough."""
+    slugs = {candidate.slug for candidate in candidates}
+    if any(page.key in candidate.pages for candidate in candidates) or any(
+        is_tag_of(tag.name, slugs) for tag in page.tags
+    ):
+        return True
+    return any(holds(plain_key(candidate.title), plain_key(page.title)) for candidate in candidates)
+
+
+def _by_hub(candidates: Iterable[ParentCandidate]) -> list[list[ParentCandidate]]:
+    """Return the candidates of each hub: cities first, then journals, then tags."""
+    found: dict[tuple[int, str], list[ParentCandidate]] = {}
+    for one in sorted(candidates, key=lambda one: (one.kind, one.slug, one.section)):
+        found.setdefault((_ORDER.get(one.kind, len(_ORDER)), one.slug), []).append(one)
+    return [found[key] for key in sorted(found)]
+
+
+def _rollups(hub: PageKey, candidates: Sequence[ParentCandidate], members: Sequence[Page]) -> Iterable[Rollup]:
+    seen = {one for candidate in candidates for one in candidate.memory_ids}
+    slugs = {candidate.slug for candidate in candidates}
+    sections: dict[str, list[Page]] = {}
+    for page in members:
+        is_city = candidates[0].kind == "city"
+        name = section_for(tag.name for tag in page.tags) if is_city else candidates[0].section
+        sections.setdefault(name, []).append(page)
+    for name, children in sorted(sections.items()):
+        cited = {
+            source.memory_id for page in children for section in page.sections for source in section.sources
+        } & seen
+        cited |= {
+            source.memory_id
+            for page in children
+            for tag in page.tags
+            if is_tag_of(tag.name, slugs)
+            for source in tag.sources
+        }
+        tags = sorted({tag.name for page in children for tag in page.tags if ":" not in tag.name})
+        keys = tuple(page.key for page in children)
+        yield Rollup(hub, name, heading(name), keys, "", tuple(sorted(cited)), tuple(tags))
+
+
+def _promotions(view: AggregationView) -> Iterable[SectionPromotion]:
+    """Yield the sections that are candidates, on hubs that have more than this one."""
+    pages = {page.key: page for page in (*view.pages, *view.others)}
+    for page in sorted(view.pages, key=lambda page: page.key):
+        lists = [one for one in page.sections if one.aggregation is not None]
+        for section in lists if len(page.sections) > 1 else ():
+            known = section.aggregation
+            if known is None or known.promotion_status is not PromotionStatus.CANDIDATE:
+                continue
+            children = [pages[key] for key in section.children if key in pages]
+            said = dict.fromkeys(escape(first_sentence(unescape(child.summary))) for child in children if child.summary)
+            summary = " ".join(list(said)[:HIGHLIGHTS])
+            top = tuple(f"**{escape(child.title)}**" for child in children[:HIGHLIGHTS])
+            new = NewPage(PageType.TOPIC, f"{page.title} {section.heading}", summary)
+            yield SectionPromotion(page.key, section.slug, new, summary, top, "dense for long enough")

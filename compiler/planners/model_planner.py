@@ -1,0 +1,246 @@
+"""The planner that asks a model: prompts from the plan, answers kept and counted, ceilings watched before each call.
+
+What a model says is read by the plan's validation and believed in nothing. An answer that is kept costs nothing again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from compiler.errors import CostCeilingReached
+from compiler.plan.batch import AggregationView, LeafBatch
+from compiler.plan.contract import Draft, Memory, PageKey, PageType, Section
+from compiler.plan.judging import validate
+from compiler.plan.prompting import prompt, schema, splitting
+from compiler.plan.prompting.prompt import Prompt
+from compiler.planners.planner import Proposed
+from compiler.settings import Costs
+from compiler.state.access import Access
+from compiler.state.views import cited_on
+from models.errors import AnswerUnusable, MalformedOutput, ProviderError
+from models.language.kept_answers import answer_bytes, answer_from
+from models.language.language import AnswerSchema, ConverseAnswer, ConverseRequest, LanguageModel, answer_key
+from store.accounting import costs
+from store.accounting.costs import CompileCall
+from store.compile import answers, ledger
+from store.db.queries import Connection
+from store.scope import Scope
+from store.tenancy import forgotten
+
+_LEAF, _SECTION, _AGGREGATION = "leaf", "section", "aggregation"
+_HARMLESS = Memory(
+    "probe", "Maria Silva had lunch with Tom Baker at Cafe Luna on Friday.", b"", datetime(2026, 1, 2, tzinfo=UTC)
+)
+_CALLS = {_LEAF: "planner_calls", _SECTION: "section_writer_calls", _AGGREGATION: "aggregation_planner_calls"}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question to a model: when it was begun, and the answer or the name of the error. A kept answer was only found."""
+
+    request: ConverseRequest
+    of_pass: str
+    began_at: datetime
+    answer: ConverseAnswer | None = None
+    error: str = ""
+    is_kept: bool = False
+
+
+@dataclass(slots=True)
+class Meter:
+    """What a job's calls cost, and where they stop. `spent_usd` is the job's with earlier claims, `today_usd` the tenant's."""
+
+    costs: Costs
+    spent_usd: float = 0.0
+    today_usd: float = 0.0
+    figures: dict[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """Raise CostCeilingReached when the next call may not be made."""
+        most, daily = self.costs.per_job_usd, self.costs.per_tenant_day_usd
+        if daily is not None and self.today_usd >= daily:
+            raise CostCeilingReached("the tenant's ceiling for this day", is_for_today=True)
+        if most is not None and self.spent_usd >= most:
+            raise CostCeilingReached("the job's ceiling", is_for_today=False)
+
+    def count(self, answer: ConverseAnswer, of_pass: str, *, is_kept: bool = False, is_of_use: bool = True) -> None:
+        """Add an answer to the figures: a kept one as remembered, and nothing else.
+
+        One of no use stops no job: the next would buy it again, and get no further. The day's ceiling stops it.
+        """
+        if is_kept:
+            self._add("calls_remembered", 1)
+            return
+        cost = answer.cost_usd or 0.0
+        self.spent_usd += cost if is_of_use else 0.0
+        self.today_usd += cost
+        self._add(_CALLS[of_pass], 1)
+        for name, tokens in (("input_tokens", answer.input_tokens), ("output_tokens", answer.output_tokens)):
+            self._add(name, tokens)
+            if of_pass == _AGGREGATION:
+                self._add(f"aggregation_{name}", tokens)
+        self._add("cached_tokens", answer.cached_tokens)
+        self._add("calls_without_price", int(answer.cost_usd is None))
+        self._add("cost_usd", cost)
+        for heading, name in (("cost_by_pass", of_pass), ("cost_by_model", answer.model_id)):
+            under = self.figures.setdefault(heading, {})
+            under[name] = under.get(name, 0.0) + cost
+
+    def take(self) -> dict[str, Any]:
+        """Return the figures since the last time."""
+        figures, self.figures = self.figures, {}
+        return figures
+
+    def _add(self, name: str, count: float) -> None:
+        self.figures[name] = self.figures.get(name, 0) + count
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPlanner:
+    """Asks `model` under `model_id` for one scope. Kept answers are the scope's own. `told` hears of each question."""
+
+    model: LanguageModel
+    model_id: str
+    access: Access
+    costs: Costs
+    meter: Meter
+    now: Callable[[], datetime]
+    max_memory_chars: int = 120_000
+    told: Callable[[Asked], None] = lambda asked: None
+
+    @property
+    def name(self) -> str:
+        """The planner's name in metrics."""
+        return self.model_id
+
+    async def plan_leaf(self, batch: LeafBatch) -> Proposed:
+        """Return what the model proposes for the batch, of a long one in parts. Raises a ProviderError, CostCeilingReached."""
+        parts = [await self._plan_part(part) for part in splitting.split(batch, max_chars=self.max_memory_chars)]
+        rejections = tuple(one for part in parts for one in part.rejections)
+        return Proposed(splitting.join(part.proposal for part in parts), rejections)
+
+    async def _plan_part(self, batch: LeafBatch) -> Proposed:
+        asked = await asyncio.to_thread(prompt.leaf, batch)
+        seen = {memory.memory_id for memory in (*batch.memories, *batch.earlier)}
+        seen |= {source.memory_id for page in batch.pages for source in cited_on(page)}
+        seen |= {one.source.memory_id for mention in batch.mentions for one in mention.sightings}
+        return _read(await self._ask(asked, _LEAF, seen), asked)
+
+    async def write_section(self, draft: Draft) -> str:
+        """Return the section's text. Raises a ProviderError, CostCeilingReached."""
+        asked = prompt.section(draft)
+        seen = {memory.memory_id for memory in draft.memories} | {one.memory_id for one in draft.section.sources}
+        return (await self._ask(asked, _SECTION, seen)).text.strip()
+
+    async def plan_aggregation(self, view: AggregationView) -> Proposed:
+        """Return hubs, rollups and promotions that the model proposes. Raises a ProviderError, CostCeilingReached."""
+        asked = await asyncio.to_thread(prompt.aggregation, view)
+        seen = {source.memory_id for page in view.pages for source in cited_on(page)} | view.evidence.keys()
+        return _read(await self._ask(asked, _AGGREGATION, seen), asked)
+
+    async def probe(self) -> None:
+        """Ask for a plan and a section about a harmless memory, whatever is kept. Raises a ProviderError, CostCeilingReached."""
+        section = Section("overview", "Overview", "Had lunch at Cafe Luna.")
+        draft = Draft(PageKey(PageType.ENTITY, "maria-silva"), "Maria Silva", section, "", (_HARMLESS,))
+        for asked, of_pass in ((prompt.leaf(LeafBatch((_HARMLESS,))), _LEAF), (prompt.section(draft), _SECTION)):
+            await self._check()
+            await self._bought(self._request(asked, of_pass), asked, of_pass)
+
+    def _request(self, asked: Prompt, of_pass: str) -> ConverseRequest:
+        return ConverseRequest(
+            self.model_id,
+            asked.system,
+            asked.user,
+            self.costs.section_output_tokens if of_pass == _SECTION else self.costs.planner_output_tokens,
+            self.costs.call_deadline_s,
+            AnswerSchema(asked.name, asked.schema, schema.PLAN) if asked.schema is not None else None,
+            prompt_version=asked.version,
+        )
+
+    async def _ask(self, asked: Prompt, of_pass: str, seen: set[str]) -> ConverseAnswer:
+        request = self._request(asked, of_pass)
+        key = answer_key(request)
+        kept = await self._kept(key, seen)
+        if kept is not None:
+            self.meter.count(kept, of_pass, is_kept=True)
+            self.told(Asked(request, of_pass, self.now(), kept, is_kept=True))
+            return kept
+        await self._check()
+        answer = await self._bought(request, asked, of_pass)
+        await self._keep(key, answer, seen, of_pass)
+        return answer
+
+    async def _check(self) -> None:
+        """Raise CostCeilingReached when the call may not be made: the tenant's other jobs spend of the same day."""
+        if self.costs.per_tenant_day_usd is not None:
+            async with self.access.reading() as connection:
+                self.meter.today_usd = await answers.spent(connection, self.access.scope, now=self.now())
+        self.meter.check()
+
+    async def _bought(self, request: ConverseRequest, asked: Prompt, of_pass: str) -> ConverseAnswer:
+        began_at = self.now()
+        try:
+            answer = await self.model.converse(request)
+            if asked.schema is not None:
+                _read(answer, asked)
+        except AnswerUnusable as error:
+            self.told(Asked(request, of_pass, began_at, error.answer, type(error).__name__))
+            self.meter.count(error.answer, of_pass, is_of_use=False)
+            async with self.access.writing() as connection:
+                await self._spend(connection, error.answer, of_pass)
+            raise
+        except ProviderError as error:
+            self.told(Asked(request, of_pass, began_at, error=type(error).__name__))
+            raise
+        self.told(Asked(request, of_pass, began_at, answer))
+        self.meter.count(answer, of_pass)
+        return answer
+
+    async def _kept(self, key: bytes, seen: set[str]) -> ConverseAnswer | None:
+        """Return the answer kept under the key; it goes with whatever is forgotten of what it has been seen with."""
+        scope = self.access.scope
+        async with self.access.reading() as connection:
+            kept = await answers.get(connection, scope, key)
+        if kept is None:
+            return None
+        async with self.access.writing() as connection:
+            await answers.note_seen(connection, scope, key, seen)
+            if gone := await _gone(connection, scope, seen):
+                await answers.forget(connection, scope, gone)
+        return answer_from(kept)
+
+    async def _keep(self, key: bytes, answer: ConverseAnswer, seen: set[str], of_pass: str) -> None:
+        scope = self.access.scope
+        async with self.access.writing() as connection:
+            # Forgotten while the model was thinking; in a preview's time the ledger may have let go of it by now.
+            is_forgotten = await forgotten.lately(connection, scope, seen, now=self.now())
+            await self._spend(connection, answer, of_pass)
+            if not is_forgotten and not await _gone(connection, scope, seen):
+                content = answer_bytes(answer)
+                await answers.put(connection, scope, key, answer=content, memory_ids=seen, now=self.now())
+
+    async def _spend(self, connection: Connection, answer: ConverseAnswer, of_pass: str) -> None:
+        scope, now, model_id = self.access.scope, self.now(), answer.model_id
+        if answer.cost_usd:
+            await answers.spend(connection, scope, model_id=model_id, cost_usd=answer.cost_usd, now=now)
+        tokens = (answer.input_tokens, answer.output_tokens, answer.cached_tokens)
+        call = CompileCall(of_pass, model_id, *tokens, answer.cost_usd)
+        await costs.add_compile_call(connection, scope, call, now=now)
+
+
+def _read(answer: ConverseAnswer, asked: Prompt) -> Proposed:
+    """Return what an answer proposes. Raises MalformedOutput when nothing of it can be read."""
+    proposal, rejections = validate.read(answer.parsed, asked.handles)
+    if not validate.is_plan(answer.parsed, proposal):
+        reasons = ", ".join(sorted({one.reason for one in rejections}))
+        raise MalformedOutput(answer, f"no item of the plan could be read: {reasons}")
+    return Proposed(proposal, rejections)
+
+
+async def _gone(connection: Connection, scope: Scope, memory_ids: set[str]) -> list[str]:
+    known = await ledger.read(connection, scope, sorted(memory_ids))
+    return [memory_id for memory_id, entry in known.items() if entry.outcome is ledger.Outcome.GONE]

@@ -1,0 +1,207 @@
+"""Items into rows: what a plan or an operator decided, written set-based inside the caller's transaction.
+
+The caller holds the scope's row. What stands already is not written again; counters count rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from uuid import UUID
+
+from compiler.plan.contract import (
+    DropLink,
+    DropSighting,
+    HoldMention,
+    IgnoreMention,
+    Item,
+    LinkOrigin,
+    Page,
+    PageKey,
+    SettleMention,
+    WriteLink,
+)
+from compiler.state import reducer
+from compiler.state.difference import page_changes
+from compiler.state.page_cache import Shelf, load
+from compiler.state.reducer import Folded, Limits
+from compiler.state.row_mapping import Stored, key_of
+from store.compile import scopes
+from store.db.queries import Connection
+from store.scope import Scope
+from store.wiki import candidates, mentions, page_writes, upkeep
+from store.wiki.mentions import HeldRow, MentionChanges, SightingRow
+from store.wiki.page_writes import CauseRow
+from store.wiki.pages import page_uuid
+
+__all__ = ["UNLIMITED", "Applied", "Terms", "apply_items", "load", "write"]
+
+UNLIMITED = Limits(new_pages=1_000_000, sections=1_000_000)
+
+
+class Steps:
+    """Who has to hear how far items are written."""
+
+    def named(self, applied: Applied) -> None:
+        """Hear that all by which pages are found is written but their words, and all of held names; counters are not there."""
+
+    def told(self) -> None:
+        """Hear that the pages are written whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How items are applied: up to which caps, as of which revision of the wiki and which time, with which pages at hand.
+
+    `steps` hear how far it is.
+    """
+
+    limits: Limits
+    revision: int
+    now: datetime
+    shelf: Shelf = field(default_factory=Shelf)
+    steps: Steps = field(default_factory=Steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """How many items were applied, the cap that stopped them (empty when none did), and what changed, in rows.
+
+    `stood` is what was read for it, `pages` how that stands now, and `ids` are those of every page that either names.
+    """
+
+    taken: int
+    cap: str = ""
+    counters: Mapping[str, int] = field(default_factory=dict)
+    stood: Stored = field(default_factory=Stored)
+    pages: Mapping[PageKey, Page] = field(default_factory=dict)
+    ids: Mapping[PageKey, UUID] = field(default_factory=dict)
+
+
+async def apply_items(connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime) -> Applied:
+    """Apply an operator's items under `scopes.lock`, without caps, and raise the revision. No change raises nothing."""
+    row = await scopes.lock(connection, scope, now=now)
+    applied = await write(connection, scope, items, Terms(UNLIMITED, row.wiki_revision + 1, now))
+    if any(applied.counters.values()):
+        await scopes.bump_revision(connection, scope, now=now)
+    return applied
+
+
+async def write(connection: Connection, scope: Scope, items: Sequence[Item], terms: Terms) -> Applied:
+    """Apply items up to a cap."""
+    standing = await _standing(connection, scope, items, terms.shelf)
+    folded = reducer.fold(standing.pages, items, terms.limits)
+    ids = await _ids(connection, scope, standing, folded)
+    changes = page_changes(standing.pages, folded.pages, ids)
+    await page_writes.write_names(connection, scope, changes, revision=terms.revision, now=terms.now)
+    counters = Counter(folded.counters)
+    pages = len(changes.pages_found_anew) + len(changes.pages)
+    counters.update(pages_written=pages, sections_written=len(changes.sections))
+    counters.update(sources_written=len(changes.sources), aliases_written=len(changes.aliases))
+    counters.update(await _write_mentions(connection, scope, folded.mentions, ids, terms.now))
+    applied = Applied(folded.taken, folded.cap, {}, standing, folded.pages, ids)
+    terms.steps.named(applied)
+    await page_writes.write_texts(connection, scope, changes, revision=terms.revision, now=terms.now)
+    terms.steps.told()
+    counters.update(await _write_links(connection, scope, folded.links, ids, terms.now))
+    for key in folded.deleted:
+        await upkeep.delete_page(connection, scope, standing.ids[key], now=terms.now)
+    counters["hubs_scored"] = await page_writes.score_hubs(
+        connection, scope, [ids[key] for key in folded.scored if key in ids]
+    )
+    return replace(applied, counters={name: count for name, count in counters.items() if count})
+
+
+async def _standing(connection: Connection, scope: Scope, items: Sequence[Item], shelf: Shelf) -> Stored:
+    """Return the pages that the items name, as they stand."""
+    keys = reducer.keys_of(items)
+    asked = [(key.type.value, key.slug) for key in keys if key not in shelf.ids]
+    named = await candidates.identities(connection, scope, asked)
+    known = [shelf.ids[key] for key in keys if key in shelf.ids]
+    return await shelf.load(connection, scope, [*known, *(one.page_id for one in named)])
+
+
+async def _ids(connection: Connection, scope: Scope, standing: Stored, folded: Folded) -> dict[PageKey, UUID]:
+    """Return the ids of every page that the changes name: of those that stand, and of those that are made."""
+    wanted = {*folded.scored, *(key for link in folded.links for key in _ends(link))}
+    wanted |= {item.page for item in folded.mentions if isinstance(item, SettleMention)}
+    for page in folded.pages.values():
+        wanted |= {child for section in page.sections for child in section.children}
+        wanted |= {key for one in page.sections if one.aggregation is not None for key in one.aggregation.linked_pages}
+    ids = dict(standing.ids)
+    asked = sorted(wanted - ids.keys() - folded.pages.keys())
+    found = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in asked])
+    ids.update({key_of(one): one.page_id for one in found})
+    ids.update({key: page_uuid(scope, key.type.value, key.slug) for key in folded.pages if key not in ids})
+    return ids
+
+
+def _ends(link: WriteLink | DropLink) -> tuple[PageKey, PageKey]:
+    cause = link.link if isinstance(link, DropLink) else link
+    return cause.source, cause.target
+
+
+async def _write_links(
+    connection: Connection,
+    scope: Scope,
+    links: Sequence[WriteLink | DropLink],
+    ids: Mapping[PageKey, UUID],
+    now: datetime,
+) -> Counter[str]:
+    counters: Counter[str] = Counter()
+    last: dict[CauseRow, bool] = {}
+    for link in links:
+        if not all(key in ids for key in _ends(link)):
+            counters["links_without_page"] += 1
+            continue
+        last[_cause(link.link if isinstance(link, DropLink) else link, ids)] = isinstance(link, WriteLink)
+    counters["links_removed"] = await page_writes.drop_causes(
+        connection, scope, [one for one, adds in last.items() if not adds]
+    )
+    added = [one for one, adds in last.items() if adds]
+    made, causes = await page_writes.add_causes(connection, scope, added, now=now)
+    counters["link_causes_written"] = causes
+    counters["links_written"] = len(made)
+    for cause in added:
+        link_key = (cause.from_page_id, cause.to_page_id, cause.kind)
+        if link_key in made:
+            made.discard(link_key)
+            counters[f"links_written_{cause.origin}"] += 1
+    return counters
+
+
+def _cause(link: WriteLink, ids: Mapping[PageKey, UUID]) -> CauseRow:
+    return CauseRow(
+        ids[link.source], ids[link.target], link.kind.value, LinkOrigin(link.origin).value, link.context, link.ref
+    )
+
+
+async def _write_mentions(
+    connection: Connection,
+    scope: Scope,
+    items: Sequence[reducer.MentionItem],
+    ids: Mapping[PageKey, UUID],
+    now: datetime,
+) -> Counter[str]:
+    held = [item.mention for item in items if isinstance(item, HoldMention)]
+    changes = MentionChanges(
+        tuple(HeldRow(one.key, one.alias, one.suggested_type) for one in {one.key: one for one in held}.values()),
+        tuple(
+            SightingRow(one.key, sighting.source.memory_id, sighting.quote, sighting.seen_at)
+            for one in held
+            for sighting in one.sightings
+        ),
+        tuple((item.key, item.memory_id) for item in items if isinstance(item, DropSighting)),
+        tuple((item.key, ids[item.page]) for item in items if isinstance(item, SettleMention) and item.page in ids),
+        tuple(item.key for item in items if isinstance(item, IgnoreMention)),
+    )
+    counts = await mentions.write(connection, scope, changes, now=now)
+    return Counter(
+        mentions_held=counts.held,
+        mention_sightings_written=counts.sightings,
+        mentions_promoted=counts.settled,
+        mentions_removed=counts.removed,
+        mentions_ignored=counts.ignored,
+    )

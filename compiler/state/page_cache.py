@@ -1,0 +1,109 @@
+"""Pages at hand: what a job has read and written of its wiki, so that the next batch does not read it again.
+
+It holds because of the fence: a plan is applied only at the revision that it was made upon. What was read at a revision, or
+written by the apply that raised it, stands until somebody else raises it; then the plan is refused, and the shelf emptied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from compiler.plan.contract import Page, PageKey
+from compiler.state.row_mapping import Stored, linked_ids, stored
+from store.db.queries import Connection
+from store.scope import Scope
+from store.wiki import candidates
+
+_MOST_PAGES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A page as it stands, and the ids of itself and of the pages that it names."""
+
+    page: Page
+    ids: Mapping[PageKey, UUID]
+
+
+@dataclass(slots=True)
+class Shelf:
+    """Pages by id, about a thousand at most. Whoever loses the revision that they were read at has to clear it.
+
+    `taken` are those that the last apply left: they stay at hand until the next, since they may not be there to be read yet.
+    """
+
+    kept: dict[UUID, Kept] = field(default_factory=dict)
+    ids: dict[PageKey, UUID] = field(default_factory=dict)
+    taken: dict[UUID, Kept] = field(default_factory=dict)
+
+    async def load(self, connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> Stored:
+        """Return the pages with these ids as they stand; only those that are not at hand are read."""
+        wanted = sorted(set(page_ids))
+        found = {page_id: self.kept[page_id] for page_id in wanted if page_id in self.kept}
+        missing = [page_id for page_id in wanted if page_id not in found]
+        if missing:
+            read = await load(connection, scope, missing)
+            found.update((read.ids[key], Kept(page, _named_ids(page, read.ids))) for key, page in read.pages.items())
+            self._keep({page_id: found[page_id] for page_id in missing if page_id in found})
+        ids = {key: page_id for one in found.values() for key, page_id in one.ids.items()}
+        return Stored({one.page.key: one.page for one in found.values()}, ids)
+
+    def take(self, stood: Stored, pages: Mapping[PageKey, Page], ids: Mapping[PageKey, UUID]) -> None:
+        """Take in what an apply committed: the pages that it left otherwise than they stood.
+
+        Pages that list others are read again: what they list is settled by the store. So is everything where pages went.
+        """
+        self.taken = {}
+        if stood.pages.keys() - pages.keys():
+            self.clear()
+            return
+        for key, page in pages.items():
+            before = stood.pages.get(key)
+            if before is page:
+                continue
+            self.kept.pop(ids[key], None)
+            if not _lists(page) and not (before and _lists(before)):
+                self.taken[ids[key]] = Kept(page, _named_ids(page, ids))
+        self._keep(self.taken)
+
+    def has_changed(self, stood: Stored, pages: Mapping[PageKey, Page], ids: Mapping[PageKey, UUID]) -> bool:
+        """Return whether each page that `take` was told of and that changed is at hand, and stays so until it is told anew."""
+        return all(ids[key] in self.taken for key, page in pages.items() if stood.pages.get(key) is not page)
+
+    def clear(self) -> None:
+        """Forget everything: somebody else wrote the wiki."""
+        self.taken = {}
+        self._put({})
+
+    def _keep(self, found: Mapping[UUID, Kept]) -> None:
+        if len(self.kept) + len(found) > _MOST_PAGES:
+            self._put(self.taken)
+        self.kept.update(found)
+        self.ids.update((one.page.key, page_id) for page_id, one in found.items())
+
+    def _put(self, found: Mapping[UUID, Kept]) -> None:
+        self.kept = dict(found)
+        self.ids = {one.page.key: page_id for page_id, one in found.items()}
+
+
+async def load(connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> Stored:
+    """Return the pages with these ids as they stand, read anew."""
+    rows = await candidates.pages(connection, scope, sorted(set(page_ids)))
+    missing = linked_ids(rows) - {row["page_id"] for row in rows.pages}
+    return stored(rows, await candidates.identities_of(connection, scope, sorted(missing)))
+
+
+def _lists(page: Page) -> bool:
+    return any(one.children or one.aggregation is not None for one in page.sections)
+
+
+def _named_ids(page: Page, ids: Mapping[PageKey, UUID]) -> dict[PageKey, UUID]:
+    named = {page.key, *((page.parent,) if page.parent else ())}
+    for section in page.sections:
+        named.update(section.children)
+        if section.aggregation is not None:
+            named.update(section.aggregation.linked_pages)
+            named.update((section.aggregation.promoted_page,) if section.aggregation.promoted_page else ())
+    return {key: ids[key] for key in named if key in ids}

@@ -1,0 +1,43 @@
+"""A wiki as text, to be compared: everything that stands, by key, without generated ids and clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import orjson
+
+from compiler.state import page_cache
+from compiler.state.row_mapping import mentions
+from store.db.queries import Connection
+from store.scope import Scope
+from store.wiki import candidates
+
+
+async def snapshot(connection: Connection, scope: Scope) -> dict[str, bytes]:
+    """Return every page, link and held name of the scope as JSON, under a name of its own."""
+    standing = await page_cache.load(connection, scope, await candidates.all_ids(connection, scope))
+    found = {f"page {key.path}": _json(asdict(page)) for key, page in sorted(standing.pages.items())}
+    for row in await candidates.all_causes(connection, scope):
+        name = f"/wiki/{row['from_type']}/{row['from_slug']} {row['kind']} /wiki/{row['to_type']}/{row['to_slug']}"
+        found[f"link {name} {row['origin']} {row['context']} {row['ref']}"] = b""
+    for row in await candidates.all_mentions(connection, scope):
+        found[f"mention {row['alias_normalized']} {row['status']}"] = _json(dict(row))
+    keys = await candidates.open_keys(connection, scope)
+    for one in mentions(await candidates.mentions(connection, scope, keys)):
+        found[f"sightings {one.key}"] = _json(asdict(one))
+    return found
+
+
+def differences(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Return the names under which two snapshots differ, in order."""
+    return tuple(sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name)))
+
+
+def _json(value: object) -> bytes:
+    return orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS)
+
+
+def _plain(value: Any) -> object:
+    return value.hex() if isinstance(value, bytes) else str(value)

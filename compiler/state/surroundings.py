@@ -1,0 +1,42 @@
+"""Pages with what leads to them and what they list: what has to be at hand when one of them goes.
+
+Reads only; what becomes of them is decided in `compiler/plan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
+
+from compiler.plan.contract import Page, PageKey
+from compiler.state import apply
+from store.db.queries import Connection
+from store.scope import Scope
+from store.wiki import candidates, upkeep
+
+
+async def around(
+    connection: Connection, scope: Scope, page_ids: Sequence[UUID], paths: Sequence[str]
+) -> dict[PageKey, Page]:
+    """Return the pages, those that list them, promoted them, were promoted from them or link to the paths in their texts,
+    and every page that the sections of these list."""
+    leading = await upkeep.pages_leading_to(connection, scope, page_ids, paths)
+    found = await pages(connection, scope, [*page_ids, *leading])
+    return {**await _named(connection, scope, _listed(found.values()) - found.keys()), **found}
+
+
+async def pages(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> dict[PageKey, Page]:
+    """Return the pages with these ids."""
+    return dict((await apply.load(connection, scope, page_ids)).pages)
+
+
+def _listed(found: Iterable[Page]) -> set[PageKey]:
+    sections = [section for page in found for section in page.sections]
+    known = [section.aggregation for section in sections if section.aggregation is not None]
+    listed = {key for section in sections for key in section.children}
+    return listed | {key for one in known for key in one.linked_pages}
+
+
+async def _named(connection: Connection, scope: Scope, keys: Iterable[PageKey]) -> Mapping[PageKey, Page]:
+    named = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in sorted(keys)])
+    return await pages(connection, scope, [one.page_id for one in named])

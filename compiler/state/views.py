@@ -1,0 +1,353 @@
+"""What the passes are shown: the rows around a batch, read in a few queries and made into the plan's values.
+
+Candidates are looked for by what stands in the memories and cut to a budget, so that a batch costs the same in a small wiki and
+in a large one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from compiler.plan.batch import AggregationView, Evidence, LeafBatch, StaleView
+from compiler.plan.contract import (
+    LinkKind,
+    LinkOrigin,
+    Memory,
+    Page,
+    PageKey,
+    PageType,
+    Source,
+    WriteLink,
+)
+from compiler.plan.judging import departing, links, parents
+from compiler.plan.names import lookup
+from compiler.plan.names.lookup import Sought
+from compiler.plan.names.merge import SIMILARITY, Match, Matches, Names, Way
+from compiler.plan.text.markdown import alias_keys
+from compiler.settings import Sight
+from compiler.state import surroundings
+from compiler.state.page_cache import Shelf, load
+from compiler.state.row_mapping import Stored, key_of, mentions
+from compiler.state.substrates import MemorySubstrate
+from store.compile import ledger
+from store.db.queries import Connection
+from store.scope import Scope
+from store.wiki import candidates
+from store.wiki.candidates import Identity, Like, Place
+
+_MOST_LOADED = 150
+_MOST_LIKENED = 300
+_LIKE_EACH = 3
+_LESS_LIKE = 0.1
+_LONGER_EACH = 50
+_AKIN_EACH = 2
+_MOST_NEARED = 10
+_MOST_FED = 300
+
+
+async def _at_once() -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """How a batch looks at the wiki: how much of it is shown, how tokens are counted, and the pages at hand.
+
+    `near` are the pages that vectors spoke for, of a batch that is done again; None asks the vectors. `names_in` tells what
+    memories may name, `told` ends when the words of pages are written.
+    """
+
+    sight: Sight
+    count: Callable[[str], int]
+    shelf: Shelf = field(default_factory=Shelf)
+    near: tuple[PageKey, ...] | None = None
+    names_in: Callable[[tuple[Memory, ...]], Sought] = lookup.names_in
+    told: Callable[[], Awaitable[None]] = _at_once
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What an aggregation looks at: pages that changed after a place, at most so many.
+
+    With `is_linking` what a new hub's children rest on links them to it, whenever it was read. One that `is_for_change` is
+    not done for the sake of what waits for promotion alone: the last look at that failed.
+    """
+
+    since: Place
+    most: int
+    is_linking: bool
+    is_for_change: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The pages that a batch may be about, best first: named ones and hubs, those found by words, those by vectors."""
+
+    named: list[UUID]
+    about: list[UUID]
+    near: list[UUID]
+
+
+async def leaf_batch(
+    connection: Connection,
+    scope: Scope,
+    memories: tuple[Memory, ...],
+    looking: Looking,
+    *,
+    mention_ids: Sequence[UUID] = (),
+) -> LeafBatch:
+    """Return the batch with the pages and held names that it may be about; `earlier` is still to be fetched."""
+    sight = looking.sight
+    sought = await asyncio.to_thread(looking.names_in, memories)
+    found = await _candidates(connection, scope, memories, sought, looking)
+    standing = await looking.shelf.load(connection, scope, [*found.named, *found.about, *found.near])
+    active = [page for page in standing.pages.values() if page.is_active]
+    by_id = {page_id: key for key, page_id in standing.ids.items()}
+    akin = frozenset(by_id[page_id] for page_id in (*found.about, *found.near) if page_id in by_id)
+    budget_tokens = sight.candidate_budget_tokens
+    shown = await asyncio.to_thread(
+        lambda: lookup.choose(active, sought, budget_tokens=budget_tokens, count=looking.count, akin=akin)
+    )
+    asked = await candidates.mention_keys(connection, scope, mention_ids) if mention_ids else []
+    held = mentions(await candidates.mentions(connection, scope, sorted({*sought.keys, *asked})))
+    chosen = lookup.choose_mentions(held, most=max(sight.max_mentions, len(asked)))
+    near = tuple(sorted(by_id[page_id] for page_id in found.near if page_id in by_id))
+    return LeafBatch(memories, shown[: sight.max_candidates], chosen, near=near)
+
+
+async def _candidates(
+    connection: Connection, scope: Scope, memories: tuple[Memory, ...], sought: Sought, looking: Looking
+) -> _Found:
+    """Return the pages that are named, those named alike and the top hubs, and for memories that name none those that have
+    most to do with them."""
+    sight = looking.sight
+    exact = await candidates.bearing(connection, scope, sought.keys)
+    found = Counter(one.page_id for _, one in exact)
+    labels = {one.page_id: alias for alias, one in exact}
+    known = {alias for alias, _ in exact}
+    unknown = sorted(set(sought.names) - known)[:_MOST_LIKENED]
+    alike = _likest(await candidates.by_likeness(connection, scope, unknown, least=sight.likeness, each=_LIKE_EACH))
+    found.update(one.page_id for one in alike)
+    labels = {one.page_id: one.alias for one in alike} | labels
+    ranked = sorted(found, key=lambda page_id: (-found[page_id], labels[page_id], page_id))[:_MOST_LOADED]
+    hubs = await candidates.top_hubs(connection, scope, limit=sight.top_hubs)
+    silent = lookup.unnamed(memories, sought, (*known, *(one.name for one in alike)))
+    if silent:
+        await looking.told()
+    about = await candidates.about(connection, scope, lookup.telling_words(silent), each=_AKIN_EACH)
+    near = await _near(connection, scope, silent, looking)
+    return _Found(list(dict.fromkeys((*ranked, *hubs))), about, near)
+
+
+def _likest(found: Sequence[Like]) -> list[Like]:
+    """Return those that are hardly less like their name than its likest: the page that is meant is rarely another."""
+    best: dict[str, float] = {}
+    for one in found:
+        best[one.name] = max(one.likeness, best.get(one.name, 0.0))
+    return [one for one in found if one.likeness >= best[one.name] - _LESS_LIKE]
+
+
+async def _near(connection: Connection, scope: Scope, memories: Sequence[Memory], looking: Looking) -> list[UUID]:
+    if looking.near is not None:
+        known = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in looking.near])
+        return [one.page_id for one in known]
+    memory_ids = [memory.memory_id for memory in memories[:_MOST_NEARED]]
+    return await candidates.near(connection, scope, memory_ids, least=looking.sight.nearness, each=_AKIN_EACH)
+
+
+async def matches(connection: Connection, scope: Scope, names: Names, shelf: Shelf | None = None) -> Matches:
+    """Return which pages bear the names or ones like them, and whole every page found so."""
+    exact = await candidates.by_aliases(connection, scope, names.keys)
+    known = {alias for alias, _ in exact}
+    asked = sorted({name for _, name in names.similar if name not in known})
+    alike = await candidates.by_likeness(connection, scope, asked, least=SIMILARITY, each=_LIKE_EACH)
+    longer = await candidates.by_beginnings(connection, scope, names.prefixes, each=_LONGER_EACH)
+    there = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in names.pages])
+    page_ids = {page_id for _, page_id in exact} | {one.page_id for one in alike} | {one.page_id for one in there}
+    page_ids |= {page_id for _, _, page_id in longer}
+    standing = await (shelf or Shelf()).load(connection, scope, page_ids)
+    keys = {page_id: key for key, page_id in standing.ids.items()}
+    types = {(kind, name) for kind, name in names.similar}
+    found = [Match(alias, Way.EXACT, alias, keys[page_id]) for alias, page_id in exact]
+    found += [Match(beginning, Way.PREFIX, alias, keys[page_id]) for beginning, alias, page_id in longer]
+    found += [
+        Match(one.name, Way.SIMILAR, one.alias, keys[one.page_id], one.likeness)
+        for one in alike
+        if (keys[one.page_id].type, one.name) in types
+    ]
+    return Matches(tuple(found), tuple(standing.pages.values()))
+
+
+async def named_pages(connection: Connection, scope: Scope, names: Sequence[str]) -> dict[str, PageKey]:
+    """Return the one active page of each folded name, of several the one whose title it is; else the name is left out."""
+    found = _meant(await candidates.bearing(connection, scope, names))
+    return {alias: pages[0] for alias, pages in found.items() if len(pages) == 1}
+
+
+def _meant(hits: Iterable[tuple[str, Identity]]) -> dict[str, list[PageKey]]:
+    """Return the pages that bear each name, by path; where it is a title, only those with that title."""
+    borne: dict[str, set[PageKey]] = {}
+    titled: dict[str, set[PageKey]] = {}
+    for alias, one in hits:
+        borne.setdefault(alias, set()).add(key_of(one))
+        if alias in alias_keys(one.title):
+            titled.setdefault(alias, set()).add(key_of(one))
+    return {alias: sorted(titled.get(alias, pages)) for alias, pages in sorted(borne.items())}
+
+
+async def existing(connection: Connection, scope: Scope, pages: Iterable[PageKey]) -> frozenset[PageKey]:
+    """Return those of the pages that are there and active."""
+    found = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in sorted(set(pages))])
+    return frozenset(key_of(one) for one in found if one.is_active)
+
+
+async def feeding(connection: Connection, scope: Scope, memories: Iterable[Memory]) -> dict[str, set[PageKey]]:
+    """Return the entity pages that each memory feeds by a section, as things stand."""
+    return await _feeding(connection, scope, [one.memory_id for one in memories])
+
+
+async def _feeding(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> dict[str, set[PageKey]]:
+    rows = await candidates.feeding(connection, scope, memory_ids)
+    fed: dict[str, set[PageKey]] = {}
+    for row in rows:
+        fed.setdefault(row["source_ref"], set()).add(PageKey(PageType(row["type"]), row["slug"]))
+    return fed
+
+
+async def topics_titled(connection: Connection, scope: Scope, memories: Iterable[Memory]) -> dict[str, PageKey]:
+    """Return the topic pages that the memories' hubs name, by folded title."""
+    titles = links.parent_titles(memories)
+    hits = [hit for hit in await candidates.bearing(connection, scope, titles) if hit[1].type == PageType.TOPIC]
+    return {alias: pages[0] for alias, pages in _meant(hits).items()}
+
+
+async def stale_view(
+    connection: Connection,
+    scope: Scope,
+    *,
+    changed: frozenset[str],
+    gone: frozenset[str],
+    substrate: MemorySubstrate,
+) -> StaleView:
+    """Return what the edited and forgotten memories fed, with the present text of everything cited there."""
+    ids = sorted(changed | gone)
+    standing = await load(connection, scope, await candidates.citing(connection, scope, ids))
+    keys = await candidates.mentions_seen_in(connection, scope, ids)
+    held = mentions(await candidates.mentions(connection, scope, keys))
+    causes = [_cause(row) for row in await candidates.links_of_refs(connection, scope, ids)]
+    pages = tuple(standing.pages.values())
+    cited = {source.memory_id for page in pages for source in cited_on(page)}
+    cited |= {sighting.source.memory_id for mention in held for sighting in mention.sightings}
+    texts = await substrate.fetch(scope, sorted(cited - gone))
+    view = StaleView(pages, changed, gone, dict(texts), held, tuple(causes))
+    if not gone or not pages:
+        return view
+    ended = [page.key.path for page in pages if page.key in departing.ending(view)]
+    around = await surroundings.around(connection, scope, sorted(standing.ids[page.key] for page in pages), ended)
+    return replace(view, around=tuple(around.values()))
+
+
+async def window(connection: Connection, scope: Scope, look: Look) -> tuple[list[UUID], Place | None]:
+    """Return the changed pages that are looked at, and the place of the last one when there are more."""
+    found = await candidates.changed_since(connection, scope, look.since, limit=look.most + 1)
+    reached = found[look.most - 1][1] if len(found) > look.most else None
+    return [page_id for page_id, _ in found[: look.most]], reached
+
+
+async def aggregation_view(
+    connection: Connection, scope: Scope, memories: tuple[Memory, ...], look: Look, shelf: Shelf
+) -> tuple[AggregationView | None, Place | None]:
+    """Return what the aggregation looks at, None when nothing changed and nothing waits for promotion.
+
+    Beside the pages that changed the hubs above them, and those that candidates name; and the pages that candidates' memories
+    feed. The place of the last changed one comes with them when there are more. The shelf has what was just written.
+    """
+    changed, reached = await window(connection, scope, look)
+    waiting = await candidates.waiting_rollups(connection, scope, limit=look.most)
+    if not changed and (look.is_for_change or not waiting):
+        return None, None
+    above = await candidates.rollups_of(connection, scope, changed)
+    recent = await shelf.load(connection, scope, changed)
+    found = parents.merge_candidates(parents.from_memories(memories), parents.from_pages(recent.pages.values()))
+    titles = sorted({key for one in found for key in alias_keys(one.title)})
+    named = [page_id for _, page_id in await candidates.by_aliases(connection, scope, titles)]
+    rest = await load(connection, scope, {*waiting, *above, *named}.difference(changed))
+    whole = Stored({**recent.pages, **rest.pages}, {**recent.ids, **rest.ids})
+    pages = [page for _, page in sorted(whole.pages.items()) if page.is_active]
+    told = sorted({memory_id for one in found for memory_id in one.memory_ids})
+    fed = {key for keys in (await _feeding(connection, scope, told)).values() for key in keys}
+    others = await _others(
+        connection, scope, pages, {*sorted(fed)[:_MOST_FED], *(key for one in found for key in one.pages)}
+    )
+    view = AggregationView(
+        tuple(pages),
+        found,
+        others,
+        await _evidence(connection, scope, (*pages, *others), [id_ for one in found for id_ in one.memory_ids]),
+        await _inbound(connection, scope, {page.key: whole.ids[page.key] for page in pages}),
+        await _hierarchy(connection, scope),
+    )
+    return view, reached
+
+
+async def _others(
+    connection: Connection, scope: Scope, pages: Sequence[Page], named: Iterable[PageKey]
+) -> tuple[Page, ...]:
+    shown = {page.key for page in pages}
+    wanted = {child for page in pages for section in page.sections for child in section.children}
+    wanted |= {
+        key for page in pages for one in page.sections if one.aggregation for key in one.aggregation.linked_pages
+    }
+    wanted |= set(named)
+    asked = [(key.type.value, key.slug) for key in sorted(wanted - shown)]
+    known = await candidates.identities(connection, scope, asked)
+    standing = await load(connection, scope, [one.page_id for one in known])
+    return tuple(page for page in standing.pages.values() if page.is_active)
+
+
+async def _evidence(
+    connection: Connection, scope: Scope, pages: Iterable[Page], more: Iterable[str]
+) -> Mapping[str, Evidence]:
+    cited = {source.memory_id for page in pages for section in page.sections for source in section.sources} | set(more)
+    known = await ledger.read(connection, scope, sorted(cited))
+    return {
+        memory_id: Evidence(Source(memory_id, entry.text_hash), entry.occurred_at)
+        for memory_id, entry in sorted(known.items())
+        if entry.outcome is not ledger.Outcome.GONE
+    }
+
+
+async def _inbound(connection: Connection, scope: Scope, ids: Mapping[PageKey, UUID]) -> dict[PageKey, int]:
+    keys = {page_id: key for key, page_id in ids.items()}
+    counts = await candidates.inbound(connection, scope, sorted(keys))
+    return {keys[page_id]: links_ for page_id, links_ in counts}
+
+
+async def _hierarchy(connection: Connection, scope: Scope) -> dict[PageKey, PageKey]:
+    rows = await candidates.hierarchy(connection, scope)
+    return {
+        PageKey(PageType(row["child_type"]), row["child_slug"]): PageKey(
+            PageType(row["parent_type"]), row["parent_slug"]
+        )
+        for row in rows
+    }
+
+
+def cited_on(page: Page) -> Iterable[Source]:
+    """Yield everything that the page cites anywhere."""
+    return page.cited()
+
+
+def _cause(row: Mapping[str, str]) -> WriteLink:
+    return WriteLink(
+        PageKey(PageType(row["from_type"]), row["from_slug"]),
+        PageKey(PageType(row["to_type"]), row["to_slug"]),
+        LinkKind(row["kind"]),
+        LinkOrigin(row["origin"]),
+        row["context"],
+        row["ref"],
+    )
