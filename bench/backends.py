@@ -26,12 +26,12 @@ from sidecar.backends.asking import Bounds
 from sidecar.backends.aws import Clients, Where
 from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase
 from sidecar.backends.hindsight import Banks, Hindsight
-from sidecar.inquiry import Asking as Question
-from sidecar.inquiry import Findings, Inquiry
-from sidecar.sources import Query
+from sidecar.context.fan_out import Asking as Question
+from sidecar.context.fan_out import Findings, Inquiry
+from sidecar.context.ports import Query
 from sidecar.sources.agentcore_memory import AgentCoreMemorySource
 from sidecar.sources.bedrock_knowledge import BedrockKnowledgeSource
-from sidecar.sources.beside import Place, SideBySide
+from sidecar.sources.composite import Place, SideBySide
 from sidecar.sources.hindsight import HindsightSource
 from sidecar.turn.items import Source, Status
 from sidecar.turn.profile import merge, parse_layer

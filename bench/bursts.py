@@ -24,7 +24,7 @@ from bench import calling
 from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain, quantile
 from bench.serving import served
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1.context_pb2_grpc import ContextServiceStub
 from store.content import embeddings

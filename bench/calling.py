@@ -20,10 +20,10 @@ import grpc
 import uvloop
 from grpc_health.v1 import health_pb2
 
-from sidecar.rpc.devkey import mint
-from sidecar.rpc.identity import Grant
+from sidecar.rpc.auth.devkey import mint
+from sidecar.rpc.auth.identity import Grant
 from sidecar.rpc.server import identity_settings
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 
 HEALTH = "/grpc.health.v1.Health/Check"

@@ -22,7 +22,7 @@ from compiler.planners.planner import Proposed
 from compiler.settings import Caps, CompileSettings
 from compiler.state.access import Access
 from compiler.state.substrates import PostgresSubstrate
-from sidecar.collector import calm_collector
+from sidecar.runtime.gc_tuning import calm_collector
 from store.compile import jobs, scopes
 from store.compile.jobs import Job
 from store.db.postgres import Pools, PoolsConfig, open_pools, scoped

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from sidecar import database
-from sidecar.database import Database
-from sidecar.settings import Settings
+from sidecar.runtime import database
+from sidecar.runtime.database import Database
+from sidecar.runtime.settings import Settings
 
 
 @asynccontextmanager

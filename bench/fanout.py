@@ -12,8 +12,8 @@ import uvloop
 
 from bench import stand_ins
 from bench.figures import Figure, at_most, plain
-from sidecar.inquiry import Asking, Inquiry
-from sidecar.sources import ContextSource, Query
+from sidecar.context.fan_out import Asking, Inquiry
+from sidecar.context.ports import ContextSource, Query
 from sidecar.turn.items import Source
 from sidecar.turn.profile import merge, parse_layer
 from store.scope import Scope

@@ -16,7 +16,7 @@ from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain, quantile
 from bench.loop_held import watching
 from bench.serving import served
-from sidecar.app import running
+from sidecar.process.app import running
 from sidecar.turn.items import Source
 from store.db.postgres import PoolsConfig, open_pools
 

@@ -19,17 +19,17 @@ from bench.calling import AGENT
 from bench.databases import own_database
 from bench.figures import Figure, at_most, plain, quantile
 from models.tokens import meters
-from sidecar.assembler import Assembler, Clocks, Lookups, Question
-from sidecar.collector import calm_collector
-from sidecar.fences import Fences
-from sidecar.inquiry import Asking, Findings, Inquiry
-from sidecar.meters import Meters
-from sidecar.profiles import Profiles
-from sidecar.recall import Recall
-from sidecar.recorder import Recorder
-from sidecar.rpc.assemblies import write_response
-from sidecar.rpc.lanes import Lanes
-from sidecar.sources import ContextSource
+from sidecar.context.assembler import Assembler, Clocks, Lookups, Question
+from sidecar.context.fan_out import Asking, Findings, Inquiry
+from sidecar.context.fence_keys import Fences
+from sidecar.context.ports import ContextSource
+from sidecar.context.profile_cache import Profiles
+from sidecar.context.query_embedding import Recall
+from sidecar.context.receipt_writer import Recorder
+from sidecar.context.token_counting import Meters
+from sidecar.rpc.messages.assemblies import write_response
+from sidecar.rpc.transport.admission import Lanes
+from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.turn.items import Source
 from store.accounting.receipts import NewReceipt
 from store.db.postgres import Pools, PoolsConfig, installation, open_pools

@@ -18,8 +18,8 @@ from bench.bulk import filling
 from bench.databases import own_database, size_mb
 from bench.figures import Figure, at_most, plain, quantile
 from bench.texts import Writer
-from sidecar.collector import calm_collector
-from sidecar.sources import ContextSource, Limits, Meaning, Query
+from sidecar.context.ports import ContextSource, Limits, Meaning, Query
+from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource

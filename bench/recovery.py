@@ -23,7 +23,7 @@ import uvloop
 
 from bench import calling
 from bench.figures import Figure, at_least, at_most, plain, quantile
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import memory_pb2
 from store.embedded import postmaster

@@ -12,10 +12,10 @@ from multiprocessing.connection import Connection
 
 import uvloop
 
-from sidecar.app import running
-from sidecar.collector import calm_collector
-from sidecar.settings import Settings
-from sidecar.sources import ContextSource
+from sidecar.context.ports import ContextSource
+from sidecar.process.app import running
+from sidecar.runtime.gc_tuning import calm_collector
+from sidecar.runtime.settings import Settings
 from sidecar.turn.items import Source
 
 _STOP = "stop"

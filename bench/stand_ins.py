@@ -13,7 +13,7 @@ from itertools import cycle
 from uuid import UUID, uuid5
 
 from bench.texts import Writer
-from sidecar.sources import Answer, ContextSource, Limits, Query
+from sidecar.context.ports import Answer, ContextSource, Limits, Query
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
 from store.content.threads import StoredTurn

@@ -29,13 +29,13 @@ from bench.figures import Figure, at_least, plain
 from bench.serving import Served, served
 from models.embedding.embedder import LocalEmbedder, Vectors
 from models.embedding.minilm import MiniLM
-from sidecar.embedding import embed_some
-from sidecar.recall import Numbered
-from sidecar.settings import Settings
-from sidecar.sources import Meaning
+from sidecar.context.ports import Meaning
+from sidecar.context.query_embedding import Numbered
+from sidecar.runtime.settings import Settings
 from sidecar.turn.items import Source
 from sidecar.turn.profile import DEFAULTS
 from sidecar.turn.reading import Reading, read
+from sidecar.worker.embedding_jobs import embed_some
 from store.content import documents, embedders, embeddings
 from store.content.recalling import literal
 from store.db.postgres import Pool, Pools, PoolsConfig, open_pools, tenant_scoped

@@ -32,10 +32,10 @@ from bench.serving import served
 from sidecar.backends.asking import Asking, Bounds
 from sidecar.backends.aws import Clients, Where
 from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase
-from sidecar.settings import Settings
-from sidecar.sources import Answer, ContextSource, Limits, Query
+from sidecar.context.ports import Answer, ContextSource, Limits, Query
+from sidecar.runtime.settings import Settings
 from sidecar.sources.bedrock_knowledge import BedrockKnowledgeSource
-from sidecar.sources.beside import Place, SideBySide
+from sidecar.sources.composite import Place, SideBySide
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource

@@ -24,12 +24,12 @@ from bench.databases import own_database, size_mb
 from bench.figures import Figure, at_most, plain
 from bench.loop_held import watching
 from bench.texts import Writer
-from sidecar.app import App, running
 from sidecar.cli import root
-from sidecar.rpc.devkey import mint
-from sidecar.rpc.identity import Grant, Role
+from sidecar.process.app import App, running
+from sidecar.rpc.auth.devkey import mint
+from sidecar.rpc.auth.identity import Grant, Role
 from sidecar.rpc.server import identity_settings
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2, memory_pb2
 from sidecar.v1.context_pb2_grpc import ContextServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub

@@ -15,7 +15,7 @@ from bench.databases import own_database, size_mb
 from bench.figures import Figure, at_most, plain, quantile
 from bench.pagefill import DIMENSIONS, fill, vectors
 from bench.texts import Writer
-from sidecar.collector import calm_collector
+from sidecar.runtime.gc_tuning import calm_collector
 from store.content import embedders
 from store.content.recalling import Wanted
 from store.db.postgres import Pools, PoolsConfig, open_pools, scoped

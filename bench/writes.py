@@ -17,10 +17,10 @@ from bench.calling import Callers, Load
 from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain, quantile
 from bench.serving import served
-from sidecar.rpc.devkey import mint
-from sidecar.rpc.identity import Grant, Role
+from sidecar.rpc.auth.devkey import mint
+from sidecar.rpc.auth.identity import Grant, Role
 from sidecar.rpc.server import identity_settings
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2, knowledge_pb2, memory_pb2
 
 _PATIENCE_S = 500.0

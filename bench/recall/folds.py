@@ -20,7 +20,7 @@ from bench.recall.tally import samples_file
 from bench.recall.training import Sample, train, with_pages, write
 from models.embedding.embedder import LocalEmbedder
 from models.embedding.minilm import MiniLM
-from sidecar.recall import Numbered, Recall
+from sidecar.context.query_embedding import Numbered, Recall
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource

@@ -21,7 +21,7 @@ from bench.recall.tally import Journal, Tally
 from bench.recall.world import Asked, World
 from models.embedding.embedder import LocalEmbedder
 from models.embedding.minilm import MiniLM
-from sidecar.app import running
+from sidecar.process.app import running
 from sidecar.turn import rank
 from store.db.postgres import Pools
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from bench.recall.cases import ADVERSARIAL, Conversation, DocumentQuestion, plain, squash
 from bench.recall.training import Sample
 from bench.recall.world import AGENT, TENANT, THREAD
-from sidecar.recall import Recall
-from sidecar.sources import Answer, ContextSource, Limits, Query
+from sidecar.context.ports import Answer, ContextSource, Limits, Query
+from sidecar.context.query_embedding import Recall
 from sidecar.turn.items import Source
 from sidecar.turn.rank import Candidates, features, rank
 from sidecar.turn.reading import Reading

@@ -19,17 +19,17 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from bench.recall.cases import CORPORA, Conversation
 from compiler.job.worker import Worker
-from sidecar import compiling
-from sidecar.app import App
-from sidecar.rpc.devkey import mint
-from sidecar.rpc.identity import Grant, Role
+from sidecar.process.app import App
+from sidecar.rpc.auth.devkey import mint
+from sidecar.rpc.auth.identity import Grant, Role
 from sidecar.rpc.server import identity_settings
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2, items_pb2, knowledge_pb2, memory_pb2, profile_pb2
 from sidecar.v1.context_pb2_grpc import ContextServiceStub
 from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
-from sidecar.worker import worker_settings
+from sidecar.worker import compile_engine
+from sidecar.worker.worker_process import worker_settings
 from store.content import embeddings
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
@@ -71,7 +71,7 @@ class World:
     async def compile(self, conversations: Sequence[Conversation]) -> int:
         """Have each owner's memories compiled, without a model, and return how many pages there are."""
         count = 0
-        async with compiling.engine(self._settings, self.app.pools.background) as engine:
+        async with compile_engine.engine(self._settings, self.app.pools.background) as engine:
             worker = Worker(self.app.pools.background, engine, worker_settings(self._settings))
             for conversation in conversations:
                 scope = Scope(tenant_uuid(TENANT), owner_uuid(conversation.name))

@@ -26,7 +26,7 @@ from sidecar.backends.entries import (
     WorkspaceS3Entry,
 )
 from sidecar.backends.secrets import Secret
-from sidecar.errors import SettingInvalid
+from sidecar.runtime.errors import SettingInvalid
 from store.scope import InvalidExternalId, owner_uuid
 
 VARIABLE = "SIDECAR_BACKENDS"

@@ -9,27 +9,12 @@ from io import TextIOWrapper
 
 import click
 
-from sidecar.cli import (
-    audit,
-    cost,
-    doctor,
-    health,
-    knowledge,
-    memory,
-    owner,
-    profile,
-    serving,
-    thread,
-    tokens,
-    tools,
-    top,
-    turn,
-    turns,
-    usage,
-    wiki,
-    working,
-)
-from sidecar.cli.trouble import FAILED, INTERRUPTED, clipped
+from sidecar.cli.content import knowledge, memory, owner, profile, thread
+from sidecar.cli.operations import audit, cost, doctor, health, serving, tokens, tools, working
+from sidecar.cli.shared.failures import FAILED, INTERRUPTED, clipped
+from sidecar.cli.turns import context as turn
+from sidecar.cli.turns import listing, top, usage
+from sidecar.cli.wiki import reading
 
 _ABOUT = """Answers, every turn, what an LLM agent should see now.
 
@@ -61,8 +46,8 @@ for command in (
     serving.serve, serving.demo, serving.migrate, serving.embed, turn.assemble, turn.explain, turn.replay, turn.diff,
     thread.thread, memory.memory, owner.owner, knowledge.ingest, profile.profile, tokens.token, usage.usage, health.health,
     working.worker,
-    tools.tools, tools.backends, wiki.wiki,
-    turns.turns, top.top, cost.cost, cost.budget, audit.audit, doctor.doctor,
+    tools.tools, tools.backends, reading.wiki,
+    listing.turns, top.top, cost.cost, cost.budget, audit.audit, doctor.doctor,
 ):  # fmt: skip
     root.add_command(command)
 

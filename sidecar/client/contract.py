@@ -18,7 +18,7 @@ from grpc_health.v1 import health_pb2
 from sidecar.client.encoding import fields_of
 from sidecar.client.errors import CallRefused, RequestUnusable
 from sidecar.client.knobs import UnknownKnob, UnusableKnob
-from sidecar.client.request import Request
+from sidecar.client.requests.request import Request
 from sidecar.v1 import (
     admin_pb2,
     backends_pb2,

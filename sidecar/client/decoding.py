@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from google.protobuf.json_format import MessageToDict
 
-from sidecar.client import backend_answers, cost_answers, knobs, wiki_answers
+from sidecar.client import knobs
 from sidecar.client.answers import (
     Assembly,
     AssemblyDiff,
@@ -34,6 +34,9 @@ from sidecar.client.answers import (
     Thread,
     Turn,
     UsageReport,
+    backends,
+    cost,
+    wiki,
 )
 from sidecar.client.shapes import Message, SystemBlock, ToolCall, ToolResult
 
@@ -182,13 +185,13 @@ _VALUES: Mapping[str, type[Any]] = {
     for kind in (
         Assembly, AssemblyDiff, AuditEntry, Budget, CandidateDecision, DecisionChange, Document, Item, KnowledgeBase, Memory,
         Message, ProfileVersion, Provenance, Receipt, SourceReport, SystemBlock, Thread, Turn, UsageReport,
-        wiki_answers.Aggregation, wiki_answers.Citation, wiki_answers.CompileJob, wiki_answers.GraphEdge,
-        wiki_answers.HistoryEntry, wiki_answers.LintFinding, wiki_answers.Mention, wiki_answers.PageHit, wiki_answers.PageRef,
-        wiki_answers.PageReads, wiki_answers.PlanItem, wiki_answers.PlanPreview, wiki_answers.QuarantinedMemory,
-        wiki_answers.Sighting, wiki_answers.WikiAlias, wiki_answers.WikiChild, wiki_answers.WikiLink,
-        wiki_answers.WikiPage, wiki_answers.WikiSection, wiki_answers.WikiSource, wiki_answers.WikiTag,
-        backend_answers.Backend, backend_answers.Tool,
-        cost_answers.CompileSpendingRow, cost_answers.CostAlert, cost_answers.CostBudget, cost_answers.SpendingRow,
-        cost_answers.TurnCost,
+        wiki.Aggregation, wiki.Citation, wiki.CompileJob, wiki.GraphEdge,
+        wiki.HistoryEntry, wiki.LintFinding, wiki.Mention, wiki.PageHit, wiki.PageRef,
+        wiki.PageReads, wiki.PlanItem, wiki.PlanPreview, wiki.QuarantinedMemory,
+        wiki.Sighting, wiki.WikiAlias, wiki.WikiChild, wiki.WikiLink,
+        wiki.WikiPage, wiki.WikiSection, wiki.WikiSource, wiki.WikiTag,
+        backends.Backend, backends.Tool,
+        cost.CompileSpendingRow, cost.CostAlert, cost.CostBudget, cost.SpendingRow,
+        cost.TurnCost,
     )
 }  # fmt: skip

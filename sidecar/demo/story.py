@@ -18,16 +18,17 @@ from uuid import uuid4
 
 from compiler.job.worker import Worker
 from models.errors import ModelsError
-from sidecar import app, compiling
 from sidecar.client import AsyncSidecar, Stance
 from sidecar.client.answers import Assembly
 from sidecar.client.imported import new_memory, new_turn
 from sidecar.demo import corpus
-from sidecar.rpc.devkey import mint
-from sidecar.rpc.identity import Grant, Role
+from sidecar.process import app
+from sidecar.rpc.auth.devkey import mint
+from sidecar.rpc.auth.identity import Grant, Role
 from sidecar.rpc.server import identity_settings
-from sidecar.settings import Settings
-from sidecar.worker import worker_settings
+from sidecar.runtime.settings import Settings
+from sidecar.worker import compile_engine
+from sidecar.worker.worker_process import worker_settings
 from store.content import embeddings
 from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
@@ -135,7 +136,7 @@ async def _compile(settings: Settings, pools: Pools, narrator: Narrator) -> int:
     scope = Scope(_TENANT_ID, owner_uuid(corpus.OWNER))
     before = await _page_count(pools, scope)
     with narrator.progress("compiling the pages", None):
-        async with compiling.engine(settings, pools.background) as engine:
+        async with compile_engine.engine(settings, pools.background) as engine:
             worker = Worker(pools.background, engine, worker_settings(settings))
             async with asyncio.timeout(_DEADLINE_S):
                 while not await worker.drain_scope(scope):  # noqa: ASYNC110  # the other worker is another process

@@ -17,8 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from sidecar.errors import AdminRequired, PermissionDenied, Unauthenticated, Unavailable
-from sidecar.rpc.authentication import bearer_token
+from sidecar.rpc.auth.authentication import bearer_token
+from sidecar.runtime.errors import AdminRequired, PermissionDenied, Unauthenticated, Unavailable
 from sidecar.telemetry.figures import CONTENT_TYPE, Figures
 from store.db.postgres import Pool, installation
 from store.errors import StoreError

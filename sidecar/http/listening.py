@@ -14,10 +14,10 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from sidecar.backends.asking import TokenBucket
-from sidecar.errors import SettingInvalid
 from sidecar.http.connection import BoundedProtocol, HttpLimits
 from sidecar.http.peer_rates import PeerRates
-from sidecar.rpc.jwks import is_loopback
+from sidecar.rpc.auth.jwks import is_loopback
+from sidecar.runtime.errors import SettingInvalid
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp
 from sidecar.http.connection import HttpLimits
 from sidecar.http.doors import Health, doors
 from sidecar.http.listening import check_plain_text, opened, served
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from sidecar.telemetry import names
 from sidecar.telemetry.figures import Figures
 

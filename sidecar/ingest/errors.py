@@ -13,8 +13,8 @@ One broken line or message inside a good file is no error but a `Skipped` (`conv
 
 import inspect
 
-from sidecar.errors import SidecarError
 from sidecar.ingest.text import clean
+from sidecar.runtime.errors import SidecarError
 
 
 class IngestError(SidecarError):

@@ -14,11 +14,11 @@ from uuid import UUID
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from sidecar.errors import InvalidArgument, NotFound
-from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.fields import read_id, read_text, read_time, write_time
-from sidecar.rpc.identity import require_admin, resolve_scope, resolve_tenant
-from sidecar.rpc.paging import Listing
+from sidecar.rpc.auth.identity import require_admin, resolve_scope, resolve_tenant
+from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.paging import Listing
+from sidecar.rpc.transport.validation import read_id, read_text, read_time, write_time
+from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.v1 import admin_pb2 as pb
 from store.accounting import audit
 from store.accounting.audit import Entry

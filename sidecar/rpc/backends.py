@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID, uuid4
 
+from sidecar.backends.backend_policy import Rulings
 from sidecar.backends.errors import BackendError
-from sidecar.backends.rulings import Rulings
 from sidecar.backends.tools import Offered, ToolKeeper
-from sidecar.errors import FailedPrecondition, InvalidArgument, NotFound
-from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.fields import read_id, read_name, read_text, write_time
-from sidecar.rpc.identity import require_admin, resolve_scope, resolve_tenant
+from sidecar.rpc.auth.identity import require_admin, resolve_scope, resolve_tenant
+from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.validation import read_id, read_name, read_text, write_time
+from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.v1 import backends_pb2 as pb
 from store.db.postgres import Pools, scoped, tenant_scoped
 from store.db.queries import Connection

@@ -11,15 +11,15 @@ from uuid import UUID
 
 from compiler.operations.preview import preview
 from compiler.state.access import PooledAccess
-from sidecar.errors import FailedPrecondition, NotFound, Stopping
-from sidecar.rpc import compile_messages as write
-from sidecar.rpc.call import Behaviour, Call
+from sidecar.rpc.auth.identity import resolve_scope
 from sidecar.rpc.compile_quarantine import CompileQuarantine
 from sidecar.rpc.compile_upkeep import CompileParts, is_compiled
-from sidecar.rpc.fields import read_id, read_uuid
-from sidecar.rpc.identity import resolve_scope
-from sidecar.rpc.paging import Listing
-from sidecar.rpc.progress import moved_or_stopping
+from sidecar.rpc.messages import compile_messages as write
+from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.paging import Listing
+from sidecar.rpc.transport.progress import moved_or_stopping
+from sidecar.rpc.transport.validation import read_id, read_uuid
+from sidecar.runtime.errors import FailedPrecondition, NotFound, Stopping
 from sidecar.v1 import compile_pb2 as pb
 from store.compile import jobs
 from store.compile.jobs import Enqueued, Job, JobOptions, JobStatus, Trigger

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sidecar.rpc import compile_messages as write
-from sidecar.rpc.call import Behaviour, Call
 from sidecar.rpc.compile_upkeep import CompileUpkeep
-from sidecar.rpc.fields import check_count, read_id
-from sidecar.rpc.paging import Listing
+from sidecar.rpc.messages import compile_messages as write
+from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.paging import Listing
+from sidecar.rpc.transport.validation import check_count, read_id
 from sidecar.v1 import compile_pb2 as pb
 from store.compile import jobs, overview
 from store.compile.jobs import Trigger

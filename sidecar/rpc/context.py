@@ -12,16 +12,18 @@ from typing import Any
 from uuid import UUID
 
 from models.tokens.calibration import Usage
-from sidecar import summaries
-from sidecar.assembler import Assembler, Clocks, Question
-from sidecar.errors import InvalidArgument, NotFound, ReceiptDropped
-from sidecar.fences import Fences
-from sidecar.meters import Meters
-from sidecar.recorder import Recorder
-from sidecar.replayer import Replayer
-from sidecar.rpc import assemblies, explanations, turns
-from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.fields import (
+from sidecar.context.assembler import Assembler, Clocks, Question
+from sidecar.context.fence_keys import Fences
+from sidecar.context.receipt_writer import Recorder
+from sidecar.context.replay import Replayer
+from sidecar.context.token_counting import Meters
+from sidecar.rpc.auth.identity import Identity, resolve_agent, resolve_scope, resolve_space
+from sidecar.rpc.messages import assemblies, explanations, turns
+from sidecar.rpc.messages.knobs import read_knobs
+from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.idempotency import Repeats
+from sidecar.rpc.transport.paging import Int4, Listing
+from sidecar.rpc.transport.validation import (
     check_count,
     read_each,
     read_id,
@@ -31,13 +33,11 @@ from sidecar.rpc.fields import (
     read_uuid,
     write_time,
 )
-from sidecar.rpc.identity import Identity, resolve_agent, resolve_scope, resolve_space
-from sidecar.rpc.knobs import read_knobs
-from sidecar.rpc.paging import Int4, Listing
-from sidecar.rpc.repeats import Repeats
+from sidecar.runtime.errors import InvalidArgument, NotFound, ReceiptDropped
 from sidecar.turn.difference import compare
 from sidecar.turn.fence import strip_fences
 from sidecar.v1 import context_pb2 as pb
+from sidecar.worker import thread_summaries
 from store.accounting import costs, receipts
 from store.compile import jobs
 from store.compile.jobs import Enqueued
@@ -168,7 +168,7 @@ class ContextService:
             )
             if appended.new_count:
                 grown = (appended.turn_count - appended.new_count, appended.turn_count)
-                await summaries.wish(connection, scope, thread.thread_id, turn_counts=grown, now=now)
+                await thread_summaries.wish(connection, scope, thread.thread_id, turn_counts=grown, now=now)
         return pb.AppendTurnsResponse(
             turn_ids=[str(turn_id) for turn_id in appended.turn_ids], appended_count=appended.new_count
         )

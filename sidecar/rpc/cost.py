@@ -1,6 +1,6 @@
 """The cost service: what turns and compiles spent, and a tenant's budgets.
 
-Only the way between messages and values stands here; what things cost is worked out in `sidecar.spending`.
+Only the way between messages and values stands here; what things cost is worked out in `sidecar.services.spending`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from sidecar import spending
-from sidecar.errors import InvalidArgument
-from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.fields import check_count, read_id, read_int, read_name, read_time, write_time
-from sidecar.rpc.identity import Identity, require_admin, resolve_agent, resolve_scope, resolve_tenant
-from sidecar.rpc.paging import Listing
+from sidecar.rpc.auth.identity import Identity, require_admin, resolve_agent, resolve_scope, resolve_tenant
+from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.paging import Listing
+from sidecar.rpc.transport.validation import check_count, read_id, read_int, read_name, read_time, write_time
+from sidecar.runtime.errors import InvalidArgument
+from sidecar.services import spending
 from sidecar.v1 import cost_pb2 as pb
 from store.accounting import budgets, costs
 from store.accounting.budgets import Alert, Budget

@@ -12,13 +12,13 @@ from datetime import datetime
 from hashlib import sha256
 from uuid import UUID
 
-from sidecar.errors import InvalidArgument, NotFound
 from sidecar.ingest import chunked, chunking
 from sidecar.ingest.chunked import MAX_DOCUMENT_BYTES
-from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.fields import read_id, read_name, read_text, write_time
-from sidecar.rpc.identity import require_admin, resolve_tenant
-from sidecar.rpc.paging import Listing
+from sidecar.rpc.auth.identity import require_admin, resolve_tenant
+from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.paging import Listing
+from sidecar.rpc.transport.validation import read_id, read_name, read_text, write_time
+from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.v1 import knowledge_pb2 as pb
 from store.content import documents
 from store.content.documents import Assignment, Base, Document, Outcome, PreparedDocument

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from compiler.passes import forgetting
-from sidecar.errors import NotFound
-from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.fields import (
+from sidecar.rpc.auth.identity import resolve_scope
+from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.paging import MAX_PAGE_BYTES, Listing
+from sidecar.rpc.transport.validation import (
     check_count,
     read_each,
     read_id,
@@ -22,8 +23,7 @@ from sidecar.rpc.fields import (
     write_struct,
     write_time,
 )
-from sidecar.rpc.identity import resolve_scope
-from sidecar.rpc.paging import MAX_PAGE_BYTES, Listing
+from sidecar.runtime.errors import NotFound
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome

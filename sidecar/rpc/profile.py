@@ -9,13 +9,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from uuid import UUID
 
-from sidecar import profiles
-from sidecar.errors import InvalidArgument, NotFound, ScopeForbidden
-from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.fields import read_id, read_int, write_time
-from sidecar.rpc.identity import Identity, Role, require_admin, resolve_agent, resolve_space, resolve_tenant
-from sidecar.rpc.knobs import read_knobs, write_knobs
-from sidecar.rpc.paging import Int4, Listing
+from sidecar.context import profile_cache
+from sidecar.rpc.auth.identity import Identity, Role, require_admin, resolve_agent, resolve_space, resolve_tenant
+from sidecar.rpc.messages.knobs import read_knobs, write_knobs
+from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.paging import Int4, Listing
+from sidecar.rpc.transport.validation import read_id, read_int, write_time
+from sidecar.runtime.errors import InvalidArgument, NotFound, ScopeForbidden
 from sidecar.v1 import profile_pb2 as pb
 from store.db.postgres import Pools, tenant_scoped
 from store.db.queries import Connection
@@ -46,7 +46,7 @@ class ProfileService:
         *,
         now: Callable[[], datetime],
         changed: Callable[[UUID], None] = lambda _: None,
-        base: profiles.Base = profiles.no_base,
+        base: profile_cache.Base = profile_cache.no_base,
     ) -> None:
         self._pools = pools
         self._base = base
@@ -79,7 +79,9 @@ class ProfileService:
         agent_id = resolve_agent(call.identity, request.agent_id)
         space_id = resolve_space(call.identity, request.space_id)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
-            in_force = await profiles.read(connection, tenant_id, agent_id=agent_id, space_id=space_id, base=self._base)
+            in_force = await profile_cache.read(
+                connection, tenant_id, agent_id=agent_id, space_id=space_id, base=self._base
+            )
         return pb.GetProfileResponse(profile=write_knobs(in_force.profile.as_mapping()), version=in_force.label)
 
     async def set_profile(self, request: pb.SetProfileRequest, call: Call) -> pb.SetProfileResponse:

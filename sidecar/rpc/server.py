@@ -14,15 +14,15 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from sidecar.errors import SettingInvalid, StartRefused
-from sidecar.rpc.auditing import AuditLog
-from sidecar.rpc.authentication import Authenticator, NotBefore
-from sidecar.rpc.call import Terms
-from sidecar.rpc.door import Door
-from sidecar.rpc.identity import IdentitySettings
-from sidecar.rpc.lanes import Lanes
-from sidecar.rpc.listen import check_listen_address, prepare_socket_directory
-from sidecar.settings import Settings
+from sidecar.rpc.auth.authentication import Authenticator, NotBefore
+from sidecar.rpc.auth.identity import IdentitySettings
+from sidecar.rpc.transport.admission import Lanes
+from sidecar.rpc.transport.auditing import AuditLog
+from sidecar.rpc.transport.call import Terms
+from sidecar.rpc.transport.interceptor import Door
+from sidecar.rpc.transport.listen import check_listen_address, prepare_socket_directory
+from sidecar.runtime.errors import SettingInvalid, StartRefused
+from sidecar.runtime.settings import Settings
 from sidecar.telemetry.watch import Watch
 from sidecar.v1 import admin_pb2, compile_pb2, context_pb2, cost_pb2, knowledge_pb2, memory_pb2, profile_pb2, wiki_pb2
 

@@ -10,11 +10,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sidecar.rpc import wiki_messages as write
-from sidecar.rpc.call import Behaviour, Call
-from sidecar.rpc.fields import read_choice, read_id, read_int, read_text
-from sidecar.rpc.identity import resolve_scope
-from sidecar.rpc.paging import Int4, Listing
+from sidecar.rpc.auth.identity import resolve_scope
+from sidecar.rpc.messages import wiki_messages as write
+from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.paging import Int4, Listing
+from sidecar.rpc.transport.validation import read_choice, read_id, read_int, read_text
 from sidecar.rpc.wiki_acts import WikiActs
 from sidecar.rpc.wiki_names import find_page, read_page
 from sidecar.v1 import wiki_pb2 as pb

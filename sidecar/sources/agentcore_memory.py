@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sidecar.backends.agentcore import AgentCoreMemory, Record
-from sidecar.sources import Answer, Limits, Query
+from sidecar.context.ports import Answer, Limits, Query
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
 from sidecar.turn.remote import relevance

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sidecar.backends.agentcore import SESSION, AgentCoreMemory, Event
+from sidecar.context.ports import Answer, Limits, Query, Skipped
 from sidecar.ingest.conversation import Unusable
 from sidecar.ingest.message_parts import plain_text, tool_call, tool_result
 from sidecar.ingest.records import safe
-from sidecar.sources import Answer, Limits, Query, Skipped
 from sidecar.turn.history import MESSAGE_TOKENS, message_text
 from sidecar.turn.remote import readable
 from store.content.threads import StoredTurn, turn_uuid

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from sidecar.backends.bedrock_knowledge import BedrockKnowledge, Passage
-from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.context.ports import Answer, Limits, Query, Skipped
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.remote import relevance
 from store.scope import Scope

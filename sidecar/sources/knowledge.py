@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.context.ports import Answer, Limits, Query, Skipped
 from sidecar.turn.evidence import Standing, evidence_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.rank import Candidates, Kind

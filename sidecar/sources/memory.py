@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count, repeat
 
-from sidecar.sources import Answer, Limits, Query
+from sidecar.context.ports import Answer, Limits, Query
 from sidecar.turn.evidence import evidence_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead

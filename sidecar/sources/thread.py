@@ -6,7 +6,7 @@ from datetime import date
 from functools import lru_cache
 from itertools import count
 
-from sidecar.sources import Answer, Limits, Query
+from sidecar.context.ports import Answer, Limits, Query
 from sidecar.turn.evidence import Standing, evidence_of
 from sidecar.turn.items import HistorySummary, Item, Ref, Source
 from sidecar.turn.rank import Candidates, Kind

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 from uuid import UUID
 
-from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.context.ports import Answer, Limits, Query, Skipped
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, TEXT_SUFFIXES, as_text, is_nameable, words_of
 from sidecar.turn.items import Item, Ref, Source

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from sidecar.backends.s3 import Listed, S3Files
-from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.context.ports import Answer, Limits, Query, Skipped
 from sidecar.turn.files import words_of
 from sidecar.turn.items import Item, Ref, Source
 from store.db.postgres import Pool, tenant_scoped

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sidecar.errors import PoolTooSmall
+from sidecar.runtime.errors import PoolTooSmall
 from sidecar.turn.items import Meter
 from sidecar.turn.profile import Profile
 

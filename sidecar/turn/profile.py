@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
-from sidecar.errors import InvalidArgument
+from sidecar.runtime.errors import InvalidArgument
 from sidecar.turn.items import Source
 from sidecar.turn.leads import MAX_LEAD_LINES
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from sidecar.errors import TextsDropped
+from sidecar.runtime.errors import TextsDropped
 from sidecar.turn.fitting import Fitted, Fitting, Spent
 from sidecar.turn.history import TurnFate
 from sidecar.turn.items import (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from sidecar.errors import PoolTooSmall
+from sidecar.runtime.errors import PoolTooSmall
 from sidecar.turn.fitting import Fitted, Fitting, fit
 from sidecar.turn.items import Item, Meter, SourceReport
 from sidecar.turn.judging import judge

@@ -14,13 +14,13 @@ import grpc
 import pytest
 import pytest_asyncio
 
-from sidecar import database as databases
-from sidecar.app import App, running
-from sidecar.database import Database
-from sidecar.rpc.devkey import mint
-from sidecar.rpc.identity import Grant, Role
+from sidecar.process.app import App, running
+from sidecar.rpc.auth.devkey import mint
+from sidecar.rpc.auth.identity import Grant, Role
 from sidecar.rpc.server import identity_settings
-from sidecar.settings import Settings
+from sidecar.runtime import database as databases
+from sidecar.runtime.database import Database
+from sidecar.runtime.settings import Settings
 from sidecar.v1.admin_pb2_grpc import AdminServiceStub
 from sidecar.v1.backends_pb2_grpc import BackendServiceStub
 from sidecar.v1.compile_pb2_grpc import CompileServiceStub

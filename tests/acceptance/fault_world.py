@@ -19,8 +19,8 @@ from uuid import uuid4
 
 import grpc
 
-from sidecar.rpc.devkey import mint
-from sidecar.rpc.identity import Grant, IdentitySettings, Role
+from sidecar.rpc.auth.devkey import mint
+from sidecar.rpc.auth.identity import Grant, IdentitySettings, Role
 from sidecar.v1 import admin_pb2, memory_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.embedded import postmaster

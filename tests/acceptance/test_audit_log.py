@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import admin_pb2, memory_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.scope import owner_uuid

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from sidecar.telemetry import names
 from sidecar.v1 import admin_pb2, backends_pb2, items_pb2
 from tests.acceptance.backed import SOURCES

@@ -19,8 +19,8 @@ import grpc
 import pytest
 
 from sidecar.cli.root import run
-from sidecar.errors import SettingInvalid
-from sidecar.settings import Settings, read
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.settings import Settings, read
 from sidecar.v1 import backends_pb2, items_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.scope import owner_uuid

@@ -12,9 +12,9 @@ import httpx
 import pytest
 
 from models.errors import EmbedderUnusable
-from sidecar import embedders
-from sidecar.cli.examining import examine
-from sidecar.settings import Settings
+from sidecar.cli.operations.examining import examine
+from sidecar.runtime import embedders
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import items_pb2
 from store.db.postgres import Pools
 from tests.acceptance.conftest import ready, served

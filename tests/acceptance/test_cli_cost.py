@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sidecar.cli.root import run
-from sidecar.cli.top import _quantile, glance_of
+from sidecar.cli.turns.top import _quantile, glance_of
 from store.accounting import costs
 from store.accounting.costs import CompileCall
 from store.db.postgres import scoped

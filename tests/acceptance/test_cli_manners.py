@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sidecar.cli.root import run
-from sidecar.cli.voice import Voice
+from sidecar.cli.shared.output import Voice
 from sidecar.client.shapes import Message
 
 NOBODY = "127.0.0.1:1"

@@ -20,15 +20,15 @@ from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
 
 from models.language.language import DEFAULT_MODEL_ID
-from sidecar.database import Database
-from sidecar.settings import Settings
+from sidecar.runtime.database import Database
+from sidecar.runtime.settings import Settings
 from sidecar.telemetry import names
 from sidecar.telemetry.figures import Figures
 from sidecar.telemetry.logs import JsonLines
 from sidecar.telemetry.watch import Watch, WatchConfig
 from sidecar.v1 import compile_pb2, cost_pb2, memory_pb2
 from sidecar.v1.compile_pb2_grpc import CompileServiceStub
-from sidecar.worker import keep_child, work
+from sidecar.worker.worker_process import keep_child, work
 from tests.acceptance.collector import Collector, attributes, collecting
 from tests.acceptance.test_tracing import SAMPLED, SENDING, TRACE, observed, traced
 from tests.acceptance.turns import refusal

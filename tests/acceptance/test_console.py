@@ -16,10 +16,10 @@ import pytest
 
 from compiler.operations import acts
 from compiler.plan.contract import CreatePage, Page, PageKey, PageType
-from sidecar.app import running
+from sidecar.context.ports import Answer, Limits, Query
 from sidecar.http.console.guard import name_of
-from sidecar.settings import Settings
-from sidecar.sources import Answer, Limits, Query
+from sidecar.process.app import running
+from sidecar.runtime.settings import Settings
 from sidecar.turn.items import Source
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import cost_pb2

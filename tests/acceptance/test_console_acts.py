@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, profile_pb2
 from store.compile import jobs, ledger

@@ -10,10 +10,10 @@ import asyncpg
 import httpx
 import pytest
 
-from sidecar.app import running
-from sidecar.errors import SettingInvalid
 from sidecar.http.listening import opened
-from sidecar.settings import Settings
+from sidecar.process.app import running
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.settings import Settings
 from tests.acceptance.conftest import served
 from tests.acceptance.turns import asking, fill
 

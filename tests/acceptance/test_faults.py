@@ -13,9 +13,9 @@ from typing import Any
 import grpc
 import pytest
 
-from sidecar.app import running
-from sidecar.settings import Settings
-from sidecar.sources import Answer, Limits, Query
+from sidecar.context.ports import Answer, Limits, Query
+from sidecar.process.app import running
+from sidecar.runtime.settings import Settings
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2

@@ -15,10 +15,10 @@ import pytest
 
 from compiler.errors import MemoriesUnavailable
 from compiler.job.reconciliation import Swept, sweep
-from sidecar import compiling
 from sidecar.http.webhooks import SIGNATURE
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import backends_pb2, compile_pb2, context_pb2, items_pb2, memory_pb2, wiki_pb2
+from sidecar.worker import compile_engine
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Site, served
 from tests.acceptance.turns import asking, assembled
@@ -96,7 +96,7 @@ async def sources_of(site: Site) -> dict[str, str]:
 
 
 async def swept(site: Site) -> Swept:
-    async with compiling.engine(site.settings, site.app.pools.background) as engine:
+    async with compile_engine.engine(site.settings, site.app.pools.background) as engine:
         return await sweep(engine, site.app.pools.background, MARA)
 
 

@@ -10,7 +10,7 @@ import grpc
 import pytest
 
 from sidecar.cli.root import run
-from sidecar.cli.trouble import USAGE
+from sidecar.cli.shared.failures import USAGE
 from sidecar.v1 import admin_pb2, context_pb2, memory_pb2
 from tests.acceptance.conftest import Caller, Site
 from tests.acceptance.test_cli_cost import told

@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from tests.acceptance.conftest import Site, served
 
 PATIENCE_S = 120

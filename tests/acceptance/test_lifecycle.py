@@ -22,13 +22,13 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from sidecar import database as databases
-from sidecar.app import running
-from sidecar.database import Database
-from sidecar.errors import FenceKeyMissing
-from sidecar.rpc.devkey import mint
-from sidecar.rpc.identity import Grant, IdentitySettings, Role
-from sidecar.settings import Settings
+from sidecar.process.app import running
+from sidecar.rpc.auth.devkey import mint
+from sidecar.rpc.auth.identity import Grant, IdentitySettings, Role
+from sidecar.runtime import database as databases
+from sidecar.runtime.database import Database
+from sidecar.runtime.errors import FenceKeyMissing
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
 from store.db.postgres import direct

@@ -9,7 +9,7 @@ from pathlib import Path
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from tests.acceptance.conftest import Site, served
 from tests.acceptance.turns import assembled
 

@@ -15,7 +15,7 @@ from typing import cast
 import grpc
 import pytest
 
-from sidecar import trimming
+from sidecar.runtime import memory_trimming
 from tests.acceptance.command_line import migrated, outcome, serving
 from tests.acceptance.conftest import Site
 
@@ -84,16 +84,16 @@ def resident_bytes(pid: int) -> int:
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_process_that_has_grown_gives_back_what_is_free() -> None:
-    keeping = asyncio.create_task(trimming.keep_trimmed(every_s=0.01, grown_bytes=1 << 26))
+    keeping = asyncio.create_task(memory_trimming.keep_trimmed(every_s=0.01, grown_bytes=1 << 26))
     await asyncio.sleep(0)
-    before = trimming.resident_bytes()
+    before = memory_trimming.resident_bytes()
     blocks = [bytes(100_000) + bytes([place % 256]) for place in range(4_000)]  # below what glibc maps by itself
     pins = [bytes(100) for _ in range(100_000)]
-    assert trimming.resident_bytes() - before > 350_000_000
+    assert memory_trimming.resident_bytes() - before > 350_000_000
     kept = blocks[-1]  # what lies below stays with glibc
     del blocks
     async with asyncio.timeout(PATIENCE_S):
-        while trimming.resident_bytes() - before > 100_000_000:
+        while memory_trimming.resident_bytes() - before > 100_000_000:
             await asyncio.sleep(0)
     assert (len(kept), len(pins)) == (100_001, 100_000)
     keeping.cancel()

@@ -19,8 +19,8 @@ import asyncpg
 import grpc
 import pytest
 
-from sidecar.database import Database, bring_up_to_date
-from sidecar.settings import Settings
+from sidecar.runtime.database import Database, bring_up_to_date
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import admin_pb2, items_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.db.postgres import scoped

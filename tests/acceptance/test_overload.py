@@ -13,9 +13,9 @@ from google.rpc.error_details_pb2 import RetryInfo
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
-from sidecar.app import running
-from sidecar.settings import Settings
-from sidecar.sources import Answer, Limits, Query
+from sidecar.context.ports import Answer, Limits, Query
+from sidecar.process.app import running
+from sidecar.runtime.settings import Settings
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2

@@ -7,7 +7,7 @@ from dataclasses import replace
 import grpc
 import pytest
 
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import admin_pb2, cost_pb2, memory_pb2
 from sidecar.v1 import context_pb2 as pb
 from tests.acceptance.conftest import Caller, Site, served

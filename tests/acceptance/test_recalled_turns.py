@@ -15,8 +15,8 @@ from google.protobuf.json_format import MessageToDict
 
 from models.embedding.embedder import Vectors
 from models.errors import EmbedderUnusable
-from sidecar import embedders
-from sidecar.settings import Settings
+from sidecar.runtime import embedders
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
 from store.content import embeddings

@@ -14,8 +14,8 @@ import grpc
 import pytest
 from google.protobuf.json_format import MessageToDict
 
-from sidecar.app import running
-from sidecar.settings import Settings
+from sidecar.process.app import running
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
 from tests.acceptance.conftest import Caller, Site

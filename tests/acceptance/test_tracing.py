@@ -18,8 +18,8 @@ import grpc
 import httpx
 import pytest
 
-from sidecar.app import running
-from sidecar.settings import Settings
+from sidecar.process.app import running
+from sidecar.runtime.settings import Settings
 from sidecar.telemetry import names
 from sidecar.telemetry.compiles import JobRecord, JobStep, ModelCall
 from sidecar.telemetry.job_clock import JobClock

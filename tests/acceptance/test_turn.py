@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sidecar import profiles
-from sidecar.settings import Settings
+from sidecar.context import profile_cache
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, knowledge_pb2, profile_pb2
 from tests.acceptance.conftest import Caller, Site, served
@@ -148,7 +148,7 @@ async def test_a_changed_profile_is_in_force_from_the_next_turn(site: Site, agen
 async def test_a_change_made_in_another_process_is_heard_of(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
-    monkeypatch.setattr(profiles, "_REMEMBER_S", 3600.0)  # what is not heard of stays as it was
+    monkeypatch.setattr(profile_cache, "_REMEMBER_S", 3600.0)  # what is not heard of stays as it was
     async with served(settings) as here, served(settings) as there:
         agent = await fill(here)
         await assembled(agent)

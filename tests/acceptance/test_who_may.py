@@ -15,12 +15,12 @@ from cryptography import x509
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from sidecar.app import running
-from sidecar.errors import SettingInvalid
-from sidecar.rpc.devkey import mint
-from sidecar.rpc.identity import Grant
+from sidecar.process.app import running
+from sidecar.rpc.auth.devkey import mint
+from sidecar.rpc.auth.identity import Grant
 from sidecar.rpc.server import identity_settings
-from sidecar.settings import Settings
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.settings import Settings
 from sidecar.v1 import admin_pb2, knowledge_pb2, memory_pb2, profile_pb2
 from sidecar.v1 import context_pb2 as pb
 from tests.acceptance.conftest import Caller, Site, served

@@ -11,7 +11,7 @@ from uuid import UUID
 import grpc
 import pytest
 
-from sidecar.rpc.paging import Listing
+from sidecar.rpc.transport.paging import Listing
 from sidecar.v1 import compile_pb2 as pb
 from sidecar.v1 import memory_pb2, wiki_pb2
 from store.db.postgres import scoped

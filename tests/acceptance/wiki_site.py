@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from compiler.job.worker import Worker
-from sidecar import compiling
 from sidecar.v1 import memory_pb2
 from sidecar.v1.compile_pb2_grpc import CompileServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.v1.wiki_pb2_grpc import WikiServiceStub
-from sidecar.worker import handlers, worker_settings
+from sidecar.worker import compile_engine
+from sidecar.worker.worker_process import handlers, worker_settings
 from tests.acceptance.conftest import Caller, Site
 
 JOURNAL = {
@@ -55,7 +55,7 @@ async def retain_journal(caller: WikiCaller | Caller) -> None:
 async def worked(site: Site) -> int:
     """Do every job that is due, and return how many there were."""
     pool = site.app.pools.background
-    async with compiling.engine(site.settings, pool) as engine:
+    async with compile_engine.engine(site.settings, pool) as engine:
         return await Worker(pool, engine, worker_settings(site.settings), handlers(pool)).drain()
 
 

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from uuid import uuid4
 
-from sidecar.app import running
-from sidecar.cli.voice import Voice
+from sidecar.cli.shared.output import Voice
 from sidecar.demo import corpus, story
-from sidecar.rpc.devkey import mint
-from sidecar.rpc.identity import Grant, Role
+from sidecar.process.app import running
+from sidecar.rpc.auth.devkey import mint
+from sidecar.rpc.auth.identity import Grant, Role
 from sidecar.rpc.server import identity_settings
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from tests.browser import world
 
 _DEADLINE_S = 600

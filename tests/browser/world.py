@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from sidecar.app import App
 from sidecar.client import AsyncSidecar, NewMemory, NewTurn, Stance
 from sidecar.demo import corpus
+from sidecar.process.app import App
 from store.compile import ledger
 from store.compile.ledger import Entry, Outcome
 from store.db.postgres import scoped

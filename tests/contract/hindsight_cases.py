@@ -12,7 +12,7 @@ import pytest
 from compiler.state.substrates import TimedMemory
 from sidecar.backends.asking import Bounds
 from sidecar.backends.hindsight import Banks, Hindsight, NoBank
-from sidecar.backends.hindsight_feed import HindsightMemories
+from sidecar.worker.hindsight_feed import HindsightMemories
 from store.scope import Scope
 
 PATIENCE = Bounds(deadline_s=60.0)

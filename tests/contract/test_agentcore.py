@@ -13,7 +13,6 @@ import pytest
 
 from compiler.state.substrates import content_hash
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
-from sidecar.backends.agentcore_feed import AgentCoreSubstrate
 from sidecar.backends.asking import Bounds
 from sidecar.backends.aws import Clients, Where
 from sidecar.backends.errors import (
@@ -24,10 +23,11 @@ from sidecar.backends.errors import (
     BackendThrottled,
     BackendUnavailable,
 )
-from sidecar.sources import Limits, Query, Skipped
+from sidecar.context.answer_validation import check
+from sidecar.context.ports import Limits, Query, Skipped
 from sidecar.sources.agentcore_thread import AgentCoreThreadSource
 from sidecar.turn.items import Source, Status
-from sidecar.vetting import check
+from sidecar.worker.agentcore_feed import AgentCoreSubstrate
 from store.scope import Scope
 from tests.contract.aws_site import stand_in
 from tests.stand_ins.aws import Aws, Fault, Reply

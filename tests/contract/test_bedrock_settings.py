@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from models.language.bedrock import bedrock_model
-from sidecar import bedrock
-from sidecar.errors import SettingInvalid
-from sidecar.settings import Settings, read
+from sidecar.runtime import bedrock
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.settings import Settings, read
 
 
 @pytest.fixture(autouse=True)
@@ -44,5 +44,5 @@ def test_the_settings_say_where_it_is() -> None:
 
 
 def test_a_worker_without_bedrock_never_loads_its_sdk() -> None:
-    code = "import sys, sidecar.worker; sys.exit('boto3' in sys.modules or 'botocore' in sys.modules)"
+    code = "import sys, sidecar.worker.worker_process; sys.exit('boto3' in sys.modules or 'botocore' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -12,9 +12,9 @@ import pytest
 
 from models.transport.endpoint import BreakerPolicy
 from sidecar.backends.errors import BackendDenied, BackendTimedOut, BackendUnavailable
-from sidecar.inquiry import Asking, Inquiry
-from sidecar.sources import Answer, ContextSource, Limits, Query, Skipped
-from sidecar.sources.beside import Instead, Place, SideBySide
+from sidecar.context.fan_out import Asking, Inquiry
+from sidecar.context.ports import Answer, ContextSource, Limits, Query, Skipped
+from sidecar.sources.composite import Instead, Place, SideBySide
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
 from sidecar.turn.profile import merge, parse_layer

@@ -13,9 +13,9 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 import yaml  # type: ignore[import-untyped]  # it ships no types
 
-from sidecar.errors import SettingInvalid
 from sidecar.http.opening import check_addresses
-from sidecar.settings import Settings, read
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.settings import Settings, read
 from sidecar.telemetry import names
 from sidecar.telemetry.names import Metric
 from tests.unit.each import each

@@ -13,8 +13,8 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.inquiry import Asking, Findings, Inquiry
-from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.context.fan_out import Asking, Findings, Inquiry
+from sidecar.context.ports import Answer, Limits, Query, Skipped
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, Status
 from sidecar.turn.profile import LOCAL_DEADLINE_MS, merge, parse_layer

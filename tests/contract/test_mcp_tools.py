@@ -20,7 +20,7 @@ from sidecar.backends.errors import BackendDenied, BackendTimedOut, BackendUnava
 from sidecar.backends.mcp_tools import McpTools, Server, ToolFailed
 from sidecar.backends.secrets import Secret
 from sidecar.backends.tools import Calling
-from sidecar.sources import Answer, Limits, Query, Skipped
+from sidecar.context.ports import Answer, Limits, Query, Skipped
 from sidecar.sources.tools import ToolsSource
 from store.scope import Scope
 

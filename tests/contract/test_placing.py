@@ -11,10 +11,10 @@ from uuid import UUID
 import pytest
 
 from sidecar.backends import configuration
-from sidecar.backends.rulings import Rulings
-from sidecar.backing import back
-from sidecar.errors import SettingInvalid
-from sidecar.sources import Answer, Limits, Query
+from sidecar.backends.backend_policy import Rulings
+from sidecar.context.ports import Answer, Limits, Query
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.sources.registry import back
 from sidecar.turn.items import Source
 from store.db.postgres import Pool
 from store.scope import Scope, tenant_uuid

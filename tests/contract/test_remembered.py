@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from sidecar.remembered import Remembered
+from sidecar.runtime.ttl_cache import Remembered
 from store.errors import DatabaseUnavailable, StoreError
 
 

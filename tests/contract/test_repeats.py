@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from sidecar.errors import RequestIdReused
-from sidecar.rpc import repeats
-from sidecar.rpc.repeats import Repeats
+from sidecar.rpc.transport import idempotency
+from sidecar.rpc.transport.idempotency import Repeats
+from sidecar.runtime.errors import RequestIdReused
 
 
 class Working:
@@ -116,7 +116,7 @@ async def test_an_answer_is_kept_for_ten_minutes() -> None:
 
 
 async def test_the_oldest_answers_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "_CAPACITY", 3)
+    monkeypatch.setattr(idempotency, "_CAPACITY", 3)
     kept: Repeats[object, str] = Repeats(clock=Hands())
     for number in range(4):
         await kept.once(number, b"", saying("first"))
@@ -125,7 +125,7 @@ async def test_the_oldest_answers_give_way(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 async def test_large_answers_give_way_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeats, "_CAPACITY_BYTES", 10)
+    monkeypatch.setattr(idempotency, "_CAPACITY_BYTES", 10)
     kept: Repeats[object, str] = Repeats(clock=Hands(), size_of=len)
     for number in range(3):
         await kept.once(number, b"", saying("12345"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from sidecar.rounds import OneARound
+from sidecar.runtime.loop_fairness import OneARound
 
 
 async def test_those_who_come_together_go_one_a_round() -> None:

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from sidecar.telemetry.figures import Figures
-from sidecar.worker import count_jobs
+from sidecar.worker.worker_process import count_jobs
 
 TALLY = orjson.dumps({"status": "succeeded", "duration_s": 1.0, "calls": [], "rejections": {}}) + b"\n"
 CALL = b'{"status": "failed", "duration_s": 1, "calls": [%s], "rejections": {}}\n'

@@ -20,13 +20,13 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 from grpc_status import rpc_status
 
-from sidecar.errors import InvalidArgument
-from sidecar.rpc.authentication import Authenticator
-from sidecar.rpc.call import Call, Terms, service_handler
-from sidecar.rpc.devkey import mint
-from sidecar.rpc.door import Door
-from sidecar.rpc.identity import Grant, IdentitySettings, require_admin, resolve_scope
-from sidecar.rpc.lanes import Lanes
+from sidecar.rpc.auth.authentication import Authenticator
+from sidecar.rpc.auth.devkey import mint
+from sidecar.rpc.auth.identity import Grant, IdentitySettings, require_admin, resolve_scope
+from sidecar.rpc.transport.admission import Lanes
+from sidecar.rpc.transport.call import Call, Terms, service_handler
+from sidecar.rpc.transport.interceptor import Door
+from sidecar.runtime.errors import InvalidArgument
 from store.scope import owner_uuid, tenant_uuid
 
 ANN = Grant("acme", ("ann",), "planner")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sidecar.errors import SidecarError
-from sidecar.rpc.call import Call
-from sidecar.rpc.identity import Grant, Role, identity_of
+from sidecar.rpc.auth.identity import Grant, Role, identity_of
+from sidecar.rpc.transport.call import Call
+from sidecar.runtime.errors import SidecarError
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from sidecar.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.rpc.admin import SERVICE, AdminService
-from sidecar.rpc.call import Call
-from sidecar.rpc.fields import write_time
+from sidecar.rpc.transport.call import Call
+from sidecar.rpc.transport.validation import write_time
+from sidecar.runtime.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.v1 import admin_pb2 as pb
 from store.db.postgres import Pools, tenant_scoped
 from store.scope import tenant_uuid

@@ -16,7 +16,7 @@ from compiler.plan.text.markdown import alias_key, slug
 from compiler.settings import Sight
 from compiler.state import apply, views
 from compiler.state.views import Looking
-from sidecar.embedding import embed_some
+from sidecar.worker.embedding_jobs import embed_some
 from store.compile import batches
 from store.content import embeddings
 from store.content.memories import NewMemory

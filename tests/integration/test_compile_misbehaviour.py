@@ -21,7 +21,7 @@ from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import Costs
 from compiler.state.access import PooledAccess
 from models.language.remote import RemoteModel
-from sidecar.rpc import compile_messages
+from sidecar.rpc.messages import compile_messages
 from store.compile import jobs, scopes
 from store.compile.jobs import JobOptions, JobStatus, Trigger
 from store.content import memories

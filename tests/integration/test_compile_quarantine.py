@@ -10,9 +10,9 @@ import pytest
 from compiler.operations.replay import replay
 from compiler.plan.batch import LeafBatch
 from compiler.planners.planner import ExtractivePlanner, Planner, Proposed
-from sidecar.errors import AdminRequired, FailedPrecondition, InvalidArgument
 from sidecar.rpc.compile import CompileParts, CompileService
-from sidecar.rpc.progress import Progress
+from sidecar.rpc.transport.progress import Progress
+from sidecar.runtime.errors import AdminRequired, FailedPrecondition, InvalidArgument
 from sidecar.v1 import compile_pb2 as pb
 from store.compile import ledger
 from store.content.memories import NewMemory

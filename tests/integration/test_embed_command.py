@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sidecar import embedders
-from sidecar.cli.embedding import Embedded, embed
-from sidecar.embedding import KIND
-from sidecar.errors import SettingInvalid
-from sidecar.settings import Settings
+from sidecar.cli.operations.embedding import Embedded, embed
+from sidecar.runtime import embedders
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.settings import Settings
+from sidecar.worker.embedding_jobs import KIND
 from store.compile import background
 from store.content.embeddings import Kind, Place
 from store.db.postgres import Pools, scoped

@@ -11,9 +11,9 @@ import asyncpg
 import pytest
 
 from models.errors import EmbedderUnusable
-from sidecar.embedding import KIND, Embedded, Embedding, embed_some, mark_unfinished
-from sidecar.recall import Numbered
-from sidecar.worker import handlers
+from sidecar.context.query_embedding import Numbered
+from sidecar.worker.embedding_jobs import KIND, Embedded, Embedding, embed_some, mark_unfinished
+from sidecar.worker.worker_process import handlers
 from store.compile import background
 from store.content import embeddings, memories
 from store.content.embeddings import Kind, Place

@@ -18,11 +18,11 @@ from google.rpc import error_details_pb2 as details
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from sidecar.errors import ServiceIncomplete, SettingInvalid
-from sidecar.rpc.authentication import Authenticator
-from sidecar.rpc.call import Terms, service_handler
-from sidecar.rpc.identity import Grant, IdentitySettings, Role
-from sidecar.rpc.listen import check_listen_address, prepare_socket_directory
+from sidecar.rpc.auth.authentication import Authenticator
+from sidecar.rpc.auth.identity import Grant, IdentitySettings, Role
+from sidecar.rpc.transport.call import Terms, service_handler
+from sidecar.rpc.transport.listen import check_listen_address, prepare_socket_directory
+from sidecar.runtime.errors import ServiceIncomplete, SettingInvalid
 from store.errors import DatabaseUnavailable
 from store.scope import tenant_uuid
 from tests.integration.echo_site import ANN, BOB, ECHO, METHODS, Site, build_server, call, new_site, refusal, scope_of
@@ -257,7 +257,7 @@ async def test_a_service_must_match_its_descriptor(names: Sequence[str]) -> None
 
 def test_processes_that_make_the_dev_key_at_once_sign_with_the_same_one(tmp_path: Path) -> None:
     script = (
-        "import sys, pathlib; from sidecar.rpc.devkey import dev_key;"
+        "import sys, pathlib; from sidecar.rpc.auth.devkey import dev_key;"
         "print(dev_key(pathlib.Path(sys.argv[1])).public_key().public_bytes_raw().hex())"
     )
     command = [sys.executable, "-c", script, str(tmp_path / "data")]

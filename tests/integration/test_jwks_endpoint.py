@@ -14,11 +14,11 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from sidecar.errors import KeysUnavailable, KeyUnknown
-from sidecar.rpc.authentication import Authenticator
-from sidecar.rpc.identity import IdentitySettings
-from sidecar.rpc.jwks import fetch
-from sidecar.rpc.keys import MAX_KEY_BYTES
+from sidecar.rpc.auth.authentication import Authenticator
+from sidecar.rpc.auth.identity import IdentitySettings
+from sidecar.rpc.auth.jwks import fetch
+from sidecar.rpc.auth.keys import MAX_KEY_BYTES
+from sidecar.runtime.errors import KeysUnavailable, KeyUnknown
 from store.scope import tenant_uuid
 
 KEY = Ed25519PrivateKey.generate()

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from sidecar.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.ingest.chunked import MAX_DOCUMENT_BYTES
 from sidecar.ingest.errors import UnreadableDocument, UnsupportedFormat
-from sidecar.rpc.call import Call
-from sidecar.rpc.fields import write_time
 from sidecar.rpc.knowledge import SERVICE, KnowledgeService
+from sidecar.rpc.transport.call import Call
+from sidecar.rpc.transport.validation import write_time
+from sidecar.runtime.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.v1 import knowledge_pb2 as pb
 from store.content import documents
 from store.content.recalling import Wanted

@@ -10,11 +10,11 @@ import asyncpg
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from sidecar.errors import NotFound, ScopeForbidden
-from sidecar.rpc.call import Call
-from sidecar.rpc.fields import write_struct, write_time
 from sidecar.rpc.memory import SERVICE, MemoryService
-from sidecar.rpc.paging import MAX_PAGE_BYTES
+from sidecar.rpc.transport.call import Call
+from sidecar.rpc.transport.paging import MAX_PAGE_BYTES
+from sidecar.rpc.transport.validation import write_struct, write_time
+from sidecar.runtime.errors import NotFound, ScopeForbidden
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome
 from store.compile import scopes

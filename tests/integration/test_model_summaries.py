@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from sidecar import summarizing
-from sidecar.compiling import compile_settings
-from sidecar.errors import SettingInvalid
-from sidecar.settings import Settings
-from sidecar.summaries import KEEP_TURNS, KIND, MAX_CHARS, Summarizer
-from sidecar.summarizing import AT_ONCE, ModelWriter
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.settings import Settings
+from sidecar.worker import summary_model
+from sidecar.worker.compile_engine import compile_settings
+from sidecar.worker.summary_model import AT_ONCE, ModelWriter
+from sidecar.worker.thread_summaries import KEEP_TURNS, KIND, MAX_CHARS, Summarizer
 from store.compile import answers
 from store.content import threads
 from store.content.threads import ThreadSummary
@@ -55,7 +55,7 @@ async def summarized(pools: Pools, server: ModelServer, kind: str, *, ceiling_ce
         compile_day_ceiling_cents=ceiling_cents,
     )
     async with AsyncExitStack() as stack:
-        writer = await stack.enter_async_context(summarizing.writer(settings, pools.background, now=lambda: NOW))
+        writer = await stack.enter_async_context(summary_model.writer(settings, pools.background, now=lambda: NOW))
         assert isinstance(writer, ModelWriter)
         summarizer = Summarizer(pools.background, now=lambda: NOW, writer=writer)
         worker = worker_on(pools, engine_on(pools, clock=lambda: NOW))

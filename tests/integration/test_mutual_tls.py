@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from sidecar.cli.root import run
-from sidecar.rpc.identity import Grant, IdentitySettings, Role
+from sidecar.rpc.auth.identity import Grant, IdentitySettings, Role
 from store.scope import owner_uuid, tenant_uuid
 from tests.integration.echo_site import ANN, BOB, Site, build_server, call, new_site, refusal, scope_of
 

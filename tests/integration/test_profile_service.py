@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from sidecar.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.rpc.admin import AdminService
-from sidecar.rpc.call import Call
-from sidecar.rpc.fields import write_time
-from sidecar.rpc.knobs import read_knobs
+from sidecar.rpc.messages.knobs import read_knobs
 from sidecar.rpc.profile import SERVICE, ProfileService
+from sidecar.rpc.transport.call import Call
+from sidecar.rpc.transport.validation import write_time
+from sidecar.runtime.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.turn.profile import DEFAULTS, merge, parse_layer
 from sidecar.v1 import admin_pb2, items_pb2
 from sidecar.v1 import profile_pb2 as pb

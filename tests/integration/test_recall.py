@@ -9,8 +9,8 @@ import asyncpg
 import numpy as np
 import pytest
 
-from sidecar.embedding import embed_some
-from sidecar.recall import Numbered
+from sidecar.context.query_embedding import Numbered
+from sidecar.worker.embedding_jobs import embed_some
 from store.content import documents, embedders, embeddings, memories, threads
 from store.content.recalling import MAX_WORDS, Recalled, Wanted, literal
 from store.content.threads import RecalledTurn

@@ -14,7 +14,7 @@ import pytest
 
 from compiler.job.reconciliation import sweep
 from compiler.passes import forgetting
-from sidecar.recorder import Recorder
+from sidecar.context.receipt_writer import Recorder
 from sidecar.rpc.admin import AdminService
 from sidecar.rpc.memory import MemoryService
 from sidecar.v1 import admin_pb2, memory_pb2

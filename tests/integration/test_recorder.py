@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from sidecar.recorder import Recorder, sweep_texts
+from sidecar.context.receipt_writer import Recorder, sweep_texts
 from store.accounting import receipts
 from store.accounting.receipts import NewReceipt, StoredReceipt
 from store.db.postgres import Pools, PoolsConfig, open_pools, scoped, tenant_scoped

@@ -12,7 +12,8 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from sidecar.sources import Answer, Limits, Query, Skipped, workspace
+from sidecar.context.ports import Answer, Limits, Query, Skipped
+from sidecar.sources import workspace
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.warming import warm
+from sidecar.process.warm_up import warm
 from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.db.queries import Connection
 from store.scope import Scope

@@ -20,10 +20,10 @@ from compiler.plan.contract import (
     SetParent,
 )
 from compiler.plan.upkeep import ActRefused
-from sidecar.errors import AdminRequired, FailedPrecondition, InvalidArgument, NotFound, ScopeForbidden
-from sidecar.rpc import wiki_messages
-from sidecar.rpc.call import Call
+from sidecar.rpc.messages import wiki_messages
+from sidecar.rpc.transport.call import Call
 from sidecar.rpc.wiki import SERVICE, WikiService
+from sidecar.runtime.errors import AdminRequired, FailedPrecondition, InvalidArgument, NotFound, ScopeForbidden
 from sidecar.v1 import wiki_pb2 as pb
 from store.content import memories
 from store.content.memories import NewMemory

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.cli import drawing
-from sidecar.cli.voice import printable
+from sidecar.cli.shared import drawing
+from sidecar.cli.shared.output import printable
 from sidecar.client.answers import (
     Budget,
 )

@@ -8,12 +8,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.rpc import fields
+from sidecar.rpc.transport import validation
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
 def test_an_instant_comes_back_as_it_was_written(moment: datetime) -> None:
-    assert abs(fields.read_time("time", fields.write_time(moment)) - moment) <= timedelta.resolution
+    assert abs(validation.read_time("time", validation.write_time(moment)) - moment) <= timedelta.resolution
 
 
 json_values = st.recursive(
@@ -29,4 +29,4 @@ json_values = st.recursive(
 
 @given(st.dictionaries(st.text("xyz", max_size=5), json_values, max_size=5))
 def test_an_object_comes_back_as_it_was_written(values: dict[str, Any]) -> None:
-    assert fields.read_struct("metadata", fields.write_struct(values), max_bytes=10**6) == values
+    assert validation.read_struct("metadata", validation.write_struct(values), max_bytes=10**6) == values

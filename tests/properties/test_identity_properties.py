@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.errors import InvalidArgument, PermissionDenied
-from sidecar.rpc.identity import resolve_scope
+from sidecar.rpc.auth.identity import resolve_scope
+from sidecar.runtime.errors import InvalidArgument, PermissionDenied
 from store.scope import owner_uuid, tenant_uuid
 from tests.unit.test_identity import agent
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.rpc.knobs import read_knobs, write_knobs
+from sidecar.rpc.messages.knobs import read_knobs, write_knobs
 from sidecar.turn.items import Source
 from sidecar.turn.profile import Allocation
 from sidecar.v1 import profile_pb2 as pb

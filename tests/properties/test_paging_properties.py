@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.errors import InvalidArgument
+from sidecar.runtime.errors import InvalidArgument
 from tests.unit.test_paging import KEYS, LISTING, token_for
 
 

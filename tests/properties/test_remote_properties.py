@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.backends.asking import TokenBucket
-from sidecar.sources.beside import by_rank
+from sidecar.sources.composite import by_rank
 from sidecar.turn.items import Item, Source
 from sidecar.turn.remote import readable, relevance
 

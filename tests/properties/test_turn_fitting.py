@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from sidecar.errors import PoolTooSmall
+from sidecar.runtime.errors import PoolTooSmall
 from sidecar.turn.fitting import Fitting, fit
 from sidecar.turn.items import Decision, Source, SourceReport
 from tests.unit import turn_laws as laws

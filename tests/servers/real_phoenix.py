@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from models.language.language import DEFAULT_MODEL_ID
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from sidecar.telemetry import names
 from sidecar.telemetry.watch import WatchConfig
 from tests.acceptance.conftest import ready

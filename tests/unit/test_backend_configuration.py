@@ -11,7 +11,7 @@ import pytest
 from sidecar.backends import configuration
 from sidecar.backends.errors import BackendDenied
 from sidecar.backends.secrets import Secret
-from sidecar.errors import SettingInvalid
+from sidecar.runtime.errors import SettingInvalid
 
 EXAMPLES = re.findall(r"```toml\n(.*?)```", (Path(__file__).parents[2] / "docs" / "backends.md").read_text(), re.DOTALL)
 

@@ -8,11 +8,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from sidecar.errors import InvalidArgument, SettingInvalid, TokenMalformed
-from sidecar.rpc.authentication import Authenticator
-from sidecar.rpc.devkey import DEV_ISSUER, mint
-from sidecar.rpc.identity import Grant, IdentitySettings, identity_of
-from sidecar.rpc.tokens import Claims, TokenRules, read_claims
+from sidecar.rpc.auth.authentication import Authenticator
+from sidecar.rpc.auth.devkey import DEV_ISSUER, mint
+from sidecar.rpc.auth.identity import Grant, IdentitySettings, identity_of
+from sidecar.rpc.auth.tokens import Claims, TokenRules, read_claims
+from sidecar.runtime.errors import InvalidArgument, SettingInvalid, TokenMalformed
 from store.scope import owner_uuid, tenant_uuid
 
 BOB = owner_uuid("bob")

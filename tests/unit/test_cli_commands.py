@@ -8,11 +8,11 @@ from pathlib import Path
 import click
 import pytest
 
-from sidecar.cli import trouble
-from sidecar.cli.profile import changed, newest_version
+from sidecar.cli.content.profile import changed, newest_version
 from sidecar.cli.root import root, run
+from sidecar.cli.shared import failures
 from sidecar.client import CallRefused, CallUnavailable, RequestUnusable, SidecarCallError
-from sidecar.errors import DevTokensOff, SettingInvalid
+from sidecar.runtime.errors import DevTokensOff, SettingInvalid
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -96,23 +96,23 @@ def test_an_unknown_knob_is_named_with_the_known_ones(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("error", "code"),
     [
-        (CallRefused("no", code="UNAUTHENTICATED"), trouble.REFUSED),
-        (CallUnavailable("no", code="UNAVAILABLE"), trouble.UNAVAILABLE),
-        (RequestUnusable("no", code="INVALID_ARGUMENT", field="x"), trouble.USAGE),
-        (SidecarCallError("no", code="NOT_FOUND"), trouble.FAILED),
-        (DevTokensOff(), trouble.REFUSED),
-        (SettingInvalid("X", "is odd", "fix it"), trouble.USAGE),
-        (trouble.TokenMissing(), trouble.REFUSED),
+        (CallRefused("no", code="UNAUTHENTICATED"), failures.REFUSED),
+        (CallUnavailable("no", code="UNAVAILABLE"), failures.UNAVAILABLE),
+        (RequestUnusable("no", code="INVALID_ARGUMENT", field="x"), failures.USAGE),
+        (SidecarCallError("no", code="NOT_FOUND"), failures.FAILED),
+        (DevTokensOff(), failures.REFUSED),
+        (SettingInvalid("X", "is odd", "fix it"), failures.USAGE),
+        (failures.TokenMissing(), failures.REFUSED),
     ],
 )
 def test_each_kind_of_error_has_its_exit_code(error: Exception, code: int) -> None:
-    assert isinstance(error, trouble.told_errors())
-    assert trouble.exit_code(error) == code
+    assert isinstance(error, failures.told_errors())
+    assert failures.exit_code(error) == code
 
 
 def test_an_error_is_one_line_with_its_field_and_wait() -> None:
     error = CallUnavailable("Too\nmuch.", code="RESOURCE_EXHAUSTED", field="message", retry_after_s=0.25)
-    assert trouble.line_of(error) == "message: Too much. Try again in 0.25 s."
+    assert failures.line_of(error) == "message: Too much. Try again in 0.25 s."
 
 
 def test_knobs_change_one_by_one_and_none_takes_one_away() -> None:

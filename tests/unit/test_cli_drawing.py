@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
-from sidecar.cli import drawing
+from sidecar.cli.shared import drawing
 from sidecar.client.answers import (
     Assembly,
     AssemblyDiff,

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
-from sidecar.cli import memory, profile, thread, tools, turns, wiki_drawing
-from sidecar.cli.trouble import CommandFailed
-from sidecar.cli.wiki_files import write_file, written_density
-from sidecar.cli.wiki_quarantine import drawn_retry
-from sidecar.cli.wiki_upkeep import drawn_import, drawn_verification
-from sidecar.client.wiki_answers import (
+from sidecar.cli.content import memory, profile, thread
+from sidecar.cli.operations import tools
+from sidecar.cli.shared.failures import CommandFailed
+from sidecar.cli.turns import listing
+from sidecar.cli.wiki import drawing
+from sidecar.cli.wiki.files import write_file, written_density
+from sidecar.cli.wiki.quarantine import drawn_retry
+from sidecar.cli.wiki.upkeep import drawn_import, drawn_verification
+from sidecar.client.answers.wiki import (
     CompileJob,
     Density,
     PageRef,
@@ -83,7 +86,7 @@ def test_a_page_shows_each_sections_sources_and_what_became_of_them() -> None:
         WikiSource("m3", False, False, ""),
     )
     section = WikiSection("notes", "Notes", "A body.", 0, sources)
-    shown = list(wiki_drawing.page(PageWhole(head, (section,), (), (), (), 0, 0, 0, ())))
+    shown = list(drawing.page(PageWhole(head, (section,), (), (), (), 0, 0, 0, ())))
     assert "  ← m1, m2 (edited since), m3 (forgotten)" in shown
     assert any("m1: Text." in line for line in shown)
     assert "\x1b" not in "".join(shown)
@@ -96,7 +99,7 @@ def test_a_list_of_pages_and_a_summary_without_memories_show_the_pages_that_they
         "cities", "Cities", "A list.", 0, (WikiSource("m1", True, True, ""),), source_pages=(austin, waco)
     )
     none = WikiSection("notes", "Notes", "Said by nobody.", 1, ())
-    shown = list(wiki_drawing.page(PageWhole(head, (both, none), (), (), (), 0, 0, 0, (), summary_pages=(austin,))))
+    shown = list(drawing.page(PageWhole(head, (both, none), (), (), (), 0, 0, 0, (), summary_pages=(austin,))))
     assert [line for line in shown if line.startswith("  ←")] == [
         "  ← from pages: /wiki/topic/austin",
         "  ← m1",
@@ -106,8 +109,8 @@ def test_a_list_of_pages_and_a_summary_without_memories_show_the_pages_that_they
 
 
 LISTS: tuple[Callable[[Any], Iterable[Any]], ...] = (
-    wiki_drawing.pages, wiki_drawing.hits, wiki_drawing.citations, wiki_drawing.mentions, wiki_drawing.quarantined,
-    wiki_drawing.jobs, turns.draw, thread._draw_threads, memory._draw_memories, profile._draw_history,
+    drawing.pages, drawing.hits, drawing.citations, drawing.mentions, drawing.quarantined,
+    drawing.jobs, listing.draw, thread._draw_threads, memory._draw_memories, profile._draw_history,
     tools._draw_backends,
 )  # fmt: skip
 
@@ -122,7 +125,7 @@ def test_an_empty_list_is_a_sentence_and_no_table_without_rows(draw: Callable[[A
 def test_a_summary_is_shown_without_its_escapes_and_a_title_cannot_turn_the_line_around() -> None:
     title, summary = "Casa \u202etac\u202c Lola", r"Place in St\. Louis \*and\* [beyond](/wiki/topic/beyond)."
     shown = WikiPage("p", "entity", "casa", "/wiki/entity/casa", title, summary, "active", "", 0, ())
-    (line, told, *_) = wiki_drawing.page(PageWhole(shown, (), (), (), (), 0, 0, 0, ()))
+    (line, told, *_) = drawing.page(PageWhole(shown, (), (), (), (), 0, 0, 0, ()))
     assert (line, told) == ("Casa \ufffdtac\ufffd Lola  (/wiki/entity/casa)", "Place in St. Louis *and* beyond.")
 
 
@@ -150,11 +153,11 @@ def test_a_chain_of_jobs_is_told_as_one_piece_of_work() -> None:
         return CompileJob("j", "succeeded", "bootstrap_import", 1, 0, "", "", metrics)
 
     chain = [ran(records_read=100, pages_created=25, cap_hit="new_pages"), ran(records_read=0, pages_created=17)]
-    told, more, table = wiki_drawing.job(chain[1], chain[:1])
+    told, more, table = drawing.job(chain[1], chain[:1])
     assert (told.startswith("succeeded: job j"), more) == (True, "together with the 1 before it:")
     names, counts = ([str(cell) for cell in column.cells] for column in table.columns)
     assert dict(zip(names, counts, strict=True)) == {"records_read": "100", "pages_created": "42"}
-    assert len(list(wiki_drawing.job(ran()))) == 1
+    assert len(list(drawing.job(ran()))) == 1
 
 
 def test_of_many_records_that_are_left_out_the_first_are_told() -> None:

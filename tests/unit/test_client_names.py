@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from sidecar.errors import CertificateUnknown, SettingInvalid
-from sidecar.rpc.authentication import Authenticator
-from sidecar.rpc.certificates import AuthContext, Callers, read_client_names
-from sidecar.rpc.identity import Grant, IdentitySettings, Role
+from sidecar.rpc.auth.authentication import Authenticator
+from sidecar.rpc.auth.certificates import AuthContext, Callers, read_client_names
+from sidecar.rpc.auth.identity import Grant, IdentitySettings, Role
+from sidecar.runtime.errors import CertificateUnknown, SettingInvalid
 from tests.integration.test_mutual_tls import Authority, uri
 
 ANN = {"tenant": "acme", "owners": ["ann"], "agent": "planner"}

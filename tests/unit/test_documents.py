@@ -14,7 +14,7 @@ import pytest
 
 from sidecar.cli.root import root
 from sidecar.client import Assembly, NewTurn, Sidecar
-from sidecar.settings import Settings
+from sidecar.runtime.settings import Settings
 from tests.unit.each import each
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ import pytest
 from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from sidecar.errors import InvalidArgument
-from sidecar.rpc import fields
+from sidecar.rpc.transport import validation
+from sidecar.runtime.errors import InvalidArgument
 
 
 def refusal(work: Callable[[], Any]) -> InvalidArgument:
@@ -24,67 +24,67 @@ def refusal(work: Callable[[], Any]) -> InvalidArgument:
 
 @pytest.mark.parametrize("value", ["", "   ", "\n\t"])
 def test_a_blank_text_is_empty_where_one_is_needed(value: str) -> None:
-    assert refusal(lambda: fields.read_text("text", value, min_chars=1, max_chars=10)).problem == "is empty"
+    assert refusal(lambda: validation.read_text("text", value, min_chars=1, max_chars=10)).problem == "is empty"
 
 
 def test_a_text_is_returned_as_it_was_sent() -> None:
-    assert fields.read_text("text", "  é\r\n", min_chars=1, max_chars=10) == "  é\r\n"
-    assert fields.read_text("text", "", max_chars=10) == ""
+    assert validation.read_text("text", "  é\r\n", min_chars=1, max_chars=10) == "  é\r\n"
+    assert validation.read_text("text", "", max_chars=10) == ""
 
 
 def test_a_text_may_reach_its_bound_and_not_pass_it() -> None:
-    assert fields.read_text("text", "😀" * 10, max_chars=10)
-    error = refusal(lambda: fields.read_text("memories[3].text", "x" * 11, max_chars=10))
+    assert validation.read_text("text", "😀" * 10, max_chars=10)
+    error = refusal(lambda: validation.read_text("memories[3].text", "x" * 11, max_chars=10))
     assert (error.field, error.problem, error.fix) == ("memories[3].text", "has 11 characters", "send at most 10")
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800", "x\udfffy"])
 def test_what_postgres_cannot_hold_is_refused_and_not_quoted(value: str) -> None:
-    error = refusal(lambda: fields.read_text("text", value, max_chars=10))
+    error = refusal(lambda: validation.read_text("text", value, max_chars=10))
     assert error.field == "text"
     assert value not in str(error)
 
 
 @pytest.mark.parametrize("value", ["a", "A.b-c_9", "x" * 100])
 def test_a_name_holds_letters_digits_dots_dashes_and_underscores(value: str) -> None:
-    assert fields.read_name("name", value) == value
+    assert validation.read_name("name", value) == value
 
 
 @pytest.mark.parametrize("value", ["", "a b", "é", "a/b", "x" * 101, "a\n", "٣"])
 def test_any_other_name_is_refused(value: str) -> None:
-    assert refusal(lambda: fields.read_name("name", value)).field == "name"
+    assert refusal(lambda: validation.read_name("name", value)).field == "name"
 
 
 @pytest.mark.parametrize("value", ["", " ", "x" * 201, "a\0", "a\nb", "\u200b", "\ud800"])
 def test_an_id_is_printable_and_bounded(value: str) -> None:
-    assert refusal(lambda: fields.read_id("memory_id", value)).field == "memory_id"
+    assert refusal(lambda: validation.read_id("memory_id", value)).field == "memory_id"
 
 
 def test_an_optional_id_may_be_empty_but_not_blank() -> None:
-    assert fields.read_id("ref", "", is_optional=True) == ""
-    assert refusal(lambda: fields.read_id("ref", " ", is_optional=True)).field == "ref"
+    assert validation.read_id("ref", "", is_optional=True) == ""
+    assert refusal(lambda: validation.read_id("ref", " ", is_optional=True)).field == "ref"
 
 
 @pytest.mark.parametrize("value", ["", "x", "123", "{0}", "é" * 36])
 def test_something_else_than_a_uuid_is_refused(value: str) -> None:
-    assert refusal(lambda: fields.read_uuid("receipt_id", value)).field == "receipt_id"
+    assert refusal(lambda: validation.read_uuid("receipt_id", value)).field == "receipt_id"
 
 
 def test_numbers_and_counts_keep_within_both_bounds() -> None:
-    assert [fields.read_int("n", value, least=1, most=3) for value in (1, 3)] == [1, 3]
+    assert [validation.read_int("n", value, least=1, most=3) for value in (1, 3)] == [1, 3]
     for value in (0, 4, -(2**31)):
-        error = refusal(partial(fields.read_int, "n", value, least=1, most=3))
+        error = refusal(partial(validation.read_int, "n", value, least=1, most=3))
         assert error.problem == f"is {value}"
-    fields.check_count("ids", [], most=0)
-    assert refusal(lambda: fields.check_count("ids", ["a"], most=0)).problem == "has 1 entries"
-    assert refusal(lambda: fields.check_count("ids", [], least=1, most=2)).field == "ids"
+    validation.check_count("ids", [], most=0)
+    assert refusal(lambda: validation.check_count("ids", ["a"], most=0)).problem == "has 1 entries"
+    assert refusal(lambda: validation.check_count("ids", [], least=1, most=2)).field == "ids"
 
 
 @pytest.mark.parametrize("moment", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
 def test_the_ends_of_time_stay_instants_that_a_database_can_tell_from_infinity(moment: datetime) -> None:
-    read = fields.read_time("time", fields.write_time(moment))
+    read = validation.read_time("time", validation.write_time(moment))
     assert read != moment
-    assert fields.read_time("time", fields.write_time(read)) == read
+    assert validation.read_time("time", validation.write_time(read)) == read
 
 
 @pytest.mark.parametrize(
@@ -92,28 +92,28 @@ def test_the_ends_of_time_stay_instants_that_a_database_can_tell_from_infinity(m
     [Timestamp(seconds=2**62), Timestamp(seconds=-(2**62)), Timestamp(nanos=-1), Timestamp(nanos=10**9)],
 )
 def test_something_else_than_an_instant_is_refused(stamp: Timestamp) -> None:
-    assert refusal(lambda: fields.read_time("occurred_time", stamp)).field == "occurred_time"
+    assert refusal(lambda: validation.read_time("occurred_time", stamp)).field == "occurred_time"
 
 
 def test_instants_are_in_utc() -> None:
-    assert fields.read_time("time", Timestamp(seconds=0)).utcoffset() == timedelta(0)
+    assert validation.read_time("time", Timestamp(seconds=0)).utcoffset() == timedelta(0)
 
 
 def test_whole_numbers_come_back_whole() -> None:
-    found = fields.read_struct("metadata", fields.write_struct({"a": 3, "b": [2.5, {"c": -1}]}), max_bytes=100)
+    found = validation.read_struct("metadata", validation.write_struct({"a": 3, "b": [2.5, {"c": -1}]}), max_bytes=100)
     assert orjson.dumps(found, option=orjson.OPT_SORT_KEYS) == b'{"a":3,"b":[2.5,{"c":-1}]}'
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "a\0", ["\0"], {"k": {"\0": 1}}])
 def test_an_object_that_postgres_cannot_hold_is_refused(value: Any) -> None:
-    struct = fields.write_struct({"place": value})
-    assert refusal(lambda: fields.read_struct("metadata", struct, max_bytes=1000)).field == "metadata"
+    struct = validation.write_struct({"place": value})
+    assert refusal(lambda: validation.read_struct("metadata", struct, max_bytes=1000)).field == "metadata"
 
 
 def test_an_object_is_bounded_in_bytes_not_characters() -> None:
-    struct = fields.write_struct({"a": "é" * 10})
-    assert fields.read_struct("metadata", struct, max_bytes=28)
-    assert refusal(lambda: fields.read_struct("metadata", struct, max_bytes=27)).problem == "takes 28 bytes as JSON"
+    struct = validation.write_struct({"a": "é" * 10})
+    assert validation.read_struct("metadata", struct, max_bytes=28)
+    assert refusal(lambda: validation.read_struct("metadata", struct, max_bytes=27)).problem == "takes 28 bytes as JSON"
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -125,14 +125,14 @@ def nested(levels: int) -> dict[str, Any]:
 
 def test_an_object_nested_deeper_than_a_message_can_be_is_refused_or_told_as_json() -> None:
     deepest = {"a": {"b": [nested(14)]}}
-    assert fields.read_struct("metadata", fields.write_struct(deepest), max_bytes=1000) == deepest
+    assert validation.read_struct("metadata", validation.write_struct(deepest), max_bytes=1000) == deepest
     struct = Struct()
     struct.update(nested(24))
-    assert refusal(lambda: fields.read_struct("metadata", struct, max_bytes=1000)).field == "metadata"
+    assert refusal(lambda: validation.read_struct("metadata", struct, max_bytes=1000)).field == "metadata"
     for levels in (24, 60, 150):
-        told = Struct.FromString(fields.write_struct(nested(levels)).SerializeToString())
+        told = Struct.FromString(validation.write_struct(nested(levels)).SerializeToString())
         assert "deepest" in str(told)
 
 
 def test_an_empty_object_is_none_to_speak_of() -> None:
-    assert fields.read_struct("metadata", Struct(), max_bytes=2) == {}
+    assert validation.read_struct("metadata", Struct(), max_bytes=2) == {}

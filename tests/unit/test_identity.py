@@ -7,8 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.errors import AdminRequired, InvalidArgument, ScopeForbidden, SpaceForbidden
-from sidecar.rpc.identity import (
+from sidecar.rpc.auth.identity import (
     MAX_OWNERS,
     Grant,
     Identity,
@@ -18,6 +17,7 @@ from sidecar.rpc.identity import (
     resolve_scope,
     resolve_space,
 )
+from sidecar.runtime.errors import AdminRequired, InvalidArgument, ScopeForbidden, SpaceForbidden
 from store.scope import Scope, owner_uuid, tenant_uuid
 
 HOSTILE_IDS = [" ", "\t", "x" * 201, "a\0b", "a\nb", "\ud800", "\u202e", "\x7f"]

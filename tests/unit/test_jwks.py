@@ -9,8 +9,8 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from sidecar.errors import KeysUnavailable, SettingInvalid
-from sidecar.rpc.jwks import MAX_AGE_S, MIN_INTERVAL_S, RemoteKeys, check_jwks_url
+from sidecar.rpc.auth.jwks import MAX_AGE_S, MIN_INTERVAL_S, RemoteKeys, check_jwks_url
+from sidecar.runtime.errors import KeysUnavailable, SettingInvalid
 
 URL = "https://issuer.example/jwks"
 

@@ -14,11 +14,11 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from sidecar.errors import DevKeyUnsafe, DevTokensOff, InvalidArgument, KeyFileInvalid, TokenMalformed
-from sidecar.rpc.devkey import DEV_ISSUER, DEV_KEY_FILE, dev_key, mint, read_dev_key
-from sidecar.rpc.identity import Grant, IdentitySettings, Role
-from sidecar.rpc.keys import MAX_KEY_BYTES, FileKeys, parse_jwks, parse_pem, public_key
-from sidecar.rpc.tokens import TokenRules, TokenVerifier
+from sidecar.rpc.auth.devkey import DEV_ISSUER, DEV_KEY_FILE, dev_key, mint, read_dev_key
+from sidecar.rpc.auth.identity import Grant, IdentitySettings, Role
+from sidecar.rpc.auth.keys import MAX_KEY_BYTES, FileKeys, parse_jwks, parse_pem, public_key
+from sidecar.rpc.auth.tokens import TokenRules, TokenVerifier
+from sidecar.runtime.errors import DevKeyUnsafe, DevTokensOff, InvalidArgument, KeyFileInvalid, TokenMalformed
 
 ED = ed25519.Ed25519PrivateKey.generate()
 EC = ec.generate_private_key(ec.SECP256R1())

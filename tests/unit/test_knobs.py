@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from sidecar.errors import InvalidArgument
-from sidecar.rpc.knobs import read_knobs, write_knobs
+from sidecar.rpc.messages.knobs import read_knobs, write_knobs
+from sidecar.runtime.errors import InvalidArgument
 from sidecar.turn.items import Source
 from sidecar.turn.profile import DEFAULTS, merge, parse_layer
 from sidecar.v1 import items_pb2

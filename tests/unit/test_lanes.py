@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.errors import Overloaded, SettingInvalid
-from sidecar.rpc.lanes import MAX_RETRY_S, MIN_RETRY_S, Lanes
+from sidecar.rpc.transport.admission import MAX_RETRY_S, MIN_RETRY_S, Lanes
+from sidecar.runtime.errors import Overloaded, SettingInvalid
 
 A, B, C = UUID(int=1), UUID(int=2), UUID(int=3)
 

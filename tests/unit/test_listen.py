@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sidecar.errors import PlainTextRefused, SettingInvalid, SocketDirectoryUnsafe
-from sidecar.rpc.listen import check_listen_address, prepare_socket_directory
+from sidecar.rpc.transport.listen import check_listen_address, prepare_socket_directory
+from sidecar.runtime.errors import PlainTextRefused, SettingInvalid, SocketDirectoryUnsafe
 
 
 @pytest.mark.parametrize(

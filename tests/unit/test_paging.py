@@ -11,8 +11,8 @@ import orjson
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 
-from sidecar.errors import InvalidArgument
-from sidecar.rpc.paging import Int4, Listing, read_page_size
+from sidecar.rpc.transport.paging import Int4, Listing, read_page_size
+from sidecar.runtime.errors import InvalidArgument
 
 KINDS = (datetime, str, int, UUID)
 LISTING = Listing("ListThings", ("tenant", "owner"), KINDS)

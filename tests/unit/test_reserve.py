@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sidecar.reserve import Reserve
+from sidecar.context.fitting_reserve import Reserve
 
 
 def learned(each_s: float, items: int = 300) -> Reserve:

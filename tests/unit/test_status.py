@@ -18,8 +18,8 @@ from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
 from models.errors import UnknownModel
-from sidecar import errors
-from sidecar.rpc.status import DOMAIN, HIDDEN, MAX_TEXT_BYTES, TABLE, Row, answer, message_of, status_of
+from sidecar.rpc.transport.status import DOMAIN, HIDDEN, MAX_TEXT_BYTES, TABLE, Row, answer, message_of, status_of
+from sidecar.runtime import errors
 from sidecar.turn.profile import InvalidKnob
 from store.errors import AlreadyExists, DatabaseUnavailable, UnexpectedDatabaseError, VersionConflict
 from tests.unit.each import each

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sidecar.supervisor import pause_after
+from sidecar.runtime.supervisor import pause_after
 
 
 def test_pauses_double_up_to_half_a_minute() -> None:

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from sidecar.errors import PoolTooSmall
+from sidecar.runtime.errors import PoolTooSmall
 from sidecar.turn.pool import Pool, Spent, pool_of
 from sidecar.turn.profile import DEFAULTS
 from tests.unit.turn_cases import METER, PieceMeter, a_profile

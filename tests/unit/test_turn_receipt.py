@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sidecar.errors import TextsDropped
+from sidecar.runtime.errors import TextsDropped
 from sidecar.turn.difference import Change, compare
 from sidecar.turn.fitting import Fitting, fit
 from sidecar.turn.items import Decision, Form, HistorySummary, Ref, Source, SourceReport, Status

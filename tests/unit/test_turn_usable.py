@@ -9,7 +9,7 @@ from datetime import UTC, datetime, tzinfo
 
 import pytest
 
-from sidecar.errors import PoolTooSmall
+from sidecar.runtime.errors import PoolTooSmall
 from sidecar.turn import receipt
 from sidecar.turn.fitting import SUMMARY_ID, Fitted, Fitting, fit
 from sidecar.turn.items import Decision, HistorySummary, Source

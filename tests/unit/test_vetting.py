@@ -11,11 +11,11 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from sidecar.sources import Answer
+from sidecar.context.answer_validation import MOST_ID_CHARS, MOST_TEXT_CHARS, Garbage, check
+from sidecar.context.ports import Answer
 from sidecar.turn.evidence import Evidence, of_shares
 from sidecar.turn.items import HistorySummary, Item, Ref, Source
 from sidecar.turn.rank import Candidates, Kind
-from sidecar.vetting import MOST_ID_CHARS, MOST_TEXT_CHARS, Garbage, check
 from store.content.threads import StoredTurn
 from store.text.texts import Signature, signatures
 

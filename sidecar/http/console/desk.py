@@ -17,17 +17,17 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from sidecar.assembler import Assembler, Clocks
-from sidecar.errors import InvalidArgument, NotFound, PermissionDenied, Unauthenticated
+from sidecar.context.assembler import Assembler, Clocks
+from sidecar.context.profile_cache import Base, no_base
+from sidecar.context.receipt_writer import Recorder
+from sidecar.context.replay import Replayer
 from sidecar.http.connection import has_many_stray_percents
 from sidecar.http.console.sessions import COOKIE, Note, Session, Sessions
 from sidecar.http.console.writing import aside, render
-from sidecar.profiles import Base, no_base
-from sidecar.recorder import Recorder
-from sidecar.replayer import Replayer
-from sidecar.rpc.auditing import OK, AuditLog, named
-from sidecar.rpc.identity import Identity, Role, resolve_scope
-from sidecar.rpc.status import TABLE, message_of, row_of
+from sidecar.rpc.auth.identity import Identity, Role, resolve_scope
+from sidecar.rpc.transport.auditing import OK, AuditLog, named
+from sidecar.rpc.transport.status import TABLE, message_of, row_of
+from sidecar.runtime.errors import InvalidArgument, NotFound, PermissionDenied, Unauthenticated
 from sidecar.telemetry.watch import Watch
 from store.db.postgres import Pools
 from store.scope import Scope

@@ -9,13 +9,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from sidecar.errors import KeysUnavailable, Unauthenticated
 from sidecar.http.console.desk import Desk, FormUnusable, Visit, read_form, route, told
 from sidecar.http.console.sessions import COOKIE
 from sidecar.http.console.writing import aside, render
-from sidecar.rpc.fields import read_id
-from sidecar.rpc.identity import resolve_scope
-from sidecar.rpc.status import message_of
+from sidecar.rpc.auth.identity import resolve_scope
+from sidecar.rpc.transport.status import message_of
+from sidecar.rpc.transport.validation import read_id
+from sidecar.runtime.errors import KeysUnavailable, Unauthenticated
 from store.accounting import costs
 from store.db.postgres import tenant_scoped
 

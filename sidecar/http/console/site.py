@@ -12,7 +12,10 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
-from sidecar.http.console import (
+from sidecar.http.console import sign_in
+from sidecar.http.console.desk import Desk
+from sidecar.http.console.guard import Guard
+from sidecar.http.console.pages import (
     backends,
     compiles,
     graph,
@@ -20,14 +23,11 @@ from sidecar.http.console import (
     provenance,
     quarantine,
     reads,
-    sign_in,
     threads,
     turns,
     wiki,
     wiki_acts,
 )
-from sidecar.http.console.desk import Desk
-from sidecar.http.console.guard import Guard
 from sidecar.http.console.writing import render
 
 _FILES = Path(__file__).parent / "static"

@@ -1,0 +1,54 @@
+"""What a tenant's admins decided about its backends, remembered between turns and forgotten when it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from sidecar.runtime.ttl_cache import Remembered
+from store.db.postgres import Pool, tenant_scoped
+from store.tenancy import backends
+
+_REMEMBER_S = 5.0
+_GRACE_S = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """The backends that are off, and the schema hash that each approved tool has, by backend and tool."""
+
+    off: frozenset[str]
+    approved: Mapping[tuple[str, str], bytes]
+
+
+class Rulings:
+    """Looks decisions up by tenant."""
+
+    def __init__(self, pool: Pool, *, clock: Callable[[], float]) -> None:
+        self._pool = pool
+        self._known: Remembered[UUID, Decided] = Remembered(
+            self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
+        )
+
+    async def switched_off(self, tenant_id: UUID) -> frozenset[str]:
+        """Return the names of the tenant's backends that may not be asked."""
+        return (await self._known.get(tenant_id)).off
+
+    async def approved(self, tenant_id: UUID, backend: str) -> Mapping[str, bytes]:
+        """Return the approved schema hash of each of a backend's tools."""
+        decided = await self._known.get(tenant_id)
+        return {tool: hash_ for (name, tool), hash_ in decided.approved.items() if name == backend}
+
+    def forget(self, tenant_id: UUID | None = None) -> None:
+        """Read a tenant's decisions anew, because they changed; without one, every tenant's, because they may have."""
+        self._known.forget(lambda key: tenant_id in {None, key})
+
+    async def _read(self, tenant_id: UUID) -> Decided:
+        async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+            switches = await backends.switches(connection, tenant_id)
+            approvals = await backends.approvals(connection, tenant_id)
+        return Decided(
+            frozenset(switch.backend for switch in switches if switch.is_off),
+            {(one.backend, one.tool): one.schema_hash for one in approvals},
+        )

@@ -1,0 +1,139 @@
+"""Commands about memories: import them from a file, list them, look at one, forget one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sidecar.cli.shared.batches import batches
+from sidecar.cli.shared.failures import FAILED, OK
+from sidecar.cli.shared.listing import every, limit_option
+from sidecar.cli.shared.session import Session, connected
+
+if TYPE_CHECKING:
+    from sidecar.client.answers import Memory
+    from sidecar.ingest.memories import ImportedMemory
+
+_LEAD_CHARS = 100
+
+
+@click.group()
+def memory() -> None:
+    """Import, list, show and forget memories."""
+
+
+@memory.command("import", short_help="Import memories from a file.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@connected
+def import_file(session: Session, file: Path) -> int:
+    """Import memories from JSONL or a JSON array of objects with a text; importing again changes nothing.
+
+    \b
+    Example:
+      sidecar memory import memories.jsonl
+      (a line: {"text": "Moved to Lisbon.", "occurred_at": "2026-02-01T16:20:00Z", "tags": ["home"]})
+    """
+    from sidecar.client.imported import new_memory
+
+    memories, skipped = read_file(file)
+    facts: dict[str, Any] = {"memories": len(memories), "created": 0, "updated": 0, "known": 0, "skipped": skipped}
+    with session.voice.progress("memories", len(memories)) as step:
+        for batch in batches(memories, _chars):
+            done = session.client.retain(memories=[new_memory(one) for one in batch])
+            facts["created"] += done.created_count
+            facts["updated"] += done.updated_count
+            facts["known"] += len(batch) - done.created_count - done.updated_count
+            step(len(batch))
+    session.voice.show(facts, _draw_facts)
+    if not memories:
+        session.voice.note(f"{file}: no memories there; write one JSON object with a text a line.")
+    return OK if memories else FAILED
+
+
+def read_file(file: Path) -> tuple[list[ImportedMemory], list[str]]:
+    """Return the memories of a file, and a line for each piece that was left out. Raises an IngestError."""
+    from sidecar.ingest.memories import ImportedMemory, read_memories
+    from sidecar.ingest.opening import opened_at
+
+    with opened_at(file) as stream:
+        found = list(read_memories(str(file), stream))
+    memories = [one for one in found if isinstance(one, ImportedMemory)]
+    return memories, [str(one) for one in found if not isinstance(one, ImportedMemory)]
+
+
+def _chars(one: ImportedMemory) -> int:
+    return len(one.text) + len(str(one.metadata))
+
+
+def _draw_facts(facts: dict[str, Any]) -> Iterator[str]:
+    counts = ", ".join(f"{facts[name]:,} {name}" for name in ("created", "updated", "known"))
+    yield f"{facts['memories']:,} memories: {counts}"
+    yield from (f"skipped {reason}" for reason in facts["skipped"])
+
+
+@memory.command("list", short_help="List memories, newest first.")
+@limit_option
+@connected
+def list_memories(session: Session, limit: int) -> None:
+    """List the owner's memories, newest first.
+
+    \b
+    Example:
+      sidecar memory list --limit 10
+    """
+    memories = list(every(session.client.list_memories, limit=limit))
+    session.voice.show(memories, _draw_memories)
+
+
+def _draw_memories(memories: list[Memory]) -> Iterator[Any]:
+    from sidecar.cli.shared import drawing
+
+    yield drawing.rows(
+        ("memory", "when", "text"),
+        ((one.memory_id, _day(one), one.text[:_LEAD_CHARS]) for one in memories),
+        empty="No memories yet; bring some in with: sidecar memory import",
+    )
+
+
+def _day(one: Memory) -> str:
+    return f"{one.occurred_time:%Y-%m-%d}" if one.occurred_time else ""
+
+
+@memory.command("get", short_help="Show one memory.")
+@click.argument("memory_id", metavar="MEMORY")
+@connected
+def get_memory(session: Session, memory_id: str) -> None:
+    """Show one memory, whole.
+
+    \b
+    Example:
+      sidecar memory get mem-0001
+    """
+    session.voice.show(session.client.get_memory(memory_id=memory_id), _draw_memory)
+
+
+def _draw_memory(one: Memory) -> Iterator[str]:
+    from sidecar.cli.shared.output import printable
+
+    yield f"── {one.memory_id}, {_day(one)}, document {one.document_id or '(none)'}"
+    yield printable(one.text)
+    for name, value in sorted(one.metadata.items()):
+        yield printable(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+
+
+@memory.command("forget", short_help="Forget one memory.")
+@click.argument("memory_id", metavar="MEMORY")
+@connected
+def forget_memory(session: Session, memory_id: str) -> None:
+    """Forget one memory: its text is gone when this returns.
+
+    \b
+    Example:
+      sidecar memory forget mem-0001
+    """
+    session.client.delete_memory(memory_id=memory_id)
+    session.voice.show({"forgotten": memory_id}, lambda facts: [f"forgotten: {facts['forgotten']}"])

@@ -1,0 +1,66 @@
+"""`sidecar owner`: what can be done about one owner as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sidecar.cli.shared.session import Session, connected
+
+if TYPE_CHECKING:
+    from sidecar.client.answers.cost import Storage
+
+_MB = 2**20
+
+
+@click.group()
+def owner() -> None:
+    """See what a person or an agent holds, or forget them."""
+
+
+@owner.command(short_help="Show how much an owner holds.")
+@connected
+def show(session: Session) -> None:
+    """Show how many bytes the turns and memories of --owner hold, and how many they may (SIDECAR_OWNER_QUOTA_MB).
+
+    \b
+    Example:
+      sidecar owner show --owner mara
+      sidecar owner show --json
+    """
+    session.voice.show(session.client.get_storage(), _draw_storage)
+
+
+def _draw_storage(storage: Storage) -> Iterator[str]:
+    quota = f" of {storage.quota_bytes / _MB:,.1f} MB" if storage.quota_bytes else "; there is no quota"
+    yield f"turns and memories hold {storage.stored_bytes / _MB:,.1f} MB{quota}"
+
+
+@owner.command(short_help="Delete everything that is an owner's.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@connected
+def forget(session: Session, yes: bool) -> None:
+    """Delete the threads, memories, wiki, receipts, accounts and jobs of --owner, for good; needs an admin's token.
+
+    Revoke the owner's tokens first: a call that is under way may still write. Memories that another service keeps stay there.
+
+    \b
+    Example:
+      sidecar owner forget --owner mara
+      sidecar owner forget --owner mara --yes --json
+    """
+    if not yes:
+        whose = f"of the owner {session.owner!r}" if session.owner else "of the token's owner"
+        session.voice.confirm(f"Delete everything {whose}? It cannot be taken back.")
+    session.voice.show(session.client.forget_owner(), _draw)
+
+
+def _draw(counts: Mapping[str, int]) -> Iterator[Any]:
+    from sidecar.cli.shared import drawing
+
+    if not counts:
+        yield "there is nothing of that owner"
+        return
+    yield drawing.rows(("table", "rows deleted"), ((table, f"{count:,}") for table, count in sorted(counts.items())))

@@ -1,0 +1,169 @@
+"""Commands about threads: import conversations people already have, list threads, show one as it was said."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sidecar.cli.shared.batches import batches
+from sidecar.cli.shared.failures import FAILED, OK
+from sidecar.cli.shared.listing import every, limit_option
+from sidecar.cli.shared.output import Step
+from sidecar.cli.shared.session import Session, connected
+
+if TYPE_CHECKING:
+    from sidecar.client.answers import Thread, Turn
+    from sidecar.ingest.conversation import Conversation, ImportedTurn
+
+_REASONS_SHOWN = 20
+
+
+@click.group()
+def thread() -> None:
+    """Import, list and show threads."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What an import has done so far."""
+
+    threads: set[str] = field(default_factory=set)
+    turns: int = 0
+    new: int = 0
+    skipped: list[str] = field(default_factory=list)
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "threads": sorted(self.threads),
+            "turns": self.turns,
+            "new": self.new,
+            "known": self.turns - self.new,
+            "skipped": self.skipped,
+        }
+
+
+@thread.command("import", short_help="Import conversations from a file.")
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
+@click.option("--thread", "thread_id", default="", help="The thread to write to, for a file of one conversation.")
+@click.option("--title", default="", help="A title for that thread.")
+@connected
+def import_file(session: Session, file: Path, thread_id: str, title: str) -> int:
+    """Import conversations: JSONL of OpenAI-style messages, or an export of ChatGPT, Claude or Slack.
+
+    The file itself says which of these it is. Importing it again writes only what is new, so an import that was
+    interrupted goes on where it stopped.
+
+    \b
+    Example:
+      sidecar thread import conversations.json
+      sidecar thread import chat.jsonl --thread t1
+    """
+    from sidecar.ingest.conversation import Skipped
+    from sidecar.ingest.conversations import conversations_at
+
+    surveyed = Counter[str]()
+    for found in conversations_at(file):
+        if not isinstance(found, Skipped):
+            surveyed[found.id] += len(found.turns)
+    if (thread_id or title) and len(surveyed) > 1:
+        raise click.UsageError(f"{file} holds {len(surveyed)} conversations; --thread and --title are for one.")
+    tally = _Tally()
+    with session.voice.progress("turns", sum(surveyed.values())) as step:
+        for found in conversations_at(file):
+            if isinstance(found, Skipped):
+                tally.skipped.append(str(found))
+            else:
+                _send(session, found, thread_id or found.id, title=title or found.title, tally=tally, step=step)
+    session.voice.show(tally.facts(), _draw_tally)
+    if not tally.turns:
+        session.voice.note(f"{file}: no turns there; name JSONL of messages, or an export of ChatGPT, Claude or Slack.")
+    return OK if tally.turns else FAILED
+
+
+def _send(
+    session: Session, conversation: Conversation, thread_id: str, *, title: str, tally: _Tally, step: Step
+) -> None:
+    """Write a conversation's turns in batches. Says how far it came before it raises a SidecarCallError."""
+    from sidecar.client import SidecarCallError
+    from sidecar.client.imported import new_turn
+
+    tally.threads.add(thread_id)
+    for batch in batches(conversation.turns, _chars):
+        try:
+            done = session.client.append_turns(
+                thread_id=thread_id, turns=[new_turn(turn) for turn in batch], title=title
+            )
+        except SidecarCallError:
+            if tally.turns:
+                session.voice.note(f"{tally.turns} turns are written; the same command goes on from there.")
+            raise
+        tally.turns += len(batch)
+        tally.new += done.appended_count
+        step(len(batch))
+
+
+def _chars(turn: ImportedTurn) -> int:
+    return len(turn.text) + sum(len(str(part)) for part in turn.parts)
+
+
+def _draw_tally(facts: dict[str, Any]) -> Iterator[str]:
+    counts = f"{facts['new']:,} new, {facts['known']:,} known"
+    yield f"{facts['turns']:,} turns in {len(facts['threads']):,} threads: {counts}"
+    if facts["skipped"]:
+        yield f"skipped {len(facts['skipped']):,}:"
+        yield from (f"  {reason}" for reason in facts["skipped"][:_REASONS_SHOWN])
+    if len(facts["skipped"]) > _REASONS_SHOWN:
+        yield f"  … {len(facts['skipped']) - _REASONS_SHOWN:,} more; --json lists all"
+
+
+@thread.command("list", short_help="List threads, newest turn first.")
+@limit_option
+@connected
+def list_threads(session: Session, limit: int) -> None:
+    """List the owner's threads, the one with the newest turn first.
+
+    \b
+    Example:
+      sidecar thread list --limit 10
+    """
+    threads = list(every(session.client.list_threads, limit=limit))
+    session.voice.show(threads, _draw_threads)
+
+
+def _draw_threads(threads: list[Thread]) -> Iterator[Any]:
+    from sidecar.cli.shared import drawing
+
+    yield drawing.rows(
+        ("thread", "turns", "newest", "title"),
+        ((one.thread_id, one.turn_count, drawing.moment(one.last_turn_time), one.title) for one in threads),
+        empty="No threads yet; bring some in with: sidecar thread import",
+    )
+
+
+@thread.command("show", short_help="Show a thread as it was said.")
+@click.argument("thread_id", metavar="THREAD")
+@limit_option
+@connected
+def show_thread(session: Session, thread_id: str, limit: int) -> None:
+    """Show a thread's turns as they were said, oldest first.
+
+    \b
+    Example:
+      sidecar thread show t1 --limit 0
+    """
+    turns = list(every(session.client.list_turns, limit=limit, thread_id=thread_id))
+    session.voice.show(turns, _draw_turns)
+
+
+def _draw_turns(turns: list[Turn]) -> Iterator[str]:
+    from sidecar.cli.shared import drawing
+    from sidecar.client.shapes import Message
+
+    for turn in turns:
+        yield f"── {turn.position} {drawing.moment(turn.said_time)}, {turn.client_turn_id}, {turn.tokens} tokens"
+        yield from drawing.said(Message(turn.speaker or turn.role, turn.text, turn.parts))

@@ -1,0 +1,45 @@
+"""`sidecar audit`: what admins read and changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sidecar.cli.shared.listing import every, limit_option
+from sidecar.cli.shared.session import Session, connected
+
+if TYPE_CHECKING:
+    from sidecar.client.answers import AuditEntry
+
+
+@click.command(short_help="List what admins read and changed.")
+@click.option("--days", type=click.IntRange(min=1), default=7, show_default=True, help="How far to look back.")
+@limit_option
+@connected
+def audit(session: Session, days: int, limit: int) -> None:
+    """List what admins of the tenant read and changed, newest first, by calls and at the console; needs an admin's token.
+
+    With --owner, only what concerns that owner. Entries are kept for SIDECAR_AUDIT_DAYS.
+
+    \b
+    Example:
+      sidecar audit --days 30
+      sidecar audit --owner mara --json
+    """
+    since = datetime.now(UTC) - timedelta(days=days)
+    found = every(session.client.list_audit_entries, limit=limit, since_time=since)
+    session.voice.show(list(found), _draw)
+
+
+def _draw(entries: Sequence[AuditEntry]) -> Iterator[Any]:
+    from sidecar.cli.shared import drawing
+
+    names = ("time (UTC)", "subject", "via", "method", "owner", "object", "outcome")
+    rows = (
+        (drawing.moment(one.call_time), one.subject, one.via, one.method, one.owner_id, one.object, one.outcome)
+        for one in entries
+    )
+    yield drawing.rows(names, rows, empty="No admin called in this time.")

@@ -1,0 +1,174 @@
+"""`sidecar cost`: what was spent, and the budgets for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sidecar.cli.shared.session import Session, connected
+
+if TYPE_CHECKING:
+    from sidecar.client.answers.cost import BudgetsTold, CompileSpendingRow, SpendingTold
+
+_KEYS = ("source", "day", "owner", "agent", "thread", "model")
+
+
+@click.group()
+def cost() -> None:
+    """Show what was spent."""
+
+
+@cost.command(short_help="Show what was spent.")
+@click.option("--by", type=click.Choice(_KEYS), default="day", show_default=True, help="What to add up by.")
+@click.option("--days", type=click.IntRange(1, 3660), default=7, show_default=True, help="How many days back.")
+@click.option("--whole-tenant", is_flag=True, help="All owners, with the compiles; needs an admin's token.")
+@connected
+def show(session: Session, by: str, days: int, whole_tenant: bool) -> None:
+    """Show tokens and money of the last days, added up by source, day, owner, agent, thread or model.
+
+    \b
+    Example:
+      sidecar cost show --by source
+      sidecar cost show --by agent --days 30 --whole-tenant --json
+    """
+    _check_owner(whole_tenant=whole_tenant)
+    since = datetime.now(UTC) - timedelta(days=days)
+    told = session.client.list_spending(by=by, whole_tenant=whole_tenant, since_time=since)
+    session.voice.show(told, lambda given: _draw(given, by))
+
+
+@cost.command(short_help="Show what compiling spent.")
+@click.option("--days", type=click.IntRange(1, 3660), default=7, show_default=True, help="How many days (UTC) back.")
+@click.option("--whole-tenant", is_flag=True, help="All owners; needs an admin's token.")
+@connected
+def compiles(session: Session, days: int, whole_tenant: bool) -> None:
+    """Show what compiling spent by pass (leaf, section, aggregation) and model. Answers that were kept cost nothing again.
+
+    \b
+    Example:
+      sidecar cost compiles
+      sidecar cost compiles --days 30 --whole-tenant --json
+    """
+    _check_owner(whole_tenant=whole_tenant)
+    since = datetime.now(UTC) - timedelta(days=days)
+    rows = session.client.list_compile_spending(whole_tenant=whole_tenant, since_time=since)
+    session.voice.show(list(rows), _draw_compiles)
+
+
+def _check_owner(*, whole_tenant: bool) -> None:
+    if whole_tenant and click.get_current_context().params.get("owner"):
+        raise click.UsageError("--owner and --whole-tenant exclude one another: name an owner, or ask for all.")
+
+
+def _draw_compiles(rows: Sequence[CompileSpendingRow]) -> Iterator[Any]:
+    from sidecar.cli.shared import drawing
+
+    yield drawing.rows(
+        ("pass", "model", "calls", "input", "of it cached", "output", "cost", "without a price"),
+        (
+            (
+                row.in_pass, row.model_id, f"{row.call_count:,}", f"{row.input_tokens:,}", f"{row.cached_tokens:,}",
+                f"{row.output_tokens:,}", f"${row.cost_usd:.4f}", f"{row.unpriced_tokens:,}",
+            )
+            for row in rows
+        ),
+        empty="No compile asked a model in this time.",
+    )  # fmt: skip
+    yield f"compiles ${sum(row.cost_usd for row in rows):.4f}"
+
+
+def _draw(told: SpendingTold, by: str) -> Iterator[Any]:
+    from sidecar.cli.shared import drawing
+
+    names = (by, "turns", "input", "output", "cost", "without a price")
+    yield drawing.rows(
+        names,
+        (
+            (
+                row.key or "–", f"{row.turn_count:,}", f"{row.input_tokens:,}", f"{row.output_tokens:,}",
+                f"${row.cost_usd:.4f}", f"{row.unpriced_tokens:,}",
+            )
+            for row in told.rows
+        ),
+        empty="No turns in this time; one begins with: sidecar assemble",
+    )  # fmt: skip
+    yield f"turns ${sum(row.cost_usd for row in told.rows):.4f}, compiles ${told.compile_cost_usd:.4f}"
+
+
+@click.group()
+def budget() -> None:
+    """Set limits, and see which were crossed; needs an admin's token."""
+
+
+@budget.command(name="list", short_help="List budgets and alerts.")
+@connected
+def list_budgets(session: Session) -> None:
+    """List the tenant's budgets and its newest alerts.
+
+    \b
+    Example:
+      sidecar budget list
+    """
+    session.voice.show(session.client.list_budgets(), _draw_budgets)
+
+
+def _draw_budgets(told: BudgetsTold) -> Iterator[Any]:
+    from sidecar.cli.shared import drawing
+
+    yield drawing.rows(
+        ("name", "covers", "period", "limit", "alerts at"),
+        (
+            (
+                one.name,
+                f"{one.covers} {one.ref}",
+                one.period,
+                f"${one.limit_usd:,.2f}",
+                ", ".join(map(str, one.percents)),
+            )
+            for one in told.budgets
+        ),
+        empty="No budgets yet; set one with: sidecar budget set",
+    )
+    for alert in told.alerts:
+        spent = f"${alert.spent_usd:,.4f} of ${alert.limit_usd:,.2f}"
+        yield f"{drawing.moment(alert.raise_time)} {alert.name}: {alert.percent} % is spent, {spent}"
+
+
+@budget.command(name="set", short_help="Make or change a budget.")
+@click.argument("name")
+@click.option("--limit-usd", type=click.FloatRange(min=0, min_open=True), required=True, help="The limit.")
+@click.option("--period", type=click.Choice(["day", "month"]), default="month", show_default=True, help="In UTC.")
+@click.option("--covers", type=click.Choice(["tenant", "owner", "agent", "model"]), default="tenant", show_default=True)
+@click.option("--ref", default="", help="Which owner, agent or model.")
+@click.option("--percent", "percents", type=click.IntRange(1, 1000), multiple=True, help="When to tell; repeatable.")
+@connected
+def put(session: Session, percents: Sequence[int], **given: Any) -> None:
+    """Make a budget, or change the one of its name.
+
+    \b
+    Example:
+      sidecar budget set march --limit-usd 50 --percent 80 --percent 100
+    """
+    from sidecar.client import NewBudget
+
+    session.client.put_budget(budget=NewBudget(percents=tuple(percents), **given))
+    session.voice.show({"name": given["name"], "set": True}, lambda told: [f"budget {told['name']} is set"])
+
+
+@budget.command(short_help="Remove a budget.")
+@click.argument("name")
+@connected
+def remove(session: Session, name: str) -> None:
+    """Remove a budget with its alerts.
+
+    \b
+    Example:
+      sidecar budget remove march
+    """
+    was_there = session.client.delete_budget(name=name)
+    session.voice.show(
+        {"name": name, "was_there": was_there}, lambda told: ["removed" if told["was_there"] else "there was none"]
+    )

@@ -1,0 +1,53 @@
+"""`sidecar doctor`: whether this machine could serve, and how to mend what is in the way. Calls no service."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from sidecar.cli.shared.failures import FAILED, OK
+from sidecar.cli.shared.output import Voice
+from sidecar.cli.shared.session import speaking
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at; `mend` says what to do, and is empty where nothing is to be done."""
+
+    name: str
+    is_well: bool
+    told: str
+    mend: str = ""
+
+
+@click.command(short_help="Check what serving needs, and say how to mend it.")
+@speaking
+def doctor(voice: Voice) -> int:
+    """Check settings, tokenizer, identity, database, extensions, clock, migrations, backends, models, and where traces go.
+
+    The exit code is 1 when something is in the way. Settings come from the same variables as for `sidecar serve`.
+
+    \b
+    Example:
+      sidecar doctor
+      sidecar doctor --json
+    """
+    import asyncio
+
+    from sidecar.cli.operations import examining
+
+    findings = asyncio.run(examining.examine(os.environ))
+    voice.show({"findings": findings, "is_well": all(one.is_well for one in findings)}, lambda told: _draw(findings))
+    return OK if all(one.is_well for one in findings) else FAILED
+
+
+def _draw(findings: Sequence[Finding]) -> Iterator[Any]:
+    width = max(12, *(len(one.name) for one in findings))
+    for one in findings:
+        yield f"{'ok   ' if one.is_well else 'WRONG'} {one.name:<{width}} {one.told}"
+        if one.mend:
+            yield f"      {'':<{width}} {one.mend}"

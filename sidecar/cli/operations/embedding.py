@@ -1,0 +1,83 @@
+"""What `sidecar embed` does: gives every stored text a vector of the embedder in use, place after place."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from uuid import UUID
+
+from sidecar.runtime import database, embedders
+from sidecar.runtime.settings import Settings
+from sidecar.worker.embedding_jobs import Embedding, embedding_here
+from store.content import embeddings
+from store.content.embeddings import Place
+from store.db.postgres import Pool, open_pools
+from store.scope import tenant_uuid
+
+_LOOK_AGAIN_S = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """What was done: texts that got vectors, and the places (threads, memories, wikis, bases) that were looked at.
+
+    Without an embedder nothing was, and `why_not` says why.
+    """
+
+    embedder: str
+    text_count: int
+    place_count: int
+    why_not: str = ""
+
+
+async def embed(settings: Settings, *, tenant: str, advance: Callable[[int], None]) -> Embedded:
+    """Embed what has no vector yet, of one tenant or of all; `advance` hears of each batch. Safe to break off and run again.
+
+    Raises SettingInvalid, EmbedderUnusable, a ModelsError of the embedder, what `store.db.migrate` and the pools raise.
+    """
+    async with database.opened(settings) as where:
+        await database.check(where)
+        pools = await open_pools(where.dsn, database.pools_config(settings))
+        try:
+            chosen = await embedders.choose(settings, pools.background)
+            if chosen.numbered is None:
+                return Embedded(settings.embedder, 0, 0, chosen.why_not)
+            try:
+                only = tenant_uuid(tenant) if tenant else None
+                embedding = embedding_here(chosen.numbered, settings, pools.background, now=partial(datetime.now, UTC))
+                assert embedding is not None, "there is an embedder"
+                texts, places = await _embed_all(pools.background, embedding, only, advance)
+                return Embedded(chosen.numbered.embedder.name, texts, places)
+            finally:
+                await chosen.close()
+        finally:
+            await pools.close()
+
+
+async def _embed_all(
+    pool: Pool, embedding: Embedding, tenant_id: UUID | None, advance: Callable[[int], None]
+) -> tuple[int, int]:
+    """Return how many texts got vectors, and how many places were looked at."""
+    texts = places = 0
+    async for place in embeddings.every_place(pool):
+        if tenant_id is None or place.tenant_id == tenant_id:
+            places += 1
+            texts += await _embed_place(embedding, place, advance)
+    return texts, places
+
+
+async def _embed_place(embedding: Embedding, place: Place, advance: Callable[[int], None]) -> int:
+    """Return how many texts of a place got vectors here. Where another process is at it, that is waited for."""
+    count = 0
+    while True:
+        done = await embedding.go(place)
+        if done is None:
+            await asyncio.sleep(_LOOK_AGAIN_S)
+            continue
+        if done.count == 0:
+            return count
+        count += done.count
+        advance(done.count)

@@ -1,0 +1,143 @@
+"""What `sidecar doctor` looks at: each check ends in a finding, whatever it meets."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from models.errors import ModelsError
+from models.tokens import meters
+from models.tokens.meters import meter_for
+from sidecar.cli.operations.doctor import Finding
+from sidecar.cli.operations.examining_backends import backends, models, reach
+from sidecar.cli.operations.migrating import reached
+from sidecar.rpc.auth.authentication import Authenticator
+from sidecar.rpc.server import identity_settings
+from sidecar.runtime import settings as all_settings
+from sidecar.runtime.database import Database, migrations
+from sidecar.runtime.errors import SidecarError, StartRefused
+from sidecar.runtime.settings import Settings
+from sidecar.telemetry.watch import config_of
+from sidecar.worker.compile_engine import compile_settings
+from store.db import migrate
+from store.db.postgres import check_server, direct, server_time
+from store.db.queries import Connection
+from store.errors import (
+    AccessRefused,
+    DatabaseRefused,
+    EmbeddedPostgresError,
+    MigrationEdited,
+    MigrationError,
+    MigrationFileInvalid,
+    MigrationMissing,
+    MigrationOutOfOrder,
+    ServerUnsuitable,
+    StoreError,
+)
+
+_MOST_SKEW_S = 5.0
+_MENDS = {
+    MigrationEdited: "put the released file back: install this release again; a change belongs into a new file",
+    MigrationMissing: "install the release that migrated this database, or a newer one",
+    MigrationOutOfOrder: "give the file the next free number",
+    MigrationFileInvalid: "install this release again",
+}
+
+
+async def examine(environ: Mapping[str, str]) -> list[Finding]:
+    """Return a finding for everything that serving needs, in the order in which one rests on another."""
+    try:
+        settings = all_settings.read(environ)
+        compile_settings(settings)
+    except SidecarError as error:
+        return [Finding("settings", is_well=False, told=str(error), mend="correct the variable that is named")]
+    found = [Finding("settings", is_well=True, told=f"data in {settings.data_dir}"), _tokenizer(), _identity(settings)]
+    found += [one async for one in _database(settings)]
+    found += [*await backends(settings, environ), *await models(settings)]
+    return [*found, _collector(environ)]
+
+
+def _tokenizer() -> Finding:
+    try:
+        meters.warm()
+        count = meter_for("gpt-4o").count(["a boat in the old dock"])[0]
+    except ModelsError as error:
+        return Finding("tokenizer", is_well=False, told=str(error), mend="install the package again from its lock")
+    return Finding("tokenizer", is_well=count > 0, told="exact counts for OpenAI's models, offline")
+
+
+def _identity(settings: Settings) -> Finding:
+    async def never(_: object) -> datetime | None:
+        return None
+
+    try:
+        given = identity_settings(settings)
+        Authenticator(given, not_before=never)
+    except StartRefused as error:
+        return Finding("identity", is_well=False, told=str(error), mend="see “Who may call” in docs/operations.md")
+    if given.has_signing_keys:
+        return Finding("identity", is_well=True, told=f"tokens of {', '.join(sorted(given.issuers))}")
+    mend = "set SIDECAR_TOKEN_KEYS or SIDECAR_JWKS_URL before others call" if settings.production else ""
+    return Finding("identity", is_well=not settings.production, told="the development key of this machine", mend=mend)
+
+
+async def _database(settings: Settings) -> AsyncIterator[Finding]:
+    where = "your Postgres" if settings.database_url else "the embedded Postgres"
+    try:
+        async with _connected(settings) as (database, connection):
+            facts = await check_server(connection)
+            version = f"{facts.version // 10000}.{facts.version % 10000}"
+            yield Finding("database", is_well=True, told=f"{where}, version {version}")
+            vector = "with vector" if facts.has_vector else "without vector: recall is by words alone"
+            yield Finding("extensions", is_well=True, told=f"pg_trgm, btree_gin, unaccent; {vector}")
+            yield _clock(await server_time(connection))
+            yield await _schema(database)
+    except StoreError as error:
+        yield Finding("database", is_well=False, told=f"{where}: {error}", mend=_mend(error, settings))
+
+
+def _mend(error: StoreError, settings: Settings) -> str:
+    """Return what to do about a database that cannot be used as it is."""
+    if isinstance(error, ServerUnsuitable):
+        return "use PostgreSQL 15 or newer with pg_trgm, btree_gin and unaccent (Debian: postgresql-contrib)"
+    if isinstance(error, EmbeddedPostgresError):
+        return f"see “The embedded Postgres does not start” in docs/operations.md, and {settings.data_dir}/postgres.log"
+    if isinstance(error, DatabaseRefused | AccessRefused):
+        return "correct the user, password or database in SIDECAR_DATABASE_URL"
+    return "start it, or correct SIDECAR_DATABASE_URL"
+
+
+@asynccontextmanager
+async def _connected(settings: Settings) -> AsyncIterator[tuple[Database, Connection]]:
+    async with reached(settings) as database, direct(database.direct_dsn) as connection:
+        yield database, connection
+
+
+def _clock(theirs: datetime) -> Finding:
+    skew_s = abs((datetime.now(UTC) - theirs).total_seconds())
+    is_well = skew_s <= _MOST_SKEW_S
+    mend = "" if is_well else "let both hosts follow one time server: tokens and orders depend on it"
+    return Finding("clock", is_well=is_well, told=f"{skew_s:.1f} s from the database's", mend=mend)
+
+
+async def _schema(database: Database) -> Finding:
+    try:
+        states = await migrate.status(database.direct_dsn, migrations())
+    except MigrationError as error:
+        return Finding(
+            "migrations", is_well=False, told=str(error), mend=_MENDS.get(type(error), "see docs/operations.md")
+        )
+    left = [state.name for state in states if state.applied_at is None and not state.waits_for]
+    told = f"{len(left)} migrations are left: {', '.join(left[:5])}" if left else "the schema is this release's"
+    return Finding("migrations", is_well=not left, told=told, mend="run `sidecar migrate`" if left else "")
+
+
+def _collector(environ: Mapping[str, str]) -> Finding:
+    config = config_of(environ)
+    if not config.sends_spans and not config.sends_metrics:
+        return Finding("telemetry", is_well=True, told="nothing is sent; OTEL_EXPORTER_OTLP_ENDPOINT would")
+    endpoint = environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") or "http://localhost:4317"
+    mend = "start the collector, or correct the variable; turns are served either way"
+    return reach("telemetry", endpoint if urlsplit(endpoint).port else f"{endpoint}:4317", mend=mend)

@@ -1,0 +1,38 @@
+"""`sidecar health`: whether a sidecar answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from sidecar.cli.shared.failures import OK, UNAVAILABLE
+from sidecar.cli.shared.output import Voice
+from sidecar.cli.shared.session import DEFAULT_ADDRESS, securable, speaking
+
+if TYPE_CHECKING:
+    from sidecar.client import Tls
+
+
+@click.command(short_help="Ask whether a sidecar is serving.")
+@click.option("--address", envvar="SIDECAR_ADDRESS", default=DEFAULT_ADDRESS, show_default=True, help="The sidecar.")
+@click.option(
+    "--wait", "wait_s", type=click.FloatRange(min=0), default=0.0, help="Seconds to wait for one that is starting."
+)
+@securable
+@speaking
+def health(voice: Voice, tls: Tls | None, address: str, wait_s: float) -> int:
+    """Ask whether a sidecar is serving; needs no token. The exit code is 0 when it is, else 4.
+
+    \b
+    Example:
+      sidecar health --address 127.0.0.1:7433
+      sidecar serve & sidecar health --wait 30
+      sidecar health --address 127.0.0.1:7433 --tls-ca ca.pem --tls-name sidecar.example
+    """
+    from sidecar.client import Sidecar
+
+    with Sidecar(address, "", tls=tls) as client:
+        status = client.health(deadline_s=wait_s or 3.0, waits=wait_s > 0)
+    voice.show({"address": address, "status": status}, lambda facts: [facts["status"]])
+    return OK if status == "SERVING" else UNAVAILABLE

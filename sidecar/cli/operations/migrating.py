@@ -1,0 +1,41 @@
+"""What `sidecar migrate` does: reaches the database as it is, and brings it up to date or says how it stands."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from sidecar.runtime.database import Database, bring_up_to_date, migrations
+from sidecar.runtime.settings import Settings
+from store.db import migrate
+from store.db.migrate import MigrationState, Report
+from store.embedded.server import EmbeddedPostgres
+
+
+async def apply(settings: Settings, *, dry_run: bool) -> Report:
+    """Apply the migrations that are left and return what was done. Raises what `store.db.migrate` raises."""
+    async with reached(settings) as database:
+        return await bring_up_to_date(database, dry_run=dry_run)
+
+
+def facts(report: Report) -> dict[str, Any]:
+    """Return a report as a JSON document tells it: of a dry run what would be applied, never that anything was."""
+    done = "would_apply" if report.is_dry_run else "applied"
+    return {done: report.applied, "skipped": report.skipped, "is_dry_run": report.is_dry_run}
+
+
+async def status(settings: Settings) -> tuple[MigrationState, ...]:
+    """Return the state of every migration. Raises what `store.db.migrate` raises."""
+    async with reached(settings) as database:
+        return await migrate.status(database.direct_dsn, migrations())
+
+
+@asynccontextmanager
+async def reached(settings: Settings) -> AsyncIterator[Database]:
+    """Yield the settings' database without changing it; an embedded one is started for as long as this takes."""
+    if settings.database_url:
+        yield Database(settings.database_url, settings.database_direct_url or settings.database_url)
+        return
+    async with EmbeddedPostgres(settings.data_dir, bin_dir=settings.pg_bin) as embedded:
+        yield Database(embedded.dsn, embedded.dsn, embedded)

@@ -1,0 +1,182 @@
+"""Commands that run the service itself: serve, migrate, demo."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sidecar.cli.shared.output import Voice
+from sidecar.cli.shared.session import speaking
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from sidecar.cli.operations.embedding import Embedded
+    from sidecar.demo.story import Story
+    from store.db.migrate import MigrationState, Report
+
+_LINES_SHOWN = 6
+
+
+@click.command(short_help="Serve until told to stop.")
+@click.option("--listen", multiple=True, metavar="ADDRESS", help="HOST:PORT or unix:/path; repeatable.")
+@speaking
+def serve(voice: Voice, listen: Sequence[str]) -> None:
+    """Serve until SIGTERM or Ctrl-C, then let calls under way end. Settings come from SIDECAR_… variables.
+
+    Without SIDECAR_DATABASE_URL an embedded Postgres is started, migrated and kept between runs.
+
+    \b
+    Example:
+      sidecar serve
+      sidecar serve --listen unix:/run/sidecar/api.sock --listen 127.0.0.1:7433
+    """
+    from sidecar import telemetry
+    from sidecar.process import app
+    from sidecar.runtime import settings
+    from sidecar.telemetry import watch
+
+    read = settings.read(os.environ)
+    telemetry.log_to_stderr(read.log_level)
+    telling = watch.config_of(os.environ, slow_turn_s=read.slow_turn_s, keeps_content=read.capture_content)
+    with watch.watching(telling) as watched, _runner() as runner:
+        runner.run(app.serve(replace(read, listen=tuple(listen)) if listen else read, watched))
+
+
+def _runner() -> asyncio.Runner:
+    """Return a runner with the faster event loop where there is one."""
+    import asyncio
+
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.Runner()
+    return asyncio.Runner(loop_factory=uvloop.new_event_loop)
+
+
+@click.command(short_help="Bring the database's schema up to date.")
+@click.argument("action", type=click.Choice(["status"]), required=False)
+@click.option("--dry-run", is_flag=True, help="Say what would be applied, and change nothing.")
+@speaking
+def migrate(voice: Voice, action: str | None, dry_run: bool) -> None:
+    """Apply the migrations that are left; safe to run again, and by several at once.
+
+    \b
+    Example:
+      sidecar migrate --dry-run
+      sidecar migrate
+      sidecar migrate status
+    """
+    from sidecar.cli.operations import migrating
+    from sidecar.runtime import settings
+
+    read = settings.read(os.environ)
+    with _runner() as runner:
+        if action == "status":
+            voice.show(runner.run(migrating.status(read)), _draw_states)
+        else:
+            report = runner.run(migrating.apply(read, dry_run=dry_run))
+            if voice.is_json:
+                voice.document(migrating.facts(report))
+            else:
+                voice.show(report, _draw_report)
+
+
+@click.command(short_help="Give every stored text its vector.")
+@click.option("--tenant", default="", metavar="NAME", help="Only this tenant's texts.")
+@speaking
+def embed(voice: Voice, tenant: str) -> None:
+    """Give every text that has no vector of the embedder in use one: after a change of SIDECAR_EMBEDDER, or ahead of a start.
+
+    A running service does the same behind its calls. Safe to break off, to run again, and beside a service.
+
+    \b
+    Example:
+      sidecar embed
+      sidecar embed --tenant acme --json
+    """
+    from sidecar.cli.operations import embedding
+    from sidecar.runtime import settings
+
+    read = settings.read(os.environ)
+    with voice.progress("embedding", None) as advance, _runner() as runner:
+        done = runner.run(embedding.embed(read, tenant=tenant, advance=advance))
+    voice.show(done, _draw_embedded)
+
+
+def _draw_embedded(done: Embedded) -> Iterator[str]:
+    if done.why_not:
+        yield f"nothing to do, {done.why_not}"
+    else:
+        yield f"{done.text_count} texts in {done.place_count} places got vectors of {done.embedder}"
+
+
+def _draw_states(states: Sequence[MigrationState]) -> Iterator[Any]:
+    from sidecar.cli.shared import drawing
+
+    yield drawing.rows(
+        ("migration", "applied", "waits for"),
+        ((one.name, drawing.moment(one.applied_at), one.waits_for) for one in states),
+    )
+
+
+def _draw_report(report: Report) -> Iterator[str]:
+    verb = "would apply" if report.is_dry_run else "applied"
+    yield from (f"{verb} {name}" for name in report.applied)
+    yield from (f"skipped {one.name}: the server lacks the extension {one.extension}" for one in report.skipped)
+    if not report.applied:
+        yield "nothing to apply"
+
+
+@click.command(short_help="Load a demo, ask one question, see the context.")
+@speaking
+def demo(voice: Voice) -> None:
+    """Start a sidecar, load a demo corpus, ask one question, and show the context it gets.
+
+    Needs no network and no account. The data stay, so that the second run is fast and the next commands find them.
+
+    \b
+    Example:
+      sidecar demo
+    """
+    from sidecar.demo import story
+    from sidecar.runtime import settings
+
+    read = settings.read(os.environ)
+    with _runner() as runner:
+        told = runner.run(story.run(read, voice))
+    voice.show(told, _draw_story)
+
+
+def _draw_story(told: Story) -> Iterator[Any]:
+    from sidecar.cli.shared import drawing
+    from sidecar.demo import corpus
+
+    whose = f"--tenant {corpus.TENANT} --owner {corpus.OWNER}"
+    asking = f"--thread {corpus.THREAD} --model {corpus.MODEL} {whose}"
+    yield f"{told.message}\n"
+    yield from drawing.assembly(told.assembly, shortest_lines=_LINES_SHOWN)
+    new = ", ".join(f"{count} {name}" for name, count in told.loaded.items())
+    yield f"loaded and answered in {told.seconds:.1f} s; written in this run: {new}"
+    yield "\nTry next, the first one in a terminal of its own:"
+    program = _program()
+    yield f"  {program} serve"
+    yield f'  {program} assemble "When does wave 5 run now, and who decides?" {asking}'
+    yield f"  {program} explain {told.assembly.receipt_id} {whose}"
+
+
+def _program() -> str:
+    """Return what to type to call this program again: its name where the shell finds it, else where it lies."""
+    called = Path(sys.argv[0])
+    if shutil.which("sidecar"):
+        return "sidecar"
+    if called.name != "sidecar":
+        return f"{sys.executable} -m sidecar"
+    return str(called.relative_to(Path.cwd()) if called.is_relative_to(Path.cwd()) else called)

@@ -1,0 +1,256 @@
+"""What a terminal shows: tables, bars and texts made of answers. Pure: values in, lines and rich tables out.
+
+Bars are drawn with characters, not with colour, so that they read the same in a log.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from rich.table import Table
+from rich.text import Text
+
+from sidecar.cli.shared.output import printable
+from sidecar.client.answers import (
+    Assembly,
+    AssemblyDiff,
+    Budget,
+    CandidateDecision,
+    Receipt,
+    Replay,
+    SourceReport,
+)
+from sidecar.client.shapes import Message, ToolCall
+
+BAR_CELLS = 40
+MAX_ID_CELLS = 28
+_NUMBERS = frozenset({"ms", "offered", "whole", "short", "dropped", "tokens", "score", "turns", "version"})
+_WRAPPED = frozenset({"why", "text", "knobs", "title"})
+_UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One part of a whole, in tokens."""
+
+    name: str
+    tokens: int
+
+
+def assembly(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[Any]:
+    """Yield the fitted context, a line per source, the budget as bars, and the receipt; texts cut to so many lines."""
+    yield from context(given, shortest_lines=shortest_lines)
+    yield ""
+    yield from sources(given.sources)
+    yield from budget(given.budget, given.sources)
+    yield from _verdict(given)
+
+
+def _verdict(given: Assembly) -> Iterator[str]:
+    if given.last_exchange_cut:
+        yield "The last exchange was too long for the pool: its middle is cut."
+    if given.conversation_missing:
+        yield "The conversation is missing: the thread's recent turns could not be read."
+    if given.degraded:
+        yield "Degraded: a source that should have answered did not."
+    if given.receipt_id:
+        yield f"receipt {given.receipt_id}"
+
+
+def context(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[str]:
+    """Yield the context as the model will see it: the blocks, then the history."""
+    for block in given.system_blocks:
+        point = ", cache point" if block.is_cache_point else ""
+        yield f"── {block.source or 'system'}, {block.zone}, {_number(block.tokens)} tokens{point}"
+        yield _cut(block.text, shortest_lines)
+    if given.messages:
+        yield f"── history, {len(given.messages)} messages"
+    shown = given.messages if shortest_lines is None else given.messages[-shortest_lines:]
+    if len(shown) < len(given.messages):
+        yield f"   … {len(given.messages) - len(shown)} earlier messages"
+    yield from (_cut(text, shortest_lines) for message in shown for text in said(message))
+
+
+def said(message: Message) -> Iterator[str]:
+    """Yield what a message says, each piece after its role."""
+    if message.text:
+        yield f"{message.role}: {printable(message.text)}"
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            arguments = json.dumps(dict(part.arguments), ensure_ascii=False)
+            yield f"{message.role}: calls {printable(part.name)} {printable(arguments)}"
+        else:
+            yield f"{message.role}: {printable(part.content)}"
+
+
+def sources(reports: Sequence[SourceReport]) -> Iterator[Any]:
+    """Yield a line for each source, how its question ended and what of its offer is in the context, then the reasons."""
+    table = _table("source", "status", "ms", "offered", "whole", "short", "dropped", "tokens")
+    for report in reports:
+        counts = (report.offered_count, report.included_count, report.shortened_count, report.dropped_count)
+        table.add_row(
+            report.source,
+            report.status,
+            f"{report.latency_ms:.1f}",
+            *(_number(count) for count in counts),
+            _number(report.included_tokens),
+        )
+    yield table
+    yield from (f"{report.source}: {printable(report.reason)}" for report in reports if report.reason)
+
+
+def budget(given: Budget, reports: Sequence[SourceReport]) -> Iterator[str]:
+    """Yield the window and then the pool as bars; each bar stands where the last one ended, so all of them fill it."""
+    exactness = "exact" if given.is_exact else "estimated"
+    yield f"window {_number(given.window_tokens)} tokens, counted by {given.tokenizer} ({exactness})"
+    yield from bars(window_shares(given), given.window_tokens)
+    yield f"pool {_number(given.pool_tokens)}, used {_number(given.used_tokens)}"
+    yield from bars(pool_shares(given, reports), given.pool_tokens)
+
+
+def window_shares(given: Budget) -> list[Share]:
+    """Return what the window is spent on, in the order of the arithmetic; the tokens add up to the window."""
+    spent = [
+        Share("system", given.system_tokens),
+        Share("tools", given.tool_tokens),
+        Share("reserve", given.response_reserve_tokens),
+        Share("message", given.message_tokens),
+        Share("headroom", given.headroom_tokens),
+        Share("pool", given.pool_tokens),
+    ]
+    return [*spent, Share("not asked for", given.window_tokens - sum(share.tokens for share in spent))]
+
+
+def pool_shares(given: Budget, reports: Sequence[SourceReport]) -> list[Share]:
+    """Return what the pool is spent on: each source, what belongs to none, and what is free; they add up to the pool."""
+    used = [Share(report.source, report.included_tokens) for report in reports]
+    frame = Share("frame", given.used_tokens - sum(share.tokens for share in used))
+    return [*used, frame, Share("free", given.pool_tokens - given.used_tokens)]
+
+
+def bars(parts: Sequence[Share], whole: int, *, cells: int = BAR_CELLS) -> Iterator[str]:
+    """Yield a line for each part: name, tokens, share, and a bar of its own stretch of `cells` cells.
+
+    A part that is there but narrower than a cell shows a sliver. Parts without tokens get no line.
+    """
+    name_cells = max((len(part.name) for part in parts), default=0)
+    before = 0
+    for part in parts:
+        if part.tokens <= 0:
+            continue
+        start, end = (round(tokens * cells / max(whole, 1)) for tokens in (before, before + part.tokens))
+        before += part.tokens
+        start, end = min(start, cells - 1), min(end, cells)
+        ink = "█" * (end - start) or "▏"
+        share = f"{part.tokens / max(whole, 1):.1%}"
+        yield f"  {part.name:<{name_cells}} {_number(part.tokens):>9} {share:>6}  {' ' * start}{ink}"
+
+
+def receipt(given: Receipt, *, only: str = "") -> Iterator[Any]:
+    """Yield a receipt: what was asked, the sources, and every candidate's decision with its reason."""
+    made = given.create_time.isoformat(timespec="seconds") if given.create_time else ""
+    yield f"receipt {given.receipt_id}, {made}, {given.duration_ms:.1f} ms"
+    yield f"model {given.model_id}, thread {given.thread_id or '(none)'}, profile {given.profile_version}"
+    if given.message:
+        yield f"message: {_cut(printable(given.message), 3)}"
+    yield ""
+    yield from sources(given.sources)
+    yield ""
+    yield decisions([one for one in given.decisions if not only or one.source == only])
+    if given.usage:
+        counted = f"{_number(given.usage.input_tokens)} in, {_number(given.usage.output_tokens)} out"
+        yield f"reported: {counted}, {_number(given.usage.cache_read_tokens)} from the cache"
+
+
+def decisions(given: Iterable[CandidateDecision]) -> Table:
+    """Return a line for each candidate: what became of it, and why."""
+    table = _table("source", "item", "decision", "tokens", "score", "why")
+    for one in given:
+        is_named = not one.into_item_id or one.into_item_id in one.reason
+        reason = one.reason if is_named else f"{one.reason} ({one.into_item_id})"
+        table.add_row(
+            one.source,
+            Text(short_ids(one.item_id)),
+            one.decision,
+            _number(one.tokens),
+            f"{one.score:.3f}",
+            Text(short_ids(reason)),
+        )
+    return table
+
+
+def difference(given: AssemblyDiff) -> Iterator[Any]:
+    """Yield what differs between two assemblies; one line when nothing does."""
+    if not given.changes and not given.token_deltas and not given.status_changes:
+        yield "Nothing differs."
+        return
+    table = _table("source", "item", "before", "after", "why")
+    for change in given.changes:
+        table.add_row(
+            change.source,
+            Text(short_ids(change.item_id)),
+            change.before or "not offered",
+            change.after or "not offered",
+            Text(short_ids(change.reason)),
+        )
+    if given.changes:
+        yield table
+    yield from (f"{source}: {delta:+,} tokens" for source, delta in sorted(given.token_deltas.items()))
+    yield from (f"{source}: {printable(change)}" for source, change in sorted(given.status_changes.items()))
+    if given.first_changed_zone:
+        yield f"The bytes differ from the {given.first_changed_zone} zone on."
+    if given.note:
+        yield f"They may differ for this alone: {given.note}."
+
+
+def replay(given: Replay) -> Iterator[Any]:
+    """Yield what other knobs change, and the budget under them."""
+    yield from difference(given.diff)
+    yield ""
+    yield from budget(given.assembly.budget, given.assembly.sources)
+
+
+def rows(names: Sequence[str], values: Iterable[Sequence[Any]], *, empty: str = "") -> Table | str:
+    """Return a plain table of texts and numbers; where there are none, `empty` in its place, which says what would make some."""
+    table = _table(*names)
+    for row in values:
+        table.add_row(*(Text(printable(str(value))) for value in row))
+    return table if table.row_count or not empty else empty
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name in names:
+        if name in _WRAPPED:
+            table.add_column(name, overflow="fold")
+        else:
+            justify: Literal["right", "left"] = "right" if name in _NUMBERS else "left"
+            table.add_column(name, justify=justify, no_wrap=True, max_width=MAX_ID_CELLS, overflow="ellipsis")
+    return table
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
+
+
+def short_ids(text: str) -> str:
+    """Return the text with each UUID cut to its first eight digits, as tables have room for; JSON has them whole."""
+    return _UUID.sub(r"\1…", printable(text))
+
+
+def moment(given: datetime | None) -> str:
+    """Return the time as people write it, in UTC and to the minute; nothing for None."""
+    return f"{given:%Y-%m-%d %H:%M}" if given else ""
+
+
+def _cut(text: str, lines: int | None) -> str:
+    """Return the text's first lines, with a mark where lines are missing; all of it for None."""
+    kept = printable(text).rstrip("\n").split("\n")
+    if lines is None or len(kept) <= lines + 1:
+        return "\n".join(kept)
+    return "\n".join([*kept[:lines], f"   … {len(kept) - lines} more lines"])

@@ -1,0 +1,102 @@
+"""How a command ends: exit codes, and the one line that an error becomes. Nobody at a terminal sees a stack trace."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+_MOST_CHARS = 1_000
+
+OK, FAILED, USAGE, REFUSED, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+# The trees whose texts are written for people. An error can only come out of a module that is loaded, so naming the
+# modules is enough, and none is loaded for the sake of an error that cannot happen.
+_TREES = (
+    ("sidecar.cli.shared.failures", "CommandFailed"),
+    ("sidecar.client.errors", "SidecarCallError"),
+    ("sidecar.client.knobs", "UnknownKnob"),
+    ("sidecar.client.knobs", "UnusableKnob"),
+    ("sidecar.runtime.errors", "SidecarError"),
+    ("store.errors", "StoreError"),
+    ("models.errors", "ModelsError"),
+)
+_EXITS = {
+    "CallRefused": REFUSED,
+    "TokenMissing": REFUSED,
+    "TokenEmpty": REFUSED,
+    "DevTokensOff": REFUSED,
+    "DevKeyUnsafe": REFUSED,
+    "CallUnavailable": UNAVAILABLE,
+    "DatabaseUnavailable": UNAVAILABLE,
+    "NobodyAnswered": USAGE,
+    "RequestUnusable": USAGE,
+    "TargetUnusable": USAGE,
+    "UnknownKnob": USAGE,
+    "UnusableKnob": USAGE,
+    "InvalidArgument": USAGE,
+    "SettingInvalid": USAGE,
+}
+
+
+class CommandFailed(Exception):
+    """The command could not do all of its work; the text says what to do."""
+
+
+class TokenMissing(CommandFailed):
+    """token: none was given and this machine has no dev key; pass --token, set SIDECAR_TOKEN, or start `sidecar serve`
+    here once."""
+
+    def __str__(self) -> str:
+        """Return the sentence above on one line."""
+        return " ".join((type(self).__doc__ or "").split())
+
+
+class TokenEmpty(CommandFailed):
+    """token: it is empty, so the command that should have made it failed; give a token, or unset SIDECAR_TOKEN to use
+    this machine's dev key."""
+
+    def __str__(self) -> str:
+        """Return the sentence above on one line."""
+        return " ".join((type(self).__doc__ or "").split())
+
+
+class NobodyAnswered(CommandFailed):
+    """yes: this cannot be taken back, and nobody is there to answer; add --yes to agree."""
+
+    def __str__(self) -> str:
+        """Return the sentence above."""
+        return str(type(self).__doc__)
+
+
+def told_errors() -> tuple[type[Exception], ...]:
+    """Return the classes of errors whose texts are for people."""
+    return tuple(getattr(sys.modules[module], name) for module, name in _TREES if module in sys.modules)
+
+
+def exit_code(error: Exception) -> int:
+    """Return the exit code for an error: the one of its nearest class that has one, else 1."""
+    return next((_EXITS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in _EXITS), FAILED)
+
+
+def line_of(error: Exception) -> str:
+    """Return the error on one line: the field, if one is at fault, what is wrong, and what to do."""
+    text = clipped(" ".join(str(error).split()))
+    field = getattr(error, "field", "")
+    wait_s = getattr(error, "retry_after_s", None)
+    named = f"{field}: {text}" if field and field not in text else text
+    return f"{named} Try again in {wait_s:g} s." if wait_s else named
+
+
+def clipped(text: str) -> str:
+    """Return the text as UTF-8 can hold it, without the middle of what is far too long: a message may repeat what was given."""
+    whole = text.encode(errors="backslashreplace").decode()
+    if len(whole) <= _MOST_CHARS:
+        return whole
+    return f"{whole[: _MOST_CHARS // 2]} … {whole[-_MOST_CHARS // 2 :]}"
+
+
+def facts_of(error: Exception) -> dict[str, Any]:
+    """Return the error as JSON gives it."""
+    names = ("code", "reason", "field", "retry_after_s")
+    facts = {name: getattr(error, name) for name in names if getattr(error, name, None)}
+    return {"error": {"kind": type(error).__name__, "message": line_of(error), **facts}}

@@ -1,0 +1,127 @@
+"""What a command says: its result on standard output, everything else on standard error.
+
+With --json the result is one JSON document and nothing else is written to standard output. Text that came from outside
+is cleaned of control characters before a terminal sees it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, TypeVar
+
+from sidecar.cli.shared.failures import NobodyAnswered, clipped
+
+_WIDTH_OF_A_PIPE = 160  # nobody's window: room for a reason on one line
+
+V = TypeVar("V")
+Step = Callable[[int], None]
+
+# Beside controls: what begins a new line or turns the reading direction of what follows around.
+_DRIVING = (*range(32), *range(127, 160), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
+_SHOWN = {code: "\N{REPLACEMENT CHARACTER}" for code in _DRIVING if chr(code) not in "\n\t"}
+
+
+def printable(text: str) -> str:
+    """Return the text with control characters and what turns its direction replaced: no stored text may drive a terminal."""
+    return text.translate(_SHOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """How one command speaks: to a person, or in JSON."""
+
+    is_json: bool
+
+    def show(self, value: V, draw: Callable[[V], Iterable[Any]]) -> None:
+        """Write the command's result: JSON, or what `draw` makes of it, texts as lines and the rest by rich."""
+        if self.is_json:
+            self.document(value)
+            return
+        for part in draw(value):
+            if isinstance(part, str):
+                sys.stdout.write(f"{part}\n")
+            else:
+                _console().print(part)
+        sys.stdout.flush()
+
+    def document(self, value: Any) -> None:
+        """Write the value as the one JSON document."""
+        sys.stdout.buffer.write(_encoded(value) + b"\n")
+        sys.stdout.flush()
+
+    def note(self, text: str) -> None:
+        """Write a line about the work to standard error."""
+        sys.stderr.write(f"{printable(clipped(text))}\n")
+        sys.stderr.flush()
+
+    def confirm(self, question: str) -> None:
+        """Return once a person has agreed. Raises click.Abort when they do not, NobodyAnswered when nobody is there."""
+        import click
+
+        try:
+            agreed = click.confirm(printable(clipped(question)), err=True)
+        except click.Abort:
+            if sys.stdin.isatty():
+                raise
+            sys.stderr.write("\n")
+            raise NobodyAnswered from None
+        if not agreed:
+            raise click.Abort
+
+    @contextmanager
+    def progress(self, title: str, total: int | None) -> Iterator[Step]:
+        """Yield a function that advances a bar on standard error; there is none for JSON or without a terminal."""
+        if self.is_json or not sys.stderr.isatty():
+            yield _no_step
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(printable(title), total=total)
+            yield lambda steps: bar.advance(task, steps)
+
+
+def _no_step(steps: int) -> None:
+    """Advance nothing."""
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else _WIDTH_OF_A_PIPE
+    return Console(highlight=False, markup=False, emoji=False, width=width)
+
+
+def _encoded(value: Any) -> bytes:
+    import orjson
+
+    try:
+        return orjson.dumps(value, default=_as_json, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
+    except orjson.JSONEncodeError:  # it may hold the name of a file that is no text: that is written in escapes
+        return json.dumps(value, default=_as_plain, indent=2).encode()
+
+
+def _as_plain(value: Any) -> Any:
+    """Return what Python's own writer does not know: values as mappings, the rest as the faster one writes it."""
+    import orjson
+
+    if is_dataclass(value):
+        return {one.name: getattr(value, one.name) for one in fields(value)}
+    if hasattr(value, "items"):
+        return dict(value)
+    return orjson.loads(orjson.dumps(value, default=_as_json, option=orjson.OPT_UTC_Z))
+
+
+def _as_json(value: Any) -> Any:
+    """Return what orjson does not know by itself: mappings and tuples of other kinds."""
+    if hasattr(value, "items"):
+        return dict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} has no form in JSON")

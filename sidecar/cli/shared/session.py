@@ -1,0 +1,142 @@
+"""What commands share: the options that say whom to call and as whom, the client they open, and how they end."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+from uuid import uuid4
+
+import click
+
+from sidecar.cli.shared import failures
+from sidecar.cli.shared.output import Voice
+
+if TYPE_CHECKING:
+    from sidecar.client import Sidecar, Tls
+
+DEFAULT_ADDRESS = "127.0.0.1:7433"
+DEFAULT_NAME = "default"
+
+Command = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A client, already calling for the tenant and owner of the options, and the voice to answer with.
+
+    `owner` is whom it calls for, empty where that is the token's own.
+    """
+
+    client: Sidecar
+    voice: Voice
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whom to call, and as whom; no token means the local dev key."""
+
+    address: str
+    token: str | None
+    tenant: str
+    owner: str
+
+
+def speaking(work: Command) -> Command:
+    """Give a command --json and a `voice`, and turn its errors into one line and an exit code."""
+
+    @click.option("--json", "is_json", is_flag=True, help="Write one JSON document and nothing else.")
+    @functools.wraps(work)
+    def command(*, is_json: bool, **given: Any) -> None:
+        voice = Voice(is_json)
+        try:
+            code = work(voice=voice, **given)
+        except failures.told_errors() as error:
+            fail(voice, error)
+        raise click.exceptions.Exit(code or failures.OK)
+
+    return command
+
+
+def securable(work: Command) -> Command:
+    """Give a command `tls`, whom to trust and who to be: --tls-ca, --tls-name, --tls-cert and --tls-key; else None."""
+    file = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+    @click.option("--tls-key", type=file, envvar="SIDECAR_CLIENT_KEY", help="The key of --tls-cert, PEM.")
+    @click.option("--tls-cert", type=file, envvar="SIDECAR_CLIENT_CERT", help="A client certificate, PEM.")
+    @click.option(
+        "--tls-name", envvar="SIDECAR_TLS_NAME", default="", help="The name in its certificate, if not the address."
+    )
+    @click.option("--tls-ca", type=file, envvar="SIDECAR_TLS_CA", help="Call over TLS and trust these roots, PEM.")
+    @functools.wraps(work)
+    def command(
+        *, tls_ca: Path | None, tls_name: str, tls_cert: Path | None, tls_key: Path | None, **given: Any
+    ) -> Any:
+        return work(tls=_tls(tls_ca, tls_name, (tls_cert, tls_key)), **given)
+
+    return command
+
+
+def _tls(roots: Path | None, name: str, own: tuple[Path | None, Path | None]) -> Tls | None:
+    from sidecar.client import Tls
+
+    if not (roots or name or any(own)):
+        return None
+    if own.count(None) == 1:
+        raise click.UsageError("--tls-cert and --tls-key go together.")
+    ca, chain, key = (path.read_bytes() if path else None for path in (roots, *own))
+    return Tls(ca, key, chain, name)
+
+
+def connected(work: Command) -> Command:
+    """Give a command a `session`: --address, --token, --tenant, --owner, what TLS needs, and --json."""
+
+    @click.option("--owner", default="", help="Whose context, memories and threads. Default: the token's own.")
+    @click.option("--tenant", default="", help="The tenant. Default: the token's own.")
+    @click.option("--token", envvar="SIDECAR_TOKEN", help="A token; else $SIDECAR_TOKEN, else the dev key's.")
+    @click.option(
+        "--address", envvar="SIDECAR_ADDRESS", default=DEFAULT_ADDRESS, show_default=True, help="The sidecar."
+    )
+    @securable
+    @functools.wraps(work)
+    def command(
+        *, voice: Voice, tls: Tls | None, address: str, token: str | None, tenant: str, owner: str, **given: Any
+    ) -> Any:
+        from sidecar.client import Sidecar, Stance
+
+        token = os.environ.get("SIDECAR_TOKEN") if token is None else token
+        caller = as_caller(Caller(address, token, tenant, owner), voice)
+        with Sidecar(caller.address, caller.token or "", tls=tls, stance=Stance(caller.tenant, caller.owner)) as client:
+            return work(session=Session(client, voice, caller.owner), **given)
+
+    return speaking(command)
+
+
+def as_caller(given: Caller, voice: Voice) -> Caller:
+    """Return the caller with a token: its own, or one minted with the local dev key, which is said aloud.
+
+    Raises TokenEmpty, TokenMissing, or what minting raises.
+    """
+    if given.token is not None and not given.token.strip():
+        raise failures.TokenEmpty
+    if given.token:
+        return given
+    from sidecar.cli.shared.dev_tokens import dev_token
+
+    tenant, owner = given.tenant or DEFAULT_NAME, given.owner or DEFAULT_NAME
+    token = dev_token(os.environ, tenant=tenant, now_s=time.time(), token_id=uuid4().hex)
+    voice.note(f"No token given: using this machine's dev key, as tenant {tenant!r} and owner {owner!r}.")
+    return Caller(given.address, token, tenant, owner)
+
+
+def fail(voice: Voice, error: Exception) -> NoReturn:
+    """Say what went wrong, in JSON too where that was asked for, and end with the error's exit code."""
+    voice.note(f"sidecar: {failures.line_of(error)}")
+    if voice.is_json:
+        voice.document(failures.facts_of(error))
+    raise click.exceptions.Exit(failures.exit_code(error)) from error

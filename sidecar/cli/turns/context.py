@@ -1,0 +1,122 @@
+"""Commands about one turn's context: assemble it, explain it, fit it again under other knobs, compare two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import click
+
+from sidecar.cli.shared.session import Session, connected
+
+
+@click.command(short_help="Assemble one turn's context and show it.")
+@click.argument("message")
+@click.option("--model", required=True, help="The model that will answer, such as gpt-4o.")
+@click.option("--thread", default="", help="The thread whose history belongs to the turn.")
+@click.option("--agent", default="", help="The agent whose knobs and bases apply.")
+@click.option("--space", default="", help="The space whose knobs and bases apply.")
+@click.option("--window", type=click.IntRange(min=0), default=0, help="The window in tokens, for an unknown model.")
+@click.option("--system-tokens", type=click.IntRange(min=0), help="Tokens of your system prompt.")
+@click.option("--tool-tokens", type=click.IntRange(min=0), help="Tokens of your tool definitions.")
+@click.option("--reserve", type=click.IntRange(min=0), help="Tokens to keep free for the answer.")
+@click.option("--budget", type=click.IntRange(min=0), help="An upper bound on the pool, in tokens.")
+@click.option("--set", "assignments", multiple=True, metavar="KNOB=VALUE", help="A knob for this turn; repeatable.")
+@click.option("--context-only", is_flag=True, help="Write the context alone.")
+@connected
+def assemble(session: Session, message: str, context_only: bool, **given: Any) -> None:
+    """Assemble one turn's context and show it with the budget and a line per source.
+
+    \b
+    Example:
+      sidecar assemble "When do I fly back?" --thread t1 --model gpt-4o
+      sidecar assemble "When do I fly back?" --model gpt-4o --set knowledge.top_k=5 --json
+    """
+    from sidecar.cli.shared import drawing
+
+    assembly = session.client.assemble_context(
+        message=message,
+        model_id=given["model"],
+        thread_id=given["thread"],
+        agent_id=given["agent"],
+        space_id=given["space"],
+        context_window_tokens=given["window"],
+        system=given["system_tokens"],
+        tools=given["tool_tokens"],
+        response_reserve_tokens=given["reserve"],
+        overrides=_overrides(given["assignments"], {"budget_tokens": given["budget"]}) or None,
+    )
+    session.voice.show(assembly, drawing.context if context_only else drawing.assembly)
+
+
+@click.command(short_help="Show why an assembly is as it is.")
+@click.argument("receipt")
+@click.option("--source", default="", help="Only this source's candidates.")
+@connected
+def explain(session: Session, receipt: str, source: str) -> None:
+    """Show a receipt: every candidate, what became of it, and why.
+
+    \b
+    Example:
+      sidecar explain 0198c0de-… --source memory
+    """
+    from sidecar.cli.shared import drawing
+
+    found = session.client.explain_assembly(receipt_id=receipt)
+    session.voice.show(found, lambda given: drawing.receipt(given, only=source))
+
+
+@click.command(short_help="Fit a stored assembly again under other knobs.")
+@click.argument("receipt")
+@click.option("--budget", type=click.IntRange(min=0), help="Another bound on the pool, in tokens.")
+@click.option("--top-k", multiple=True, metavar="SOURCE=N", help="Fewer items of a source; repeatable.")
+@click.option("--priority", multiple=True, metavar="SOURCE=N", help="Another place in the order, 1 first; repeatable.")
+@click.option("--allocation", help="priority, seed_order or pooled.")
+@click.option("--set", "assignments", multiple=True, metavar="KNOB=VALUE", help="Any other knob; repeatable.")
+@connected
+def replay(session: Session, receipt: str, assignments: Sequence[str], **given: Any) -> None:
+    """Fit a stored assembly again under other knobs, and show what differs. No source is asked.
+
+    \b
+    Example:
+      sidecar replay 0198c0de-… --budget 2000 --top-k knowledge=5 --priority memory=1
+    """
+    from sidecar.cli.shared import drawing
+
+    of_sources = [*_of_sources("top_k", given["top_k"]), *_of_sources("priority", given["priority"])]
+    plain = {"budget_tokens": given["budget"], "allocation": given["allocation"]}
+    overrides = _overrides([*assignments, *of_sources], plain)
+    session.voice.show(session.client.replay_assembly(receipt_id=receipt, overrides=overrides), drawing.replay)
+
+
+@click.command(short_help="Show what differs between two assemblies.")
+@click.argument("before")
+@click.argument("after")
+@connected
+def diff(session: Session, before: str, after: str) -> None:
+    """Show what differs between two stored assemblies.
+
+    \b
+    Example:
+      sidecar diff 0198c0de-… 0198c0df-…
+    """
+    from sidecar.cli.shared import drawing
+
+    found = session.client.diff_assemblies(before_receipt_id=before, after_receipt_id=after)
+    session.voice.show(found, drawing.difference)
+
+
+def _overrides(assignments: Sequence[str], plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the knobs of the options; one that is taken back is one that is not overridden."""
+    from sidecar.client import knobs
+
+    read = knobs.read_assignments(assignments)
+    return {name: value for name, value in {**read, **plain}.items() if value is not None}
+
+
+def _of_sources(knob: str, texts: Sequence[str]) -> Iterator[str]:
+    for text in texts:
+        source, equals, value = text.partition("=")
+        if not equals:
+            raise click.UsageError(f"--{knob.replace('_', '-')}: {text!r} is not SOURCE=N.")
+        yield f"{source}.{knob}={value}"

@@ -1,0 +1,47 @@
+"""`sidecar usage report`: says what a provider counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sidecar.cli.shared.session import Session, connected
+
+if TYPE_CHECKING:
+    from sidecar.client.answers import UsageEffect
+
+_TOKENS = click.IntRange(min=0)
+
+
+@click.group()
+def usage() -> None:
+    """Report what a turn really used."""
+
+
+@usage.command(short_help="Report what the provider counted for an assembly.")
+@click.argument("receipt")
+@click.option("--input", "input_tokens", type=_TOKENS, required=True, help="Input tokens, those of the cache included.")
+@click.option("--output", "output_tokens", type=_TOKENS, default=0, help="Output tokens.")
+@click.option("--cache-read", "cache_read_tokens", type=_TOKENS, default=0, help="Of the input, read from the cache.")
+@click.option(
+    "--cache-write", "cache_write_tokens", type=_TOKENS, default=0, help="Of the input, written to the cache."
+)
+@click.option(
+    "--used", "used_item_ids", multiple=True, metavar="ITEM", help="An item that the answer used; repeatable."
+)
+@connected
+def report(session: Session, receipt: str, used_item_ids: Sequence[str], **counts: Any) -> None:
+    """Report what the provider counted for an assembly. Later estimates for the model learn from it.
+
+    \b
+    Example:
+      sidecar usage report 0198c0de-… --input 5120 --output 310 --used mem-0001
+    """
+    effect = session.client.report_usage(receipt_id=receipt, used_item_ids=used_item_ids, **counts)
+    session.voice.show(effect, _draw)
+
+
+def _draw(effect: UsageEffect) -> Iterator[str]:
+    yield f"expected {effect.expected_input_tokens:,} input tokens; the model's ratio is now {effect.ratio:.3f}"

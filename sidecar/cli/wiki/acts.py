@@ -1,0 +1,112 @@
+"""Commands by which an operator puts single pages and names right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from sidecar.cli.shared.output import printable
+from sidecar.cli.shared.session import Session, connected
+
+if TYPE_CHECKING:
+    from sidecar.client.answers.wiki import DeleteEffect
+
+
+@click.command(short_help="Give a page another name.")
+@click.argument("page")
+@click.argument("name")
+@connected
+def alias(session: Session, page: str, name: str) -> None:
+    """Give a page another name, by which the compile will know it.
+
+    \b
+    Example:
+      sidecar wiki alias austin-texas ATX
+    """
+    kept = session.client.add_alias(page=page, alias=name)
+    session.voice.show(kept, lambda one: [printable(f"{page} is also {one.display}")])
+
+
+@click.command(short_help="Archive a page.")
+@click.argument("page")
+@connected
+def archive(session: Session, page: str) -> None:
+    """Take a page out of reads and search. Its rows stay; a compile that touches it brings it back.
+
+    \b
+    Example:
+      sidecar wiki archive austin
+    """
+    session.voice.show(session.client.archive_page(page=page), lambda one: [f"archived: {one.path}"])
+
+
+@click.command(short_help="Delete a page for good.")
+@click.argument("page")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@connected
+def delete(session: Session, page: str, yes: bool) -> None:
+    """Delete a page with its sections, names, links and sources.
+
+    \b
+    Example:
+      sidecar wiki delete austin --yes
+    """
+    if not yes:
+        session.voice.confirm(f"Delete {page} with everything on it?")
+    effect = session.client.delete_page(page=page)
+    session.voice.show({"deleted": effect.page and effect.page.path}, lambda _: [drawn_deletion(effect, page)])
+
+
+def drawn_deletion(effect: DeleteEffect, named: str) -> str:
+    """Return what was deleted, or that nothing bears the name."""
+    if effect.page is None:
+        return printable(f"there is no page {named!r}; nothing was deleted")
+    return printable(f"deleted: {effect.page.title} ({effect.page.path})")
+
+
+@click.command(short_help="Set a held name aside for good.")
+@click.argument("mention_id", metavar="MENTION")
+@connected
+def ignore(session: Session, mention_id: str) -> None:
+    """Set a held name aside, so that it never becomes a page. `sidecar wiki mentions --json` has the ids.
+
+    \b
+    Example:
+      sidecar wiki ignore 0198c0de-…
+    """
+    session.client.ignore_mention(mention_id=mention_id)
+    session.voice.show({"ignored": mention_id}, lambda facts: [f"ignored: {facts['ignored']}"])
+
+
+@click.command(short_help="Keep a section from becoming a page.")
+@click.argument("page")
+@click.argument("section")
+@connected
+def suppress(session: Session, page: str, section: str) -> None:
+    """Keep a section from ever becoming a page of its own.
+
+    \b
+    Example:
+      sidecar wiki suppress austin restaurants
+    """
+    kept = session.client.suppress_promotion(page=page, section_slug=section)
+    session.voice.show(kept, lambda one: [f"suppressed: {one.slug} of {page}"])
+
+
+@click.command(short_help="Take a section's promotion back.")
+@click.argument("page")
+@click.argument("section")
+@connected
+def undo(session: Session, page: str, section: str) -> None:
+    """Take a promotion back: the promoted page is archived, and the section lists its pages again.
+
+    \b
+    Example:
+      sidecar wiki undo austin restaurants
+    """
+    kept = session.client.undo_promotion(page=page, section_slug=section)
+    session.voice.show(kept, lambda one: [f"taken back: {one.slug} of {page}"])
+
+
+COMMANDS = (alias, archive, delete, ignore, suppress, undo)

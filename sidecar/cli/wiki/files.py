@@ -1,0 +1,128 @@
+"""Commands that write the wiki into files: its density over time, and its pages as markdown.
+
+Nothing outside the named folder is written, and nothing of it half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sidecar.cli.shared.failures import CommandFailed
+from sidecar.cli.shared.session import Session, connected
+
+if TYPE_CHECKING:
+    from sidecar.client.answers.wiki import Density
+
+
+@click.command(short_help="Count pages and links.")
+@click.option(
+    "--append", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write a dated markdown file there."
+)
+@connected
+def density(session: Session, folder: Path | None) -> None:
+    """Count pages, links by kind and origin, and the share of pages that a reference link touches.
+
+    \b
+    Example:
+      sidecar wiki density --append docs/metrics
+    """
+    found = session.client.link_density()
+    if folder is None:
+        session.voice.show(found, _draw_density)
+        return
+    file = written_density(folder, found, datetime.now(UTC), owner=session.owner)
+    session.voice.note(f"wrote {file}")
+    facts = {one.name: getattr(found, one.name) for one in fields(found)}
+    session.voice.show({**facts, "file": str(file)}, lambda _: _draw_density(found))
+
+
+def _draw_density(found: Density) -> Iterator[Any]:
+    from sidecar.cli.wiki import drawing
+
+    return drawing.density(found)
+
+
+def written_density(folder: Path, found: Density, now: datetime, *, owner: str = "") -> Path:
+    """Return the file that holds the counts, named by the second; of several in one second the later ones have a number.
+
+    Raises CommandFailed when nothing can be written there.
+    """
+    from sidecar.cli.wiki import drawing
+
+    name = f"wiki-link-density-{now:%Y%m%dT%H%M%SZ}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return _kept(folder, name, drawing.density_document(found, now, owner=owner))
+    except OSError as error:
+        raise CommandFailed(
+            f"{folder / name}: {error.strerror or 'cannot be written'}; name another folder."
+        ) from error
+
+
+def _kept(folder: Path, name: str, text: str) -> Path:
+    """Return the new file that holds the text; what was there is never written over."""
+    place = 1
+    while True:
+        target = folder / (f"{name}-{place}.md" if place > 1 else f"{name}.md")
+        try:
+            file = target.open("x", encoding="utf-8")
+        except FileExistsError:
+            place += 1
+            continue
+        with file:
+            file.write(text)
+        return target
+
+
+@click.command(short_help="Write the wiki as markdown files.")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@connected
+def export(session: Session, folder: Path) -> None:
+    """Write every active page as a markdown file with front matter, under FOLDER/TYPE/SLUG.md.
+
+    A file of an earlier export is replaced whole; those of pages that are gone since stay.
+
+    \b
+    Example:
+      sidecar wiki export vault
+    """
+    count = 0
+    with session.voice.progress("pages", None) as step:
+        for file in session.client.export_vault():
+            write_file(folder, file.path, file.content)
+            count += 1
+            step(1)
+    session.voice.show(
+        {"files": count, "folder": str(folder)}, lambda facts: [f"{facts['files']:,} files under {facts['folder']}"]
+    )
+
+
+def write_file(folder: Path, path: str, content: str) -> None:
+    """Put a file below the folder, whole or not at all; a link that lies in its place is replaced, not followed.
+
+    Raises CommandFailed for a path or a link that leads out of the folder, and for a folder that is closed.
+    """
+    parts = PurePosixPath(path).parts
+    if len(parts) != 2 or any(part in {"", ".", ".."} or "/" in part or "\\" in part for part in parts):
+        raise CommandFailed(f"{path!r} leads out of the folder; nothing was written for it.")
+    target = folder / parts[0] / parts[1]
+    if target.parent.is_symlink():
+        raise CommandFailed(f"{target.parent} is a link to another folder; remove it, or name another folder.")
+    begun = target.with_name(f".{target.name}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        begun.unlink(missing_ok=True)
+        with begun.open("x", encoding="utf-8") as file:
+            file.write(content)
+        begun.replace(target)
+    except OSError as error:
+        raise CommandFailed(f"{target}: {error.strerror or 'cannot be written'}; name another folder.") from error
+
+
+COMMANDS = (density, export)

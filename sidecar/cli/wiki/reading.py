@@ -1,0 +1,146 @@
+"""Commands that read the wiki: show a page, list, search, draw, and say who cites a memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sidecar.cli.shared.listing import every, limit_option
+from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.wiki import acts, compiles, files, quarantine, upkeep
+
+if TYPE_CHECKING:
+    from sidecar.client.answers.wiki import GraphPart, PageWhole
+
+_TYPES = click.Choice(["entity", "topic", "decision"])
+
+
+@click.group()
+def wiki() -> None:
+    """Compile memories into pages, read the pages, and keep them in order."""
+
+
+@wiki.command(short_help="Show a page with each section's sources.")
+@click.argument("page")
+@click.option("--texts", is_flag=True, help="Show the cited memories' texts too.")
+@connected
+def show(session: Session, page: str, texts: bool) -> None:
+    """Show a page: its sections with their sources, its names, links and history.
+
+    PAGE is its id, its path, its slug, or any of its names.
+
+    \b
+    Example:
+      sidecar wiki show austin
+      sidecar wiki show /wiki/entity/casa-lola --texts
+    """
+    found = session.client.get_page(page=page, with_source_texts=texts)
+    session.voice.show(found, _draw_page)
+
+
+def _draw_page(found: PageWhole) -> Iterator[Any]:
+    from sidecar.cli.wiki import drawing
+
+    return drawing.page(found)
+
+
+@wiki.command("list", short_help="List pages.")
+@click.option("--type", "page_type", type=_TYPES, default=None, help="Only pages of this type.")
+@click.option("--order", type=click.Choice(["name", "hubness", "time"]), default="name", show_default=True)
+@click.option("--archived", is_flag=True, help="List what is archived instead.")
+@limit_option
+@connected
+def list_pages(session: Session, page_type: str | None, order: str, archived: bool, limit: int) -> None:
+    """List pages by name, the greatest hubs first, or the latest compiled first.
+
+    \b
+    Example:
+      sidecar wiki list --order hubness --limit 10
+    """
+    status = "archived" if archived else "active"
+    pages = list(every(session.client.list_pages, limit=limit, type=page_type or "", order=order, status=status))
+    session.voice.show(pages, _rows_of("pages"))
+
+
+@wiki.command(short_help="Find pages by words, beginnings of words, and names.")
+@click.argument("query")
+@click.option("--type", "page_type", type=_TYPES, default=None, help="Only pages of this type.")
+@limit_option
+@connected
+def search(session: Session, query: str, page_type: str | None, limit: int) -> None:
+    """Find active pages, best first.
+
+    \b
+    Example:
+      sidecar wiki search empan
+    """
+    hits = list(every(session.client.search_pages, limit=limit, query=query, type=page_type or ""))
+    session.voice.show(hits, _rows_of("hits"))
+
+
+@wiki.command(short_help="List who cites a memory.")
+@click.argument("memory_id", metavar="MEMORY_ID")
+@limit_option
+@connected
+def cite(session: Session, memory_id: str, limit: int) -> None:
+    """List where pages cite a memory: section, summary, name or tag. A list of pages cites what these do: THROUGH names the page.
+
+    \b
+    Example:
+      sidecar wiki cite mem-0001
+    """
+    places = list(every(session.client.pages_citing_memory, limit=limit, memory_id=memory_id))
+    session.voice.show(places, _rows_of("citations"))
+
+
+@wiki.command(short_help="List names that were held rather than given a page.")
+@click.option("--status", type=click.Choice(["open", "promoted", "ignored"]), default="open", show_default=True)
+@limit_option
+@connected
+def mentions(session: Session, status: str, limit: int) -> None:
+    """List held names, the latest changed first.
+
+    \b
+    Example:
+      sidecar wiki mentions
+    """
+    session.voice.show(list(every(session.client.list_mentions, limit=limit, status=status)), _rows_of("mentions"))
+
+
+@wiki.command(short_help="Show pages and the links among them.")
+@click.argument("focus", required=False, default="")
+@click.option("--depth", type=click.IntRange(1, 4), default=1, show_default=True, help="How many links away.")
+@click.option("--most", "most_pages", type=click.IntRange(1, 500), default=50, show_default=True, help="Pages at most.")
+@connected
+def graph(session: Session, focus: str, depth: int, most_pages: int) -> None:
+    """Show the pages around FOCUS, or the greatest hubs, and the links among them.
+
+    \b
+    Example:
+      sidecar wiki graph austin --depth 2
+    """
+    part = session.client.graph(focus=focus, depth=depth, most_pages=most_pages)
+    session.voice.show(part, _draw_graph)
+
+
+def _draw_graph(part: GraphPart) -> Iterator[Any]:
+    from sidecar.cli.wiki import drawing
+
+    return drawing.graph(part)
+
+
+def _rows_of(kind: str) -> Any:
+    def draw(values: Any) -> Iterator[Any]:
+        from sidecar.cli.wiki import drawing
+
+        return iter(getattr(drawing, kind)(values))
+
+    return draw
+
+
+for command in (
+    *compiles.COMMANDS, *upkeep.COMMANDS, *files.COMMANDS, *acts.COMMANDS, *quarantine.COMMANDS,
+):  # fmt: skip
+    wiki.add_command(command)

@@ -1,0 +1,286 @@
+"""Commands that keep the wiki in order: lint, resets, links, imports, and what it is read for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sidecar.cli.shared.failures import FAILED, OK
+from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.wiki.compiles import ended, exit_of, followed
+
+if TYPE_CHECKING:
+    from sidecar.client import JournalPlace, JournalRecord
+    from sidecar.client.answers.wiki import LintReport, ReadMeasure, ResetEffect, Verification
+    from sidecar.ingest.journal import ImportedPlace, ImportedRecord
+
+_BATCH_RECORDS = 500
+_BATCH_CHARS = 4_000_000
+_REASONS_SHOWN = 20
+
+_dry_run = click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+
+
+@click.command(short_help="Look for what is amiss.")
+@_dry_run
+@connected
+def lint(session: Session, dry_run: bool) -> None:
+    """Look for broken links, sections without a source, shared names, stale and oversize pages, and queue held names that are
+    ripe for a page.
+
+    \b
+    Example:
+      sidecar wiki lint --dry-run
+    """
+    session.voice.show(session.client.run_lint(dry_run=dry_run), _draw_lint)
+
+
+def _draw_lint(report: LintReport) -> Iterator[Any]:
+    from sidecar.cli.wiki import drawing
+
+    return drawing.lint(report)
+
+
+@click.command(short_help="Set the compile back to the beginning.")
+@click.option("--full", is_flag=True, help="Delete pages and held names instead of archiving pages.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_dry_run
+@connected
+def reset(session: Session, full: bool, yes: bool, dry_run: bool) -> None:
+    """Set the compile back to the beginning; the next one reads every memory again. Refused while a job runs.
+
+    \b
+    Example:
+      sidecar wiki reset --dry-run
+      sidecar wiki reset --full --yes
+    """
+    if not (yes or dry_run):
+        session.voice.confirm(_warning(full=full))
+    effect = session.client.reset_cursor(mode="full" if full else "polite", dry_run=dry_run)
+    session.voice.show(effect, lambda one: _draw_reset(one, full=full, dry_run=dry_run))
+
+
+def _warning(*, full: bool) -> str:
+    return f"{'Delete' if full else 'Archive'} every page and compile all memories again?"
+
+
+def _draw_reset(effect: ResetEffect, *, full: bool, dry_run: bool) -> Iterator[str]:
+    verb = "deleted" if full else "archived"
+    yield (
+        f"{'would be ' if dry_run else ''}{verb}: {effect.page_count:,} pages, {effect.mention_count:,} held names; "
+        f"{effect.job_count:,} jobs cancelled, {effect.memory_count:,} memories to read again"
+    )
+    if not dry_run:
+        yield "the next compile reads them: sidecar wiki compile"
+
+
+@click.command(short_help="Reset, compile again, and follow it.")
+@click.option("--full", is_flag=True, help="Delete pages and held names instead of archiving pages.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_dry_run
+@connected
+def rebuild(session: Session, full: bool, yes: bool, dry_run: bool) -> int:
+    """Set the compile back, compile every memory again, and follow it to the end.
+
+    \b
+    Example:
+      sidecar wiki rebuild --yes
+    """
+    if not (yes or dry_run):
+        session.voice.confirm(_warning(full=full))
+    effect = session.client.reset_cursor(mode="full" if full else "polite", dry_run=dry_run)
+    if dry_run:
+        session.voice.show(effect, lambda one: _draw_reset(one, full=full, dry_run=True))
+        return OK
+    ticket = session.client.compile_now()
+    return followed(session, ticket.job.job_id) if ticket.job is not None else FAILED
+
+
+@click.command(short_help="Rebuild the wiki aside from its log, and compare.")
+@connected
+def verify(session: Session) -> int:
+    """Compile the logged batches again, aside, and compare every byte. Nothing is changed, no model is called.
+
+    A wiki that another version compiled cannot be verified until `sidecar wiki rebuild --full` has made it anew.
+
+    \b
+    Example:
+      sidecar wiki verify
+    """
+    with session.voice.progress("rebuilding aside", None):
+        found = session.client.verify_rebuild()
+    session.voice.show(found, drawn_verification)
+    return OK if found.is_identical else FAILED
+
+
+def drawn_verification(found: Verification) -> Iterator[str]:
+    """Yield what a comparison found, and what to do where there was none to make."""
+    if found.outdated_count:
+        counts = f"{found.outdated_count:,} of {found.batch_count:,} batches"
+        yield f"not replayable by this version: {counts} were planned by other rules"
+        yield "nothing is wrong with the wiki; `sidecar wiki rebuild --full` makes one that can be verified"
+        return
+    if not found.is_identical and found.unreplayable_from and not found.differences:
+        yield f"cannot be replayed from batch {found.unreplayable_from:,} on: {found.reason}"
+        yield "nothing is wrong with the wiki; `sidecar wiki rebuild --full` makes one that can be verified"
+        return
+    is_partial = not found.is_identical and found.unreplayable_count > 0
+    verdict = "identical" if found.is_identical else "not comparable" if is_partial else "different"
+    yield f"{verdict}: {found.batch_count:,} batches replayed, {found.page_count:,} pages compared"
+    if found.unreplayable_count:
+        yield (
+            f"{found.unreplayable_count:,} batches could not be replayed as they were, "
+            f"the first of them batch {found.unreplayable_from:,}: {found.reason}"
+        )
+    if is_partial:
+        yield "what differs may come of that alone; `sidecar wiki rebuild --full` makes a wiki that can be verified"
+    yield from (f"  {one}" for one in found.differences)
+
+
+@click.command(short_help="Write deterministic links that are missing.")
+@_dry_run
+@connected
+def backfill(session: Session, dry_run: bool) -> None:
+    """Write the links that the memories' places, journals and shared mentions call for, where they are missing.
+
+    \b
+    Example:
+      sidecar wiki backfill --dry-run
+    """
+    from sidecar.cli.wiki import drawing
+
+    with session.voice.progress("looking through memories", None):
+        effect = session.client.backfill_links(dry_run=dry_run)
+    session.voice.show(effect, lambda one: drawing.backfill(one, is_dry=dry_run))
+
+
+@click.command(short_help="Take one class of links away.")
+@click.argument("origin", type=click.Choice(["deterministic", "co_mention", "rollup", "planner", "manual"]))
+@click.option("--context", "context_prefix", default="", help="Only evidence whose context begins so.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@_dry_run
+@connected
+def rollback(session: Session, origin: str, context_prefix: str, yes: bool, dry_run: bool) -> None:
+    """Take the evidence of one origin away, and the links left without any.
+
+    \b
+    Example:
+      sidecar wiki rollback deterministic --context deterministic:city: --dry-run
+    """
+    from sidecar.cli.wiki import drawing
+
+    if not (yes or dry_run):
+        session.voice.confirm(f"Take away every link that only {origin} evidence speaks for?")
+    effect = session.client.rollback_links(origin=origin, context_prefix=context_prefix, dry_run=dry_run)
+    session.voice.show(effect, lambda one: drawing.rollback(one, is_dry=dry_run))
+
+
+@click.command("import", short_help="Import a journal, and compile it.")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--wait", is_flag=True, help="Follow the compile to the end.")
+@connected
+def import_journal(session: Session, file: Path, wait: bool) -> int:
+    """Import journal records from JSONL as memories and compile them; importing again changes nothing.
+
+    \b
+    Example:
+      sidecar wiki import journal.jsonl --wait
+      (a line: {"id": "j1", "text": "Ate here.", "occurred_at": "2026-02-01T16:20:00Z",
+      "place": {"name": "Casa Lola", "city": "Austin", "alternate_names": ["Lola"]},
+      "tags": ["food"], "journal_id": "trip"})
+    """
+    records, skipped = _read(file)
+    facts: dict[str, Any] = {"records": len(records), "created": 0, "updated": 0, "unchanged": 0, "skipped": skipped}
+    job_id = ""
+    from sidecar.cli.shared.batches import batches
+
+    parts = list(batches(records, lambda one: len(one.text), most=_BATCH_RECORDS, most_chars=_BATCH_CHARS))
+    with session.voice.progress("records", len(records)) as step:
+        for place, part in enumerate(parts, start=1):
+            done = session.client.bootstrap_import(records=_sent(part), has_more=place < len(parts))
+            facts["created"] += done.created_count
+            facts["updated"] += done.updated_count
+            facts["unchanged"] += done.unchanged_count
+            job_id = done.job.job_id if done.job is not None else job_id
+            step(len(part))
+    facts["job_id"] = job_id
+    if wait and job_id and session.voice.is_json:
+        *_, last = ended(session, job_id)
+        session.voice.document({**facts, "job": last})
+        return exit_of(last)
+    session.voice.show(facts, drawn_import)
+    return followed(session, job_id) if wait and job_id else OK
+
+
+def _read(file: Path) -> tuple[list[ImportedRecord], list[str]]:
+    from sidecar.ingest.journal import ImportedRecord, read_journal
+    from sidecar.ingest.opening import opened_at
+
+    with opened_at(file) as stream:
+        found = list(read_journal(str(file), stream))
+    kept = [one for one in found if isinstance(one, ImportedRecord)]
+    return kept, [str(one) for one in found if not isinstance(one, ImportedRecord)]
+
+
+def _sent_place(given: ImportedPlace | None) -> JournalPlace | None:
+    from sidecar.client import JournalPlace
+
+    if given is None:
+        return None
+    return JournalPlace(name=given.name, city=given.city, address=given.address, alternate_names=given.alternate_names)
+
+
+def _sent(part: Sequence[ImportedRecord]) -> list[JournalRecord]:
+    from sidecar.client import JournalRecord
+
+    return [
+        JournalRecord(
+            record_id=one.id,
+            text=one.text,
+            occurred_time=one.occurred_at,
+            place=_sent_place(one.place),
+            tags=one.tags,
+            journal_id=one.journal_id,
+        )
+        for one in part
+    ]
+
+
+def drawn_import(facts: dict[str, Any]) -> Iterator[str]:
+    """Yield what became of the records, the first twenty that were left out, and how to follow the compile."""
+    counts = ", ".join(f"{facts[name]:,} {name}" for name in ("created", "updated", "unchanged"))
+    yield f"{facts['records']:,} records: {counts}"
+    yield from (f"skipped {reason}" for reason in facts["skipped"][:_REASONS_SHOWN])
+    if len(facts["skipped"]) > _REASONS_SHOWN:
+        yield f"… {len(facts['skipped']) - _REASONS_SHOWN:,} more were skipped; --json lists all"
+    if facts["job_id"]:
+        yield f"job {facts['job_id']}; follow it with: sidecar wiki watch {facts['job_id']}"
+
+
+@click.command(short_help="Say what turns read of the wiki, and what compiling it cost.")
+@click.option("--days", type=click.IntRange(1, 3650), default=30, show_default=True, help="How far to look back.")
+@connected
+def reads(session: Session, days: int) -> None:
+    """Say how often assemblies held something of the wiki and answers used it, next to what compiling cost.
+
+    \b
+    Example:
+      sidecar wiki reads --days 7
+    """
+    from datetime import timedelta
+
+    since = datetime.now(UTC) - timedelta(days=days)
+    session.voice.show(session.client.measure_reads(since_time=since), _draw_reads)
+
+
+def _draw_reads(found: ReadMeasure) -> Iterator[Any]:
+    from sidecar.cli.wiki import drawing
+
+    return drawing.reads(found)
+
+
+COMMANDS = (lint, reset, rebuild, verify, backfill, rollback, import_journal, reads)

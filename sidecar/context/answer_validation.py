@@ -1,0 +1,170 @@
+"""What a source may answer: the one place where answers are looked at before a turn is decided on them.
+
+A source may be someone else's code, and what lies beneath any of them may go wrong. What comes through here is of the right
+types, finite, encodable and bounded, so that nothing behind it has to ask again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from itertools import chain
+from operator import attrgetter
+
+import numpy as np
+import orjson
+
+from sidecar.context.ports import Answer
+from sidecar.turn.evidence import MOST_COSINE
+from sidecar.turn.items import HistorySummary, Item, Ref, Source, columns_of
+from sidecar.turn.rank import Candidates, Kind
+from store.content.threads import StoredTurn
+from store.text.shingles import BANDS
+from store.text.texts import Signature
+
+MOST_ID_CHARS = 1_000
+MOST_TEXT_CHARS = 4_000_000
+_ROLES = frozenset({"user", "assistant", "tool", "system"})
+_TIMES, _SIGNATURES = frozenset({datetime, type(None)}), frozenset({Signature, type(None)})
+_NUMBERS, _BANDS_BYTES = frozenset({float, int}), frozenset({0, 8 * BANDS})
+_MOST_PLACE = 1 << 31  # what a receipt and an answer have room for
+_kind, _ref, _label = map(attrgetter, ("kind", "ref", "label"))
+
+
+class Garbage(Exception):
+    """The source's answer is not what a source may answer; the text says what is wrong with it."""
+
+
+def check(answer: object, source: Source, *, top_k: int) -> Answer:
+    """Return the answer with `top_k` items at most. Raises Garbage naming what is wrong with any of it."""
+    if not isinstance(answer, Answer):
+        raise Garbage(f"it answered with {type(answer).__name__}")
+    try:
+        answer = answer.first(top_k)
+        _check_items(answer.items, source)
+        if answer.candidates is not None:
+            _check_candidates(answer.candidates)
+        _check_texts([*answer.notes, *answer.failures], "a note")
+        _check_history(answer, source)
+    except (TypeError, AttributeError) as error:
+        raise Garbage(f"a part of its answer is of the wrong type: {error}") from error
+    return answer
+
+
+def _check_items(items: tuple[Item, ...], source: Source) -> None:
+    """Column by column, since a call an item would cost a turn of hundreds more than it is worth."""
+    if type(items) is not tuple or not set(map(type, items)) <= {Item}:
+        raise Garbage("what it answered with is no tuple of items")
+    if not items:
+        return
+    told = columns_of(items)
+    if set(told["source"]) != {source}:
+        raise Garbage("an item is not its own")
+    _check_texts([*told["id"], *told["text"], *told["header"], *told["lead"]], "an item")
+    if "" in told["id"] or max(map(len, told["id"])) > MOST_ID_CHARS:
+        raise Garbage(f"an item's id is not of 1 to {MOST_ID_CHARS} characters")
+    known = len(set(told["id"]))
+    if known < len(items) and known < len(set(zip(told["id"], told["text"], strict=True))):
+        raise Garbage("two items have one id and different texts")
+    is_number = set(map(type, told["relevance"])) <= _NUMBERS
+    if not is_number or False in [0.0 <= relevance <= 1.0 for relevance in told["relevance"]]:
+        raise Garbage("a relevance is not between 0 and 1")
+    if any(told["features"]):
+        raise Garbage("an item says what it was judged by before it is judged")
+    _check_places([*told["rank"], *told["position"]], "an item")
+    _check_times(told["at"], "an item")
+    _check_signatures(told["signature"])
+    _check_references(told["provenance"], told["stands_for"])
+
+
+def _check_places(places: Sequence[int], what: str) -> None:
+    if set(map(type, places)) != {int} or not -_MOST_PLACE <= min(places) <= max(places) < _MOST_PLACE:
+        raise Garbage(f"{what} has a place or count that is no whole number of 32 bits")
+
+
+def _check_times(times: Sequence[datetime | None], what: str) -> None:
+    """Raise Garbage for what is no time; and what a time zone raises, before a turn depends on it."""
+    if not set(map(type, times)) <= _TIMES:
+        raise Garbage(f"{what} has a time that is none")
+    for time in [time for time in times if time is not None and time.tzinfo is not UTC]:
+        time.isoformat()
+
+
+def _check_signatures(signatures: Sequence[Signature | None]) -> None:
+    if not set(map(type, signatures)) <= _SIGNATURES:
+        raise Garbage("an item's signature is none")
+    signed = list(filter(None, signatures))
+    if not signed:
+        return
+    keys, guards, bands = zip(*signed, strict=True)
+    is_typed = {*map(type, keys), *map(type, guards)} == {int} and set(map(type, bands)) == {bytes}
+    if not is_typed or not set(map(len, bands)) <= _BANDS_BYTES:
+        raise Garbage("an item's signature is not as one is made")
+
+
+def _check_references(provenances: Sequence[tuple[Ref, ...]], stands_for: Sequence[tuple[str, ...]]) -> None:
+    if not all(provenances):
+        raise Garbage("an item has no provenance")
+    refs = list(chain.from_iterable(provenances))
+    covered = chain.from_iterable(stands_for)
+    _check_texts([*map(_kind, refs), *map(_ref, refs), *map(_label, refs), *covered], "an item's provenance")
+
+
+def _check_candidates(candidates: Candidates) -> None:
+    """Of one length each, and of numbers in their bounds; only a cosine may be none. A turn has a speaker."""
+    ids, speakers, days, evidence = candidates.ids, candidates.speakers, candidates.days, candidates.evidence
+    _check_texts([*ids, *candidates.texts, *speakers], "what its items are judged by")
+    if not set(map(type, days)) <= {date}:
+        raise Garbage("what its items are judged by is no day")
+    said_by = speakers if candidates.kind is Kind.TURN else speakers or ids
+    lengths = {len(ids), len(candidates.texts), len(said_by), len(days or ids)}
+    if {column.shape for column in evidence} != {(len(evidence.coverage), len(ids))} or len(lengths) > 1:
+        raise Garbage("what its items are judged by is not of one length")
+    by_words, cosine = (evidence.coverage, evidence.joint_coverage, evidence.local_coverage), evidence.cosine
+    numbers = np.stack(
+        [*by_words, evidence.near_cosine, evidence.local_cosine, np.where(np.isnan(cosine), 0.0, cosine)]
+    )
+    is_real = {column.dtype.kind for column in evidence} == {"f"}
+    if not is_real or not (np.abs(numbers) <= MOST_COSINE).all():
+        raise Garbage("an item's evidence is no number between -1 and 1")
+
+
+def _check_history(answer: Answer, source: Source) -> None:
+    if source is not Source.THREAD and (answer.history or answer.summary):
+        raise Garbage("only the thread has a history")
+    if answer.history:
+        _check_turns(answer.history)
+    if answer.summary is not None:
+        _check_summary(answer.summary)
+
+
+def _check_turns(turns: Sequence[StoredTurn]) -> None:
+    numbers = [number for turn in turns for number in (turn.position, turn.o200k_tokens, turn.cl100k_tokens)]
+    _check_places(numbers, "a turn")
+    if min(numbers) < 0:
+        raise Garbage("a turn's position or count is negative")
+    _check_times([turn.said_at for turn in turns], "a turn")
+    parts = list(chain.from_iterable([turn.parts for turn in turns]))
+    if not {turn.role for turn in turns} <= _ROLES or not set(map(type, parts)) <= {dict}:
+        raise Garbage("a turn's role or part is none")
+    orjson.dumps(parts)
+    _check_texts([text for turn in turns for text in (turn.text, turn.speaker, turn.client_turn_id)], "a turn")
+
+
+def _check_summary(summary: HistorySummary) -> None:
+    _check_places([summary.through_position], "its summary")
+    _check_texts([summary.text, *summary.turn_ids], "its summary")
+
+
+def _check_texts(texts: Sequence[str], what: str) -> None:
+    """Raise Garbage unless all are texts that can be sent, TypeError for what is no text. Joined, they are looked at once."""
+    joined = "".join(texts)
+    if "\0" in joined:
+        raise Garbage(f"{what} holds a NUL character, which no receipt can keep")
+    if len(joined) > MOST_TEXT_CHARS and max(map(len, texts)) > MOST_TEXT_CHARS:
+        raise Garbage(f"{what} has a text of over {MOST_TEXT_CHARS} characters")
+    if not joined.isascii():
+        try:
+            joined.encode()
+        except UnicodeEncodeError as error:
+            raise Garbage(f"{what} holds half a surrogate pair") from error

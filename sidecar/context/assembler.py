@@ -1,0 +1,332 @@
+"""The use case: ask the sources, fit what they bring, leave a receipt. Every decision stands in `sidecar/turn`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import Any, Protocol
+from uuid import UUID, uuid4
+
+from models.tokens.meters import Meter
+from models.tokens.prices import Model
+from sidecar.context.fan_out import Asking, Findings, Inquiry
+from sidecar.context.fence_keys import Fences
+from sidecar.context.fitting_reserve import Reserve
+from sidecar.context.ports import Query
+from sidecar.context.profile_cache import Profiles
+from sidecar.context.query_embedding import Recall
+from sidecar.context.receipt_writer import Recorder
+from sidecar.context.token_counting import Meters, history
+from sidecar.runtime.errors import RequiredSourceFailed
+from sidecar.runtime.loop_fairness import OneARound
+from sidecar.telemetry import calls
+from sidecar.turn import receipt
+from sidecar.turn.fitting import Fitted, Fitting
+from sidecar.turn.history import MESSAGE_TOKENS
+from sidecar.turn.items import Decision, Source, SourceReport, Status
+from sidecar.turn.pool import Spent, pool_of
+from sidecar.turn.profile import Profile
+from sidecar.turn.reading import Reading
+from sidecar.turn.usable import decide
+from store.accounting.receipts import NewReceipt
+from store.scope import Scope
+
+log = logging.getLogger(__name__)
+
+_LONG_CHARS, _MANY_ITEMS = 100_000, 1_000  # counting or fitting more than this would hold up other turns
+_ANSWERED = frozenset({Status.OK, Status.EMPTY, Status.SKIPPED})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One turn's request, checked. A part of the prompt is given as a text, as a count, or not at all (the profile's count)."""
+
+    agent_id: str
+    thread_id: str
+    space_id: str
+    message: str
+    client_turn_id: str
+    model_id: str
+    context_window_tokens: int = 0
+    system: str | int | None = None
+    tools: str | int | None = None
+    response_reserve_tokens: int | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    seen_item_ids: frozenset[str] = frozenset()
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What the receipt states of the question beside its message."""
+        return {
+            "model_id": self.model_id,
+            "agent_id": self.agent_id,
+            "thread_id": self.thread_id,
+            "space_id": self.space_id,
+            "client_turn_id": self.client_turn_id,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """What the model should see, and the receipt id under which its decisions are kept (none for a replay)."""
+
+    fitted: Fitted
+    reports: tuple[SourceReport, ...]
+    profile_version: str
+    is_degraded: bool
+    model: Model | None = None
+    receipt_id: UUID | None = None
+    is_conversation_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """The two times a turn needs: the day's, for what is written, and a steady one in seconds, for deadlines."""
+
+    now: Callable[[], datetime]
+    steady_s: Callable[[], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An assembly with what it was made from, kept until its receipt is written."""
+
+    assembly: Assembly
+    question: Question
+    fitting: Fitting
+    fence_key_id: str
+    meter: Meter
+
+    def written(self) -> tuple[dict[str, Any], dict[bytes, str]]:
+        """Return the receipt's details, and the texts that they name by hash."""
+        asked = receipt.Asked(
+            message=self.question.message,
+            fields=self.question.fields,
+            profile_version=self.assembly.profile_version,
+            fence_key_id=self.fence_key_id,
+            meter_ratio=self.meter.ratio,
+        )
+        return receipt.write(asked, self.fitting, self.assembly.fitted)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookups:
+    """What a turn looks up before it asks anything."""
+
+    profiles: Profiles
+    meters: Meters
+    fences: Fences
+
+
+class Place(Protocol):
+    """A place among the turns that ask the database now."""
+
+    def leave(self) -> None:
+        """Give the place to the next; leaving twice does no harm."""
+
+
+class Places(Protocol):
+    """The turns that ask the database at once, a few at a time and each in its order."""
+
+    async def enter(self, tenant_id: UUID, caller: Hashable, *, within_s: float) -> Place:
+        """Return a place. Raises Overloaded where its turn would come too late to be done within the time."""
+
+
+class Assembler:
+    """Assembles turns. Holds the collaborators; keeps nothing of a turn."""
+
+    def __init__(
+        self,
+        *,
+        lookups: Lookups,
+        places: Places,
+        recall: Recall,
+        inquiry: Inquiry,
+        recorder: Recorder,
+        clocks: Clocks,
+    ) -> None:
+        self._profiles = lookups.profiles
+        self._meters = lookups.meters
+        self._fences = lookups.fences
+        self._places = places
+        self._recall = recall
+        self._inquiry = inquiry
+        self._recorder = recorder
+        self._clocks = clocks
+        self._one_a_round = OneARound()  # turns that end together would hold up those that are refused meanwhile
+        self._reserve = Reserve()
+
+    async def assemble(self, question: Question, scope: Scope, *, due_s: float) -> Assembly:
+        """Return the turn's context, no later than `due_s` on the steady clock.
+
+        Raises InvalidKnob, UnknownModel, PoolTooSmall, RequiredSourceFailed, Overloaded.
+        """
+        began_s = self._clocks.steady_s()
+        in_force = await self._profiles.in_force(scope.tenant_id, question.agent_id, question.space_id)
+        profile = in_force.with_overrides(question.overrides)
+        metered = await self._meters.of(scope, question.model_id, question.context_window_tokens)
+        spent = await _spent(question, profile, metered.meter)
+        window_tokens = metered.window_tokens(spent.response_reserve_tokens)
+        pool = pool_of(profile, window_tokens=window_tokens, spent=spent, meter=metered.meter)
+        fence = await self._fences.of(scope, question.thread_id)
+        asked_s = self._clocks.steady_s()
+        reserve = partial(self._reserve.seconds, max(0.0, due_s - asked_s))
+        query = _unread(question, in_force.template_id, self._clocks.now())
+        asking = Asking(query, scope, profile, in_force.label, pool.pool_tokens, due_s, reserve)
+        findings, reading = await self._asked(asking)
+        answered_s = self._clocks.steady_s()
+        _check_required(findings, profile)
+        draft = partial(
+            Fitting,
+            profile=profile,
+            window_tokens=window_tokens,
+            spent=spent,
+            seen_item_ids=question.seen_item_ids,
+            fence_tag=fence.tag,
+        )
+        fitting, fitted = await self._fitted(findings, reading, draft=draft, meter=metered.meter)
+        _tell_of_unusable(fitted)
+        assembly = Assembly(
+            fitted=fitted,
+            reports=fitting.reports,
+            profile_version=in_force.label,
+            is_degraded=any(report.status not in _ANSWERED or report.is_partial for report in findings.reports),
+            model=metered.model,
+            receipt_id=uuid4(),
+            is_conversation_missing=bool(findings.missing),
+        )
+        recorded = Recorded(assembly, question, fitting, fence.key_id, metered.meter)
+        self._record(recorded, scope, (began_s, asked_s, answered_s))
+        found = sum(len(report.items) for report in findings.reports)
+        began_fitting_s = min(answered_s, due_s - reserve(found))
+        self._reserve.took(self._clocks.steady_s() - began_fitting_s, items=found)
+        return assembly
+
+    async def _asked(self, asking: Asking) -> tuple[Findings, Reading | None]:
+        """Return what the sources bring to the query and how it was read, once there is a place for the turn."""
+        within_s = asking.due_s - asking.reserve_s(_MANY_ITEMS) - self._clocks.steady_s()
+        place = await self._places.enter(asking.scope.tenant_id, asking.scope.owner_id, within_s=within_s)
+        conversation = self._inquiry.read(asking)
+        try:
+            query = await self._understood(asking)
+            findings = await self._inquiry.ask(replace(asking, query=query), conversation, done_here=place.leave)
+        finally:
+            place.leave()
+            if conversation is not None:
+                conversation.cancel()
+        return findings, query.reading
+
+    async def _understood(self, asking: Asking) -> Query:
+        """Return the query as the sources are asked it: read, and with its vectors if they come in time."""
+        query, recall = asking.query, self._recall
+        read = await recall.understand(query.text, asking.scope, query.thread_id, now=query.now, due_s=asking.last_s)
+        return replace(
+            query,
+            words=read.reading.words,
+            reading=read.reading,
+            meaning=read.meaning,
+            without_meaning=read.without_meaning,
+        )
+
+    async def _fitted(
+        self, findings: Findings, reading: Reading | None, *, draft: Callable[..., Fitting], meter: Meter
+    ) -> tuple[Fitting, Fitted]:
+        """Return the draft with what was found, judged where the question was read, and the turn that comes of it."""
+
+        def fit_findings() -> tuple[Fitting, Fitted]:
+            said = history(findings.history, meter)
+            return decide(draft(reports=findings.reports, history=said, summary=findings.summary), reading, meter)
+
+        if _is_long(findings):
+            return await asyncio.to_thread(fit_findings)
+        async with self._one_a_round:
+            return fit_findings()
+
+    def _record(self, recorded: Recorded, scope: Scope, moments_s: tuple[float, float, float]) -> None:
+        receipt_id = recorded.assembly.receipt_id
+        assert receipt_id is not None, "only a replay has none"
+        began_s, asked_s, answered_s = moments_s
+        now, duration_ms = self._clocks.now(), (self._clocks.steady_s() - began_s) * 1000
+        call = calls.current()
+
+        def make() -> NewReceipt:
+            details, texts = recorded.written()
+            details["timings"] = {
+                "before_ms": (asked_s - began_s) * 1000,
+                "asking_ms": (answered_s - asked_s) * 1000,
+            }
+            details["trace_id"] = call.trace_id if call else ""
+            return NewReceipt(
+                scope=scope,
+                receipt_id=receipt_id,
+                agent_id=recorded.question.agent_id,
+                thread_id=recorded.question.thread_id,
+                model_id=recorded.question.model_id,
+                is_degraded=recorded.assembly.is_degraded,
+                duration_ms=duration_ms,
+                details=details,
+                texts=texts,
+                created_at=now,
+            )
+
+        self._recorder.record(scope, receipt_id, make)
+
+
+def _unread(question: Question, template_id: str, now: datetime) -> Query:
+    """Return the question as a query whose message is not read yet."""
+    return Query(
+        text=question.message,
+        words=(),
+        thread_id=question.thread_id,
+        agent_id=question.agent_id,
+        template_id=template_id,
+        space_id=question.space_id,
+        client_turn_id=question.client_turn_id,
+        now=now,
+    )
+
+
+async def _spent(question: Question, profile: Profile, meter: Meter) -> Spent:
+    """Return what is spent before context: counted where texts are given, the profile's where nothing is."""
+    given = (question.system, question.tools, question.message)
+    texts = [part for part in given if isinstance(part, str)]
+    is_long = sum(map(len, texts)) > _LONG_CHARS
+    counted = iter(await asyncio.to_thread(meter.count, texts) if is_long else meter.count(texts))
+    system, tools, message = (next(counted) if isinstance(part, str) else part for part in given)
+    reserve = question.response_reserve_tokens
+    return Spent(
+        system_tokens=profile.system_prompt_tokens if system is None else system,
+        tool_tokens=profile.tool_tokens if tools is None else tools,
+        response_reserve_tokens=profile.response_reserve_tokens if reserve is None else reserve,
+        message_tokens=(message or 0) + MESSAGE_TOKENS,
+    )
+
+
+def _tell_of_unusable(fitted: Fitted) -> None:
+    """Log how many items and turns could not be used, if any: each is the sign of a bug."""
+    reasons = [told.reason for told in fitted.fates if told.decision is Decision.UNUSABLE]
+    reasons += [told.reason for told in fitted.turn_fates if told.decision is Decision.UNUSABLE]
+    if reasons:
+        log.error("items_unusable", extra={"count": len(reasons), "error": reasons[0]})
+
+
+def _is_long(findings: Findings) -> bool:
+    """Return whether to fit the findings beside the event loop, by about how much they hold."""
+    sizes = [len(item.text) for report in findings.reports for item in report.items]
+    results = (part.get("content", "") for turn in findings.history for part in turn.parts)
+    chars = sum(sizes) + sum(len(turn.text) for turn in findings.history) + sum(map(len, results))
+    return len(sizes) > _MANY_ITEMS or chars > _LONG_CHARS
+
+
+def _check_required(findings: Findings, profile: Profile) -> None:
+    """Raise RequiredSourceFailed for one that did not answer. Of the thread, the conversation is what is required."""
+    for report in findings.reports:
+        has_failed = report.status not in _ANSWERED and report.status is not Status.STALE
+        if report.source is Source.THREAD:
+            has_failed = bool(findings.missing)
+        if has_failed and profile.knobs(report.source).required:
+            raise RequiredSourceFailed(report.source)

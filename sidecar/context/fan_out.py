@@ -1,0 +1,387 @@
+"""One question put to every enabled source at once, and what each of them made of it.
+
+A source's failure never leaves this module: it becomes a report. `docs/architecture.md` lists it among the broad catches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from uuid import UUID
+
+from models.transport.endpoint import Breaker, BreakerPolicy, BreakerState, Permit
+from sidecar.backends.errors import BackendError
+from sidecar.context.answer_validation import check
+from sidecar.context.kept_answers import KeptAnswers, KeptQuestion
+from sidecar.context.ports import Answer, ContextSource, Conversation, Limits, Query, Skipped
+from sidecar.turn.items import HistorySummary, Source, SourceReport, Status
+from sidecar.turn.profile import LOCAL_DEADLINE_MS, Profile
+from store.content.threads import StoredTurn
+from store.errors import DatabaseBusy
+from store.scope import Scope
+
+log = logging.getLogger(__name__)
+
+_UNWIND_S = 0.005
+# One database answers these: it costs next to nothing to ask whether it is back, and a degraded turn costs much.
+_ON_DATABASE = frozenset(Source) - {Source.TOOLS}
+_DATABASE_BREAKER = BreakerPolicy(open_s=0.25, longest_open_s=1.0)
+_TICKS = 10
+_FAIR_MS = LOCAL_DEADLINE_MS  # a shorter time than this, which a caller may ask for, says nothing about the source
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the sources brought: a report each, and the conversation; `missing` says why that could not be read, if so."""
+
+    reports: tuple[SourceReport, ...]
+    history: tuple[StoredTurn, ...] = ()
+    summary: HistorySummary | None = None
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """The conversation as it was read, and how that went."""
+
+    report: SourceReport
+    answer: Answer = field(default_factory=Answer)
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A query with the scope and knobs it is asked under, and when all answers are due (seconds of the inquiry's clock).
+
+    `reserve_s` says how long before that the last source has to have answered, by how many items there are then: what has been
+    found must still be fitted.
+    """
+
+    query: Query
+    scope: Scope
+    profile: Profile
+    profile_version: str
+    window_tokens: int
+    due_s: float
+    reserve_s: Callable[[int], float] = lambda items: 0.0
+
+    @property
+    def last_s(self) -> float:
+        """When the last answer counts, if nothing else was found."""
+        return self.due_s - self.reserve_s(0)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A source that is being asked, for how long, until when it is waited for, and the permit that its breaker is owed.
+
+    The time of a built-in source begins with its query: until then it is waited for as long as the turn lasts, and a failure
+    says nothing of it.
+    """
+
+    source: Source
+    find: Callable[[Query, Scope, Limits], Awaitable[Answer]]
+    time_s: float
+    due_s: float
+    permit: Permit | None = None
+    is_local: bool = False
+    has_begun: bool = True
+    is_settled: bool = False
+    timeout: asyncio.Timeout | None = None
+    answer: Answer = field(default_factory=Answer)
+
+    @property
+    def has_fair_time(self) -> bool:
+        """Whether the source's own time is no shorter than what one is expected to answer in."""
+        return self.time_s * 1000 >= _FAIR_MS
+
+    def begin(self, now_s: float) -> None:
+        """Let the time of a built-in source begin now."""
+        if self.has_begun or self.timeout is None:
+            return
+        self.has_begun = True
+        self.time_s = max(0.0, min(self.time_s, self.due_s - now_s))
+        self._tick(_TICKS)
+
+    def _tick(self, left: int) -> None:
+        """Let a part of the time pass. Where the event loop is held up, by another turn or for want of processor time, an
+        answer may have come that nobody could look at: so that counts as one part, however long it takes."""
+        if self.timeout is None:
+            return
+        loop = asyncio.get_running_loop()
+        if left:
+            loop.call_later(self.time_s / _TICKS, self._tick, left - 1)
+        else:
+            self.timeout.reschedule(loop.time())
+
+
+class Inquiry:
+    """Asks the sources side by side, each under its own deadline and behind its own breaker.
+
+    `local` says which sources of a tenant are the built-in ones alone.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[Source, ContextSource],
+        *,
+        clock: Callable[[], float],
+        local: Callable[[UUID], Collection[Source]] = lambda tenant_id: (),
+    ) -> None:
+        self._sources = sources
+        self._clock = clock
+        self._local = local
+        self._breakers = {source: Breaker(_DATABASE_BREAKER if source in _ON_DATABASE else None) for source in sources}
+        self._failing: set[Source] = set()
+        self._kept = KeptAnswers(clock)
+        self._unwinding: set[asyncio.Task[SourceReport]] = set()
+
+    def resting(self) -> list[str]:
+        """Return the sources that are not asked now because they have been failing."""
+        now_s = self._clock()
+        return [source.value for source, one in self._breakers.items() if one.state(now_s) is BreakerState.OPEN]
+
+    def forgot(self, scope: Scope | None) -> None:
+        """Drop the old answers that could stand in for an owner of whom something was forgotten; without one, all."""
+        self._kept.forget(scope)
+
+    def read(self, asking: Asking) -> asyncio.Task[Recent] | None:
+        """Begin to read the thread's recent turns, which have until the answers are due; None if there are none to be read."""
+        source = self._sources.get(Source.THREAD)
+        is_on = asking.profile.knobs(Source.THREAD).enabled and bool(asking.query.thread_id)
+        if not is_on or not isinstance(source, Conversation):
+            return None
+        asked = _Asked(Source.THREAD, source.recent, max(0.0, asking.last_s - self._clock()), asking.last_s)
+        return asyncio.create_task(self._recent_turns(asked, asking))
+
+    async def ask(
+        self,
+        asking: Asking,
+        conversation: asyncio.Task[Recent] | None = None,
+        *,
+        done_here: Callable[[], None] = lambda: None,
+    ) -> Findings:
+        """Return every source's report, in the order of `Source`, no later than a few milliseconds after `due_s`.
+
+        The conversation is what `read` began. `done_here` is called once no built-in source is being asked any more.
+        """
+        local = self._local(asking.scope.tenant_id)
+        asked = [one for source in Source if (one := self._begin(source, asking, is_local=source in local)) is not None]
+        tasks = {asyncio.create_task(self._report(one, asking)): one for one in asked}
+        _when_done([task for task, one in tasks.items() if one.is_local], done_here)
+        try:
+            await self._wait(tasks, asking)
+            if conversation is not None:
+                await asyncio.wait([conversation], timeout=max(0.0, asking.last_s + _UNWIND_S - self._clock()))
+        finally:
+            self._abandon(task for task in tasks if not task.done())
+        for task, one in tasks.items():
+            if not task.done():  # it swallowed its cancellation, and may never tell
+                self._settle(one, SourceReport(one.source, Status.TIMEOUT))
+        answered = {one.source: task for task, one in tasks.items()}
+        findings = Findings(tuple(self._collect(source, answered.get(source), asking) for source in Source))
+        if conversation is None:
+            return findings
+        is_read = conversation.done() and not conversation.cancelled()
+        return _with_conversation(findings, conversation.result() if is_read else Recent(_UNREAD))
+
+    async def _recent_turns(self, asked: _Asked, asking: Asking) -> Recent:
+        """Return the recent turns; what fails is tried once more, since a connection may have been lost while it lay idle."""
+        began = self._clock()
+        try:
+            report, attempts = await self._attempt(asked, asking), 1
+            if report.status is Status.ERROR:
+                report, attempts = await self._attempt(asked, asking), 2
+        except BackendError as error:
+            report, attempts = SourceReport(asked.source, error.status, reason=str(error)), 1
+        return Recent(replace(report, latency_ms=(self._clock() - began) * 1000, attempts=attempts), asked.answer)
+
+    def _begin(self, source: Source, asking: Asking, *, is_local: bool) -> _Asked | None:
+        """Return how the source is asked now; None when it is off, or rests."""
+        knobs = asking.profile.knobs(source)
+        if source not in self._sources or not knobs.enabled:
+            return None
+        now_s = self._clock()
+        permit = self._breakers[source].admit(now_s)
+        if permit is None:
+            return None
+        find, left_s = self._sources[source].find, max(0.0, asking.last_s - now_s)
+        time_s = min(knobs.deadline_ms / 1000, left_s)
+        due_s = now_s + (left_s if is_local else time_s)
+        return _Asked(source, find, time_s, due_s, permit, is_local=is_local, has_begun=not is_local)
+
+    async def _wait(self, asked: Mapping[asyncio.Task[SourceReport], _Asked], asking: Asking) -> None:
+        """Return once each has answered or is past its own time, or it is time to fit what there is.
+
+        One that ignores its cancellation holds up nobody.
+        """
+        waiting = set(asked)
+        while waiting:
+            last_s = asking.due_s - asking.reserve_s(sum(_found(task) for task in asked))
+            until_s = min(last_s, min(asked[task].due_s for task in waiting) + _UNWIND_S)
+            left_s = max(0.0, until_s - self._clock())
+            done, _ = await asyncio.wait(waiting, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
+            now_s = self._clock()
+            waiting = {one for one in waiting - done if min(last_s, asked[one].due_s + _UNWIND_S) > now_s}
+
+    def _abandon(self, tasks: Iterable[asyncio.Task[SourceReport]]) -> None:
+        """Cancel what is still running without waiting for it: a source that ignores this must not hold the turn."""
+        for task in tasks:
+            task.cancel()
+            self._unwinding.add(task)
+            task.add_done_callback(self._unwinding.discard)
+
+    def _collect(self, source: Source, task: asyncio.Task[SourceReport] | None, asking: Asking) -> SourceReport:
+        if task is None and source in self._sources and asking.profile.knobs(source).enabled:
+            refused = SourceReport(source, Status.BREAKER_OPEN, reason="it has been failing and rests")
+            return self._stands_in(refused, asking)
+        if task is None:
+            why = "off in the profile" if source in self._sources else "no backend is set up"
+            return SourceReport(source, Status.SKIPPED, reason=why)
+        if task.done() and not task.cancelled():
+            return task.result()
+        late = SourceReport(source, Status.TIMEOUT, reason=_LATE, attempts=1)
+        return self._stands_in(late, asking)
+
+    async def _report(self, asked: _Asked, asking: Asking) -> SourceReport:
+        began, source = self._clock(), asked.source
+        report = told = None
+        try:
+            report = told = await self._attempt(asked, asking)
+        except BackendError as error:
+            # One tenant's, with a breaker of its own: no sign that the source is broken for all.
+            log.warning("backend_failed", extra={"source": source.value, "backend": error.backend, "code": error.code})
+            told = SourceReport(source, error.status, reason=str(error))
+        finally:
+            self._settle(asked, report)
+        timed = replace(told, latency_ms=(self._clock() - began) * 1000, attempts=1)
+        if timed.status in (Status.OK, Status.EMPTY) and not timed.is_partial:
+            self._kept.keep(timed, _question(source, asking), began_s=began)
+        return self._stands_in(timed, asking) if timed.status in _FAILED else timed
+
+    def _stands_in(self, failed: SourceReport, asking: Asking) -> SourceReport:
+        """Return the last answer to the same question in the failure's place, if there is one."""
+        top_k = asking.profile.knobs(failed.source).top_k
+        return self._kept.instead_of(failed, _question(failed.source, asking), top_k=top_k)
+
+    def _settle(self, asked: _Asked, report: SourceReport | None) -> None:
+        """Tell the breaker, once. A caller in a hurry, or gone, must not make a source look broken to everyone else."""
+        if asked.is_settled or asked.permit is None:
+            return
+        asked.is_settled = True
+        breaker, now_s = self._breakers[asked.source], self._clock()
+        if report is None or report.status is Status.SHED:
+            breaker.released(asked.permit)
+        elif report.status not in (Status.TIMEOUT, Status.ERROR):
+            breaker.succeeded(asked.permit, now_s)
+            self._recovered(report)
+        elif asked.has_fair_time and (asked.has_begun or report.status is Status.ERROR):
+            breaker.failed(asked.permit, now_s, is_slow=report.status is Status.TIMEOUT)
+            self._failing.add(asked.source)
+        else:
+            breaker.released(asked.permit)
+
+    def _recovered(self, report: SourceReport) -> None:
+        """Close the breakers of all the database's sources when one of them answers that had been failing.
+
+        A source that fails while the others answer, as one whose table is locked, keeps its breaker.
+        """
+        if report.source in self._failing & _ON_DATABASE and report.status is Status.OK and not report.is_partial:
+            for source in _ON_DATABASE & self._breakers.keys():
+                self._breakers[source].close()
+        self._failing.discard(report.source)
+
+    async def _attempt(self, asked: _Asked, asking: Asking) -> SourceReport:
+        source, knobs = asked.source, asking.profile.knobs(asked.source)
+        limits = Limits(
+            knobs.top_k,
+            asking.profile.lead_lines,
+            asking.window_tokens,
+            asking.profile.history_turns,
+            asked.time_s,
+            lambda: asked.begin(self._clock()),
+        )
+        try:
+            async with asyncio.timeout(max(0.0, asked.due_s - self._clock())) as timeout:
+                asked.timeout = timeout
+                answer = await asked.find(asking.query, asking.scope, limits)
+            answer = check(answer, source, top_k=knobs.top_k)
+        except Skipped as why:
+            return SourceReport(source, Status.SKIPPED, reason=str(why))
+        except TimeoutError:
+            return SourceReport(source, Status.TIMEOUT, reason=_LATE if asked.has_begun else _UNBEGUN)
+        except DatabaseBusy:
+            return SourceReport(source, Status.SHED, reason="too many questions are waiting for the database")
+        except BackendError:
+            raise
+        except Exception as error:  # a source's failure becomes a report
+            log.warning("source_failed", extra={"source": source.value, "error": type(error).__name__}, exc_info=error)
+            return SourceReport(source, Status.ERROR, reason=_told(error))
+        finally:
+            asked.timeout = None
+        asked.answer = answer
+        status = Status.OK if answer.items or answer.history else Status.EMPTY
+        reason = "; ".join((*answer.failures, *answer.notes))
+        partly = bool(answer.failures)
+        return SourceReport(source, status, answer.items, reason, is_partial=partly, candidates=answer.candidates)
+
+
+_FAILED = frozenset({Status.TIMEOUT, Status.ERROR, Status.SHED, Status.BREAKER_OPEN})
+_LATE = "no answer by its deadline"
+_UNBEGUN = "no connection by the turn's deadline"
+_UNREAD = SourceReport(Source.THREAD, Status.TIMEOUT, reason=_LATE, attempts=1)
+
+
+def _when_done(tasks: Sequence[asyncio.Task[SourceReport]], call: Callable[[], None]) -> None:
+    """Call back once all of the tasks are done; at once if there are none."""
+    left = len(tasks)
+
+    def one_is_done(_: asyncio.Task[SourceReport]) -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            call()
+
+    for task in tasks:
+        task.add_done_callback(one_is_done)
+    if not tasks:
+        call()
+
+
+def _found(task: asyncio.Task[SourceReport]) -> int:
+    """Return how many items a source has brought by now."""
+    return len(task.result().items) if task.done() and not task.cancelled() else 0
+
+
+def _with_conversation(findings: Findings, conversation: Recent) -> Findings:
+    """Return the findings with the conversation; the thread's report then says how both its parts went."""
+    recent, answer = conversation.report, conversation.answer
+    searched = next(report for report in findings.reports if report.source is Source.THREAD)
+    latency_ms = max(searched.latency_ms, recent.latency_ms)
+    if recent.status in _FAILED:
+        reason = "; ".join(filter(None, (f"the conversation is missing: {recent.reason}", searched.reason)))
+        merged = replace(searched, status=recent.status, reason=reason, latency_ms=latency_ms, attempts=1)
+    elif searched.status in _FAILED:
+        reason = f"its older turns were not searched: {searched.reason}"
+        merged = replace(searched, reason=reason, latency_ms=latency_ms)
+    else:
+        status = Status.OK if searched.items else recent.status
+        reason = "; ".join(filter(None, (recent.reason, searched.reason)))
+        partly = searched.is_partial or recent.is_partial
+        merged = replace(searched, status=status, reason=reason, latency_ms=latency_ms, is_partial=partly)
+    reports = tuple(merged if report.source is Source.THREAD else report for report in findings.reports)
+    missing = recent.reason if recent.status in _FAILED else ""
+    return Findings(reports, answer.history, answer.summary, missing)
+
+
+def _question(source: Source, asking: Asking) -> KeptQuestion:
+    query = asking.query
+    text = " ".join(query.text.casefold().split())
+    return (source, asking.scope, asking.profile_version, query.template_id, query.agent_id, query.space_id, text)
+
+
+def _told(error: Exception) -> str:
+    """Return what a caller may read of a failure: our own errors say themselves, others only their kind."""
+    own = type(error).__module__.partition(".")[0] in {"store", "models", "sidecar"}
+    return str(error) if own else f"it failed with {type(error).__name__}"

@@ -1,0 +1,61 @@
+"""The fence tag of a scope: which of the installation's keys a thread pins, and the tag made with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sidecar.runtime.errors import FenceKeyMissing
+from sidecar.runtime.ttl_cache import Remembered
+from sidecar.turn.fence import fence_tag
+from store.content import threads
+from store.db.postgres import Pool, scoped
+from store.scope import Scope
+from store.tenancy.keys import Key
+
+_REMEMBER_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """A tag and the id of the key it was made with. Receipts keep the id, never the tag."""
+
+    key_id: str
+    tag: str
+
+
+class Fences:
+    """Makes fences with the installation's keys, which come newest first."""
+
+    def __init__(self, pool: Pool, keys: Sequence[Key], *, clock: Callable[[], float]) -> None:
+        """Raise FenceKeyMissing when there is no key."""
+        if not keys:
+            raise FenceKeyMissing
+        self._pool = pool
+        self._keys = {key.key_id: key for key in keys}
+        self._newest = keys[0]
+        self._pinned: Remembered[tuple[Scope, str], str | None] = Remembered(
+            self._read, for_s=_REMEMBER_S, grace_s=_REMEMBER_S, clock=clock
+        )
+
+    @property
+    def newest_key_id(self) -> str:
+        """The key that a new thread pins."""
+        return self._newest.key_id
+
+    async def of(self, scope: Scope, thread_id: str) -> Fence:
+        """Return the fence of a turn: with the key that its thread pins, or the newest one."""
+        pinned = None
+        if thread_id and len(self._keys) > 1:
+            pinned = await self._pinned.get((scope, thread_id))
+        return self.with_key(scope, pinned or self._newest.key_id)
+
+    def with_key(self, scope: Scope, key_id: str) -> Fence:
+        """Return the fence made with one key; with the newest one when the key is gone."""
+        key = self._keys.get(key_id, self._newest)
+        return Fence(key.key_id, fence_tag(key.secret, scope.tenant_id, scope.owner_id))
+
+    async def _read(self, key: tuple[Scope, str]) -> str | None:
+        scope, thread_id = key
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            return await threads.fence_key_id(connection, scope, thread_id)

@@ -1,0 +1,123 @@
+"""The places context comes from, one file each. Siblings never import one another.
+
+A source fetches and shapes; it decides nothing about budgets and does not catch its own failures: the assembler turns those
+into reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+from sidecar.turn.items import HistorySummary, Item
+from sidecar.turn.rank import Candidates
+from sidecar.turn.reading import Part, Reading
+from store.content.recalling import Wanted
+from store.content.threads import StoredTurn
+from store.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A question's vectors, one a part, as the database reads them, and the number of the embedder that made them."""
+
+    embedder_no: int
+    vectors: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a source is asked: the user's message and its search words, and where in the product it was said.
+
+    `reading` is the message as understood, `meaning` its vectors; without them a source that can use them goes by words alone,
+    and says why with `without_meaning`.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    thread_id: str
+    agent_id: str
+    template_id: str
+    space_id: str
+    client_turn_id: str
+    now: datetime
+    reading: Reading | None = None
+    meaning: Meaning | None = None
+    without_meaning: str = ""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The things asked: the whole message first, then each question in it, if several."""
+        return self.reading.parts if self.reading else (Part(self.text, self.words),)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What an answer tells of how it was searched."""
+        return (self.without_meaning,) if self.without_meaning else ()
+
+    def wanted(self, words: tuple[str, ...], limit: int) -> Wanted:
+        """Return these words and the question's vectors as the store takes them, for `limit` texts each."""
+        if self.meaning is None:
+            return Wanted(words, limit)
+        return Wanted(words, limit, self.meaning.embedder_no, self.meaning.vectors)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a source may bring: items, lines of a lead, and for the thread its window in tokens and turns.
+
+    `deadline_s` is the seconds after which an answer counts for nothing. They count from when `begin` is called: a built-in
+    source calls it as soon as it has its connection.
+    """
+
+    top_k: int
+    lead_lines: int
+    window_tokens: int = 0
+    window_turns: int = 0
+    deadline_s: float = 60.0
+    begin: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a source found: items in its own rank order; of a conversation its recent turns and its summary.
+
+    `failures` say which part of it should have answered and did not, and why; `notes` whatever else its report should tell.
+    `candidates` are what the relevance of the items can be judged by, as far as the source tells.
+    """
+
+    items: tuple[Item, ...] = ()
+    history: tuple[StoredTurn, ...] = ()
+    summary: HistorySummary | None = None
+    notes: tuple[str, ...] = ()
+    failures: tuple[str, ...] = ()
+    candidates: Candidates | None = None
+
+    def first(self, count: int) -> Answer:
+        """Return the answer with so many items at most, and what these can be judged by."""
+        if 0 < len(self.items) <= count:
+            return self
+        items = self.items[:count]
+        candidates = self.candidates.only({item.id for item in items}) if self.candidates and items else None
+        return replace(self, items=items, candidates=candidates)
+
+
+class Skipped(Exception):
+    """The source has nothing to ask for this turn; the text says why."""
+
+
+class ContextSource(Protocol):
+    """A place context comes from."""
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return what answers the query in the scope, best first. Raises Skipped when there is nothing to ask."""
+
+
+@runtime_checkable
+class Conversation(Protocol):
+    """What the thread's source is besides: the place where the recent turns are on record."""
+
+    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return the thread's newest turns within the limits, and the summary of those before. Raises Skipped for no thread."""

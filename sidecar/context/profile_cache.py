@@ -1,0 +1,87 @@
+"""The profile in force for a turn: the levels' newest knobs, merged, remembered for a few seconds and dropped on a change."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sidecar.runtime.ttl_cache import Remembered
+from sidecar.turn.profile import InvalidKnob, Layer, Profile, merge, parse_layer
+from store.db.postgres import Pool, tenant_scoped
+from store.db.queries import Connection
+from store.tenancy import templates
+
+log = logging.getLogger(__name__)
+
+_REMEMBER_S = 5.0
+_GRACE_S = 300.0
+
+Base = Callable[[UUID], tuple[Layer, ...]]
+"""The knobs below a tenant's own: what this process's backends need by default."""
+
+
+def no_base(tenant_id: UUID) -> tuple[Layer, ...]:
+    """Return no knobs."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """A merged profile, the layers it was merged from, the versions' label, and the agent's template."""
+
+    profile: Profile
+    layers: tuple[Layer, ...]
+    label: str
+    template_id: str
+
+    def with_overrides(self, overrides: Mapping[str, Any]) -> Profile:
+        """Return the profile with a turn's own knobs on top. Raises InvalidKnob."""
+        return merge(*self.layers, parse_layer(overrides)) if overrides else self.profile
+
+
+class Profiles:
+    """Looks profiles up by tenant, agent and space."""
+
+    def __init__(self, pool: Pool, *, clock: Callable[[], float], base: Base = no_base) -> None:
+        self._pool = pool
+        self._base = base
+        self._known: Remembered[tuple[UUID, str, str], InForce] = Remembered(
+            self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
+        )
+
+    async def in_force(self, tenant_id: UUID, agent_id: str, space_id: str) -> InForce:
+        """Return the profile in force for the agent in the space (an empty text is no space)."""
+        return await self._known.get((tenant_id, agent_id, space_id))
+
+    def forget(self, tenant_id: UUID | None = None) -> None:
+        """Read a tenant's profiles anew, because they changed; without one, every tenant's, because they may have."""
+        self._known.forget(lambda key: tenant_id in {None, key[0]})
+
+    async def _read(self, key: tuple[UUID, str, str]) -> InForce:
+        tenant_id, agent_id, space_id = key
+        async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+            return await read(connection, tenant_id, agent_id=agent_id, space_id=space_id, base=self._base)
+
+
+async def read(
+    connection: Connection, tenant_id: UUID, *, agent_id: str, space_id: str, base: Base = no_base
+) -> InForce:
+    """Return the profile in force as the rows say it now."""
+    found = await templates.layers(connection, tenant_id, agent_id=agent_id, space_id=space_id)
+    own = tuple(layer for version in found.versions if (layer := _usable(version)) is not None)
+    layers = (*base(tenant_id), *own)
+    return InForce(merge(*layers), layers, found.label or "built-in", found.template_id)
+
+
+def _usable(version: templates.ProfileVersion) -> Layer | None:
+    """Return the version's knobs, or None for knobs that this release no longer knows: old rows must not stop turns."""
+    try:
+        return parse_layer(version.knobs)
+    except InvalidKnob as error:
+        log.warning(
+            "profile_ignored", extra={"level": version.level.level, "version": version.version, "error": str(error)}
+        )
+        return None

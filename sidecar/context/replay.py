@@ -1,0 +1,85 @@
+"""Stored assemblies fitted again: under other knobs, and held beside one another. No source is called."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from models.tokens.catalog import CATALOG
+from models.tokens.meters import Meter, meter_named
+from sidecar.context.assembler import Assembly, Clocks
+from sidecar.context.fence_keys import Fences
+from sidecar.runtime.errors import TextsDropped
+from sidecar.turn import receipt
+from sidecar.turn.difference import Difference, compare
+from sidecar.turn.fitting import Fitting, fit
+from sidecar.turn.profile import merge, parse_layer
+from store.accounting import receipts
+from store.accounting.receipts import StoredReceipt
+from store.db.postgres import Pool, scoped
+from store.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A stored assembly as it would have been under other knobs, and what differs."""
+
+    assembly: Assembly
+    difference: Difference
+
+
+class Replayer:
+    """Reads the texts that receipts name and fits them again."""
+
+    def __init__(self, pool: Pool, fences: Fences, clocks: Clocks) -> None:
+        self._pool = pool
+        self._fences = fences
+        self._clocks = clocks
+
+    async def message_of(self, scope: Scope, stored: StoredReceipt) -> str:
+        """Return the user's message of a receipt, empty once its text is no longer kept."""
+        text_hash = bytes.fromhex(stored.details["asked"]["message"])
+        texts = await self._texts(scope, [text_hash]) if text_hash else {}
+        return texts.get(text_hash, "")
+
+    async def replay(self, scope: Scope, stored: StoredReceipt, overrides: Mapping[str, Any]) -> Replayed:
+        """Return the assembly fitted again with the overrides on top of its own knobs.
+
+        Raises TextsDropped, InvalidKnob, PoolTooSmall.
+        """
+        details = stored.details
+        fence = self._fences.with_key(scope, details["fence_key_id"])
+        if fence.key_id != details["fence_key_id"]:
+            raise TextsDropped(len(receipt.text_hashes(details)))
+        texts = await self._texts(scope, receipt.text_hashes(details))
+        fitting = receipt.replay(details, texts, fence_tag=fence.tag)
+        knobs = merge(parse_layer(fitting.profile.as_mapping()), parse_layer(overrides))
+        # Beside the loop: an operator who looks at a turn of thousands of candidates must not hold up other turns.
+        return await asyncio.to_thread(_replayed, stored, replace(fitting, profile=knobs))
+
+    async def _texts(self, scope: Scope, hashes: Collection[bytes]) -> dict[bytes, str]:
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            return await receipts.texts(connection, scope, list(hashes), now=self._clocks.now())
+
+
+def _replayed(stored: StoredReceipt, fitting: Fitting) -> Replayed:
+    details = stored.details
+    fitted = fit(fitting, _meter(details))
+    assembly = Assembly(
+        fitted=fitted,
+        reports=fitting.reports,
+        profile_version=details["profile"]["version"],
+        is_degraded=stored.is_degraded,
+        model=CATALOG.find(stored.model_id),
+    )
+    again, _ = receipt.write(receipt.Asked("", {}, assembly.profile_version), fitting, fitted)
+    return Replayed(assembly, compare(details, again))
+
+
+def _meter(details: Mapping[str, Any]) -> Meter:
+    """Return the meter that counted the receipt, with the headroom that it left."""
+    tokenizer, pool = details["tokenizer"], details["pool"]
+    headroom_ratio = pool["headroom_tokens"] / pool["window_tokens"]
+    return meter_named(tokenizer["name"], ratio=tokenizer["ratio"], headroom_ratio=headroom_ratio)

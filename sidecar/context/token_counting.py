@@ -1,0 +1,133 @@
+"""Token counting for turns: the meter and window of a model, corrected by what usage reports taught.
+
+An owner's reports count for that owner alone until three owners of the tenant have reported often enough; then the median of
+owners counts for all, so that no owner's false reports move another's counts.
+
+A message costs its text, its tool calls and results as JSON, and four tokens of the provider's framing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from models.tokens import calibration, meters
+from models.tokens.calibration import Calibration, Usage
+from models.tokens.catalog import CATALOG
+from models.tokens.known_counts import KnownCounts
+from models.tokens.meters import Meter, TextCounts
+from models.tokens.prices import Model
+from sidecar.runtime.ttl_cache import Remembered
+from sidecar.turn.history import MESSAGE_TOKENS, message_text
+from sidecar.turn.items import HistoryTurn
+from store.accounting import receipts
+from store.content.threads import NewTurn, StoredTurn
+from store.db.postgres import Pool, tenant_scoped
+from store.db.queries import Connection
+from store.scope import Scope
+
+_REMEMBER_S = 30.0
+_GRACE_S = 3600.0
+
+_InForce = Mapping[str, Mapping[UUID | None, Mapping[str, Any]]]
+"""A tenant's calibrations by model and owner; the one that counts for all owners stands under None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metered:
+    """A model as a turn meets it: how to count for it, and its window and prices."""
+
+    meter: Meter
+    model: Model
+
+    def window_tokens(self, response_reserve_tokens: int) -> int:
+        """Return the window that a prompt and its answer may fill; some models take less input than their window holds."""
+        return self.model.window.input_limit_tokens(response_reserve_tokens) + response_reserve_tokens
+
+
+class Meters:
+    """Finds meters. Calibrations are remembered for half a minute; without the database the cautious start is used."""
+
+    def __init__(self, pool: Pool, *, clock: Callable[[], float]) -> None:
+        self._pool = pool
+        self._calibrations: Remembered[UUID, _InForce] = Remembered(
+            self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
+        )
+        self._known = KnownCounts()
+        self.reference = meters.meter_for("gpt-4o")
+
+    async def of(self, scope: Scope, model_id: str, context_window_tokens: int = 0) -> Metered:
+        """Return the model's meter and window. Raises UnknownModel for one without a known or given window."""
+        model = CATALOG.require(model_id, context_window_tokens or None)
+        in_force = _of_owner(await self._calibrations.get(scope.tenant_id), scope, model_id)
+        learned = {meters.calibration_key(model_id): in_force}
+        return Metered(meters.meter_for(model_id, learned, counter=self._known.count), model)
+
+    async def learn(
+        self, connection: Connection, scope: Scope, model_id: str, usage: Usage | None, *, now: datetime
+    ) -> Calibration:
+        """Learn from one report of an owner's, if it says anything new, and return what the owner's turns count with now."""
+        if usage is not None:
+            key, is_exact = meters.calibration_key(model_id), meters.is_exact(model_id)
+            stored = await receipts.lock_calibration(connection, scope, key)
+            learned = calibration.learn(
+                calibration.calibration_from(stored, is_exact=is_exact), usage, is_exact=is_exact
+            )
+            await receipts.put_calibration(connection, scope, key, learned.as_fields(), now=now)
+            self._calibrations.forget(lambda known: known == scope.tenant_id)
+        return _of_owner(await _in_force(connection, scope.tenant_id), scope, model_id)
+
+    def counted(self, turns: Sequence[NewTurn]) -> list[NewTurn]:
+        """Return the turns with their token counts, as they are stored."""
+        return [_counted(turn) for turn in turns]
+
+    async def _read(self, tenant_id: UUID) -> _InForce:
+        async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+            return await _in_force(connection, tenant_id)
+
+
+async def _in_force(connection: Connection, tenant_id: UUID) -> _InForce:
+    return await receipts.calibrations_in_force(connection, tenant_id, trusted_after=calibration.TRUSTED_AFTER)
+
+
+def _of_owner(in_force: _InForce, scope: Scope, model_id: str) -> Calibration:
+    """Return what an owner's turns count with for the model: the median of owners, else its own, else nothing learned."""
+    by_owner = in_force.get(meters.calibration_key(model_id), {})
+    fields = by_owner.get(None) or by_owner.get(scope.owner_id) or {}
+    return calibration.calibration_from(fields, is_exact=meters.is_exact(model_id))
+
+
+def history(turns: Sequence[StoredTurn], meter: Meter) -> tuple[HistoryTurn, ...]:
+    """Return the turns with their cost under the meter, from the counts that were stored with them."""
+    return tuple(_as_history(turn, meter) for turn in turns)
+
+
+def _counted(turn: NewTurn) -> NewTurn:
+    counts = meters.stored_counts(message_text(turn.text, turn.parts))
+    return replace(
+        turn, o200k_tokens=counts.o200k_base + MESSAGE_TOKENS, cl100k_tokens=counts.cl100k_base + MESSAGE_TOKENS
+    )
+
+
+def _as_history(turn: StoredTurn, meter: Meter) -> HistoryTurn:
+    kept = {
+        "o200k_base": turn.o200k_tokens - MESSAGE_TOKENS,
+        "cl100k_base": turn.cl100k_tokens - MESSAGE_TOKENS,
+    }
+    # An exact meter asks for no characters by class, and telling them takes longer than all else here.
+    exact = TextCounts(**kept, classes=()) if meter.is_exact else None
+    counts = exact or meters.recalled_counts(message_text(turn.text, turn.parts), **kept)
+    return HistoryTurn(
+        id=f"turn:{turn.turn_id}",
+        position=turn.position,
+        role=turn.role,
+        text=turn.text,
+        tokens=meter.from_stored(counts) + MESSAGE_TOKENS,
+        parts=turn.parts,
+        speaker=turn.speaker,
+        said_at=turn.said_at,
+        is_imported=turn.is_imported,
+    )

@@ -1,0 +1,171 @@
+"""The sources: how they have been answering, which rest or are off, and a question tried on the chosen ones side by side."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute
+
+from sidecar.context.assembler import Question
+from sidecar.http.console.desk import Desk, Visit, read_id, route
+from sidecar.http.console.pages import switching
+from sidecar.http.console.turn_pages import Candidate, candidates, source_lines
+from sidecar.rpc.auth.identity import resolve_agent
+from sidecar.rpc.transport.validation import read_id as read_text_id
+from sidecar.rpc.transport.validation import read_text
+from sidecar.runtime.errors import InvalidArgument, NotFound, TextsDropped
+from sidecar.telemetry import names
+from sidecar.telemetry.figures import Figures
+from sidecar.turn.items import Source
+from store.accounting import receipts
+from store.accounting.receipts import StoredReceipt
+from store.db.postgres import scoped
+from store.scope import Scope
+
+_DEADLINE_S, _PATIENT_MS = 10.0, 8_000
+_MAX_CHARS = 5_000
+_SHOWN_ITEMS = 20
+_ANSWERED = frozenset({"OK", "EMPTY"})
+_MODEL = "gpt-4o"
+
+
+@dataclass(slots=True)
+class SourceFigures:
+    """How a source has answered since the process began; `buckets` are its answers by the latency that they kept, in seconds."""
+
+    name: str
+    by_status: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    buckets: dict[float, float] = field(default_factory=lambda: defaultdict(float))
+    is_resting: bool = False
+
+    @property
+    def asked(self) -> int:
+        """How often it was asked."""
+        return sum(self.by_status.values())
+
+    @property
+    def failed(self) -> int:
+        """How often it did not answer."""
+        return sum(count for status, count in self.by_status.items() if status not in _ANSWERED)
+
+    @property
+    def mean_ms(self) -> float:
+        """Its mean latency."""
+        return 1000 * self.seconds / max(1, self.asked)
+
+    @property
+    def p95_ms(self) -> float | None:
+        """The latency that 95 of 100 answers kept, as far as the histogram's bounds tell; None where they were slower."""
+        bounds = sorted(bound for bound, count in self.buckets.items() if count >= 0.95 * self.asked)
+        return 1000 * bounds[0] if bounds and bounds[0] != float("inf") else None
+
+
+def routes(desk: Desk) -> list[BaseRoute]:
+    """Return the pages about sources."""
+    return [
+        route(desk, "/sources", list_sources),
+        route(desk, "/sources/switch", switching.switch_source, methods=["POST"]),
+        route(desk, "/sources/backend", switching.switch_backend, methods=["POST"]),
+        route(desk, "/sources/try", try_question, methods=["POST"]),
+        route(desk, "/sources/tried/{receipt_id}", show_tried),
+    ]
+
+
+async def list_sources(visit: Visit) -> Response:
+    """Show the sources, and the form of a question to try; to an admin, how they answer and their switches."""
+    if visit.is_admin:
+        rows = source_figures(visit.desk.watch.figures, set(visit.desk.resting()))
+    else:  # the figures are of all tenants' turns, and no call tells an agent of them
+        rows = [SourceFigures(source.value) for source in Source]
+    stand = await switching.standing(visit)
+    values = {"stand": stand, "resting": visit.desk.switches.resting(), "sources": [*Source], "scope": visit.scope}
+    return await visit.page("sources.html", rows=rows, model=_MODEL, **values)
+
+
+def source_figures(figures: Figures, resting: set[str]) -> list[SourceFigures]:
+    """Return each source's figures, from the process's own metrics."""
+    rows: dict[str, SourceFigures] = {source.value: SourceFigures(source.value) for source in Source}
+    base = names.SOURCE_DURATION.prometheus_name
+    for family in figures.registry.collect():
+        for sample in family.samples if family.name == base else ():
+            row = rows.get(_source_of(sample.labels))
+            if row is not None:
+                _take(row, sample.name.removeprefix(base), sample.labels, sample.value)
+    for name in resting & rows.keys():
+        rows[name].is_resting = True
+    return list(rows.values())
+
+
+def _source_of(labels: Mapping[str, str]) -> str:
+    return next((value for name, value in labels.items() if name.endswith("source")), "")
+
+
+def _take(row: SourceFigures, kind: str, labels: Mapping[str, str], value: float) -> None:
+    """Add one sample of the histogram to a source's figures."""
+    if kind == "_count":
+        status = next((one for name, one in labels.items() if name.endswith("status")), "")
+        row.by_status[status] = row.by_status.get(status, 0) + int(value)
+    elif kind == "_sum":
+        row.seconds += value
+    elif kind == "_bucket":
+        row.buckets[float(labels["le"])] += value
+
+
+async def try_question(visit: Visit) -> Response:
+    """Assemble the question with the chosen sources, and show what each of them answered."""
+    form = visit.form
+    chosen = [source for source in Source if form.get(source.value) == "1"]
+    if not chosen:
+        raise InvalidArgument("sources", "are none", "choose at least one")
+    patience = {"deadline_ms": _PATIENT_MS} if form.get("patient") == "1" else {}
+    question = Question(
+        agent_id=resolve_agent(visit.identity, form.get("agent", "")) or "console",
+        thread_id=read_text_id("thread", form.get("in_thread", ""), is_optional=True),
+        space_id="",
+        message=read_text("message", form.get("message", ""), min_chars=1, max_chars=_MAX_CHARS),
+        client_turn_id="",
+        model_id=read_text_id("model", form.get("model", "")),
+        overrides={"sources": {one.value: {"enabled": one in chosen} | patience for one in Source}},
+    )
+    scope = visit.scope
+    async with visit.desk.trying:
+        due_s = visit.desk.clocks.steady_s() + _DEADLINE_S
+        assembly = await visit.desk.assembler.assemble(question, scope, due_s=due_s)
+    assert assembly.receipt_id is not None, "only a replay has none"
+    if (settling := visit.desk.recorder.settling(scope, assembly.receipt_id)) is not None:
+        await settling
+    return RedirectResponse(f"/sources/tried/{assembly.receipt_id}", 303)
+
+
+async def show_tried(visit: Visit) -> Response:
+    """Show a turn's sources beside one another: how each answered, and with what."""
+    scope, receipt_id = visit.scope, read_id(visit, "receipt_id")
+    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
+        receipt = await receipts.get(connection, scope, receipt_id, reach=visit.identity.reach)
+    if receipt is None:
+        raise NotFound("receipt")
+    offered: dict[str, list[Candidate]] = defaultdict(list)
+    for one in candidates(receipt):
+        offered[one.source].append(one)
+    return await visit.page(
+        "tried.html",
+        receipt=receipt,
+        message=await visit.desk.replayer.message_of(scope, receipt),
+        lines=source_lines(receipt),
+        offered=offered,
+        texts=await _texts(visit, scope, receipt),
+        most=_SHOWN_ITEMS,
+    )
+
+
+async def _texts(visit: Visit, scope: Scope, receipt: StoredReceipt) -> dict[str, str]:
+    """Return the texts of a turn's candidates by id; nothing once they are no longer kept."""
+    try:
+        replayed = await visit.desk.replayer.replay(scope, receipt, {})
+    except TextsDropped:
+        return {}
+    return {item.id: item.text for report in replayed.assembly.reports for item in report.items}

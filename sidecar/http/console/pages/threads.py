@@ -1,0 +1,87 @@
+"""Threads: the list, and one as it was said with the receipt of each turn beside it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from uuid import UUID
+
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+
+from sidecar.http.console.desk import Desk, Visit, route
+from sidecar.http.console.turn_pages import account_stripes
+from sidecar.rpc.transport.validation import read_id
+from sidecar.services.spending import account_cost
+from store.accounting import costs
+from store.accounting.costs import Filters, TurnAccount
+from store.content import threads
+from store.content.threads import StoredTurn
+from store.db.postgres import scoped
+from store.db.queries import Connection
+from store.scope import Scope
+
+_ROWS = 100
+_SAID_ROWS = 100
+_MADE_ROWS = 300
+_MOST_CHARS = 20_000
+_LAST_ID = UUID(int=2**128 - 1)
+_END = datetime.max.replace(tzinfo=UTC)
+
+
+def routes(desk: Desk) -> list[BaseRoute]:
+    """Return the pages about threads."""
+    return [
+        route(desk, "/threads", list_threads),
+        route(desk, "/thread", show_thread),
+    ]
+
+
+async def list_threads(visit: Visit) -> Response:
+    """Show the owner's threads, the one with the newest turn first."""
+    scope = visit.scope
+    at, _, thread_id = visit.query.get("after", "").partition("_")
+    start = {"before": (moment, thread_id[:200])} if (moment := _instant(at)) else {}
+    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
+        found = await threads.list_threads(connection, scope, limit=_ROWS + 1, **start)
+    last = found[_ROWS - 1] if len(found) > _ROWS else None
+    return await visit.page("threads.html", rows=found[:_ROWS], last=last)
+
+
+async def show_thread(visit: Visit) -> Response:
+    """Show a stretch of a thread as it was said, with its assemblies where they were made."""
+    scope, thread_id = visit.scope, read_id("id", visit.query.get("id", ""))
+    after = visit.query.get("after", "")
+    position = int(after) if after.isdecimal() and len(after) < 9 else 0
+    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
+        said = await threads.list_turns(connection, scope, thread_id, limit=_SAID_ROWS + 1, after=position)
+        filters = Filters(thread_id=thread_id, agent_id=visit.filtered_agent(""))
+        made = await _made(connection, scope, filters, said, is_first=position == 0)
+    told = sorted(
+        [("turn", turn.said_at, 0, turn) for turn in said[:_SAID_ROWS]]
+        + [("made", one.created_at, 1, (one, account_cost(one), account_stripes(one))) for one in made],
+        key=lambda row: row[1:3],
+    )
+    values = {
+        "told": told,
+        "more": said[_SAID_ROWS - 1].position if len(said) > _SAID_ROWS else None,
+        "earlier": max(0, position - _SAID_ROWS) if position else None,
+        "most_chars": None if visit.query.get("whole") == "1" else _MOST_CHARS,
+    }
+    return await visit.page("thread.html", thread_id=thread_id, **values)
+
+
+async def _made(
+    connection: Connection, scope: Scope, filters: Filters, said: list[StoredTurn], *, is_first: bool
+) -> list[TurnAccount]:
+    """Return the assemblies from the first turn of a stretch to the one after its last; the first stretch has all before, too."""
+    until = said[_SAID_ROWS].said_at if len(said) > _SAID_ROWS else _END
+    found = await costs.page(connection, scope, filters, limit=_MADE_ROWS, before=(until, _LAST_ID))
+    return [one for one in found if is_first or (said and one.created_at >= said[0].said_at)]
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

@@ -1,0 +1,324 @@
+"""The composition root: pools, sources, assembler, services and server are built here and nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from uuid import UUID
+
+from models.tokens import meters as tokens
+from sidecar.backends.backend_policy import Rulings
+from sidecar.context import receipt_writer as recorder
+from sidecar.context.assembler import Assembler, Clocks, Lookups
+from sidecar.context.fan_out import Inquiry
+from sidecar.context.fence_keys import Fences
+from sidecar.context.ports import ContextSource
+from sidecar.context.profile_cache import Profiles
+from sidecar.context.query_embedding import Recall
+from sidecar.context.receipt_writer import Recorder
+from sidecar.context.replay import Replayer
+from sidecar.context.token_counting import Meters
+from sidecar.http.opening import check_addresses
+from sidecar.process.cache_invalidation import Remembered
+from sidecar.process.serving import Works, open_all
+from sidecar.process.warm_up import warm
+from sidecar.rpc import context
+from sidecar.rpc import server as rpc_server
+from sidecar.rpc.server import Server
+from sidecar.rpc.transport.admission import Lanes
+from sidecar.rpc.transport.auditing import AuditLog
+from sidecar.rpc.transport.progress import Progress
+from sidecar.runtime import database, embedders, memory_trimming
+from sidecar.runtime.database import Database
+from sidecar.runtime.gc_tuning import calm_collector
+from sidecar.runtime.settings import Settings
+from sidecar.runtime.supervisor import Supervisor
+from sidecar.services.gauges import keep_counted
+from sidecar.services.spending import BudgetWatch
+from sidecar.services.tenancy import Tenancy
+from sidecar.sources.knowledge import KnowledgeSource
+from sidecar.sources.memory import MemorySource
+from sidecar.sources.registry import Backing, back, configured
+from sidecar.sources.thread import ThreadSource
+from sidecar.sources.wiki import WikiSource
+from sidecar.sources.workspace import WorkspaceSource
+from sidecar.telemetry.figures import Figures
+from sidecar.telemetry.watch import Watch, WatchConfig
+from sidecar.turn.items import Source
+from sidecar.worker import compile_engine
+from sidecar.worker.embedding_jobs import Embedding, embedding_here
+from sidecar.worker.worker_process import keep_child
+from store.db.postgres import Pools, installation, open_pools
+from store.scope import Scope
+from store.tenancy import keys
+
+log = logging.getLogger(__name__)
+
+_SWEEP_EVERY_S = 3600.0
+_CONNECTIONS_A_TURN = 6  # one for each built-in source, and one for the recent turns
+_PLACES_WAITED_FOR = 4  # times what is in flight: callers of the console wait for them too
+
+
+@dataclass(frozen=True, slots=True)
+class App:
+    """A running sidecar: where it listens, and what tests and the demo reach into."""
+
+    server: Server
+    pools: Pools
+    recorder: Recorder
+    database: Database
+    http_address: str = ""
+    console_address: str = ""
+    embedding: Embedding | None = None
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        """The addresses it listens on, with the ports that were chosen."""
+        return self.server.addresses
+
+
+async def serve(settings: Settings, watch: Watch) -> None:
+    """Serve until SIGTERM or SIGINT, then drain: health says NOT_SERVING, calls under way get the grace to end."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with (
+        running(settings, watch=watch, is_warmed=True, embeds=not settings.worker) as app,
+        _working(settings, app.database, watch.figures) as worker,
+    ):
+        calm_collector()
+        doors = {"http": app.http_address, "console": app.console_address}
+        log.info("serving", extra={"addresses": list(app.addresses), **doors})
+        await stop.wait()
+        log.info("draining", extra={"grace_s": settings.drain_grace_s})
+        # Side by side: a worker in the middle of a batch must not put off the word that no more calls are taken.
+        await asyncio.gather(app.server.stop(settings.drain_grace_s), worker.stop())
+
+
+@asynccontextmanager
+async def _working(settings: Settings, where: Database, figures: Figures) -> AsyncIterator[Supervisor]:
+    """Keep a worker beside the service, in a process of its own."""
+    supervisor = Supervisor()
+    if settings.worker:
+        supervisor.start("worker", partial(keep_child, settings, where, figures))
+    try:
+        yield supervisor
+    finally:
+        await supervisor.stop()
+
+
+@asynccontextmanager
+async def running(
+    settings: Settings,
+    *,
+    sources: dict[Source, ContextSource] | None = None,
+    watch: Watch | None = None,
+    is_warmed: bool = False,
+    embeds: bool = True,
+) -> AsyncIterator[App]:
+    """Yield a serving sidecar, and stop it in order at the end. `sources` replaces the built-in ones.
+
+    `watch` takes the place of one that counts and sends nothing. With `is_warmed`, the first turn waits for no connections.
+    Without `embeds`, what is written gets its vectors from a worker elsewhere.
+
+    Raises a StartRefused or StoreError that says what to mend.
+    """
+    rpc_server.check_addresses(settings)
+    check_addresses(settings)
+    async with AsyncExitStack() as stack:
+        where = await stack.enter_async_context(database.opened(settings))
+        await database.check(where)
+        pools = await open_pools(where.dsn, database.pools_config(settings))
+        stack.push_async_callback(pools.close)
+        if is_warmed:
+            await warm(pools.turn, connections=settings.turn_pool_size)
+        telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))
+        clocks = Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic)
+        ground = _Ground(settings, where, pools, telling, clocks, is_built_in=sources is None)
+        app = await _started(ground, sources or _sources(settings, pools), stack)
+        if embeds and app.embedding is not None:
+            supervisor = Supervisor()
+            stack.push_async_callback(supervisor.stop)
+            supervisor.start("embedding", app.embedding.keep)
+        yield app
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What everything else is built on, the supervisor of what goes on behind the calls, and whether the sources are ours."""
+
+    settings: Settings
+    where: Database
+    pools: Pools
+    watch: Watch
+    clocks: Clocks
+    supervisor: Supervisor = field(default_factory=Supervisor)
+    is_built_in: bool = True
+
+
+async def _started(ground: _Ground, sources: dict[Source, ContextSource], stack: AsyncExitStack) -> App:
+    """Build what stands on the ground and open its doors; the stack lets go of it in the other order."""
+    settings, pools, clocks = ground.settings, ground.pools, ground.clocks
+    await asyncio.to_thread(tokens.warm)
+    chosen = await embedders.choose_or_go_without(settings, pools.background)
+    stack.push_async_callback(chosen.close)
+    rulings = Rulings(pools.turn, clock=clocks.steady_s)
+    backing = back(sources, configured(settings.backends, os.environ), pools.turn, rulings)
+    stack.push_async_callback(backing.close)
+    works = await _works(ground, backing, rulings, chosen, stack)
+    doors = await open_all(works, stack)
+    embedding = embedding_here(chosen.numbered, settings, pools.background, now=clocks.now)
+    return App(
+        doors.server, pools, works.turns.recorder, ground.where, doors.http_address, doors.console_address, embedding
+    )
+
+
+async def _works(
+    ground: _Ground, backing: Backing, rulings: Rulings, chosen: embedders.Chosen, stack: AsyncExitStack
+) -> Works:
+    pools, clocks = ground.pools, ground.clocks
+    profiles = Profiles(pools.turn, clock=clocks.steady_s, base=backing.base)
+    local = backing.local if ground.is_built_in else _none
+    inquiry = Inquiry(backing.sources, clock=clocks.steady_s, local=local)
+    recall = _recall(ground, chosen)
+    turns = await _turns(ground, profiles, recall, inquiry)
+    remembered = Remembered(
+        profiles,
+        Tenancy(pools.turn, now=clocks.now, clock=clocks.steady_s),
+        rulings,
+        Progress(),
+        partial(_forgot, inquiry, turns.repeats),
+    )
+    stack.push_async_callback(ground.supervisor.stop)
+    _keep_up(ground, turns.recorder)
+    ground.supervisor.start("notices", partial(remembered.listen, ground.where.direct_dsn))
+    audit = AuditLog(pools.background, keep_days=ground.settings.audit_days, clock=clocks.now)
+    ground.supervisor.start("audit", audit.run)
+    ground.supervisor.start("audit_sweep", partial(audit.sweep, every_s=_SWEEP_EVERY_S))
+    for written in (turns.recorder.wait_written, audit.wait_written):
+        stack.push_async_callback(_flushed, written, ground.settings.drain_grace_s)
+    return Works(
+        settings=ground.settings,
+        pools=pools,
+        watch=ground.watch,
+        clocks=clocks,
+        supervisor=ground.supervisor,
+        tenancy=remembered.tenancy,
+        backing=backing,
+        rulings=rulings,
+        changed=remembered.changed,
+        forgot=remembered.forgot,
+        progress=remembered.progress,
+        inquiry=inquiry,
+        embedder_trouble=recall.trouble,
+        turns=turns,
+        audit=audit,
+        engine=await stack.enter_async_context(compile_engine.engine(ground.settings, pools.background)),
+    )
+
+
+def _forgot(inquiry: Inquiry, repeats: context.TurnRepeats, scope: Scope | None) -> None:
+    """Drop the answers kept for an owner of whom something was forgotten; without one, all that are kept."""
+    inquiry.forgot(scope)
+    repeats.forget(lambda key: scope is None or key[0] == scope)
+
+
+async def _turns(ground: _Ground, profiles: Profiles, recall: Recall, inquiry: Inquiry) -> context.Parts:
+    """Return what a turn is assembled and replayed with."""
+    pools, clocks = ground.pools, ground.clocks
+    async with installation(pools.background) as connection:
+        fences = Fences(pools.turn, await keys.of(connection, keys.FENCE), clock=clocks.steady_s)
+    meters = Meters(pools.turn, clock=clocks.steady_s)
+    writer = _recorder(ground)
+    assembler = Assembler(
+        lookups=Lookups(profiles, meters, fences),
+        places=_places(ground.settings),
+        recall=recall,
+        inquiry=inquiry,
+        recorder=writer,
+        clocks=clocks,
+    )
+    replayer, repeats = Replayer(pools.background, fences, clocks), context.turn_repeats(clocks)
+    return context.Parts(
+        assembler, replayer, pools, meters, fences, writer, clocks, repeats, ground.settings.owner_quota_bytes
+    )
+
+
+def _places(settings: Settings) -> Lanes:
+    """Return places for as many turns as the turns' connections carry, and some for look-ups.
+
+    More at once would wait for one another: one process weighs and fits what they find no faster.
+    """
+    places = max(1, settings.turn_pool_size // _CONNECTIONS_A_TURN)
+    return Lanes(
+        max_in_flight=places,
+        max_waiting=_PLACES_WAITED_FOR * settings.max_in_flight,
+        max_wait_s=settings.max_deadline_s,
+        per_tenant_in_flight=places,
+        clock=asyncio.get_running_loop(),
+    )
+
+
+def _none(tenant_id: UUID) -> frozenset[Source]:
+    """Return no sources."""
+    return frozenset()
+
+
+def _recorder(ground: _Ground) -> Recorder:
+    return Recorder(
+        ground.pools.background,
+        capacity=ground.settings.receipt_queue,
+        keep_texts_days=ground.settings.receipt_text_days,
+        clock=ground.clocks.now,
+        told=ground.watch.turn_told,
+    )
+
+
+def _recall(ground: _Ground, chosen: embedders.Chosen) -> Recall:
+    return Recall(
+        ground.pools.turn,
+        chosen.numbered,
+        why_not=chosen.why_not,
+        deadline_s=ground.settings.embed_deadline_s,
+        clock=ground.clocks.steady_s,
+    )
+
+
+def _keep_up(ground: _Ground, writer: Recorder) -> None:
+    """Start what goes on behind the calls for as long as the process lives."""
+    pool, now = ground.pools.background, ground.clocks.now
+    figures, start = ground.watch.figures, ground.supervisor.start
+    start("receipts", writer.run)
+    start("memory", memory_trimming.keep_trimmed)
+    start("budgets", BudgetWatch(pool, now=now, told=figures.alerted).run)
+    start("compile_figures", partial(keep_counted, pool, figures, now=now))
+    start("receipt_texts", partial(recorder.sweep_texts, pool, clock=now, every_s=_SWEEP_EVERY_S))
+
+
+def _sources(settings: Settings, pools: Pools) -> dict[Source, ContextSource]:
+    sources: dict[Source, ContextSource] = {
+        Source.THREAD: ThreadSource(pools.turn),
+        Source.KNOWLEDGE: KnowledgeSource(pools.turn),
+        Source.MEMORY: MemorySource(pools.turn),
+        Source.WIKI: WikiSource(pools.turn),
+    }
+    if settings.workspace_root is not None:
+        sources[Source.WORKSPACE] = WorkspaceSource(pools.turn, settings.workspace_root)
+    return sources
+
+
+async def _flushed(written: Callable[[], Awaitable[None]], grace_s: float) -> None:
+    try:
+        async with asyncio.timeout(grace_s):
+            await written()
+    except TimeoutError:
+        log.warning("receipts_left_behind")

@@ -1,0 +1,64 @@
+"""What a process remembers of tenants from call to call, and lets go of when a notice of the database says that it changed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from uuid import UUID
+
+from sidecar.backends.backend_policy import Rulings
+from sidecar.context.profile_cache import Profiles
+from sidecar.rpc.transport.progress import Progress
+from sidecar.services.tenancy import Tenancy
+from store.compile.jobs import PROGRESS
+from store.db import notices
+from store.scope import Scope
+from store.tenancy.forgotten import FORGOTTEN
+from store.tenancy.templates import PROFILE_CHANGED
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What is remembered of tenants, and whom the progress of compile jobs is told to.
+
+    `forgot` drops the answers kept for an owner, or without one for all, because something was forgotten.
+    """
+
+    profiles: Profiles
+    tenancy: Tenancy
+    rulings: Rulings
+    progress: Progress
+    forgot: Callable[[Scope | None], None]
+
+    async def listen(self, dsn: str) -> None:
+        """Heed the notices of that database until cancelled. Raises what `store.db.notices` raises."""
+        heeding = notices.Listener(on_notice=self._heard, on_connected=self._connected)
+        await notices.listen(dsn, [PROFILE_CHANGED, PROGRESS, FORGOTTEN], heeding)
+
+    def changed(self, tenant_id: UUID | None = None) -> None:
+        """Let go of what is remembered of a tenant; of all, when notices may have been missed."""
+        self.profiles.forget(tenant_id)
+        self.tenancy.forget(tenant_id)
+        self.rulings.forget(tenant_id)
+
+    def _connected(self) -> None:
+        self.changed()
+        self.progress.missed()
+        self.forgot(None)
+
+    def _heard(self, notice: notices.Notice) -> None:
+        if notice.channel == PROGRESS:
+            self.progress.moved(notice.payload)
+            return
+        try:
+            ids = [UUID(one) for one in notice.payload.split()]
+            if notice.channel == FORGOTTEN:
+                self.forgot(Scope(*ids))
+            else:
+                (tenant_id,) = ids
+                self.changed(tenant_id)
+        except (ValueError, TypeError):
+            log.warning("notice_ignored", extra={"channel": notice.channel})

@@ -1,0 +1,159 @@
+"""Proof of identity for one call: a bearer token, or a client certificate registered for a caller.
+
+The transport alone proves nothing: a unix socket or a loopback peer without a token is nobody. A token that is sent
+decides, good or bad; a certificate speaks only where no token was sent, and never for another tenant than the token.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from uuid import UUID
+
+from sidecar.rpc.auth.certificates import AuthContext, Callers
+from sidecar.rpc.auth.devkey import DEV_ISSUER, DEV_KEY_FILE, dev_key, read_dev_key
+from sidecar.rpc.auth.identity import EVERY_SPACE, Identity, IdentitySettings
+from sidecar.rpc.auth.jwks import RemoteKeys, check_jwks_url, fetch
+from sidecar.rpc.auth.keys import FileKeys, KeySource
+from sidecar.rpc.auth.tokens import TokenRules, TokenVerifier
+from sidecar.runtime.errors import (
+    CertificateUnknown,
+    CredentialsMissing,
+    SettingInvalid,
+    TokenMalformed,
+    TokenRevoked,
+    TokenUntrusted,
+)
+
+log = logging.getLogger(__name__)
+
+_MOST_TOLD = 1_000
+
+NotBefore = Callable[[UUID], Awaitable[datetime | None]]
+Metadata = Sequence[tuple[str, str | bytes]]
+
+
+class Authenticator:
+    """Turns what a call carries into an identity, or refuses it."""
+
+    def __init__(
+        self,
+        settings: IdentitySettings,
+        *,
+        not_before: NotBefore,
+        now_s: Callable[[], float] = time.time,
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Open the settings' one key source. Raises a StartRefused naming the setting that cannot stand."""
+        rules = _rules(settings)
+        self._callers = _callers(settings, monotonic_s)
+        self._keys = _key_source(settings, monotonic_s)
+        self._verifier = TokenVerifier(rules, self._keys)
+        self._not_before = not_before
+        self._now_s = now_s
+        self._unclaimed = UnclaimedSpaces(is_allowed=settings.lets_unclaimed_spaces)
+
+    async def authenticate(self, metadata: Metadata, auth_context: AuthContext) -> Identity:
+        """Return who is calling. Raises an Unauthenticated, KeysUnavailable, or what `not_before` raises."""
+        token = bearer_token(metadata)
+        now_s = self._now_s()
+        registered = self._callers.presented(auth_context, now_s=now_s)
+        if token is None:
+            identity = self._unclaimed.settled(_only(registered))
+            await self._not_before(identity.tenant_id)  # revokes no certificate, but makes a tenant that is new
+            return identity
+        claims = await self._verifier.verify(token, now_s)
+        not_before = await self._not_before(claims.identity.tenant_id)
+        if not_before is not None and claims.issued_s < not_before.timestamp():
+            raise TokenRevoked
+        if any(caller.tenant_id != claims.identity.tenant_id for caller in registered or ()):
+            raise TokenUntrusted("tenant")
+        return self._unclaimed.settled(claims.identity)
+
+    @property
+    def unclaimed_count(self) -> int:
+        """Return how many calls were given every space because their token or certificate name claims none."""
+        return self._unclaimed.count
+
+    async def stop(self) -> None:
+        """End what the key source runs behind the calls."""
+        await self._keys.stop()
+
+
+class UnclaimedSpaces:
+    """What is made of a claim of spaces that was left out: none of them or, while that is allowed, all."""
+
+    def __init__(self, *, is_allowed: bool) -> None:
+        self._is_allowed = is_allowed
+        self._told: set[tuple[UUID, str]] = set()
+        self.count = 0
+
+    def settled(self, identity: Identity) -> Identity:
+        """Return the identity with the spaces that it holds. A caller that is given all is counted, and logged once."""
+        if not (self._is_allowed and identity.are_spaces_unclaimed):
+            return identity
+        self.count += 1
+        caller = (identity.tenant_id, identity.subject)
+        if caller not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(caller)
+            log.warning(
+                "spaces_unclaimed",
+                extra={"tenant_id": str(identity.tenant_id), "subject": identity.subject, "agent": identity.agent_id},
+            )
+        return replace(identity, spaces=frozenset({EVERY_SPACE}))
+
+
+def _only(callers: list[Identity] | None) -> Identity:
+    if callers is None:
+        raise CredentialsMissing
+    if not callers or any(replace(caller, subject=callers[0].subject) != callers[0] for caller in callers):
+        raise CertificateUnknown
+    return callers[0]
+
+
+def bearer_token(metadata: Metadata) -> str | None:
+    """Return the token of the one `authorization` entry, or None without one. Raises TokenMalformed."""
+    values = [value for key, value in metadata if key == "authorization"]
+    if not values:
+        return None
+    if len(values) > 1 or not isinstance(values[0], str):
+        raise TokenMalformed("authorization is sent more than once or is not text")
+    scheme, _, token = values[0].partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise TokenMalformed("authorization is not `Bearer TOKEN`")
+    return token.strip()
+
+
+def _rules(settings: IdentitySettings) -> TokenRules:
+    issuers = settings.issuers if settings.has_signing_keys else frozenset({DEV_ISSUER})
+    if unknown := sorted(settings.uuid5_issuers - issuers):
+        raise SettingInvalid(
+            "SIDECAR_UUID5_ISSUERS", f"names {unknown[0]!r}, which is not trusted", "name an issuer that is"
+        )
+    return TokenRules(settings.audience, issuers, uuid5_issuers=settings.uuid5_issuers)
+
+
+def _callers(settings: IdentitySettings, monotonic_s: Callable[[], float]) -> Callers:
+    if (settings.certificates or settings.certificates_file) and not settings.requires_client_certificates:
+        raise SettingInvalid("certificates", "are registered but not required", "set the client CA, or remove them")
+    return Callers(settings.certificates, settings.certificates_file, monotonic_s=monotonic_s)
+
+
+def _key_source(settings: IdentitySettings, monotonic_s: Callable[[], float]) -> KeySource:
+    if settings.key_files and settings.jwks_url:
+        raise SettingInvalid("key files", "are set beside a JWKS URL", "keep one of the two")
+    if settings.has_signing_keys and not settings.issuers:
+        raise SettingInvalid("issuers", "are empty though signing keys are set", "name the issuers to trust")
+    if settings.jwks_url:
+        check_jwks_url(settings.jwks_url, is_http_allowed=settings.is_http_jwks_allowed)
+        return RemoteKeys(
+            settings.jwks_url, monotonic_s=monotonic_s, fetch=partial(fetch, timeout_s=settings.jwks_timeout_s)
+        )
+    if settings.key_files:
+        return FileKeys(settings.key_files, monotonic_s=monotonic_s)
+    dev_key(settings.data_dir)
+    return FileKeys([settings.data_dir / DEV_KEY_FILE], monotonic_s=monotonic_s, read=read_dev_key)

@@ -1,0 +1,213 @@
+"""The public keys that token signatures are checked against, and the files they come from.
+
+A key is bound to the algorithms of its kind when it is read, so a token can never choose another. Symmetric and
+private keys are refused here, whatever file or set they stand in. Keys behind a URL are in `jwks`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import jwt
+import orjson
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+from sidecar.runtime.errors import KeyFileInvalid, StartRefused
+
+ALGORITHMS = frozenset({"EdDSA", "ES256", "RS256", "PS256"})
+MIN_RSA_BITS = 2048
+MAX_KEY_BYTES = 256 * 1024
+MAX_KEYS = 100
+
+_RECHECK_S = 1.0
+_log = logging.getLogger(__name__)
+
+Material = Ed25519PublicKey | EllipticCurvePublicKey | RSAPublicKey
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicKey:
+    """One verifying key under its id, with the algorithms its kind allows. Compared by identity: re-read is new."""
+
+    kid: str
+    material: Material
+    algorithms: frozenset[str]
+
+
+KeySet = Mapping[str, PublicKey]
+
+
+class KeySource(Protocol):
+    """Where trusted keys are looked up by id."""
+
+    async def find(self, kid: str) -> PublicKey | None:
+        """Return the trusted key of that id, or None. Raises KeysUnavailable while there is no set at all."""
+
+    async def stop(self) -> None:
+        """End what runs behind the look-ups."""
+
+
+def public_key(kid: str, material: object, algorithm: str | None = None) -> PublicKey:
+    """Return the key, narrowed to `algorithm` if one is named.
+
+    Raises ValueError for another kind than Ed25519, P-256 or RSA of 2048 bits, and for an algorithm not of its kind.
+    """
+    if isinstance(material, Ed25519PublicKey):
+        allowed = frozenset({"EdDSA"})
+    elif isinstance(material, EllipticCurvePublicKey) and isinstance(material.curve, SECP256R1):
+        allowed = frozenset({"ES256"})
+    elif isinstance(material, RSAPublicKey) and material.key_size >= MIN_RSA_BITS:
+        allowed = frozenset({"RS256", "PS256"})
+    else:
+        raise ValueError("is not a public Ed25519, P-256 or RSA key of at least 2048 bits")
+    if algorithm is not None and algorithm not in allowed:
+        raise ValueError(f"names an algorithm that is not one of {', '.join(sorted(allowed))}")
+    return PublicKey(kid, material, allowed if algorithm is None else frozenset({algorithm}))
+
+
+def parse_pem(text: bytes, kid: str) -> PublicKey:
+    """Return the PEM public key under that id. Raises ValueError saying what it is instead."""
+    if b"PRIVATE KEY" in text:
+        raise ValueError("is a private key; give its public half")
+    try:
+        material = load_pem_public_key(text)
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise ValueError("is no PEM public key that can be read") from error
+    return public_key(kid, material)
+
+
+def parse_jwks(text: bytes) -> KeySet:
+    """Return the usable signing keys of a JSON Web Key Set (RFC 7517), by kid.
+
+    Keys for other uses, of other kinds or without a kid are left out, so that an issuer may publish them. Raises
+    ValueError when the text is no key set, a kid appears twice, or nothing usable is left.
+    """
+    document = orjson.loads(text)
+    entries = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(entries, list) or len(entries) > MAX_KEYS:
+        raise ValueError(f'is no key set: {{"keys": [...]}} with at most {MAX_KEYS} keys')
+    keys = [key for entry in entries if (key := _jwk(entry)) is not None]
+    if not keys:
+        raise ValueError("holds no usable signing key with a kid")
+    return by_kid(keys)
+
+
+def by_kid(keys: Iterable[PublicKey]) -> KeySet:
+    """Return the keys by id. Raises ValueError when two share one."""
+    found: dict[str, PublicKey] = {}
+    for key in keys:
+        if found.setdefault(key.kid, key) is not key:
+            raise ValueError(f"holds two keys with the kid {key.kid[:80]!r}")
+    return found
+
+
+def _jwk(entry: Any) -> PublicKey | None:
+    if not isinstance(entry, dict) or not isinstance(entry.get("kid"), str) or not entry["kid"]:
+        return None
+    is_for_verifying = entry.get("use", "sig") == "sig" and "verify" in (entry.get("key_ops") or ["verify"])
+    algorithm = entry.get("alg")
+    if not is_for_verifying or (algorithm is not None and algorithm not in ALGORITHMS):
+        return None
+    try:
+        return public_key(entry["kid"], jwt.PyJWK(entry).key, algorithm)
+    except (jwt.PyJWTError, ValueError, TypeError, KeyError, UnsupportedAlgorithm):
+        _log.warning("signing_key_left_out", extra={"kid": entry["kid"][:80]})
+        return None
+
+
+def read_key_file(path: Path) -> list[PublicKey]:
+    """Return the keys of one file: a PEM public key, whose kid is the file's stem, or a JWKS.
+
+    Raises OSError, or ValueError saying what is wrong with the content.
+    """
+    with path.open("rb") as file:
+        text = file.read(MAX_KEY_BYTES + 1)
+    if len(text) > MAX_KEY_BYTES:
+        raise ValueError(f"is larger than {MAX_KEY_BYTES // 1024} KiB")
+    if text.lstrip().startswith(b"-----BEGIN"):
+        return [parse_pem(text, path.stem)]
+    return list(parse_jwks(text).values())
+
+
+class FileKeys:
+    """Trusted keys from files, or from every .pem and .json of a directory; read again within a second of a change.
+
+    A change that cannot be read keeps the last good set and is logged; a file removed from a directory is no longer
+    trusted. Raises KeyFileInvalid when made from files that cannot be read or hold no key.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        monotonic_s: Callable[[], float],
+        read: Callable[[Path], list[PublicKey]] = read_key_file,
+    ) -> None:
+        self._paths = tuple(paths)
+        self._monotonic_s = monotonic_s
+        self._read = read
+        self._seen = self._fingerprint()
+        self._keys = self._load()
+        if not self._keys:
+            raise KeyFileInvalid(", ".join(map(str, self._paths)), "holds no key")
+        self._checked_s = monotonic_s()
+
+    async def find(self, kid: str) -> PublicKey | None:
+        """Return the trusted key of that id, or None."""
+        if self._monotonic_s() - self._checked_s >= _RECHECK_S:
+            self._checked_s = self._monotonic_s()
+            self._reload()
+        return self._keys.get(kid)
+
+    async def stop(self) -> None:
+        """Nothing runs behind files."""
+
+    def _reload(self) -> None:
+        fingerprint = self._fingerprint()
+        if fingerprint == self._seen:
+            return
+        self._seen = fingerprint
+        try:
+            self._keys = self._load()
+        except StartRefused as error:
+            _log.error("key_files_kept", extra={"problem": str(error)})
+        else:
+            _log.info("key_files_read", extra={"keys": len(self._keys)})
+
+    def _load(self) -> KeySet:
+        keys: list[PublicKey] = []
+        path = self._paths[0]
+        try:
+            for path in self._files():
+                keys.extend(self._read(path))
+            return by_kid(keys)
+        except (OSError, ValueError) as error:
+            problem = str(error.strerror) if isinstance(error, OSError) else str(error)
+            raise KeyFileInvalid(str(path), problem) from error
+
+    def _files(self) -> list[Path]:
+        return [file for path in self._paths for file in (_key_files_in(path) if path.is_dir() else [path])]
+
+    def _fingerprint(self) -> list[tuple[str, int, int, int]]:
+        """Return what changes when a file is written, replaced, added or removed."""
+        try:
+            return [_mark(path) for path in self._files()]
+        except OSError:
+            return []
+
+
+def _mark(path: Path) -> tuple[str, int, int, int]:
+    stat = path.stat()
+    return str(path), stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+def _key_files_in(directory: Path) -> list[Path]:
+    return sorted(path for path in directory.iterdir() if path.suffix in {".pem", ".json"})

@@ -1,0 +1,159 @@
+"""Stored receipts and their differences as messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from models.tokens.catalog import CATALOG, Spending, cost_usd
+from models.tokens.prices import Model
+from sidecar.rpc.messages.assemblies import DECISIONS, FORMS, SOURCES, STATUSES
+from sidecar.rpc.messages.knobs import write_knobs
+from sidecar.rpc.transport.validation import write_struct, write_time
+from sidecar.turn.difference import Change, Difference
+from sidecar.turn.items import Decision, Form, Source, Status
+from sidecar.turn.receipt import decided_items
+from sidecar.v1 import context_pb2 as pb
+from sidecar.v1 import items_pb2
+from store.accounting.receipts import StoredReceipt, Usage
+
+_POOL_TERMS = (
+    "window_tokens",
+    "system_tokens",
+    "tool_tokens",
+    "response_reserve_tokens",
+    "message_tokens",
+    "headroom_tokens",
+    "pool_tokens",
+    "used_tokens",
+)
+_COUNTS = (
+    "offered_count",
+    "included_count",
+    "shortened_count",
+    "dropped_count",
+    "included_tokens",
+    "offered_tokens",
+)
+
+
+def write_receipt(receipt: StoredReceipt, message: str) -> pb.Receipt:
+    """Return a receipt, whole; `message` is the user's, empty once its text is no longer kept."""
+    details = receipt.details
+    written = write_receipt_head(receipt)
+    written.message = message
+    written.profile.CopyFrom(write_knobs(details["profile"]["knobs"]))
+    written.decisions.extend(_decisions(details))
+    if receipt.usage is not None:
+        written.usage.CopyFrom(_usage(receipt.usage))
+    written.details.CopyFrom(write_struct(details))
+    return written
+
+
+def write_receipt_head(receipt: StoredReceipt) -> pb.Receipt:
+    """Return a receipt without its candidates."""
+    details = receipt.details
+    model = CATALOG.find(receipt.model_id)
+    return pb.Receipt(
+        receipt_id=str(receipt.receipt_id),
+        create_time=write_time(receipt.created_at),
+        agent_id=receipt.agent_id,
+        thread_id=receipt.thread_id,
+        model_id=receipt.model_id,
+        profile_version=details["profile"]["version"],
+        budget=_budget(details),
+        sources=[_source(row, model) for row in details["sources"]],
+        degraded=receipt.is_degraded,
+        content_sha256=details["rendered"]["sha256"],
+        duration_ms=receipt.duration_ms,
+    )
+
+
+def expected_input_tokens(receipt: StoredReceipt) -> int:
+    """Return the input tokens that a receipt's turn was counted to need: system, tools, context and message."""
+    pool = receipt.details["pool"]
+    return int(sum(pool[term] for term in ("system_tokens", "tool_tokens", "used_tokens", "message_tokens")))
+
+
+def ratio_of(receipt: StoredReceipt) -> float:
+    """Return the learned ratio that the receipt's counts were made with."""
+    return float(receipt.details["tokenizer"]["ratio"])
+
+
+def write_difference(difference: Difference) -> pb.AssemblyDiff:
+    """Return what differs between two assemblies as a message."""
+    return pb.AssemblyDiff(
+        changes=[_change(change) for change in difference.changes],
+        token_deltas={source.value: delta for source, delta in difference.token_deltas.items()},
+        status_changes={source.value: change for source, change in difference.status_changes.items()},
+        first_changed_zone=difference.first_changed_zone,
+        note=difference.note,
+    )
+
+
+def _change(change: Change) -> pb.DecisionChange:
+    return pb.DecisionChange(
+        source=SOURCES[change.source],
+        item_id=change.item_id,
+        before=DECISIONS[change.before] if change.before else items_pb2.DECISION_UNSPECIFIED,
+        after=DECISIONS[change.after] if change.after else items_pb2.DECISION_UNSPECIFIED,
+        reason=change.reason,
+    )
+
+
+def _budget(details: Mapping[str, Any]) -> items_pb2.Budget:
+    tokenizer = details["tokenizer"]
+    terms = {term: details["pool"][term] for term in _POOL_TERMS}
+    return items_pb2.Budget(**terms, tokenizer=tokenizer["name"], is_exact=tokenizer["is_exact"])
+
+
+def _source(row: Mapping[str, Any], model: Model | None) -> items_pb2.SourceReport:
+    counts = {name: row.get(name, 0) for name in _COUNTS}
+    return items_pb2.SourceReport(
+        source=SOURCES[Source(row["source"])],
+        status=STATUSES[Status(row["status"])],
+        reason=row["reason"],
+        latency_ms=row["latency_ms"],
+        attempt_count=row["attempts"],
+        cost_usd=cost_usd(model, Spending(counts["included_tokens"])) if model else None,
+        **counts,
+    )
+
+
+def _decisions(details: Mapping[str, Any]) -> Iterator[items_pb2.CandidateDecision]:
+    for source, item in decided_items(details):
+        yield _decision(source, item)
+    for turn in details["history"]["turns"]:
+        if turn["decision"]:
+            yield items_pb2.CandidateDecision(
+                source=items_pb2.SOURCE_THREAD,
+                item_id=turn["id"],
+                decision=DECISIONS[Decision(turn["decision"])],
+                reason=turn["reason"],
+                form=items_pb2.FORM_FULL if turn["included_tokens"] else items_pb2.FORM_UNSPECIFIED,
+                tokens=turn["included_tokens"],
+            )
+
+
+def _decision(source: Source, item: Mapping[str, Any]) -> items_pb2.CandidateDecision:
+    return items_pb2.CandidateDecision(
+        source=SOURCES[source],
+        item_id=item["id"],
+        decision=DECISIONS[Decision(item["decision"])],
+        reason=item["reason"],
+        form=FORMS[Form(item["form"])] if item["form"] else items_pb2.FORM_UNSPECIFIED,
+        tokens=item["tokens"],
+        score=item["relevance"],
+        rank=item["rank"],
+        into_item_id=item["into"],
+    )
+
+
+def _usage(usage: Usage) -> pb.UsageReport:
+    return pb.UsageReport(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        used_item_ids=usage.used_item_ids,
+    )

@@ -1,0 +1,80 @@
+"""Knobs on the wire and as plain JSON: a Profile message to a layer's mapping and back.
+
+Bounds are `sidecar/turn/profile.py`'s to judge. Here stands only where the forms differ: sources are a list on the wire
+and named in a mapping, and a knob that the wire leaves absent is missing from the mapping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sidecar.runtime.errors import InvalidArgument
+from sidecar.turn.items import Source
+from sidecar.turn.profile import Allocation, InvalidKnob, parse_layer
+from sidecar.v1 import items_pb2
+from sidecar.v1 import profile_pb2 as pb
+
+_SOURCES: Mapping[items_pb2.Source.ValueType, Source] = {
+    items_pb2.Source.Value(f"SOURCE_{source.name}"): source for source in Source
+}
+_ALLOCATIONS: Mapping[pb.Allocation.ValueType, Allocation] = {
+    pb.Allocation.Value(f"ALLOCATION_{one.name}"): one for one in Allocation
+}
+_SOURCE_NUMBERS = {source.value: number for number, source in _SOURCES.items()}
+_ALLOCATION_NUMBERS = {one.value: number for number, one in _ALLOCATIONS.items()}
+_TURN_KNOBS = [name for name in pb.Profile.DESCRIPTOR.fields_by_name if name not in {"sources", "allocation"}]
+_SOURCE_KNOBS = [name for name in pb.SourceKnobs.DESCRIPTOR.fields_by_name if name != "source"]
+
+
+def read_knobs(field: str, profile: pb.Profile) -> dict[str, Any]:
+    """Return the knobs that are set, checked, as the mapping that a layer is stored as.
+
+    Raises InvalidArgument, whose field begins with `field`.
+    """
+    knobs: dict[str, Any] = _set_knobs(profile, _TURN_KNOBS)
+    if profile.allocation:
+        allocation = _ALLOCATIONS.get(profile.allocation)
+        if allocation is None:
+            raise InvalidArgument(f"{field}.allocation", "is unknown", f"use one of {', '.join(Allocation)}")
+        knobs["allocation"] = allocation.value
+    if profile.sources:
+        knobs["sources"] = _read_sources(f"{field}.sources", profile)
+    try:
+        parse_layer(knobs)
+    except InvalidKnob as error:
+        raise InvalidArgument(f"{field}.{error.field}", error.problem, error.fix) from error
+    return knobs
+
+
+def write_knobs(knobs: Mapping[str, Any]) -> pb.Profile:
+    """Return the mapping as a message. What this release does not know, and what is none, is left out."""
+    allocation = _ALLOCATION_NUMBERS.get(knobs.get("allocation", ""), pb.ALLOCATION_UNSPECIFIED)
+    profile = pb.Profile(allocation=allocation)
+    _set(profile, _TURN_KNOBS, knobs)
+    for name, number in _SOURCE_NUMBERS.items():
+        if name in knobs.get("sources", {}):
+            _set(profile.sources.add(source=number), _SOURCE_KNOBS, knobs["sources"][name])
+    return profile
+
+
+def _read_sources(field: str, profile: pb.Profile) -> dict[str, dict[str, Any]]:
+    sources: dict[str, dict[str, Any]] = {}
+    for place, entry in enumerate(profile.sources):
+        source = _SOURCES.get(entry.source)
+        if source is None:
+            raise InvalidArgument(f"{field}[{place}].source", "is no source", f"use one of {', '.join(Source)}")
+        if source.value in sources:
+            raise InvalidArgument(f"{field}[{place}].source", f"names {source.value} again", "send one entry a source")
+        sources[source.value] = _set_knobs(entry, _SOURCE_KNOBS)
+    return sources
+
+
+def _set_knobs(message: pb.Profile | pb.SourceKnobs, names: list[str]) -> dict[str, Any]:
+    return {name: getattr(message, name) for name in names if message.HasField(name)}  # type: ignore[arg-type]  # any name
+
+
+def _set(message: pb.Profile | pb.SourceKnobs, names: list[str], knobs: Mapping[str, Any]) -> None:
+    for name in names:
+        if knobs.get(name) is not None:
+            setattr(message, name, knobs[name])

@@ -1,0 +1,104 @@
+"""Turns between messages and values: tool calls and results, new turns, stored turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from sidecar.rpc.transport.validation import (
+    check_count,
+    read_id,
+    read_struct,
+    read_text,
+    read_time,
+    write_struct,
+    write_time,
+)
+from sidecar.runtime.errors import InvalidArgument
+from sidecar.v1 import context_pb2 as pb
+from sidecar.v1 import items_pb2
+from store.content.threads import NewTurn, StoredTurn
+
+MAX_TURN_CHARS = 2_000_000
+MAX_PARTS = 1_000
+MAX_ARGUMENT_BYTES = 1024 * 1024
+ROLES = ("user", "assistant", "tool", "system")
+
+
+def chars_of(given: pb.NewTurn) -> int:
+    """Return the characters of a sent turn's text and of the tool results among its parts."""
+    return len(given.text) + sum(len(part.tool_result.content) for part in given.parts)
+
+
+def read_turn(field: str, given: pb.NewTurn, *, now: datetime) -> NewTurn:
+    """Return a turn to append, its tokens not counted yet. Raises InvalidArgument naming the part that is wrong."""
+    if given.role not in ROLES:
+        raise InvalidArgument(f"{field}.role", f"is {given.role[:40]!r}", f"send one of {', '.join(ROLES)}")
+    check_count(f"{field}.parts", given.parts, most=MAX_PARTS)
+    parts = tuple(_read_part(f"{field}.parts[{place}]", part) for place, part in enumerate(given.parts))
+    text = read_text(f"{field}.text", given.text, max_chars=MAX_TURN_CHARS)
+    if not text.strip() and not parts:
+        raise InvalidArgument(field, "says nothing", "send a text, a tool call or a tool result")
+    return NewTurn(
+        client_turn_id=read_id(f"{field}.client_turn_id", given.client_turn_id),
+        role=given.role,
+        text=text,
+        said_at=read_time(f"{field}.said_time", given.said_time) if given.HasField("said_time") else now,
+        o200k_tokens=0,
+        cl100k_tokens=0,
+        speaker=read_text(f"{field}.speaker", given.speaker, max_chars=200),
+        parts=parts,
+        is_imported=given.is_imported,
+    )
+
+
+def _read_part(field: str, part: items_pb2.MessagePart) -> dict[str, Any]:
+    match part.WhichOneof("part"):
+        case "tool_call":
+            return {
+                "type": "tool_call",
+                "id": read_id(f"{field}.tool_call.id", part.tool_call.id),
+                "name": read_id(f"{field}.tool_call.name", part.tool_call.name),
+                "arguments": read_struct(
+                    f"{field}.tool_call.arguments", part.tool_call.arguments, max_bytes=MAX_ARGUMENT_BYTES
+                ),
+            }
+        case "tool_result":
+            return {
+                "type": "tool_result",
+                "id": read_id(f"{field}.tool_result.call_id", part.tool_result.call_id),
+                "content": read_text(
+                    f"{field}.tool_result.content", part.tool_result.content, max_chars=MAX_TURN_CHARS
+                ),
+            }
+        case _:
+            raise InvalidArgument(field, "is neither a call nor a result", "send tool_call or tool_result")
+
+
+def write_turn(turn: StoredTurn) -> pb.Turn:
+    """Return a stored turn as a message."""
+    return pb.Turn(
+        turn_id=str(turn.turn_id),
+        client_turn_id=turn.client_turn_id,
+        position=turn.position,
+        role=turn.role,
+        speaker=turn.speaker,
+        text=turn.text,
+        parts=write_parts(turn.parts),
+        said_time=write_time(turn.said_at),
+        tokens=turn.o200k_tokens,
+        is_imported=turn.is_imported,
+    )
+
+
+def write_parts(parts: Iterable[Mapping[str, Any]]) -> list[items_pb2.MessagePart]:
+    """Return tool calls and results as messages."""
+    return [_write_part(part) for part in parts]
+
+
+def _write_part(part: Mapping[str, Any]) -> items_pb2.MessagePart:
+    if part["type"] == "tool_call":
+        call = items_pb2.ToolCall(id=part["id"], name=part["name"], arguments=write_struct(part["arguments"]))
+        return items_pb2.MessagePart(tool_call=call)
+    return items_pb2.MessagePart(tool_result=items_pb2.ToolResult(call_id=part["id"], content=part["content"]))

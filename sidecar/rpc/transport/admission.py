@@ -1,0 +1,258 @@
+"""Who is let in when there is more work than room: bounded places, a bounded and fair waiting room, quick refusals.
+
+Tenants take turns, and inside a tenant its callers do, so one burst costs only its own sender. Nothing here knows what
+the work is; health checks never come here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import Counter, OrderedDict, deque
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Protocol
+from uuid import UUID
+
+from sidecar.runtime.errors import Overloaded, SettingInvalid
+
+MIN_RETRY_S = 0.05
+MAX_RETRY_S = 5.0
+
+_HOLD_WEIGHT = 0.1  # of the newest hold time in the moving average
+
+
+class Timer(Protocol):
+    """A call that is due later and can be called off."""
+
+    def cancel(self) -> None:
+        """Call it off; harmless once it has rung."""
+
+
+class Clock(Protocol):
+    """What tells the time and rings, both in its own seconds. A running event loop is one."""
+
+    def time(self) -> float:
+        """Return the seconds now."""
+
+    def call_at(self, when: float, callback: Callable[[], object], /) -> Timer:
+        """Call back once that time has come."""
+
+
+class Waiter:
+    """One call in the waiting room; its verdict is True once it has a place, False once it has to go."""
+
+    __slots__ = ("caller", "tenant_id", "verdict")
+
+    def __init__(self, tenant_id: UUID, caller: Hashable, verdict: asyncio.Future[bool]) -> None:
+        self.tenant_id = tenant_id
+        self.caller = caller
+        self.verdict = verdict
+
+
+class Place:
+    """A place that a call holds until it leaves it."""
+
+    __slots__ = ("_leave",)
+
+    def __init__(self, leave: Callable[[], None]) -> None:
+        self._leave: Callable[[], None] | None = leave
+
+    def leave(self) -> None:
+        """Give the place to the next; leaving twice does no harm."""
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
+
+
+_NO_CALLERS: OrderedDict[Hashable, deque[Waiter]] = OrderedDict()
+
+
+class WaitingRoom:
+    """Waiters in two rounds: tenants take turns, and a tenant's callers take that tenant's turns."""
+
+    def __init__(self) -> None:
+        self._rounds: OrderedDict[UUID, OrderedDict[Hashable, deque[Waiter]]] = OrderedDict()
+        self._counts: Counter[UUID] = Counter()
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    def add(self, waiter: Waiter) -> None:
+        """Put the waiter behind its caller's others."""
+        callers = self._rounds.setdefault(waiter.tenant_id, OrderedDict())
+        callers.setdefault(waiter.caller, deque()).append(waiter)
+        self._counts[waiter.tenant_id] += 1
+        self._size += 1
+
+    def remove(self, waiter: Waiter) -> None:
+        """Take the waiter out if it is still there."""
+        callers = self._rounds.get(waiter.tenant_id, _NO_CALLERS)
+        queue = callers.get(waiter.caller, ())
+        if waiter not in queue:
+            return
+        callers[waiter.caller].remove(waiter)
+        self._counts[waiter.tenant_id] -= 1
+        self._size -= 1
+        if not queue:
+            del callers[waiter.caller]
+        if not callers:
+            del self._rounds[waiter.tenant_id], self._counts[waiter.tenant_id]
+
+    def take_next(self, has_room: Callable[[UUID], bool]) -> Waiter | None:
+        """Take out the waiter whose turn it is among the tenants that have room; None when there is none."""
+        tenant_id = next((tenant_id for tenant_id in self._rounds if has_room(tenant_id)), None)
+        if tenant_id is None:
+            return None
+        callers = self._rounds[tenant_id]
+        caller = next(iter(callers))
+        waiter = callers[caller][0]
+        self._rounds.move_to_end(tenant_id)
+        callers.move_to_end(caller)
+        self.remove(waiter)
+        return waiter
+
+    def ahead_of(self, tenant_id: UUID) -> int:
+        """Return how many waiters would get a place before a new one of this tenant, if no others came."""
+        return min(self._size, (self._counts[tenant_id] + 1) * len(self._rounds))
+
+    def displaced_by(self, tenant_id: UUID, caller: Hashable) -> Waiter | None:
+        """Return the waiter that must give a full room's place to a newcomer: the newest of the longest queue.
+
+        None when the newcomer's own share would become the longest: then it is the newcomer who has to go.
+        """
+        longest = max(self._counts, key=self._counts.__getitem__, default=tenant_id)
+        if self._counts[longest] > self._counts[tenant_id] + 1:
+            return self._newest(longest)
+        callers = self._rounds.get(tenant_id, _NO_CALLERS)
+        widest = max((len(queue) for queue in callers.values()), default=0)
+        return self._newest(tenant_id) if widest > len(callers.get(caller, ())) + 1 else None
+
+    def _newest(self, tenant_id: UUID) -> Waiter:
+        return max(self._rounds[tenant_id].values(), key=len)[-1]
+
+
+class Lanes:
+    """At most `max_in_flight` calls at once, `per_tenant_in_flight` for one tenant, `max_waiting` in the waiting room.
+
+    A call waits at most `max_wait_s` seconds; one that finds the room full is refused at once, unless a longer queue
+    than its own has to give way.
+    """
+
+    def __init__(
+        self, *, max_in_flight: int, max_waiting: int, max_wait_s: float, per_tenant_in_flight: int, clock: Clock
+    ) -> None:
+        """Raise SettingInvalid for a lane that lets nobody in."""
+        if max_in_flight < 1 or per_tenant_in_flight < 1 or max_waiting < 0 or not max_wait_s >= 0:
+            raise SettingInvalid("lanes", "would let nobody in", "give at least one place, no negative limits")
+        self._max_in_flight = max_in_flight
+        self._max_waiting = max_waiting
+        self._max_wait_s = max_wait_s
+        self._per_tenant_in_flight = per_tenant_in_flight
+        self._clock = clock
+        self._room = WaitingRoom()
+        self._by_tenant: Counter[UUID] = Counter()
+        self._in_flight = 0
+        self._hold_s = 0.0
+
+    @property
+    def in_flight_count(self) -> int:
+        """Return how many calls have a place now."""
+        return self._in_flight
+
+    @property
+    def waiting_count(self) -> int:
+        """Return how many calls wait for one."""
+        return len(self._room)
+
+    @property
+    def hold_s(self) -> float:
+        """Return how long calls hold their places, on a moving average."""
+        return self._hold_s
+
+    @asynccontextmanager
+    async def place(self, tenant_id: UUID, caller: Hashable) -> AsyncIterator[None]:
+        """Hold a place while the block runs. Raises Overloaded, at once or after the longest wait."""
+        place = await self.enter(tenant_id, caller)
+        try:
+            yield
+        finally:
+            place.leave()
+
+    async def enter(self, tenant_id: UUID, caller: Hashable, *, within_s: float = math.inf) -> Place:
+        """Return a place, which its holder has to leave.
+
+        Raises Overloaded, at once or after the longest wait. Where no place is free, a call has to be done `within_s` seconds:
+        one that would wait too long for that, if it held its place twice as long as calls did of late, is refused.
+        """
+        if self._has_room(tenant_id):
+            self._occupy(tenant_id)
+        else:
+            await self._wait(tenant_id, caller, min(self._max_wait_s, within_s - 2 * self._hold_s))
+        return Place(partial(self._leave, tenant_id, self._clock.time()))
+
+    def _leave(self, tenant_id: UUID, entered_s: float) -> None:
+        held_s = self._clock.time() - entered_s
+        self._hold_s += _HOLD_WEIGHT * (held_s - self._hold_s)
+        self._vacate(tenant_id)
+
+    def _has_room(self, tenant_id: UUID) -> bool:
+        return self._in_flight < self._max_in_flight and self._by_tenant[tenant_id] < self._per_tenant_in_flight
+
+    def _occupy(self, tenant_id: UUID) -> None:
+        self._in_flight += 1
+        self._by_tenant[tenant_id] += 1
+
+    def _vacate(self, tenant_id: UUID) -> None:
+        self._in_flight -= 1
+        self._by_tenant[tenant_id] -= 1
+        if not self._by_tenant[tenant_id]:
+            del self._by_tenant[tenant_id]
+        while (waiter := self._room.take_next(self._has_room)) is not None:
+            # A waiter cancelled a moment ago is still in the room until its task runs: its place goes to the next.
+            if not waiter.verdict.done():
+                self._occupy(waiter.tenant_id)
+                waiter.verdict.set_result(True)
+
+    async def _wait(self, tenant_id: UUID, caller: Hashable, patience_s: float) -> None:
+        if patience_s < self._max_wait_s and self._wait_ahead_s(tenant_id) > patience_s:
+            raise Overloaded(self._retry_after_s())
+        waiter = self._enter_room(tenant_id, caller)
+        timer = self._clock.call_at(self._clock.time() + patience_s, lambda: self._dismiss(waiter))
+        try:
+            has_place = await waiter.verdict
+        except asyncio.CancelledError:
+            self._room.remove(waiter)
+            if not waiter.verdict.cancelled() and waiter.verdict.result():
+                self._vacate(tenant_id)
+            raise
+        finally:
+            timer.cancel()
+        if not has_place:
+            raise Overloaded(self._retry_after_s())
+
+    def _enter_room(self, tenant_id: UUID, caller: Hashable) -> Waiter:
+        if len(self._room) >= self._max_waiting:
+            displaced = self._room.displaced_by(tenant_id, caller)
+            if displaced is None:
+                raise Overloaded(self._retry_after_s())
+            self._dismiss(displaced)
+        waiter = Waiter(tenant_id, caller, asyncio.get_running_loop().create_future())
+        self._room.add(waiter)
+        return waiter
+
+    def _dismiss(self, waiter: Waiter) -> None:
+        self._room.remove(waiter)
+        if not waiter.verdict.done():
+            waiter.verdict.set_result(False)
+
+    def _wait_ahead_s(self, tenant_id: UUID) -> float:
+        """Return how long a new waiter of the tenant would wait for a place, at the pace of late."""
+        return self._hold_s * (self._room.ahead_of(tenant_id) + 1) / self._max_in_flight
+
+    def _retry_after_s(self) -> float:
+        """Return when a place is likely: the queue ahead at the pace of late, between 0.05 and 5 seconds."""
+        expected_s = self._hold_s * (len(self._room) + 1) / self._max_in_flight
+        return min(max(expected_s, MIN_RETRY_S), MAX_RETRY_S)

@@ -1,0 +1,237 @@
+"""The server's one interceptor: proves who calls, keeps the lanes and the deadline, and answers what fails.
+
+Every call comes through here but health checks. The request is parsed only after its sender is known and has a place,
+so a stranger's bytes cost nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, aclosing, contextmanager, nullcontext
+from typing import Any, TypeVar
+
+import grpc
+from google.protobuf.message import DecodeError, Message
+
+from sidecar.rpc.auth.authentication import Authenticator
+from sidecar.rpc.auth.identity import Identity, Role
+from sidecar.rpc.transport.auditing import AuditLog, of_request
+from sidecar.rpc.transport.call import LARGE_BYTES, Call, Method, Terms, deadline_s, public_metadata
+from sidecar.rpc.transport.status import answer, code_name
+from sidecar.runtime.errors import InvalidArgument, Stopping
+from sidecar.telemetry import calls
+from sidecar.telemetry.watch import Watch
+
+HEALTH = "/grpc.health.v1.Health/"
+
+_END: Any = object()
+Answer = TypeVar("Answer")
+
+
+class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no types
+    """Our methods get a `Call`; another library's (reflection) run as they are, once the caller is known."""
+
+    def __init__(self, authenticator: Authenticator, watch: Watch | None = None, audit: AuditLog | None = None) -> None:
+        self._authenticator = authenticator
+        self._watch = watch
+        self._audit = audit
+        self._in_flight_count = 0
+        self._is_closed = False
+        self._stopping = asyncio.Event()
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
+
+    def close(self) -> None:
+        """Turn every new call of our own methods away; those under way go on, and streams are told."""
+        self._is_closed = True
+        self._stopping.set()
+
+    async def wait_idle(self) -> None:
+        """Wait until no call of our own methods is under way. Streams of others (health, reflection) may never end."""
+        await self._is_idle.wait()
+
+    async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
+        """Return the handler for the called method, with the door before it; None when there is no such method."""
+        handler = await continuation(details)
+        if handler is None or details.method.startswith(HEALTH):
+            return handler
+        if isinstance(handler, Method):
+            return self._ours(handler, details.method)
+        return self._foreign(handler, details.method)
+
+    def _ours(self, method: Method, path: str) -> Any:
+        if method.response_streaming:
+            return grpc.unary_stream_rpc_method_handler(self._streaming(method, path))
+
+        async def behaviour(request: bytes, context: Any) -> bytes:
+            # gRPC keeps the frames of a call that failed until the cyclic collector runs: none of them may hold the request.
+            held = [request]
+            del request
+            with self._counted():
+                return await self._answered(method, path, held, context)
+
+        return grpc.unary_unary_rpc_method_handler(behaviour)
+
+    async def _answered(self, method: Method, path: str, held: list[bytes], context: Any) -> bytes:
+        try:
+            return await self._watched_answer(path, context, lambda: self._serve(method, path, held, context))
+        finally:
+            held.clear()
+
+    async def _watched_answer(self, path: str, context: Any, work: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Return the work's answer, under watch; where it fails, end the call with the failure's status."""
+        if self._watch is None:
+            return await answer(context, path, work())
+        watched = self._watch.call(path, public_metadata(context.invocation_metadata() or ()), code_name)
+
+        async def told() -> Answer:
+            with watched:
+                return await work()
+
+        with calls.within(watched.call):
+            return await answer(context, path, told())
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self._in_flight_count += 1
+        self._is_idle.clear()
+        try:
+            yield
+        finally:
+            self._in_flight_count -= 1
+            if not self._in_flight_count:
+                self._is_idle.set()
+
+    async def _serve(self, method: Method, path: str, held: list[bytes], context: Any) -> bytes:
+        """Return the answer to the request, which is taken out of `held` once it is parsed."""
+        if self._is_closed:
+            raise Stopping
+        loop = asyncio.get_running_loop()
+        terms = method.terms
+        ends_at_s = loop.time() + deadline_s(context, terms.default_deadline_s, terms.max_deadline_s)
+        async with asyncio.timeout_at(ends_at_s):
+            identity = await self._identify(context)
+            async with terms.lanes.place(identity.tenant_id, identity.lane), _large_place(terms, identity, held[0]):
+                metadata = public_metadata(context.invocation_metadata())
+                is_large = len(held[0]) > LARGE_BYTES
+                call = Call(identity, path, ends_at_s, loop.time, metadata, is_large=is_large)
+                parsed = [_parse(method, held.pop())]  # nothing here holds the request while it is worked on
+                with self._audited(call, parsed[0]):
+                    response: Message = await method.behaviour(parsed.pop(), call)
+                return response.SerializeToString()
+
+    def _streaming(self, method: Method, path: str) -> Callable[..., AsyncGenerator[bytes]]:
+        async def behaviour(request: bytes, context: Any) -> AsyncGenerator[bytes]:
+            with self._counted():
+                responses = self._serve_stream(method, path, request, context)
+                async with aclosing(self._answered_stream(path, context, responses)) as answers:
+                    async for response in answers:
+                        yield response
+
+        return behaviour
+
+    async def _answered_stream(
+        self, path: str, context: Any, responses: AsyncGenerator[Answer]
+    ) -> AsyncGenerator[Answer]:
+        """Yield the answers under watch; where one fails, end the call with the failure's status."""
+        async with aclosing(self._told_stream(path, context, responses)) as told:
+            while (response := await answer(context, path, anext(told, _END))) is not _END:
+                yield response
+
+    async def _told_stream(self, path: str, context: Any, responses: AsyncGenerator[Answer]) -> AsyncGenerator[Answer]:
+        """Yield the answers under watch. The trace is in force while one is made, never while it is sent."""
+        async with aclosing(responses):
+            if self._watch is None:
+                async for response in responses:
+                    yield response
+                return
+            metadata = public_metadata(context.invocation_metadata() or ())
+            with (watched := self._watch.stream(path, metadata, code_name)):
+                while True:
+                    with calls.within(watched.call):
+                        response = await anext(responses, _END)
+                    if response is _END:
+                        return
+                    yield response
+                    watched.message_count += 1
+
+    async def _serve_stream(self, method: Method, path: str, request: bytes, context: Any) -> AsyncGenerator[bytes]:
+        if self._is_closed:
+            raise Stopping
+        loop = asyncio.get_running_loop()
+        terms = method.terms
+        ends_at_s = loop.time() + deadline_s(context, terms.default_deadline_s, terms.max_deadline_s)
+        async with asyncio.timeout_at(ends_at_s):
+            identity = await self._identify(context)
+        metadata = public_metadata(context.invocation_metadata())
+        async with terms.lanes.place(identity.tenant_id, identity.lane):
+            call = Call(identity, path, ends_at_s, loop.time, metadata, self._stopping)
+            asked = _parse(method, request)
+            with self._audited(call, asked):
+                async with aclosing(method.behaviour(asked, call)) as messages:
+                    while True:
+                        async with asyncio.timeout_at(ends_at_s):
+                            message = await anext(messages, None)
+                        if message is None:
+                            return
+                        yield message.SerializeToString()
+
+    def _audited(self, call: Call, request: Message) -> AbstractContextManager[Any]:
+        """Return what notes an admin's call; of other callers nothing is noted."""
+        if self._audit is None or call.identity.role is not Role.ADMIN:
+            return nullcontext()
+        return self._audit.noting(call.identity, "rpc", call.method.lstrip("/"), **of_request(request))
+
+    async def _identify(self, context: Any) -> Identity:
+        return await self._authenticator.authenticate(context.invocation_metadata() or (), context.auth_context())
+
+    def _foreign(self, handler: Any, path: str) -> Any:
+        """Return the handler with the door before it; its shape decides which of its four functions is set."""
+        shapes = {
+            (False, False): (handler.unary_unary, grpc.unary_unary_rpc_method_handler),
+            (True, False): (handler.stream_unary, grpc.stream_unary_rpc_method_handler),
+            (False, True): (handler.unary_stream, grpc.unary_stream_rpc_method_handler),
+            (True, True): (handler.stream_stream, grpc.stream_stream_rpc_method_handler),
+        }
+        inner, make = shapes[handler.request_streaming, handler.response_streaming]
+        guard = self._guarded_stream if handler.response_streaming else self._guarded_unary
+        return make(guard(inner, path), handler.request_deserializer, handler.response_serializer)
+
+    def _guarded_unary(self, inner: Callable[..., Awaitable[Any]], path: str) -> Callable[..., Any]:
+        async def behaviour(request: Any, context: Any) -> Any:
+            async def work() -> Any:
+                await self._identify(context)
+                return await inner(request, context)
+
+            return await self._watched_answer(path, context, work)
+
+        return behaviour
+
+    def _guarded_stream(self, inner: Callable[..., AsyncGenerator[Any]], path: str) -> Callable[..., Any]:
+        async def known(request: Any, context: Any) -> AsyncGenerator[Any]:
+            await self._identify(context)
+            async with aclosing(inner(request, context)) as responses:
+                async for response in responses:
+                    yield response
+
+        async def behaviour(request: Any, context: Any) -> AsyncGenerator[Any]:
+            async with aclosing(self._answered_stream(path, context, known(request, context))) as answers:
+                async for response in answers:
+                    yield response
+
+        return behaviour
+
+
+def _large_place(terms: Terms, identity: Identity, request: bytes) -> AbstractAsyncContextManager[None]:
+    if terms.large_lanes is None or len(request) <= LARGE_BYTES:
+        return nullcontext()
+    return terms.large_lanes.place(identity.tenant_id, identity.lane)
+
+
+def _parse(method: Method, request: bytes) -> Message:
+    try:
+        return method.request_type.FromString(request)
+    except DecodeError as error:
+        name = method.request_type.DESCRIPTOR.name
+        raise InvalidArgument("request", f"is no {name}", "send that message, texts in valid UTF-8") from error

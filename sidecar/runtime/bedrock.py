@@ -1,0 +1,26 @@
+"""Where Bedrock is, as the settings say. Imported only where a model there is used: its SDK is slow to load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from models.errors import InvalidRequest
+from models.transport.bedrock_runtime import BedrockConfig
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.settings import Settings
+
+Model = TypeVar("Model")
+
+
+def at(settings: Settings, make: Callable[[BedrockConfig], Model]) -> Model:
+    """Return what `make` makes of Bedrock's whereabouts. Raises SettingInvalid where they are none."""
+    try:
+        return make(BedrockConfig(settings.bedrock_region or None, settings.bedrock_endpoint_url or None))
+    except InvalidRequest as error:
+        if "URL" in error.detail:
+            raise SettingInvalid(
+                "SIDECAR_BEDROCK_ENDPOINT_URL", "it is no URL", "set one that begins with https://"
+            ) from error
+        fix = "set the region where your models are, such as us-east-1"
+        raise SettingInvalid("SIDECAR_BEDROCK_REGION", "no region is known", fix) from error

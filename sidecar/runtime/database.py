@@ -1,0 +1,81 @@
+"""The database a process runs on: the caller's own, or the embedded one, brought up to the newest schema."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+
+from sidecar.runtime.errors import MigrationsPending
+from sidecar.runtime.settings import Settings
+from sidecar.runtime.supervisor import Supervisor
+from store.db import migrate
+from store.db.postgres import PoolsConfig, check_server, direct
+from store.embedded.server import EmbeddedPostgres
+from store.tenancy import keys
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Where Postgres answers: for pooled work, and directly, for migrations and notices."""
+
+    dsn: str
+    direct_dsn: str
+    embedded: EmbeddedPostgres | None = None
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Database]:
+    """Yield the database of the settings; an embedded one is started, migrated, kept alive, and left at the end."""
+    if settings.database_url:
+        yield Database(settings.database_url, settings.database_direct_url or settings.database_url)
+        return
+    async with EmbeddedPostgres(settings.data_dir, bin_dir=settings.pg_bin) as embedded:
+        database = Database(embedded.dsn, embedded.dsn, embedded)
+        await bring_up_to_date(database)
+        supervisor = Supervisor()
+        supervisor.start("embedded_postgres", embedded.keep_running)
+        try:
+            yield database
+        finally:
+            await supervisor.stop()
+
+
+async def bring_up_to_date(database: Database, *, dry_run: bool = False) -> migrate.Report:
+    """Apply the migrations that are left and make the fence key, once. Raises what `store.db.migrate` raises."""
+    report = await migrate.migrate(database.direct_dsn, migrations(), dry_run=dry_run)
+    if not dry_run:
+        async with direct(database.direct_dsn) as connection:
+            key = keys.Key(f"fence-{secrets.token_hex(4)}", secrets.token_bytes(32))
+            await keys.add(connection, keys.FENCE, key, now=datetime.now(UTC))
+    return report
+
+
+async def check(database: Database) -> None:
+    """Raise ServerUnsuitable for a server that cannot serve, MigrationsPending for a schema that is behind."""
+    async with direct(database.direct_dsn) as connection:
+        await check_server(connection)
+    states = await migrate.status(database.direct_dsn, migrations())
+    if any(state.applied_at is None and not state.waits_for for state in states):
+        raise MigrationsPending
+
+
+def migrations() -> Path:
+    """Return the folder of the migrations that this release needs."""
+    spec = find_spec("migrations")
+    places = spec and spec.submodule_search_locations
+    assert places, "the migrations are part of this package"
+    return Path(places[0])
+
+
+def pools_config(settings: Settings) -> PoolsConfig:
+    """Return the pools' sizes as the settings say."""
+    return PoolsConfig(
+        turn_connections=settings.turn_pool_size,
+        background_connections=settings.background_pool_size,
+        statement_cache_size=settings.statement_cache_size,
+    )

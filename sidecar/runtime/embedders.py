@@ -1,0 +1,96 @@
+"""Which embedder a setting names, ready for use. The service and `sidecar embed` ask here, and nowhere else is one chosen."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+from models.embedding.embedder import Embedder, LocalEmbedder
+from models.errors import EmbedderUnusable
+from sidecar.context.query_embedding import BROKEN, UNKEPT, UNSET, Numbered
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.settings import Settings
+from store.content import embedders
+from store.db.postgres import Pool
+
+log = logging.getLogger(__name__)
+
+NONE = "none"
+MAX_DIMENSIONS = 3_900  # a vector and its row fit a page of Postgres
+
+_FIX = "set minilm, titan, titan:DIMENSIONS, openai:MODEL:DIMENSIONS or none"
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The embedder in use, or why there is none."""
+
+    numbered: Numbered | None
+    why_not: str = ""
+
+    async def close(self) -> None:
+        """Let go of the embedder's threads or connections."""
+        if self.numbered is None:
+            return
+        if isinstance(self.numbered.embedder, LocalEmbedder):
+            self.numbered.embedder.close()
+        elif (close := getattr(self.numbered.embedder, "close", None)) is not None:
+            await close()
+
+
+async def choose(settings: Settings, pool: Pool) -> Chosen:
+    """Return the embedder that the settings name, ready. Raises SettingInvalid, EmbedderUnusable, InvalidRequest."""
+    if settings.embedder == NONE:
+        return Chosen(None, UNSET)
+    embedder = await _made(settings)
+    number = await embedders.number_of(pool, embedder.name, embedder.dimensions)
+    return Chosen(None, UNKEPT) if number is None else Chosen(Numbered(embedder, number))
+
+
+async def choose_or_go_without(settings: Settings, pool: Pool) -> Chosen:
+    """Return the same, and no embedder for one whose files are broken: turns go on by words. Raises SettingInvalid."""
+    try:
+        return await choose(settings, pool)
+    except EmbedderUnusable as error:
+        log.error("embedder_unusable", extra={"why": str(error)})
+        return Chosen(None, BROKEN)
+
+
+async def _made(settings: Settings) -> Embedder:
+    """Return the embedder. Whatever it needs is loaded here: of no use, and slow, to who sets another."""
+    match settings.embedder.split(":"):
+        case ["minilm"]:
+            return await asyncio.to_thread(local)
+        case ["titan", *size] if len(size) <= 1:
+            return _titan(settings, *size)
+        case ["openai", *model, size] if model:
+            from models.embedding.openai_embedding import EmbeddingModel, openai_embedder
+            from models.transport.openai_client import OpenAIConfig
+
+            key = settings.embedder_api_key
+            config = OpenAIConfig(settings.embedder_base_url, (lambda: key) if key else None)
+            return openai_embedder(config, EmbeddingModel(":".join(model), _dimensions(size)))
+    raise SettingInvalid("SIDECAR_EMBEDDER", f"{settings.embedder!r} is no embedder", _FIX)
+
+
+def _titan(settings: Settings, size: str = "") -> Embedder:
+    from models.embedding.titan import DIMENSIONS, titan_embedder
+    from sidecar.runtime.bedrock import at
+
+    return at(settings, lambda config: titan_embedder(config, dimensions=_dimensions(size) if size else DIMENSIONS))
+
+
+def local() -> LocalEmbedder:
+    """Return the embedder of the install, loaded: about 0.4 s. Raises EmbedderUnusable."""
+    try:
+        from models.embedding.minilm import MiniLM
+    except ImportError as error:
+        raise EmbedderUnusable(f"{error.name or 'a library'} cannot be loaded: {error}") from error
+    return LocalEmbedder(MiniLM())
+
+
+def _dimensions(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_DIMENSIONS:
+        raise SettingInvalid("SIDECAR_EMBEDDER", f"{text!r} is no number of dimensions", f"set 1 to {MAX_DIMENSIONS}")
+    return int(text)

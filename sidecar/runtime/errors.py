@@ -1,0 +1,286 @@
+"""What the sidecar can refuse or fail at: one tree, and each class's docstring is the message a caller reads.
+
+Nothing here knows gRPC; `sidecar/rpc/transport/status.py` holds the one table from these classes to statuses. Facts that help a
+caller (a field, a delay) are attributes; secrets and a caller's own long texts never are.
+
+    SidecarError
+    ├── InvalidArgument            a request field, what is wrong with it, what to send instead
+    ├── Unauthenticated            nobody we know is calling
+    │   ├── CredentialsMissing
+    │   ├── TokenMalformed
+    │   ├── TokenUntrusted
+    │   ├── TokenExpired
+    │   ├── TokenNotYetValid
+    │   ├── TokenRevoked
+    │   ├── KeyUnknown
+    │   ├── CertificateUnknown
+    │   └── CertificateExpired
+    ├── PermissionDenied           a known caller outside its rights
+    │   ├── ScopeForbidden
+    │   ├── SpaceForbidden
+    │   └── AdminRequired
+    ├── NotFound
+    │   └── ReceiptDropped
+    ├── FailedPrecondition         the request is well formed, the state forbids it
+    │   ├── PoolTooSmall
+    │   └── TextsDropped
+    ├── RequestIdReused
+    ├── Overloaded
+    ├── DeadlinePassed
+    ├── Unavailable                worth trying again
+    │   ├── Stopping
+    │   ├── KeysUnavailable
+    │   └── RequiredSourceFailed
+    └── StartRefused               the process or a command stops before it serves; never sent to a caller
+        ├── SettingInvalid
+        ├── PlainTextRefused
+        ├── SocketDirectoryUnsafe
+        ├── KeyFileInvalid
+        ├── DevKeyUnsafe
+        ├── DevTokensOff
+        ├── MigrationsPending
+        ├── FenceKeyMissing
+        └── ServiceIncomplete
+"""
+
+from __future__ import annotations
+
+import inspect
+
+
+class SidecarError(Exception):
+    """The sidecar could not do this."""
+
+    def __str__(self) -> str:
+        """Return the text this instance was given, else its class's docstring on one line."""
+        return super().__str__() or " ".join(inspect.cleandoc(type(self).__doc__ or type(self).__name__).split())
+
+
+class InvalidArgument(SidecarError):
+    """A field of the request cannot be used as it is; the error names it and says what to send instead."""
+
+    def __init__(self, field: str, problem: str, fix: str) -> None:
+        super().__init__(f"{field}: {problem}; {fix}.")
+        self.field = field
+        self.problem = problem
+        self.fix = fix
+
+
+class Unauthenticated(SidecarError):
+    """The caller is not known; send a valid token or a registered client certificate."""
+
+
+class CredentialsMissing(Unauthenticated):
+    """The call carries no identity; send `authorization: Bearer TOKEN` once, or a registered client certificate."""
+
+
+class TokenMalformed(Unauthenticated):
+    """The token cannot be read; send one signed JWT with the claims this service asks for."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"The token cannot be used: {problem}.")
+        self.problem = problem
+
+
+class TokenUntrusted(Unauthenticated):
+    """The token does not come from an issuer trusted here, for this service; get one for this audience."""
+
+    def __init__(self, check: str) -> None:
+        super().__init__(f"The token is not trusted here: its {check} is not accepted.")
+        self.check = check
+
+
+class TokenExpired(Unauthenticated):
+    """The token has expired; get a fresh one."""
+
+
+class TokenNotYetValid(Unauthenticated):
+    """The token is not valid yet; check the issuer's clock."""
+
+
+class TokenRevoked(Unauthenticated):
+    """The token was issued before the tenant's tokens were revoked; get a fresh one."""
+
+
+class KeyUnknown(Unauthenticated):
+    """The token names a signing key that is not in the trusted set; sign with a published key."""
+
+
+class CertificateUnknown(Unauthenticated):
+    """The client certificate's names are not registered for one caller; register a URI or DNS name, or send a token."""
+
+
+class CertificateExpired(Unauthenticated):
+    """The client certificate of this connection has expired; connect anew with a fresh one."""
+
+
+class PermissionDenied(SidecarError):
+    """This identity may not do that."""
+
+
+class ScopeForbidden(PermissionDenied):
+    """This identity may not act for the named tenant or owner; leave the fields empty or name its own."""
+
+
+class SpaceForbidden(PermissionDenied):
+    """This identity does not hold the named space; name one of the claim `spaces`, or have it added (`sidecar token --space`)."""
+
+
+class AdminRequired(PermissionDenied):
+    """This call needs the role admin; use an admin's token (`sidecar token --role admin`)."""
+
+
+class NotFound(SidecarError):
+    """There is no such thing in this scope; check the id and the owner."""
+
+    def __init__(self, kind: str = "") -> None:
+        super().__init__(f"There is no such {kind} in this scope; check its id and the owner." if kind else "")
+        self.kind = kind
+
+
+class ReceiptDropped(NotFound):
+    """The receipt was dropped: its writer fell behind, the database refused it, or its owner was forgotten meanwhile.
+
+    The response itself carried the decisions.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kind = "receipt"
+
+
+class FailedPrecondition(SidecarError):
+    """The state does not allow this yet; the error names what has to change first."""
+
+    def __init__(self, subject: str, problem: str = "") -> None:
+        super().__init__(f"{subject}: {problem}." if problem else "")
+        self.subject = subject
+        self.problem = problem
+
+
+class PoolTooSmall(FailedPrecondition):
+    """Too few tokens are left for context; change the term that the error names, or choose a larger window."""
+
+    def __init__(self, pool_tokens: int, largest_term: str, largest_tokens: int) -> None:
+        problem = (
+            f"is {largest_tokens} tokens, and {pool_tokens} would be left for context; make it larger"
+            if largest_term in {"budget_tokens", "window_tokens"}
+            else f"takes {largest_tokens} tokens and leaves {pool_tokens} for context; make it smaller"
+        )
+        super().__init__(largest_term, problem)
+        self.pool_tokens = pool_tokens
+        self.largest_term = largest_term
+        self.largest_tokens = largest_tokens
+
+
+class TextsDropped(FailedPrecondition):
+    """The receipt's texts are past their retention, so it can be explained but no longer replayed."""
+
+    def __init__(self, missing_count: int) -> None:
+        super().__init__(
+            "receipt", f"{missing_count} of its texts are no longer kept; explain it instead of replaying it"
+        )
+        self.missing_count = missing_count
+
+
+class RequestIdReused(SidecarError):
+    """This request id was used before with another request; use a new id for a new request."""
+
+
+class Overloaded(SidecarError):
+    """The service is busy with as many calls as it takes; try again after the named delay."""
+
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__()
+        self.retry_after_s = retry_after_s
+
+
+class DeadlinePassed(SidecarError):
+    """The call's deadline had passed before it began; send it with more time."""
+
+
+class Unavailable(SidecarError):
+    """Something this call needs does not answer now; try again."""
+
+
+class Stopping(Unavailable):
+    """This process is about to end and takes no new calls; send the call again, and another will answer it."""
+
+
+class KeysUnavailable(Unavailable):
+    """The token signing keys could not be fetched yet; try again in a minute."""
+
+
+class RequiredSourceFailed(Unavailable):
+    """A source that the profile marks required did not answer; try again, or make it optional."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(f"The required source {source} did not answer; try again, or make it optional in the profile.")
+        self.source = source
+
+
+class StartRefused(SidecarError):
+    """The sidecar does not start like this; the error names the setting and the fix."""
+
+
+class SettingInvalid(StartRefused):
+    """A setting cannot be used as it is; the error names it and says what to set instead."""
+
+    def __init__(self, setting: str, problem: str, fix: str) -> None:
+        super().__init__(f"{setting}: {problem}; {fix}.")
+        self.setting = setting
+
+
+class PlainTextRefused(StartRefused):
+    """Plain text is served on loopback addresses and unix sockets only; set up TLS or listen on 127.0.0.1."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(
+            f"{address!r} would serve plain text to the network; set a TLS certificate and key, "
+            "or listen on 127.0.0.1, [::1] or a unix socket."
+        )
+        self.address = address
+
+
+class SocketDirectoryUnsafe(StartRefused):
+    """The unix socket's directory must be this user's alone (mode 0700); fix it or name another."""
+
+    def __init__(self, directory: str, problem: str) -> None:
+        super().__init__(f"The socket directory {directory} {problem}; give a directory of your own with mode 0700.")
+        self.directory = directory
+
+
+class KeyFileInvalid(StartRefused):
+    """A file of token signing keys cannot be used; give public keys as PEM or one JWKS."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"The key file {path} {problem}.")
+        self.path = path
+
+
+class DevKeyUnsafe(StartRefused):
+    """The local dev key must be readable by its owner only; remove it to have a new one made."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"The dev key {path} {problem}; run chmod 600 on it, or remove it to have a new one made.")
+        self.path = path
+
+
+class DevTokensOff(StartRefused):
+    """Dev tokens are off where real signing keys are configured; get a token from the issuer of those keys."""
+
+
+class ServiceIncomplete(StartRefused):
+    """A service's methods and their implementations do not match; implement each method of the descriptor once."""
+
+    def __init__(self, service: str, methods: str) -> None:
+        super().__init__(f"{service} does not match its implementation: {methods}.")
+        self.service = service
+
+
+class MigrationsPending(StartRefused):
+    """The database's schema is behind this release; run `sidecar migrate`."""
+
+
+class FenceKeyMissing(StartRefused):
+    """The table installation_keys holds no fence key; run `sidecar migrate`, which makes one."""

@@ -1,0 +1,32 @@
+"""Which language model a setting names, ready for use; each provider's SDK is loaded only where its models are used."""
+
+from __future__ import annotations
+
+from models.language.remote import RemoteModel
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.runtime.settings import Settings
+
+EXTRACTIVE, BEDROCK, OPENAI = "extractive", "bedrock", "openai"
+
+
+def check(variable: str, kind: str) -> None:
+    """Raise SettingInvalid when `kind`, which the variable holds, is none of them."""
+    if kind not in (EXTRACTIVE, BEDROCK, OPENAI):
+        raise SettingInvalid(variable, f"{kind!r} is not known", f"set {EXTRACTIVE}, {BEDROCK} or {OPENAI}")
+
+
+def made(settings: Settings, variable: str, kind: str) -> RemoteModel | None:
+    """Return the model that a variable names as `kind`, None for the extractive way. Raises SettingInvalid."""
+    check(variable, kind)
+    if kind == EXTRACTIVE:
+        return None
+    if kind == BEDROCK:
+        from models.language.bedrock import bedrock_model
+        from sidecar.runtime.bedrock import at
+
+        return at(settings, bedrock_model)
+    from models.language.openai_compatible import openai_model
+    from models.transport.openai_client import OpenAIConfig
+
+    key = settings.compile_api_key
+    return openai_model(OpenAIConfig(settings.compile_base_url, (lambda: key) if key else None))

@@ -1,0 +1,227 @@
+"""Each configured backend as a place of a source: its client made, its options handed over.
+
+Loaded only where there are backends, since it brings their SDKs with it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from models.tokens import meters
+from models.transport.endpoint import BreakerState
+from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
+from sidecar.backends.asking import Asking
+from sidecar.backends.aws import Clients, Where
+from sidecar.backends.backend_policy import Rulings
+from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase
+from sidecar.backends.configuration import VARIABLE
+from sidecar.backends.entries import (
+    AgentCoreEntry,
+    BedrockKnowledgeEntry,
+    Configuration,
+    HindsightEntry,
+    RerankEntry,
+    ToolsEntry,
+    WorkspaceS3Entry,
+)
+from sidecar.backends.hindsight import Banks, Hindsight
+from sidecar.backends.rerank import BedrockRerank, Reranking
+from sidecar.backends.s3 import Bucket, S3Files
+from sidecar.backends.tools import Calling
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.sources.agentcore_memory import AgentCoreMemorySource
+from sidecar.sources.agentcore_thread import AgentCoreThreadSource
+from sidecar.sources.bedrock_knowledge import BedrockKnowledgeSource
+from sidecar.sources.composite import Place
+from sidecar.sources.hindsight import HindsightSource
+from sidecar.sources.workspace_s3 import WorkspaceS3Source
+from sidecar.turn.items import Source
+from store.db.postgres import Pool
+from store.scope import owner_uuid
+
+if TYPE_CHECKING:
+    from sidecar.sources.tools import ToolsSource
+
+Close = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A place, the source it stands beside, the tenant it belongs to, how to let go of it, and what knows how it does."""
+
+    source: Source
+    tenant_id: UUID
+    place: Place
+    close: Close
+    asking: Asking
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What places stand on: AWS clients, the database for turns, and the tenants' decisions."""
+
+    clients: Clients
+    pool: Pool
+    rulings: Rulings
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What the entries of the file became: places, the tenants' rerankers, and how to let go of them all."""
+
+    places: tuple[Placed, ...]
+    rerankers: Mapping[UUID, BedrockRerank]
+    close: Close
+
+    def resting(self) -> dict[str, bool]:
+        """Return each backend by name, and whether the breaker of one of that name is open."""
+        now_s, found = time.monotonic(), dict[str, bool]()
+        for asking in [*(one.asking for one in self.places), *(one.asking for one in self.rerankers.values())]:
+            is_open = asking.endpoint.breaker.state(now_s) is BreakerState.OPEN
+            found[asking.name] = found.get(asking.name, False) or is_open
+        return found
+
+
+def placed(backends: Configuration, pool: Pool, rulings: Rulings) -> Made:
+    """Return what every entry stands for. Raises SettingInvalid for what is not installed."""
+    ground = Ground(Clients(), pool, rulings)
+    places = tuple(_made(backends, ground))
+    rerankers = {entry.tenant_id: _rerank(entry, ground) for entry in backends.rerank}
+    closes = [one.close for one in places] + [_soon(one.close) for one in rerankers.values()]
+    return Made(places, rerankers, partial(_let_go, closes, ground.clients))
+
+
+def _made(backends: Configuration, ground: Ground) -> Iterator[Placed]:
+    for knowledge in backends.bedrock_knowledge:
+        yield _bedrock_knowledge(knowledge, ground)
+    for memory in backends.agentcore:
+        yield from _agentcore(memory, ground)
+    for hindsight in backends.hindsight:
+        yield _hindsight(hindsight)
+    for tools in backends.tools:
+        yield _tools(tools, ground)
+    for workspace in backends.workspace_s3:
+        yield _workspace_s3(workspace, ground)
+
+
+async def _let_go(closes: Sequence[Close], clients: Clients) -> None:
+    for close in closes:
+        await close()
+    clients.close()
+
+
+def _soon(close: Callable[[], None]) -> Close:
+    async def closing() -> None:
+        close()
+
+    return closing
+
+
+def _bedrock_knowledge(entry: BedrockKnowledgeEntry, ground: Ground) -> Placed:
+    options = KnowledgeBase(
+        base_id=entry.knowledge_base_id,
+        where=_where(entry, ground.clients),
+        kind=entry.kind,
+        search=entry.search,
+        results=entry.results,
+        query_chars=entry.query_chars,
+        filter=entry.filter,
+        reranker_arn=entry.reranker_arn,
+    )
+    base = BedrockKnowledge(entry.name, options, ground.clients, entry.bounds)
+    source = BedrockKnowledgeSource(base, frozenset(entry.assign))
+    return Placed(Source.KNOWLEDGE, entry.tenant_id, Place(entry.name, source), _soon(base.close), base.asking)
+
+
+def _rerank(entry: RerankEntry, ground: Ground) -> BedrockRerank:
+    reranking = Reranking(entry.model_arn, _where(entry, ground.clients), entry.text_chars)
+    return BedrockRerank(entry.name, reranking, ground.clients, entry.bounds)
+
+
+def _agentcore(entry: AgentCoreEntry, ground: Ground) -> Iterator[Placed]:
+    memory = agentcore_memory(entry, ground.clients)
+    if entry.recall:
+        source = AgentCoreMemorySource(memory)
+        yield Placed(Source.MEMORY, entry.tenant_id, Place(entry.name, source), _soon(memory.close), memory.asking)
+    if entry.events:
+        thread = AgentCoreThreadSource(memory, _counts)
+        yield Placed(Source.THREAD, entry.tenant_id, Place(entry.name, thread), _soon(memory.close), memory.asking)
+
+
+def agentcore_memory(entry: AgentCoreEntry, clients: Clients) -> AgentCoreMemory:
+    """Return the client of a memory. Raises SettingInvalid without a region."""
+    place = MemoryPlace(
+        memory_id=entry.memory_id,
+        namespace=entry.namespace,
+        where=_where(entry, clients),
+        actors=_by_owner(entry.actors),
+        results=entry.results,
+    )
+    return AgentCoreMemory(entry.name, place, clients, entry.bounds)
+
+
+def _hindsight(entry: HindsightEntry) -> Placed:
+    hindsight = hindsight_client(entry)
+    place = Place(entry.name, HindsightSource(hindsight))
+    return Placed(Source.MEMORY, entry.tenant_id, place, hindsight.close, hindsight.asking)
+
+
+def hindsight_client(entry: HindsightEntry) -> Hindsight:
+    """Return the client of a server."""
+    banks = Banks(
+        url=entry.url,
+        bank=entry.bank,
+        owners=_by_owner(entry.owners),
+        api_key=entry.api_key,
+        budget=entry.budget,
+        types=entry.types,
+        query_chars=entry.query_chars,
+        results=entry.results,
+    )
+    return Hindsight(entry.name, banks, entry.bounds)
+
+
+def _tools(entry: ToolsEntry, ground: Ground) -> Placed:
+    source = tools_source(entry, ground.rulings)
+    return Placed(Source.TOOLS, entry.tenant_id, Place(entry.name, source), source.tools.close, source.tools.asking)
+
+
+def tools_source(entry: ToolsEntry, rulings: Rulings) -> ToolsSource:
+    """Return a server's tools as a source. Raises SettingInvalid when the SDK is not installed."""
+    if find_spec("mcp") is None:
+        raise SettingInvalid(VARIABLE, f"{entry.name} needs the MCP SDK", "install context-sidecar[mcp]")
+    from sidecar.backends.mcp_tools import McpTools, Server
+    from sidecar.sources.tools import ToolsSource
+
+    server = Server(entry.command, entry.url, entry.env, entry.headers)
+    calling = Calling(entry.question_argument, entry.arguments, frozenset(entry.search_safe), entry.result_chars)
+    return ToolsSource(McpTools(entry.name, server, entry.bounds), rulings, calling)
+
+
+def _workspace_s3(entry: WorkspaceS3Entry, ground: Ground) -> Placed:
+    bucket = Bucket(entry.bucket, entry.prefix, Where(entry.region, entry.endpoint_url))
+    files = S3Files(entry.name, bucket, ground.clients, entry.bounds)
+    source = WorkspaceS3Source(ground.pool, files)
+    return Placed(Source.WORKSPACE, entry.tenant_id, Place(entry.name, source), _soon(files.close), files.asking)
+
+
+def _where(entry: BedrockKnowledgeEntry | RerankEntry | AgentCoreEntry, clients: Clients) -> Where:
+    """Return where an entry's service is. Raises SettingInvalid without a region."""
+    if not entry.region and not clients.region():
+        raise SettingInvalid(VARIABLE, f"{entry.name}.region is missing", "name one there, or in AWS_DEFAULT_REGION")
+    return Where(entry.region, entry.endpoint_url)
+
+
+def _by_owner(named: Mapping[str, str]) -> dict[UUID, str]:
+    return {owner_uuid(owner): ref for owner, ref in named.items()}
+
+
+def _counts(text: str) -> tuple[int, int]:
+    counts = meters.stored_counts(text)
+    return counts.o200k_base, counts.cl100k_base

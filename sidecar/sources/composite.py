@@ -1,0 +1,242 @@
+"""Several places that one source stands for, asked side by side: the built-in one, and backends that a tenant has beside it.
+
+One that fails does not hide the others; what they bring is merged by rank, since no score of one means anything to another,
+unless the tenant has a model that reads what all its backends bring and says the order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+from uuid import UUID
+
+from sidecar.backends.errors import BackendError, BackendTimedOut, BackendUnavailable
+from sidecar.context.ports import Answer, ContextSource, Conversation, Limits, Query, Skipped
+from sidecar.turn.items import Item
+from store.errors import StoreError
+from store.scope import Scope
+
+log = logging.getLogger(__name__)
+
+_MERGING_S = 0.01
+BUILT_IN = "built-in"
+
+
+class Rulings(Protocol):
+    """What the tenant's admins decided about its backends."""
+
+    async def switched_off(self, tenant_id: UUID) -> frozenset[str]:
+        """Return the names of the backends that may not be asked now."""
+
+
+class Reranker(Protocol):
+    """Puts texts in one order."""
+
+    @property
+    def name(self) -> str:
+        """The name that switches and reports know it by."""
+
+    @property
+    def deadline_s(self) -> float:
+        """The seconds that it may take."""
+
+    async def order(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
+        """Return the places of the texts, the best first. Raises a BackendError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One backend as a source, under the name that switches and reports know it by."""
+
+    name: str
+    source: ContextSource
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked in one turn: the places, and the model that orders what the backends among them bring, if any."""
+
+    places: Sequence[Place]
+    reranker: Reranker | None = None
+
+    def time_for_places_s(self, limits: Limits) -> float:
+        """Return the seconds that the places have; never less than half of all, whatever the order may take."""
+        kept_s = self.reranker.deadline_s if self.reranker else 0.0
+        return max(0.0, limits.deadline_s / 2, limits.deadline_s - _MERGING_S - kept_s)
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What the places of one turn said: answers by place, failures, and those that had nothing to ask."""
+
+    answers: list[tuple[Place, Answer]] = field(default_factory=list)
+    failures: list[tuple[Place, BaseException]] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+class SideBySide:
+    """A source made of the built-in one (None where there is none) and each tenant's own places."""
+
+    def __init__(
+        self,
+        built_in: ContextSource | None,
+        places: Mapping[UUID, Sequence[Place]],
+        rulings: Rulings,
+        rerankers: Mapping[UUID, Reranker] | None = None,
+    ) -> None:
+        self._built_in = built_in
+        self._places = places
+        self._rulings = rulings
+        self._rerankers = rerankers or {}
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return what all bring, merged, and among its failures each place that should have answered and did not.
+
+        Raises what the first of them raised when none brought anything, and Skipped when none had anything to ask.
+        """
+        places = self._places.get(scope.tenant_id, ())
+        if not places:
+            if self._built_in is None:
+                raise Skipped("no backend is set up for this tenant")
+            return await self._built_in.find(query, scope, limits)
+        off = await self._rulings.switched_off(scope.tenant_id)
+        asked = [Place(BUILT_IN, self._built_in)] if self._built_in else []
+        asked += [place for place in places if place.name not in off]
+        notes = [f"{place.name}: switched off" for place in places if place.name in off]
+        if not asked:
+            raise Skipped("; ".join(notes))
+        reranker = self._rerankers.get(scope.tenant_id)
+        is_reranked = reranker is not None and reranker.name not in off
+        return await _merged(_Asked(asked, reranker if is_reranked else None), query, scope, limits, notes)
+
+
+class Instead:
+    """A source for which a tenant's first place stands instead of the built-in one: a record is never merged of two."""
+
+    def __init__(self, built_in: ContextSource, places: Mapping[UUID, Sequence[Place]], rulings: Rulings) -> None:
+        self._built_in = built_in
+        self._places = places
+        self._rulings = rulings
+
+    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return what the tenant's place brings, or the built-in one where there is none or it is switched off."""
+        place = await self._place(scope)
+        async with _in_time(place.name, limits):
+            return await place.source.find(query, scope, limits)
+
+    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        """Return the recent turns of the same place. One that keeps none on record has none."""
+        place = await self._place(scope)
+        if not isinstance(place.source, Conversation):
+            return Answer()
+        async with _in_time(place.name, limits):
+            return await place.source.recent(query, scope, limits)
+
+    async def _place(self, scope: Scope) -> Place:
+        places = self._places.get(scope.tenant_id, ())
+        off = await self._rulings.switched_off(scope.tenant_id) if places else frozenset()
+        return next((place for place in places if place.name not in off), Place(BUILT_IN, self._built_in))
+
+
+@asynccontextmanager
+async def _in_time(name: str, limits: Limits) -> AsyncIterator[None]:
+    """Fail as the backend of that name where it takes too long; the built-in place has its time from elsewhere."""
+    if name == BUILT_IN:
+        yield
+        return
+    try:
+        async with asyncio.timeout(max(0.0, limits.deadline_s - _MERGING_S)):
+            yield
+    except TimeoutError:
+        raise BackendTimedOut(name) from None
+
+
+async def _merged(asked: _Asked, query: Query, scope: Scope, limits: Limits, notes: list[str]) -> Answer:
+    ends_s = asyncio.get_running_loop().time() + limits.deadline_s - _MERGING_S
+    heard = await _heard(asked, query, scope, limits)
+    ours: list[Sequence[Item]] = [answer.items for place, answer in heard.answers if place.name == BUILT_IN]
+    theirs: list[Sequence[Item]] = [answer.items for place, answer in heard.answers if place.name != BUILT_IN]
+    if asked.reranker and sum(map(len, theirs)) > 1:
+        theirs = [await _reranked(asked.reranker, query, by_rank(theirs), ends_s, notes)]
+    items = by_rank([*ours, *theirs])[: limits.top_k]
+    candidates = next((answer.candidates for _, answer in heard.answers if answer.candidates), None)
+    told = [_note(place, problem) for place, problem in heard.failures]
+    if heard.failures and not items:
+        first = heard.failures[0][1]
+        raise first.beside(told[1:]) if isinstance(first, BackendError) else first
+    if not heard.answers:
+        raise heard.skipped[0]
+    notes += [note for _, answer in heard.answers for note in answer.notes]
+    told += [one for _, answer in heard.answers for one in answer.failures]
+    judged_by = candidates and candidates.only({item.id for item in items})
+    return Answer(items, notes=tuple(notes), failures=tuple(told), candidates=judged_by)
+
+
+async def _heard(asked: _Asked, query: Query, scope: Scope, limits: Limits) -> _Heard:
+    """Return what each place said in the time that places have."""
+    tasks = [asyncio.create_task(place.source.find(query, scope, limits)) for place in asked.places]
+    try:
+        await asyncio.wait(tasks, timeout=asked.time_for_places_s(limits))
+    finally:
+        for task in tasks:
+            task.cancel()
+    heard = _Heard()
+    for place, task in zip(asked.places, tasks, strict=True):
+        problem = _problem(place, task)
+        if problem is None:
+            heard.answers.append((place, task.result()))
+        elif isinstance(problem, Skipped):
+            heard.skipped.append(problem)
+        else:
+            heard.failures.append((place, problem))
+    return heard
+
+
+async def _reranked(
+    reranker: Reranker, query: Query, items: Sequence[Item], ends_s: float, notes: list[str]
+) -> Sequence[Item]:
+    """Return the items in the model's order; in the order that they came in, with a note, when it fails or time is short.
+
+    The relevances stay what they were as a whole and are given out anew, so that nothing later undoes the order.
+    """
+    try:
+        async with asyncio.timeout_at(ends_s):
+            places = await reranker.order(query.text, [item.text for item in items])
+    except (BackendError, TimeoutError) as error:
+        why = error if isinstance(error, BackendError) else BackendTimedOut(reranker.name)
+        notes.append(f"{why}; merged by rank instead")
+        return items
+    relevances = sorted((item.relevance for item in items), reverse=True)
+    pairs = zip(places, relevances, strict=True)
+    return [items[place]._replace(rank=rank, relevance=told) for rank, (place, told) in enumerate(pairs)]
+
+
+def by_rank(answers: Iterable[Sequence[Item]]) -> tuple[Item, ...]:
+    """Return the items of several answers in turn, each answer's first before any second, ranked anew and each id once."""
+    by_place = [(place, item) for place, items in enumerate(answers) for item in items]
+    by_place.sort(key=lambda one: (one[1].rank, one[0], one[1].id))
+    once: dict[str, Item] = {}
+    for _, item in by_place:
+        once.setdefault(item.id, item)
+    return tuple(item._replace(rank=rank) for rank, item in enumerate(once.values()))
+
+
+def _problem(place: Place, task: asyncio.Task[Answer]) -> BaseException | None:
+    """Return what kept a place from answering; whatever a backend's place fails with is the backend's failure alone."""
+    if not task.done() or task.cancelled():
+        return TimeoutError() if place.name == BUILT_IN else BackendTimedOut(place.name)
+    problem = task.exception()
+    if problem is None or place.name == BUILT_IN or isinstance(problem, BackendError | Skipped | StoreError):
+        return problem
+    log.warning("place_failed", extra={"place": place.name, "error": type(problem).__name__}, exc_info=problem)
+    return BackendUnavailable(place.name, type(problem).__name__)
+
+
+def _note(place: Place, problem: BaseException) -> str:
+    """Return what a receipt may hold of a failure: our own errors say themselves, others only their kind."""
+    is_ours = isinstance(problem, BackendError | StoreError)
+    return str(problem) if is_ours else f"{place.name}: it failed with {type(problem).__name__}"

@@ -1,0 +1,99 @@
+"""Which sources a process has: the built-in ones, and the configured backends beside them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from uuid import UUID
+
+from sidecar.backends import configuration
+from sidecar.backends.backend_policy import Rulings
+from sidecar.backends.entries import Configuration
+from sidecar.context.ports import ContextSource
+from sidecar.sources.composite import Instead, Place, SideBySide
+from sidecar.turn.items import Source
+from sidecar.turn.profile import REMOTE_DEADLINE_MS, Layer, parse_layer
+from store.db.postgres import Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """The sources of a process, the knobs below a tenant's own that its backends need, and how to let go of it all.
+
+    `places` are the backends by tenant and name, for those who look after them; not each of them is a source. `resting` says of
+    each backend's name whether its breaker is open. `compiled` are those, by tenant and name, that wikis are compiled from.
+    `remote` are the sources for which a tenant has backends.
+    """
+
+    sources: Mapping[Source, ContextSource]
+    base: Callable[[UUID], tuple[Layer, ...]]
+    close: Callable[[], Awaitable[None]]
+    places: Mapping[UUID, Mapping[str, object]]
+    resting: Callable[[], Mapping[str, bool]] = dict
+    compiled: frozenset[tuple[UUID, str]] = frozenset()
+    remote: Mapping[UUID, frozenset[Source]] = field(default_factory=dict)
+
+    def local(self, tenant_id: UUID) -> frozenset[Source]:
+        """Return the sources of a tenant that are the built-in ones alone."""
+        return frozenset(self.sources) - self.remote.get(tenant_id, frozenset())
+
+
+def configured(path: Path | None, environ: Mapping[str, str]) -> Configuration:
+    """Return what the file of backends says, nothing when there is no file. Raises SettingInvalid."""
+    return Configuration() if path is None else configuration.read(path, environ)
+
+
+def back(built_in: Mapping[Source, ContextSource], backends: Configuration, pool: Pool, rulings: Rulings) -> Backing:
+    """Return the built-in sources with each backend of the configuration beside the one it belongs to.
+
+    A tenant's source that has backends is given a remote place's time, unless a profile says otherwise.
+    """
+    if not any(backends.entries()):
+        return Backing(built_in, partial(_remote_times, {}), _nothing, {})
+    from sidecar.sources import backend_sources  # brings the SDKs, which a process without backends does without
+
+    places: dict[Source, dict[UUID, list[Place]]] = defaultdict(lambda: defaultdict(list))
+    made = backend_sources.placed(backends, pool, rulings)
+    named: dict[UUID, dict[str, object]] = defaultdict(dict)
+    for tenant_id, reranker in made.rerankers.items():
+        named[tenant_id][reranker.name] = reranker
+    for one in made.places:
+        named[one.tenant_id].setdefault(one.place.name, one.place.source)
+        places[one.source][one.tenant_id].append(one.place)
+    joined: dict[Source, ContextSource] = {
+        source: SideBySide(
+            built_in.get(source), tenants, rulings, made.rerankers if source is Source.KNOWLEDGE else None
+        )
+        for source, tenants in places.items()
+    }
+    if Source.THREAD in joined:
+        joined[Source.THREAD] = Instead(built_in[Source.THREAD], places[Source.THREAD], rulings)
+    by_tenant = _by_tenant(places)
+    return Backing(
+        {**built_in, **joined},
+        partial(_remote_times, by_tenant),
+        made.close,
+        named,
+        made.resting,
+        frozenset((entry.tenant_id, entry.name) for entry in backends.compiled()),
+        {tenant_id: frozenset(map(Source, layer.sources)) for tenant_id, layer in by_tenant.items()},
+    )
+
+
+def _by_tenant(places: Mapping[Source, Mapping[UUID, Sequence[Place]]]) -> Mapping[UUID, Layer]:
+    sources: dict[UUID, dict[str, dict[str, int]]] = defaultdict(dict)
+    for source, tenants in places.items():
+        for tenant_id in tenants:
+            sources[tenant_id][source.value] = {"deadline_ms": REMOTE_DEADLINE_MS}
+    return {tenant_id: parse_layer({"sources": knobs}) for tenant_id, knobs in sources.items()}
+
+
+def _remote_times(layers: Mapping[UUID, Layer], tenant_id: UUID) -> tuple[Layer, ...]:
+    return (layers[tenant_id],) if tenant_id in layers else ()
+
+
+async def _nothing() -> None:
+    """Have nothing to let go of."""

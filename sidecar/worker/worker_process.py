@@ -1,0 +1,269 @@
+"""The worker's process: compiles and does the other background work beside the service, so that planning never slows a turn."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import partial
+
+import orjson
+
+from compiler.errors import ListingUnsafe
+from compiler.job.compilation import Engine, Hand
+from compiler.job.reconciliation import SWEEP, sweep
+from compiler.job.worker import Handler, Worker, WorkerSettings
+from compiler.operations import lint, upkeep
+from compiler.planners.model_planner import Asked
+from compiler.state.access import Access
+from models.language.language import TokenUsage
+from sidecar.runtime import database, embedders, language_models, memory_trimming
+from sidecar.runtime.database import Database
+from sidecar.runtime.gc_tuning import calm_collector
+from sidecar.runtime.settings import Settings
+from sidecar.runtime.supervisor import Supervisor
+from sidecar.telemetry import calls
+from sidecar.telemetry.compiles import JobRecord, ModelCall, count, tally
+from sidecar.telemetry.figures import Figures
+from sidecar.telemetry.job_clock import JobClock
+from sidecar.telemetry.watch import Watch
+from sidecar.worker import compile_engine, embedding_jobs, summary_model, thread_summaries
+from sidecar.worker.embedding_jobs import Embedding
+from store.compile.jobs import Ending, Job
+from store.compile.ready import READY
+from store.db import notices
+from store.db.postgres import Pool, PoolsConfig, open_pools
+from store.scope import Scope
+
+log = logging.getLogger(__name__)
+
+_AGAIN_S = 1.0
+_LONGEST_PAUSE_S = 30.0
+_LINT_EVERY_S = 1800.0
+_LONGEST_TALLY_BYTES = 2**24
+# Providers as the conventions for traces name them.
+PROVIDERS = {language_models.BEDROCK: "aws.bedrock", language_models.OPENAI: "openai"}
+
+
+async def work(settings: Settings, watch: Watch | None = None, *, ends_with_parent: bool = False) -> None:
+    """Work until SIGTERM or SIGINT: then claim nothing more, and finish or hand back what is under way within the grace."""
+    async with AsyncExitStack() as stack:
+        where = await stack.enter_async_context(database.opened(settings))
+        await database.check(where)
+        pools = await open_pools(where.dsn, _pools_config(settings))
+        stack.push_async_callback(pools.close)
+        clock = JobClock(compile_engine.now)
+        asked = partial(_asked, clock, PROVIDERS.get(settings.compile_planner, ""))
+        engine = await stack.enter_async_context(compile_engine.engine(settings, pools.background, told=asked))
+        chosen = await embedders.choose_or_go_without(settings, pools.background)
+        stack.push_async_callback(chosen.close)
+        vectors = embedding_jobs.embedding_here(chosen.numbered, settings, pools.background, now=compile_engine.now)
+        writer = await stack.enter_async_context(
+            summary_model.writer(settings, pools.background, now=compile_engine.now)
+        )
+        worker = Worker(
+            pools.background,
+            _noted(engine, clock),
+            worker_settings(settings),
+            {**handlers(pools.background, vectors, writer), SWEEP: partial(_sweep, engine, pools.background)},
+            partial(_told, clock, watch, _tell_parent if ends_with_parent else None),
+        )
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, worker.stop)
+        supervisor = Supervisor()
+        stack.push_async_callback(supervisor.stop)
+        listener = notices.Listener(on_notice=lambda _: worker.wake(), on_connected=worker.wake)
+        supervisor.start("notices", lambda: notices.listen(where.direct_dsn, [READY], listener))
+        supervisor.start("memory", memory_trimming.keep_trimmed)
+        supervisor.start("lint", lambda: keep_linted(pools.background))
+        if vectors is not None:
+            supervisor.start("embedding", vectors.keep)  # beside the compile, which may take its time
+        if ends_with_parent:
+            watching = asyncio.create_task(_stop_with_parent(worker))
+            stack.callback(watching.cancel)
+        log.info("working", extra={"holder": worker.settings.holder})
+        calm_collector()
+        await worker.run()
+
+
+async def _stop_with_parent(worker: Worker) -> None:
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    await reader.read()
+    worker.stop()
+
+
+def _noted(engine: Engine, clock: JobClock) -> Engine:
+    """Return the engine with its checkpoints noted, and each job in a trace of its own for as long as it is compiled."""
+
+    async def hand_for(access: Access, job: Job) -> Hand:
+        calls.enter(clock.begin())
+        return await engine.hand_for(access, job)
+
+    return replace(engine, hand_for=hand_for, checkpoint=partial(_passed, clock, engine.checkpoint))
+
+
+def _passed(clock: JobClock, further: Callable[[str], None], place: str) -> None:
+    clock.mark(place)
+    further(place)
+
+
+def _asked(clock: JobClock, provider: str, asked: Asked) -> None:
+    """Note a question to a model, without its words."""
+    request, answer = asked.request, asked.answer
+    usage = answer.usage if answer else TokenUsage(0, 0)
+    call = ModelCall(
+        request.model_id,
+        provider,
+        asked.of_pass,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        finish_reason=answer.stop_reason if answer else "",
+        answered_by=answer.model_id if answer else "",
+        prompt_name=request.prompt_version,
+        max_output_tokens=request.max_output_tokens,
+        temperature=request.temperature,
+        is_kept=asked.is_kept,
+    )
+    clock.asked(call, asked.began_at, asked.error)
+
+
+def _told(
+    clock: JobClock, watch: Watch | None, further: Callable[[JobRecord], None] | None, job: Job, ending: Ending
+) -> None:
+    """Make the job's trace and count it, where somebody watches."""
+    steps, now = clock.taken(), compile_engine.now()
+    began, status = job.claimed_at or job.created_at, ending.status.value
+    record = JobRecord(
+        job.job_id, status, job.trigger.value, began, now, ending.metrics, steps, ending.error, job.traceparent,
+        clock.root.span if clock.root else None,
+    )  # fmt: skip
+    if watch is not None:
+        watch.job_told(record)
+    if further is not None:
+        further(record)
+
+
+def _tell_parent(record: JobRecord) -> None:
+    """Say on standard output what is to be counted of a job: the parent's metrics speak for both processes."""
+    with contextlib.suppress(BrokenPipeError):  # it has died: this process ends for that reason in a moment
+        sys.stdout.buffer.write(orjson.dumps(tally(record)) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def handlers(
+    pool: Pool, vectors: Embedding | None = None, writer: thread_summaries.Writer | None = None
+) -> dict[str, Handler]:
+    """Return what does each other kind of background work, by kind; without an embedder, texts are left as they are.
+
+    Without a writer, threads are summarised in their own words.
+    """
+    return {
+        embedding_jobs.KIND: vectors.handle if vectors is not None else _left,
+        thread_summaries.KIND: thread_summaries.Summarizer(pool, now=compile_engine.now, writer=writer).summarize,
+        lint.KIND: partial(lint.handle, pool, compile_engine.now),
+        upkeep.PLACE_NAMES: partial(upkeep.handle_place_names, pool, compile_engine.now),
+    }
+
+
+async def _left(scope: Scope, subject: str) -> None:
+    """Leave a job that needs what this process lacks: what it is about is marked elsewhere, and found again."""
+
+
+async def keep_linted(pool: Pool) -> None:
+    """Queue the nightly look of scopes that are due, again and again until cancelled; several workers do no harm."""
+    while True:
+        await lint.queue_due(pool, now=compile_engine.now())
+        await asyncio.sleep(_LINT_EVERY_S)
+
+
+async def _sweep(engine: Engine, pool: Pool, scope: Scope, subject: str) -> None:
+    """Hold the scope's ledger against its memory service; a listing that proves nothing is told and changes nothing."""
+    try:
+        swept = await sweep(engine, pool, scope)
+    except ListingUnsafe as error:
+        log.warning("sweep_refused", extra={"why": error.detail})
+        return
+    log.info("swept", extra={"gone": swept.gone, "renamed": swept.renamed, "missed": swept.missed})
+
+
+def worker_settings(settings: Settings) -> WorkerSettings:
+    """Return who this worker is and how it waits."""
+    holder = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+    return WorkerSettings(
+        holder, lease_s=settings.worker_lease_s, poll_s=settings.worker_poll_s, grace_s=settings.drain_grace_s / 2
+    )
+
+
+async def keep_child(settings: Settings, where: Database, figures: Figures) -> None:
+    """Run `sidecar worker` as a child until cancelled; one that ends is started again, after a growing pause.
+
+    What it tells of its jobs is counted in `figures`.
+    """
+    pause_s = _AGAIN_S
+    while True:
+        began = asyncio.get_running_loop().time()
+        code = await _run_child(settings, where, figures)
+        log.warning("worker_ended", extra={"code": code})
+        lasted_s = asyncio.get_running_loop().time() - began
+        pause_s = _AGAIN_S if lasted_s > _LONGEST_PAUSE_S else min(pause_s * 2, _LONGEST_PAUSE_S)
+        await asyncio.sleep(pause_s)
+
+
+async def _run_child(settings: Settings, where: Database, figures: Figures) -> int:
+    environment = {**os.environ, "SIDECAR_DATABASE_URL": where.dsn, "SIDECAR_DATABASE_DIRECT_URL": where.direct_dsn}
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "sidecar", "worker", "--ends-with-parent"),
+        env=environment,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=_LONGEST_TALLY_BYTES,
+    )
+    try:
+        assert child.stdout is not None
+        await count_jobs(child.stdout, figures)
+        return await child.wait()
+    finally:
+        if child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                child.terminate()
+            await _ended(child, settings.drain_grace_s)
+
+
+async def count_jobs(told: asyncio.StreamReader, figures: Figures) -> None:
+    """Count each job that a worker tells of, until it says no more; what is no tally, or none that fits, is passed over."""
+    while not told.at_eof():
+        try:
+            if line := await told.readline():
+                count(orjson.loads(line), figures)
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+            log.warning("tally_unreadable", extra={"error": type(error).__name__})
+
+
+async def _ended(child: asyncio.subprocess.Process, grace_s: float) -> None:
+    try:
+        async with asyncio.timeout(grace_s):
+            await child.wait()
+    except TimeoutError:
+        child.kill()
+        await child.wait()
+
+
+def _pools_config(settings: Settings) -> PoolsConfig:
+    return PoolsConfig(
+        turn_connections=1,
+        background_connections=max(2, settings.worker_pool_size),
+        statement_cache_size=settings.statement_cache_size,
+    )
