@@ -1,6 +1,7 @@
 """Names that people really used: which are merged into the page that they mean, and which new names are merged wrongly.
 
-Runs the compile's own rules (`compiler/plan/names/merge.py`) over real names; only the trigram similarity of Postgres is done here.
+Runs the compile's own rules (`compiler/plan/names/merge.py`) over real names; only the trigram similarity of
+Postgres is done here.
 The data is not ours to ship: give its folder with `--data` (`names/aliases.csv` and `names/venues.csv` in it, made of the
 schema-guided dialogues of google-research-datasets).
 """

@@ -30,7 +30,7 @@ from bench.serving import Served, served
 from models.embedding.embedder import LocalEmbedder, Vectors
 from models.embedding.minilm import MiniLM
 from sidecar.context.ports import Meaning
-from sidecar.context.query_embedding import Numbered
+from sidecar.runtime.embedders import Numbered
 from sidecar.runtime.settings import Settings
 from sidecar.turn.items import Source
 from sidecar.turn.profile import DEFAULTS

@@ -56,3 +56,7 @@ class ModelFailing(CompileError):
 
 class MemoriesUnavailable(CompileError):
     """The memory service did not answer; the job waits and goes on by itself once it does."""
+
+
+class NotCompiledYet(CompileError):
+    """The memories of the import are not compiled yet; the names are given once they are."""

@@ -20,7 +20,8 @@ from bench.recall.tally import samples_file
 from bench.recall.training import Sample, train, with_pages, write
 from models.embedding.embedder import LocalEmbedder
 from models.embedding.minilm import MiniLM
-from sidecar.context.query_embedding import Numbered, Recall
+from sidecar.context.query_embedding import Recall
+from sidecar.runtime.embedders import Numbered
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource

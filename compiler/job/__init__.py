@@ -1,0 +1,1 @@
+"""One compile job from its claim to its outcome, and the worker that runs jobs."""

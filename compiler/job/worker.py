@@ -13,13 +13,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from compiler.errors import CompileError, LeaseLost, ListingUnsafe
+from compiler.errors import CompileError, LeaseLost, ListingUnsafe, NotCompiledYet
 from compiler.job import metrics
 from compiler.job.compilation import Claim, Engine, compile_job
 from compiler.job.job_outcome import Result
 from compiler.job.quarantine import MODEL_FAULTS
 from compiler.job.reconciliation import sweep
-from compiler.operations.upkeep import NotCompiledYet
 from compiler.state.access import PooledAccess
 from compiler.state.substrates import dirty_now
 from models.errors import ModelsError

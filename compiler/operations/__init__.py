@@ -1,0 +1,1 @@
+"""Upkeep by hand: acts on pages, lint, preview, replay, export."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 
+from compiler.errors import NotCompiledYet
 from compiler.operations import acts
 from compiler.plan.contract import (
     Alias,
@@ -44,10 +45,6 @@ MEMORIES_AT_ONCE = 500
 
 _ITEMS_AT_ONCE = 5_000
 _EXAMPLES = 20
-
-
-class NotCompiledYet(ValueError):
-    """The memories of the import are not compiled yet; the names are given once they are."""
 
 
 class ResetMode(StrEnum):

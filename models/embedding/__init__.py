@@ -1,0 +1,1 @@
+"""Embedders: local and remote."""

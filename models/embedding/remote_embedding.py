@@ -1,6 +1,7 @@
 """An embedder behind a provider: what is remembered, what is asked once, and what counts as a vector.
 
-The providers' formats are in `models/embedding/titan.py` and `models/embedding/openai_embedding.py`; each brings the vectors of a few texts.
+The providers' formats are in `models/embedding/titan.py` and `models/embedding/openai_embedding.py`; each brings the
+vectors of a few texts.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Language models: what is asked and answered, and an adapter per provider."""

@@ -1,7 +1,7 @@
 """What is asked of a language model and what comes back, the same for every provider.
 
-Values and one protocol; nothing here calls anybody. The adapters are `models/language/bedrock.py` and `models/language/openai_compatible.py`;
-a model's failures are the ProviderError branch of `models/errors.py`.
+Values and one protocol; nothing here calls anybody. The adapters are `models/language/bedrock.py` and
+`models/language/openai_compatible.py`; a model's failures are the ProviderError branch of `models/errors.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ DEFAULT_MODEL_ID: Final = "openai.gpt-oss-120b-1:0"
 class AnswerSchema:
     """The shape asked for: a name (letters, digits, `_` and `-`, 64 at most) and a JSON schema whose root is an object.
 
-    It may use the keywords that `models/language/schema.py` checks, and no others. A provider's strict output wants every property
+    It may use the keywords that `models/language/schema.py` checks, and no others. A provider's strict output wants
+    every property
     required and additionalProperties false. An answer that fits `accepted`, where it is given, is taken too, as it is: its reader
     decides item by item.
     """

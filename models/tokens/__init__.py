@@ -1,0 +1,1 @@
+"""Token counts, windows and prices."""

@@ -1,6 +1,7 @@
 """Bedrock's runtime API through boto3: one client, built once, and the threads its calls block in.
 
-Credentials come from the SDK's default chain and are never seen here. Its retries are off: `models/transport/provider.py` does them.
+Credentials come from the SDK's default chain and are never seen here. Its retries are off:
+`models/transport/provider.py` does them.
 The client is built at its first call, in a thread: looking for credentials may ask the network.
 """
 

@@ -15,7 +15,8 @@ from typing import TypeVar
 
 from models.errors import AttemptsFailed, BreakerOpen, CallTimedOut
 from models.transport.resilience import CallPolicy, Endpoint, Verdict, call
-from sidecar.backends.errors import BackendBusy, BackendError, BackendResting, BackendTimedOut
+from sidecar.backends.errors import BackendBusy, BackendResting, BackendTimedOut
+from sidecar.context.ports import BackendError
 
 T = TypeVar("T")
 

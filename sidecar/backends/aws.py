@@ -26,13 +26,13 @@ from models.transport.refusals import retry_after_s
 from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendDenied,
-    BackendError,
     BackendMissing,
     BackendMisused,
     BackendThrottled,
     BackendTimedOut,
     BackendUnavailable,
 )
+from sidecar.context.ports import BackendError
 
 T = TypeVar("T")
 

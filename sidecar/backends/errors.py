@@ -16,31 +16,8 @@ Texts name the backend and the service's own error code and nothing else: what a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from inspect import cleandoc
-from typing import ClassVar, Self
-
+from sidecar.context.ports import BackendError
 from sidecar.turn.items import Status
-
-
-class BackendError(Exception):
-    """A backend did not answer."""
-
-    status: ClassVar[Status] = Status.ERROR
-    is_retryable: ClassVar[bool] = False
-    is_outage: ClassVar[bool] = False
-
-    def __init__(self, backend: str, code: str = "", *, retry_after_s: float | None = None) -> None:
-        told = " ".join(cleandoc(type(self).__doc__ or "").split())
-        super().__init__(f"{backend}: {told}" + (f" ({code})" if code else ""))
-        self.backend = backend
-        self.code = code
-        self.retry_after_s = retry_after_s
-
-    def beside(self, others: Iterable[str]) -> Self:
-        """Return this error, which now tells what else failed beside it."""
-        self.args = ("; ".join((str(self), *others)),)
-        return self
 
 
 class BackendDenied(BackendError):

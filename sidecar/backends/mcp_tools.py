@@ -24,9 +24,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent, Tool
 
 from sidecar.backends.asking import Asking, Bounds
-from sidecar.backends.errors import BackendError, BackendMisused, BackendUnavailable
+from sidecar.backends.errors import BackendMisused, BackendUnavailable
 from sidecar.backends.secrets import Secret
 from sidecar.backends.tools import Declared
+from sidecar.context.ports import BackendError
 from sidecar.turn.remote import readable
 
 _INVALID_PARAMETERS = -32602

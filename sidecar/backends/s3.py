@@ -12,7 +12,8 @@ from typing import Any
 
 from sidecar.backends.asking import Asking, Bounds
 from sidecar.backends.aws import Clients, Threads, Where
-from sidecar.backends.errors import AnswerUnreadable, BackendError
+from sidecar.backends.errors import AnswerUnreadable
+from sidecar.context.ports import BackendError
 from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, TEXT_SUFFIXES, as_text, is_nameable
 
 _REMEMBERED_CHARS = 16_000_000

@@ -16,13 +16,13 @@ from models.transport.refusals import retry_after_s
 from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendDenied,
-    BackendError,
     BackendMissing,
     BackendMisused,
     BackendThrottled,
     BackendTimedOut,
     BackendUnavailable,
 )
+from sidecar.context.ports import BackendError
 
 MAX_ANSWER_BYTES = 32 << 20
 _CONNECT_S = 3.0

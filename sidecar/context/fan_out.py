@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from models.transport.endpoint import Breaker, BreakerPolicy, BreakerState, Permit
-from sidecar.backends.errors import BackendError
 from sidecar.context.answer_validation import check
 from sidecar.context.kept_answers import KeptAnswers, KeptQuestion
-from sidecar.context.ports import Answer, ContextSource, Conversation, Limits, Query, Skipped
+from sidecar.context.ports import Answer, BackendError, ContextSource, Conversation, Limits, Query, Skipped
 from sidecar.turn.items import HistorySummary, Source, SourceReport, Status
 from sidecar.turn.profile import LOCAL_DEADLINE_MS, Profile
 from store.content.threads import StoredTurn

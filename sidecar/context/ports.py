@@ -1,17 +1,18 @@
-"""The places context comes from, one file each. Siblings never import one another.
+"""The ports of a turn: what a source is asked, what it answers, and how a backend behind it fails.
 
-A source fetches and shapes; it decides nothing about budgets and does not catch its own failures: the assembler turns those
+A source fetches and shapes; it decides nothing about budgets and does not catch its own failures: the fan-out turns those
 into reports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol, runtime_checkable
+from inspect import cleandoc
+from typing import ClassVar, Protocol, Self, runtime_checkable
 
-from sidecar.turn.items import HistorySummary, Item
+from sidecar.turn.items import HistorySummary, Item, Status
 from sidecar.turn.rank import Candidates
 from sidecar.turn.reading import Part, Reading
 from store.content.recalling import Wanted
@@ -121,3 +122,23 @@ class Conversation(Protocol):
 
     async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
         """Return the thread's newest turns within the limits, and the summary of those before. Raises Skipped for no thread."""
+
+
+class BackendError(Exception):
+    """A backend did not answer."""
+
+    status: ClassVar[Status] = Status.ERROR
+    is_retryable: ClassVar[bool] = False
+    is_outage: ClassVar[bool] = False
+
+    def __init__(self, backend: str, code: str = "", *, retry_after_s: float | None = None) -> None:
+        told = " ".join(cleandoc(type(self).__doc__ or "").split())
+        super().__init__(f"{backend}: {told}" + (f" ({code})" if code else ""))
+        self.backend = backend
+        self.code = code
+        self.retry_after_s = retry_after_s
+
+    def beside(self, others: Iterable[str]) -> Self:
+        """Return this error, which now tells what else failed beside it."""
+        self.args = ("; ".join((str(self), *others)),)
+        return self

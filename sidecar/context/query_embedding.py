@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from models.embedding.embedder import Embedder
 from models.errors import ModelsError
 from sidecar.context.ports import Meaning
+from sidecar.runtime.embedders import BROKEN, UNSET, Numbered
 from sidecar.runtime.ttl_cache import Remembered
 from sidecar.turn.reading import Reading, read
 from store.content import threads
@@ -29,19 +29,8 @@ _SPEAKERS_DEADLINE_S = 0.1
 _REMEMBER_S, _GRACE_S = 5.0, 600.0
 _SHARE = 4  # of the time left, what comes before the sources may take a fourth each
 
-UNSET = "by words alone: no embedder is set up"
-UNKEPT = "by words alone: the database keeps no vectors (extension vector)"
-BROKEN = "by words alone: the embedder's files are missing or altered"
 LATE = "by words alone: the embedder did not answer in time"
 FAILED = "by words alone: the embedder failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Numbered:
-    """An embedder, and the number under which its vectors are kept."""
-
-    embedder: Embedder
-    embedder_no: int
 
 
 @dataclass(frozen=True, slots=True)

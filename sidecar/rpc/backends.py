@@ -13,8 +13,8 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from sidecar.backends.backend_policy import Rulings
-from sidecar.backends.errors import BackendError
 from sidecar.backends.tools import Offered, ToolKeeper
+from sidecar.context.ports import BackendError
 from sidecar.rpc.auth.identity import require_admin, resolve_scope, resolve_tenant
 from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.validation import read_id, read_name, read_text, write_time

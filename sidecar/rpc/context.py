@@ -34,10 +34,10 @@ from sidecar.rpc.transport.validation import (
     write_time,
 )
 from sidecar.runtime.errors import InvalidArgument, NotFound, ReceiptDropped
+from sidecar.services.threads import queue_summary
 from sidecar.turn.difference import compare
 from sidecar.turn.fence import strip_fences
 from sidecar.v1 import context_pb2 as pb
-from sidecar.worker import thread_summaries
 from store.accounting import costs, receipts
 from store.compile import jobs
 from store.compile.jobs import Enqueued
@@ -168,7 +168,7 @@ class ContextService:
             )
             if appended.new_count:
                 grown = (appended.turn_count - appended.new_count, appended.turn_count)
-                await thread_summaries.wish(connection, scope, thread.thread_id, turn_counts=grown, now=now)
+                await queue_summary(connection, scope, thread.thread_id, turn_counts=grown, now=now)
         return pb.AppendTurnsResponse(
             turn_ids=[str(turn_id) for turn_id in appended.turn_ids], appended_count=appended.new_count
         )

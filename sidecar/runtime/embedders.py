@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from models.embedding.embedder import Embedder, LocalEmbedder
 from models.errors import EmbedderUnusable
-from sidecar.context.query_embedding import BROKEN, UNKEPT, UNSET, Numbered
 from sidecar.runtime.errors import SettingInvalid
 from sidecar.runtime.settings import Settings
 from store.content import embedders
@@ -20,6 +19,19 @@ NONE = "none"
 MAX_DIMENSIONS = 3_900  # a vector and its row fit a page of Postgres
 
 _FIX = "set minilm, titan, titan:DIMENSIONS, openai:MODEL:DIMENSIONS or none"
+
+
+UNSET = "by words alone: no embedder is set up"
+UNKEPT = "by words alone: the database keeps no vectors (extension vector)"
+BROKEN = "by words alone: the embedder's files are missing or altered"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """An embedder, and the number under which its vectors are kept."""
+
+    embedder: Embedder
+    embedder_no: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
-from sidecar.backends.errors import BackendError, BackendTimedOut, BackendUnavailable
-from sidecar.context.ports import Answer, ContextSource, Conversation, Limits, Query, Skipped
+from sidecar.backends.errors import BackendTimedOut, BackendUnavailable
+from sidecar.context.ports import Answer, BackendError, ContextSource, Conversation, Limits, Query, Skipped
 from sidecar.turn.items import Item
 from store.errors import StoreError
 from store.scope import Scope

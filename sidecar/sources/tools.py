@@ -13,10 +13,9 @@ from hashlib import sha256
 from typing import Protocol
 from uuid import UUID
 
-from sidecar.backends.errors import BackendError
 from sidecar.backends.mcp_tools import McpTools
 from sidecar.backends.tools import Calling, Offered, unsuited, why_not
-from sidecar.context.ports import Answer, Limits, Query, Skipped
+from sidecar.context.ports import Answer, BackendError, Limits, Query, Skipped
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.remote import relevance
 from store.scope import Scope

@@ -19,7 +19,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from models.errors import ModelsError
-from sidecar.context.query_embedding import Numbered
+from sidecar.runtime.embedders import Numbered
 from sidecar.runtime.settings import Settings
 from store.compile import background
 from store.compile.background import BackgroundJob

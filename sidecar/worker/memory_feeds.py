@@ -13,7 +13,7 @@ from compiler.plan.contract import Memory
 from compiler.state.substrates import Feed, Listing, MemorySubstrate, Reading
 from sidecar.backends import configuration
 from sidecar.backends.entries import Configuration, HindsightEntry
-from sidecar.backends.errors import BackendError
+from sidecar.context.ports import BackendError
 from store.scope import Scope
 
 

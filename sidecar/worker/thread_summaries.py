@@ -10,29 +10,16 @@ from datetime import datetime
 from typing import Protocol
 
 from compiler.plan.text.markdown import first_sentence, one_line
-from store.compile import background
+from sidecar.services.threads import KEEP_TURNS
 from store.content import summaries, threads
 from store.content.summaries import OlderTurn
 from store.db.postgres import Pool, Role, scoped
-from store.db.queries import Connection
 from store.scope import Scope
 
-KIND = "thread_summary"
-KEEP_TURNS = 20
-STEP_TURNS = 20
 MAX_CHARS = 4_000
 
 _LINE_CHARS = 160
 _AT_ONCE = 500
-
-
-async def wish(
-    connection: Connection, scope: Scope, thread_id: str, *, turn_counts: tuple[int, int], now: datetime
-) -> None:
-    """Queue a summary when the thread, which grew from and to so many turns, has passed another step."""
-    before, after = turn_counts
-    if after > KEEP_TURNS and before // STEP_TURNS != after // STEP_TURNS:
-        await background.enqueue(connection, scope, KIND, thread_id, now=now)
 
 
 class Writer(Protocol):

@@ -30,6 +30,7 @@ from sidecar.runtime.database import Database
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
+from sidecar.services.threads import KIND as SUMMARY_KIND
 from sidecar.telemetry import calls
 from sidecar.telemetry.compiles import JobRecord, ModelCall, count, tally
 from sidecar.telemetry.figures import Figures
@@ -172,7 +173,7 @@ def handlers(
     """
     return {
         embedding_jobs.KIND: vectors.handle if vectors is not None else _left,
-        thread_summaries.KIND: thread_summaries.Summarizer(pool, now=compile_engine.now, writer=writer).summarize,
+        SUMMARY_KIND: thread_summaries.Summarizer(pool, now=compile_engine.now, writer=writer).summarize,
         lint.KIND: partial(lint.handle, pool, compile_engine.now),
         upkeep.PLACE_NAMES: partial(upkeep.handle_place_names, pool, compile_engine.now),
     }

@@ -1,0 +1,1 @@
+"""What a compile keeps: jobs, scopes, batches, the ledger, stored answers, background work."""

@@ -1,6 +1,7 @@
 """What models answered and cost: answers by the hash of the question, with the memories that were shown, and the day's spend.
 
-Every function takes a connection inside a scoped transaction. An answer is bytes here; `models/language/kept_answers.py` reads them.
+Every function takes a connection inside a scoped transaction. An answer is bytes here;
+`models/language/kept_answers.py` reads them.
 """
 
 from __future__ import annotations

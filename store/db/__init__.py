@@ -1,0 +1,1 @@
+"""Postgres: pools and transactions, the loader of .sql twins, migrations, notices."""

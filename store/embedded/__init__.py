@@ -1,0 +1,1 @@
+"""The embedded Postgres server: its programs, places, locks and life."""

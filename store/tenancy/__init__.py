@@ -1,0 +1,1 @@
+"""Tenants, profiles, owners, backends, keys, and what was forgotten."""

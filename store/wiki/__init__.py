@@ -1,0 +1,1 @@
+"""The wiki's pages, links and held names: writes, reads, search, upkeep."""

@@ -1,7 +1,7 @@
 """What a compile reads of the wiki: whole pages by key or id, and which pages may be meant by names. A few queries a batch.
 
-Every function takes a connection inside a scoped transaction. Rows come back as the driver gives them; `compiler/state/row_mapping.py`
-makes values of them.
+Every function takes a connection inside a scoped transaction. Rows come back as the driver gives them;
+`compiler/state/row_mapping.py` makes values of them.
 """
 
 from __future__ import annotations

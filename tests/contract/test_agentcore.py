@@ -15,16 +15,9 @@ from compiler.state.substrates import content_hash
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
 from sidecar.backends.asking import Bounds
 from sidecar.backends.aws import Clients, Where
-from sidecar.backends.errors import (
-    BackendDenied,
-    BackendError,
-    BackendMissing,
-    BackendMisused,
-    BackendThrottled,
-    BackendUnavailable,
-)
+from sidecar.backends.errors import BackendDenied, BackendMissing, BackendMisused, BackendThrottled, BackendUnavailable
 from sidecar.context.answer_validation import check
-from sidecar.context.ports import Limits, Query, Skipped
+from sidecar.context.ports import BackendError, Limits, Query, Skipped
 from sidecar.sources.agentcore_thread import AgentCoreThreadSource
 from sidecar.turn.items import Source, Status
 from sidecar.worker.agentcore_feed import AgentCoreSubstrate

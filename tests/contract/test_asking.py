@@ -13,12 +13,12 @@ from sidecar.backends.asking import Asking, Bounds
 from sidecar.backends.errors import (
     BackendBusy,
     BackendDenied,
-    BackendError,
     BackendResting,
     BackendThrottled,
     BackendTimedOut,
     BackendUnavailable,
 )
+from sidecar.context.ports import BackendError
 from tests.contract.remote_calls import now_s, run
 
 FAILING = BackendUnavailable("kb", "500")

@@ -16,13 +16,13 @@ from sidecar.backends.aws import Clients, QuotaUsedUp, Where, translated
 from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase
 from sidecar.backends.errors import (
     BackendDenied,
-    BackendError,
     BackendMissing,
     BackendMisused,
     BackendThrottled,
     BackendTimedOut,
     BackendUnavailable,
 )
+from sidecar.context.ports import BackendError
 from tests.contract.aws_site import CANARY, stand_in
 from tests.stand_ins.aws import Aws, Fault, Reply, Slow
 

@@ -19,7 +19,6 @@ from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendBusy,
     BackendDenied,
-    BackendError,
     BackendMissing,
     BackendMisused,
     BackendResting,
@@ -27,6 +26,7 @@ from sidecar.backends.errors import (
     BackendTimedOut,
     BackendUnavailable,
 )
+from sidecar.context.ports import BackendError
 from sidecar.turn.items import Status
 from tests.contract.aws_site import CANARY, stand_in
 from tests.stand_ins.aws import Aws, Fault, Held, Raw, Reply

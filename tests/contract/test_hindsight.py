@@ -14,7 +14,6 @@ from sidecar.backends.asking import Bounds
 from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendDenied,
-    BackendError,
     BackendMissing,
     BackendMisused,
     BackendThrottled,
@@ -23,6 +22,7 @@ from sidecar.backends.errors import (
 )
 from sidecar.backends.hindsight import Banks, Hindsight, NoBank, Unit
 from sidecar.backends.secrets import Secret
+from sidecar.context.ports import BackendError
 from sidecar.turn.items import Status
 from tests.contract.hindsight_cases import *  # noqa: F403 - the cases are collected here
 from tests.contract.hindsight_cases import changes

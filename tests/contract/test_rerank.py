@@ -13,13 +13,13 @@ from sidecar.backends.aws import Clients, Where
 from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendDenied,
-    BackendError,
     BackendMissing,
     BackendMisused,
     BackendThrottled,
     BackendUnavailable,
 )
 from sidecar.backends.rerank import MAX_CHARS, MAX_TEXTS, BedrockRerank, Reranking
+from sidecar.context.ports import BackendError
 from sidecar.turn.items import Status
 from tests.contract.aws_site import CANARY, stand_in
 from tests.stand_ins.aws import Aws, Behaviour, Fault, Raw, Reply

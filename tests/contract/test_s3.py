@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sidecar.backends.errors import BackendDenied, BackendError, BackendMissing, BackendThrottled, BackendUnavailable
+from sidecar.backends.errors import BackendDenied, BackendMissing, BackendThrottled, BackendUnavailable
+from sidecar.context.ports import BackendError
 from tests.contract.s3_cases import *  # noqa: F403 - the cases are collected here
 from tests.contract.s3_cases import Store
 from tests.stand_ins import s3

@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 
 from models.embedding.embedder import Vectors
-from sidecar.context.query_embedding import Numbered
+from sidecar.runtime.embedders import Numbered
 from store.content import documents, embedders, memories, threads
 from store.content.documents import NewChunk, NewDocument
 from store.content.memories import NewMemory

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from models.errors import EmbedderUnusable
-from sidecar.context.query_embedding import Numbered
+from sidecar.runtime.embedders import Numbered
 from sidecar.worker.embedding_jobs import KIND, Embedded, Embedding, embed_some, mark_unfinished
 from sidecar.worker.worker_process import handlers
 from store.compile import background

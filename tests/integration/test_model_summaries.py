@@ -13,10 +13,11 @@ import pytest
 
 from sidecar.runtime.errors import SettingInvalid
 from sidecar.runtime.settings import Settings
+from sidecar.services.threads import KEEP_TURNS, KIND
 from sidecar.worker import summary_model
 from sidecar.worker.compile_engine import compile_settings
 from sidecar.worker.summary_model import AT_ONCE, ModelWriter
-from sidecar.worker.thread_summaries import KEEP_TURNS, KIND, MAX_CHARS, Summarizer
+from sidecar.worker.thread_summaries import MAX_CHARS, Summarizer
 from store.compile import answers
 from store.content import threads
 from store.content.threads import ThreadSummary

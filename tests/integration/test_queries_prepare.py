@@ -42,7 +42,7 @@ async def test_every_query_is_understood_and_takes_as_many_parameters_as_it_name
 
 async def test_a_misspelt_column_is_found_out(database: str, tmp_path: Path) -> None:
     twin = tmp_path / "migrate.sql"
-    twin.write_text((STORE / "migrate.sql").read_text().replace("applied_at FROM", "aplied_at FROM"))
+    twin.write_text((STORE / "db" / "migrate.sql").read_text().replace("applied_at FROM", "aplied_at FROM"))
     (query,) = (query for query in read(twin) if query.name == "read_ledger")
     with pytest.raises(asyncpg.UndefinedColumnError, match="aplied_at"):
         await prepare(database, query)

@@ -9,7 +9,7 @@ import asyncpg
 import numpy as np
 import pytest
 
-from sidecar.context.query_embedding import Numbered
+from sidecar.runtime.embedders import Numbered
 from sidecar.worker.embedding_jobs import embed_some
 from store.content import documents, embedders, embeddings, memories, threads
 from store.content.recalling import MAX_WORDS, Recalled, Wanted, literal

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from sidecar.worker import thread_summaries
-from sidecar.worker.thread_summaries import KEEP_TURNS, KIND, MAX_CHARS, Summarizer, rolled
+from sidecar.services.threads import KEEP_TURNS, KIND, queue_summary
+from sidecar.worker.thread_summaries import MAX_CHARS, Summarizer, rolled
 from store.compile import background
 from store.content import threads
 from store.content.summaries import OlderTurn
@@ -33,7 +33,7 @@ async def say(pools: Pools, first: int, count: int) -> None:
         turns = [turn(number) for number in range(first, first + count)]
         appended = await threads.append(connection, SCOPE, opened, turns, now=NOW)
         grown = (appended.turn_count - appended.new_count, appended.turn_count)
-        await thread_summaries.wish(connection, SCOPE, "t", turn_counts=grown, now=NOW)
+        await queue_summary(connection, SCOPE, "t", turn_counts=grown, now=NOW)
 
 
 async def summarize(pools: Pools) -> threads.ThreadSummary | None:

@@ -7,8 +7,9 @@ from functools import partial
 
 import pytest
 
+from compiler.errors import NotCompiledYet
 from compiler.operations import acts, lint, upkeep
-from compiler.operations.upkeep import NotCompiledYet, ResetMode
+from compiler.operations.upkeep import ResetMode
 from compiler.plan.contract import LinkOrigin, Section, WriteSection
 from compiler.plan.upkeep import ActRefused
 from store.compile import background, batches, jobs, scopes

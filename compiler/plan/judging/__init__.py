@@ -1,0 +1,1 @@
+"""A proposal judged: what of it becomes items, and what follows from edited or forgotten memories."""

@@ -1,0 +1,1 @@
+"""Places: cities in addresses, and the protocol of a gazetteer."""

@@ -1,0 +1,1 @@
+"""Prompts: wording, answer schemas, handles, splitting."""

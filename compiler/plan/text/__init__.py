@@ -1,0 +1,1 @@
+"""Text of pages: markdown, sentences, sections, rollups."""

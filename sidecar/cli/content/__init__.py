@@ -1,0 +1,1 @@
+"""Commands about an owner's content: threads, memories, documents, profiles."""

@@ -1,0 +1,1 @@
+"""Commands for operators: serve, worker, migrate, embed, token, health, doctor, cost, tools, backends."""

@@ -1,0 +1,1 @@
+"""What the commands share: the session, output, drawing, failures."""

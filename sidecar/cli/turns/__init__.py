@@ -1,0 +1,1 @@
+"""Commands about turns: assemble, explain, replay, diff, turns, top, usage."""

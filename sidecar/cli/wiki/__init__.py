@@ -1,0 +1,1 @@
+"""`sidecar wiki …`: reading, compiling and upkeep."""

@@ -1,0 +1,1 @@
+"""Authentication: tokens, public keys, client certificates, and the identity they prove."""

@@ -1,0 +1,1 @@
+"""What every call passes: the interceptor, admission control, idempotency, validation, paging, statuses."""

@@ -21,6 +21,7 @@ from grpc_status import rpc_status
 
 from models import errors as models
 from sidecar.backends import errors as backends
+from sidecar.context.ports import BackendError
 from sidecar.ingest import errors as ingest
 from sidecar.runtime import errors
 from sidecar.turn.profile import InvalidKnob
@@ -190,7 +191,7 @@ TABLE: Mapping[type[Exception], Row] = {
     InvalidKnob: Row(Code.INVALID_ARGUMENT, "INVALID_KNOB", facts=("field",), details=_bad_field),
     models.UnknownModel: Row(Code.INVALID_ARGUMENT, "UNKNOWN_MODEL", details=_bad_model),
     models.UncountableText: Row(Code.INVALID_ARGUMENT, "UNCOUNTABLE_TEXT"),
-    backends.BackendError: Row(Code.UNAVAILABLE, "BACKEND_FAILED", facts=("backend",)),
+    BackendError: Row(Code.UNAVAILABLE, "BACKEND_FAILED", facts=("backend",)),
     backends.BackendDenied: Row(Code.FAILED_PRECONDITION, "BACKEND_DENIED", facts=("backend",)),
     backends.BackendMissing: Row(Code.FAILED_PRECONDITION, "BACKEND_MISSING", facts=("backend",)),
     backends.BackendMisused: Row(Code.FAILED_PRECONDITION, "BACKEND_MISUSED", facts=("backend",)),
