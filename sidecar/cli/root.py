@@ -5,16 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module, metadata
 from io import TextIOWrapper
 
 import click
 
-from sidecar.cli.content import knowledge, memory, owner, profile, thread
-from sidecar.cli.operations import audit, cost, doctor, health, serving, tokens, tools, working
 from sidecar.cli.shared.failures import FAILED, INTERRUPTED, clipped
-from sidecar.cli.turns import context as turn
-from sidecar.cli.turns import listing, top, usage
-from sidecar.cli.wiki import reading
 
 _ABOUT = """Answers, every turn, what an LLM agent should see now.
 
@@ -27,8 +24,6 @@ _ABOUT = """Answers, every turn, what an LLM agent should see now.
 
 def _version(context: click.Context, option: click.Parameter, is_asked: bool) -> None:
     if is_asked:
-        from importlib import metadata
-
         try:
             click.echo(metadata.version("context-sidecar"))
         except metadata.PackageNotFoundError:
@@ -36,20 +31,96 @@ def _version(context: click.Context, option: click.Parameter, is_asked: bool) ->
         context.exit()
 
 
-@click.group(help=_ABOUT, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@dataclass(frozen=True, slots=True)
+class Lazy:
+    """A command that is imported when it is used: its module, its name there, and its line in the help."""
+
+    module: str
+    name: str
+    short_help: str
+
+    def line(self, name: str, limit: int) -> str:
+        """Return the line in the help, of at most `limit` characters."""
+        return click.Command(name, help=self.short_help).get_short_help_str(limit)
+
+    def load(self) -> click.Command:
+        """Return the command."""
+        command: click.Command = getattr(import_module(self.module), self.name)
+        return command
+
+
+# The one place where modules are imported late: a command then costs only what it uses.
+_COMMANDS = {
+    "assemble": Lazy("sidecar.cli.turns.context", "assemble", "Assemble one turn's context and show it."),
+    "audit": Lazy("sidecar.cli.operations.audit", "audit", "List what admins read and changed."),
+    "backends": Lazy(
+        "sidecar.cli.operations.tools",
+        "backends",
+        "Look at the remote backends, switch one off or on, and have one say when memories changed.",
+    ),
+    "budget": Lazy(
+        "sidecar.cli.operations.cost", "budget", "Set limits, and see which were crossed; needs an admin's token."
+    ),
+    "cost": Lazy("sidecar.cli.operations.cost", "cost", "Show what was spent."),
+    "demo": Lazy("sidecar.cli.operations.serving", "demo", "Load a demo, ask one question, see the context."),
+    "diff": Lazy("sidecar.cli.turns.context", "diff", "Show what differs between two assemblies."),
+    "doctor": Lazy("sidecar.cli.operations.doctor", "doctor", "Check what serving needs, and say how to mend it."),
+    "embed": Lazy("sidecar.cli.operations.serving", "embed", "Give every stored text its vector."),
+    "explain": Lazy("sidecar.cli.turns.context", "explain", "Show why an assembly is as it is."),
+    "health": Lazy("sidecar.cli.operations.health", "health", "Ask whether a sidecar is serving."),
+    "ingest": Lazy("sidecar.cli.content.knowledge", "ingest", "Read documents into a knowledge base."),
+    "memory": Lazy("sidecar.cli.content.memory", "memory", "Import, list, show and forget memories."),
+    "migrate": Lazy("sidecar.cli.operations.serving", "migrate", "Bring the database's schema up to date."),
+    "owner": Lazy("sidecar.cli.content.owner", "owner", "See what a person or an agent holds, or forget them."),
+    "profile": Lazy("sidecar.cli.content.profile", "profile", "Read and change the knobs of turns."),
+    "replay": Lazy("sidecar.cli.turns.context", "replay", "Fit a stored assembly again under other knobs."),
+    "serve": Lazy("sidecar.cli.operations.serving", "serve", "Serve until told to stop."),
+    "thread": Lazy("sidecar.cli.content.thread", "thread", "Import, list and show threads."),
+    "token": Lazy("sidecar.cli.operations.tokens", "token", "Mint a token with this machine's dev key."),
+    "tools": Lazy("sidecar.cli.operations.tools", "tools", "Look at the tools of MCP servers and approve them."),
+    "top": Lazy("sidecar.cli.turns.top", "top", "Watch turns as they come."),
+    "turns": Lazy("sidecar.cli.turns.listing", "turns", "List turns with what they took and spent."),
+    "usage": Lazy("sidecar.cli.turns.usage", "usage", "Report what a turn really used."),
+    "wiki": Lazy(
+        "sidecar.cli.wiki.reading", "wiki", "Compile memories into pages, read the pages, and keep them in order."
+    ),
+    "worker": Lazy(
+        "sidecar.cli.operations.working", "worker", "Compile and do other background work until told to stop."
+    ),
+}
+
+
+class Root(click.Group):
+    """Holds the commands of the table, and loads the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands, sorted."""
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of that name; None when there is none."""
+        found = _COMMANDS.get(cmd_name)
+        return None if found is None else found.load()
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the names of all commands with their lines, without loading them."""
+        limit = formatter.width - 6 - max(map(len, _COMMANDS))
+        rows = [(name, _COMMANDS[name].line(name, limit)) for name in sorted(_COMMANDS)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.group(cls=Root, help=_ABOUT, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
 def root() -> None:
     """Hold the commands."""
 
 
-for command in (
-    serving.serve, serving.demo, serving.migrate, serving.embed, turn.assemble, turn.explain, turn.replay, turn.diff,
-    thread.thread, memory.memory, owner.owner, knowledge.ingest, profile.profile, tokens.token, usage.usage, health.health,
-    working.worker,
-    tools.tools, tools.backends, reading.wiki,
-    listing.turns, top.top, cost.cost, cost.budget, audit.audit, doctor.doctor,
-):  # fmt: skip
-    root.add_command(command)
+def inside(group: click.Group) -> dict[str, click.Command]:
+    """Return the group's commands by name, each loaded."""
+    context = click.Context(group)
+    named = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    return {name: command for name, command in named.items() if command is not None}
 
 
 def run(arguments: Sequence[str]) -> int:

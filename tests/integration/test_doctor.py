@@ -8,8 +8,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from sidecar.cli.operations.doctor import Finding
-from sidecar.cli.operations.examining import _clock, examine
+from sidecar.cli.operations.examining import Finding, _clock, examine
 
 UNUSABLE = {
     "SIDECAR_DEADLINE_S": "soon",

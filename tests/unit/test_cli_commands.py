@@ -9,14 +9,14 @@ import click
 import pytest
 
 from sidecar.cli.content.profile import changed, newest_version
-from sidecar.cli.root import root, run
+from sidecar.cli.root import inside, root, run
 from sidecar.cli.shared import failures
 from sidecar.client import CallRefused, CallUnavailable, RequestUnusable, SidecarCallError
 from sidecar.runtime.errors import DevTokensOff, SettingInvalid
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    for name, command in group.commands.items():
+    for name, command in inside(group).items():
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name))
         else:

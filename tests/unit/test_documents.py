@@ -12,7 +12,7 @@ from typing import Any
 import click
 import pytest
 
-from sidecar.cli.root import root
+from sidecar.cli.root import inside, root
 from sidecar.client import Assembly, NewTurn, Sidecar
 from sidecar.runtime.settings import Settings
 from tests.unit.each import each
@@ -91,8 +91,8 @@ def test_commands_that_are_shown_are_there_with_their_options(document: Path) ->
         command: click.Command = root
         rest = words
         while isinstance(command, click.Group) and rest:
-            assert rest[0] in command.commands, words
-            command, rest = command.commands[rest[0]], rest[1:]
+            assert rest[0] in inside(command), words
+            command, rest = inside(command)[rest[0]], rest[1:]
         known = {option for one in command.params for option in one.opts} | {"--help"}
         assert not [word for word in rest if word.startswith("--") and word not in known], words
 
@@ -110,7 +110,7 @@ def paths(command: click.Command) -> set[str]:
     """Return the command's sub-commands, each with its group's name before it."""
     if not isinstance(command, click.Group):
         return {""}
-    return {f"{name} {path}".strip() for name, inner in command.commands.items() for path in paths(inner)}
+    return {f"{name} {path}".strip() for name, inner in inside(command).items() for path in paths(inner)}
 
 
 def test_the_first_request_calls_what_the_client_has() -> None:

@@ -11,6 +11,10 @@ import click
 
 from sidecar.cli.shared.failures import FAILED, OK, CommandFailed
 from sidecar.cli.shared.session import Session, connected
+from sidecar.client import CallRefused, CallUnavailable, SidecarCallError
+from sidecar.ingest.errors import UnsupportedFormat
+from sidecar.ingest.reader import media_type_of
+from sidecar.ingest.walk import documents_under
 
 MAX_DOCUMENT_BYTES = 32 << 20
 _HEAD_BYTES = 4096
@@ -58,8 +62,6 @@ def documents(path: Path) -> tuple[list[tuple[str, Path]], list[str]]:
     Beside them stand the paths of the tree's files that are of a kind no reader knows; a file that is named is always read.
     Raises UnreadablePath.
     """
-    from sidecar.ingest.walk import documents_under
-
     if path.is_file():
         return [(path.name, path)], []
     named = [(file.relative_to(path).as_posix(), file) for file in documents_under(path)]
@@ -69,9 +71,6 @@ def documents(path: Path) -> tuple[list[tuple[str, Path]], list[str]]:
 
 
 def _is_document(file: Path) -> bool:
-    from sidecar.ingest.errors import UnsupportedFormat
-    from sidecar.ingest.reader import media_type_of
-
     try:
         with file.open("rb") as stream:
             media_type_of(file.name, stream.read(_HEAD_BYTES))
@@ -99,8 +98,6 @@ def read_in(session: Session, base: str, files: Sequence[tuple[str, Path]]) -> d
 
 def _read_one(session: Session, base: str, name: str, file: Path, outcomes: Counter[str], empty: list[str]) -> str:
     """Return why the document was refused, or nothing. What is wrong with the service ends the whole command."""
-    from sidecar.client import CallRefused, CallUnavailable, SidecarCallError
-
     try:
         content = file.read_bytes()
     except OSError as error:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from sidecar.cli.shared import drawing
 from sidecar.cli.shared.batches import batches
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.listing import every, limit_option
+from sidecar.cli.shared.output import printable
 from sidecar.cli.shared.session import Session, connected
-
-if TYPE_CHECKING:
-    from sidecar.client.answers import Memory
-    from sidecar.ingest.memories import ImportedMemory
+from sidecar.client.answers import Memory
+from sidecar.client.imported import new_memory
+from sidecar.ingest.memories import ImportedMemory, read_memories
+from sidecar.ingest.opening import opened_at
 
 _LEAD_CHARS = 100
 
@@ -37,8 +39,6 @@ def import_file(session: Session, file: Path) -> int:
       sidecar memory import memories.jsonl
       (a line: {"text": "Moved to Lisbon.", "occurred_at": "2026-02-01T16:20:00Z", "tags": ["home"]})
     """
-    from sidecar.client.imported import new_memory
-
     memories, skipped = read_file(file)
     facts: dict[str, Any] = {"memories": len(memories), "created": 0, "updated": 0, "known": 0, "skipped": skipped}
     with session.voice.progress("memories", len(memories)) as step:
@@ -56,9 +56,6 @@ def import_file(session: Session, file: Path) -> int:
 
 def read_file(file: Path) -> tuple[list[ImportedMemory], list[str]]:
     """Return the memories of a file, and a line for each piece that was left out. Raises an IngestError."""
-    from sidecar.ingest.memories import ImportedMemory, read_memories
-    from sidecar.ingest.opening import opened_at
-
     with opened_at(file) as stream:
         found = list(read_memories(str(file), stream))
     memories = [one for one in found if isinstance(one, ImportedMemory)]
@@ -90,8 +87,6 @@ def list_memories(session: Session, limit: int) -> None:
 
 
 def _draw_memories(memories: list[Memory]) -> Iterator[Any]:
-    from sidecar.cli.shared import drawing
-
     yield drawing.rows(
         ("memory", "when", "text"),
         ((one.memory_id, _day(one), one.text[:_LEAD_CHARS]) for one in memories),
@@ -117,8 +112,6 @@ def get_memory(session: Session, memory_id: str) -> None:
 
 
 def _draw_memory(one: Memory) -> Iterator[str]:
-    from sidecar.cli.shared.output import printable
-
     yield f"── {one.memory_id}, {_day(one)}, document {one.document_id or '(none)'}"
     yield printable(one.text)
     for name, value in sorted(one.metadata.items()):

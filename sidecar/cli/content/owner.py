@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from sidecar.cli.shared import drawing
 from sidecar.cli.shared.session import Session, connected
-
-if TYPE_CHECKING:
-    from sidecar.client.answers.cost import Storage
+from sidecar.client.answers.cost import Storage
 
 _MB = 2**20
 
@@ -58,8 +57,6 @@ def forget(session: Session, yes: bool) -> None:
 
 
 def _draw(counts: Mapping[str, int]) -> Iterator[Any]:
-    from sidecar.cli.shared import drawing
-
     if not counts:
         yield "there is nothing of that owner"
         return

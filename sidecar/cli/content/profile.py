@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from sidecar.cli.shared import drawing
 from sidecar.cli.shared.listing import every, limit_option
 from sidecar.cli.shared.session import Command, Session, connected
-
-if TYPE_CHECKING:
-    from sidecar.client.answers import ProfileInForce, ProfileVersion
+from sidecar.client import knobs
+from sidecar.client.answers import ProfileInForce, ProfileVersion
 
 _LEVELS = click.Choice(["tenant", "template", "agent", "space"])
 
@@ -64,8 +64,6 @@ def set_profile(
       sidecar profile set --level template --ref default knowledge.top_k=20 allocation=pooled
       sidecar profile set --level agent --ref helper --file knobs.json
     """
-    from sidecar.client import knobs
-
     changes = {**(knobs.read_json(_text(file)) if file else {}), **knobs.read_assignments(assignments)}
     if not changes and not replace:
         raise click.UsageError("Name at least one KNOB=VALUE, or a --file.")
@@ -137,8 +135,6 @@ def _draw_version(written: ProfileVersion) -> Iterator[str]:
 
 
 def _draw_history(versions: Sequence[ProfileVersion]) -> Iterator[Any]:
-    from sidecar.cli.shared import drawing
-
     yield drawing.rows(
         ("version", "when", "author", "knobs"),
         (

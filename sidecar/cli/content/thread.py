@@ -6,19 +6,22 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from sidecar.cli.shared import drawing
 from sidecar.cli.shared.batches import batches
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.listing import every, limit_option
 from sidecar.cli.shared.output import Step
 from sidecar.cli.shared.session import Session, connected
-
-if TYPE_CHECKING:
-    from sidecar.client.answers import Thread, Turn
-    from sidecar.ingest.conversation import Conversation, ImportedTurn
+from sidecar.client import SidecarCallError
+from sidecar.client.answers import Thread, Turn
+from sidecar.client.imported import new_turn
+from sidecar.client.shapes import Message
+from sidecar.ingest.conversation import Conversation, ImportedTurn, Skipped
+from sidecar.ingest.conversations import conversations_at
 
 _REASONS_SHOWN = 20
 
@@ -63,9 +66,6 @@ def import_file(session: Session, file: Path, thread_id: str, title: str) -> int
       sidecar thread import conversations.json
       sidecar thread import chat.jsonl --thread t1
     """
-    from sidecar.ingest.conversation import Skipped
-    from sidecar.ingest.conversations import conversations_at
-
     surveyed = Counter[str]()
     for found in conversations_at(file):
         if not isinstance(found, Skipped):
@@ -89,9 +89,6 @@ def _send(
     session: Session, conversation: Conversation, thread_id: str, *, title: str, tally: _Tally, step: Step
 ) -> None:
     """Write a conversation's turns in batches. Says how far it came before it raises a SidecarCallError."""
-    from sidecar.client import SidecarCallError
-    from sidecar.client.imported import new_turn
-
     tally.threads.add(thread_id)
     for batch in batches(conversation.turns, _chars):
         try:
@@ -136,8 +133,6 @@ def list_threads(session: Session, limit: int) -> None:
 
 
 def _draw_threads(threads: list[Thread]) -> Iterator[Any]:
-    from sidecar.cli.shared import drawing
-
     yield drawing.rows(
         ("thread", "turns", "newest", "title"),
         ((one.thread_id, one.turn_count, drawing.moment(one.last_turn_time), one.title) for one in threads),
@@ -161,9 +156,6 @@ def show_thread(session: Session, thread_id: str, limit: int) -> None:
 
 
 def _draw_turns(turns: list[Turn]) -> Iterator[str]:
-    from sidecar.cli.shared import drawing
-    from sidecar.client.shapes import Message
-
     for turn in turns:
         yield f"── {turn.position} {drawing.moment(turn.said_time)}, {turn.client_turn_id}, {turn.tokens} tokens"
         yield from drawing.said(Message(turn.speaker or turn.role, turn.text, turn.parts))

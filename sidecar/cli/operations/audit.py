@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from sidecar.cli.shared import drawing
 from sidecar.cli.shared.listing import every, limit_option
 from sidecar.cli.shared.session import Session, connected
-
-if TYPE_CHECKING:
-    from sidecar.client.answers import AuditEntry
+from sidecar.client.answers import AuditEntry
 
 
 @click.command(short_help="List what admins read and changed.")
@@ -35,8 +34,6 @@ def audit(session: Session, days: int, limit: int) -> None:
 
 
 def _draw(entries: Sequence[AuditEntry]) -> Iterator[Any]:
-    from sidecar.cli.shared import drawing
-
     names = ("time (UTC)", "subject", "via", "method", "owner", "object", "outcome")
     rows = (
         (drawing.moment(one.call_time), one.subject, one.via, one.method, one.owner_id, one.object, one.outcome)

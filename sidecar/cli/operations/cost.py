@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from sidecar.cli.shared import drawing
 from sidecar.cli.shared.session import Session, connected
-
-if TYPE_CHECKING:
-    from sidecar.client.answers.cost import BudgetsTold, CompileSpendingRow, SpendingTold
+from sidecar.client import NewBudget
+from sidecar.client.answers.cost import BudgetsTold, CompileSpendingRow, SpendingTold
 
 _KEYS = ("source", "day", "owner", "agent", "thread", "model")
 
@@ -64,8 +64,6 @@ def _check_owner(*, whole_tenant: bool) -> None:
 
 
 def _draw_compiles(rows: Sequence[CompileSpendingRow]) -> Iterator[Any]:
-    from sidecar.cli.shared import drawing
-
     yield drawing.rows(
         ("pass", "model", "calls", "input", "of it cached", "output", "cost", "without a price"),
         (
@@ -81,8 +79,6 @@ def _draw_compiles(rows: Sequence[CompileSpendingRow]) -> Iterator[Any]:
 
 
 def _draw(told: SpendingTold, by: str) -> Iterator[Any]:
-    from sidecar.cli.shared import drawing
-
     names = (by, "turns", "input", "output", "cost", "without a price")
     yield drawing.rows(
         names,
@@ -116,8 +112,6 @@ def list_budgets(session: Session) -> None:
 
 
 def _draw_budgets(told: BudgetsTold) -> Iterator[Any]:
-    from sidecar.cli.shared import drawing
-
     yield drawing.rows(
         ("name", "covers", "period", "limit", "alerts at"),
         (
@@ -152,8 +146,6 @@ def put(session: Session, percents: Sequence[int], **given: Any) -> None:
     Example:
       sidecar budget set march --limit-usd 50 --percent 80 --percent 100
     """
-    from sidecar.client import NewBudget
-
     session.client.put_budget(budget=NewBudget(percents=tuple(percents), **given))
     session.voice.show({"name": given["name"], "set": True}, lambda told: [f"budget {told['name']} is set"])
 

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
+from sidecar.cli.operations import examining
+from sidecar.cli.operations.examining import Finding
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.output import Voice
 from sidecar.cli.shared.session import speaking
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at; `mend` says what to do, and is empty where nothing is to be done."""
-
-    name: str
-    is_well: bool
-    told: str
-    mend: str = ""
 
 
 @click.command(short_help="Check what serving needs, and say how to mend it.")
@@ -36,9 +28,6 @@ def doctor(voice: Voice) -> int:
       sidecar doctor
       sidecar doctor --json
     """
-    import asyncio
-
-    from sidecar.cli.operations import examining
 
     findings = asyncio.run(examining.examine(os.environ))
     voice.show({"findings": findings, "is_well": all(one.is_well for one in findings)}, lambda told: _draw(findings))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from sidecar.cli.shared.failures import OK, UNAVAILABLE
 from sidecar.cli.shared.output import Voice
 from sidecar.cli.shared.session import DEFAULT_ADDRESS, securable, speaking
-
-if TYPE_CHECKING:
-    from sidecar.client import Tls
+from sidecar.client import Sidecar, Tls
 
 
 @click.command(short_help="Ask whether a sidecar is serving.")
@@ -30,8 +26,6 @@ def health(voice: Voice, tls: Tls | None, address: str, wait_s: float) -> int:
       sidecar serve & sidecar health --wait 30
       sidecar health --address 127.0.0.1:7433 --tls-ca ca.pem --tls-name sidecar.example
     """
-    from sidecar.client import Sidecar
-
     with Sidecar(address, "", tls=tls) as client:
         status = client.health(deadline_s=wait_s or 3.0, waits=wait_s > 0)
     voice.show({"address": address, "status": status}, lambda facts: [facts["status"]])

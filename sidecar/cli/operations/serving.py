@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from sidecar import telemetry
+from sidecar.cli.operations import embedding, migrating
+from sidecar.cli.operations.embedding import Embedded
+from sidecar.cli.shared import drawing
 from sidecar.cli.shared.output import Voice
 from sidecar.cli.shared.session import speaking
-
-if TYPE_CHECKING:
-    import asyncio
-
-    from sidecar.cli.operations.embedding import Embedded
-    from sidecar.demo.story import Story
-    from store.db.migrate import MigrationState, Report
+from sidecar.demo import corpus, story
+from sidecar.demo.story import Story
+from sidecar.process import app
+from sidecar.runtime import settings
+from sidecar.telemetry import watch
+from store.db.migrate import MigrationState, Report
 
 _LINES_SHOWN = 6
 
@@ -38,11 +42,6 @@ def serve(voice: Voice, listen: Sequence[str]) -> None:
       sidecar serve
       sidecar serve --listen unix:/run/sidecar/api.sock --listen 127.0.0.1:7433
     """
-    from sidecar import telemetry
-    from sidecar.process import app
-    from sidecar.runtime import settings
-    from sidecar.telemetry import watch
-
     read = settings.read(os.environ)
     telemetry.log_to_stderr(read.log_level)
     telling = watch.config_of(os.environ, slow_turn_s=read.slow_turn_s, keeps_content=read.capture_content)
@@ -52,8 +51,6 @@ def serve(voice: Voice, listen: Sequence[str]) -> None:
 
 def _runner() -> asyncio.Runner:
     """Return a runner with the faster event loop where there is one."""
-    import asyncio
-
     try:
         import uvloop
     except ImportError:
@@ -74,9 +71,6 @@ def migrate(voice: Voice, action: str | None, dry_run: bool) -> None:
       sidecar migrate
       sidecar migrate status
     """
-    from sidecar.cli.operations import migrating
-    from sidecar.runtime import settings
-
     read = settings.read(os.environ)
     with _runner() as runner:
         if action == "status":
@@ -102,9 +96,6 @@ def embed(voice: Voice, tenant: str) -> None:
       sidecar embed
       sidecar embed --tenant acme --json
     """
-    from sidecar.cli.operations import embedding
-    from sidecar.runtime import settings
-
     read = settings.read(os.environ)
     with voice.progress("embedding", None) as advance, _runner() as runner:
         done = runner.run(embedding.embed(read, tenant=tenant, advance=advance))
@@ -119,8 +110,6 @@ def _draw_embedded(done: Embedded) -> Iterator[str]:
 
 
 def _draw_states(states: Sequence[MigrationState]) -> Iterator[Any]:
-    from sidecar.cli.shared import drawing
-
     yield drawing.rows(
         ("migration", "applied", "waits for"),
         ((one.name, drawing.moment(one.applied_at), one.waits_for) for one in states),
@@ -146,9 +135,6 @@ def demo(voice: Voice) -> None:
     Example:
       sidecar demo
     """
-    from sidecar.demo import story
-    from sidecar.runtime import settings
-
     read = settings.read(os.environ)
     with _runner() as runner:
         told = runner.run(story.run(read, voice))
@@ -156,9 +142,6 @@ def demo(voice: Voice) -> None:
 
 
 def _draw_story(told: Story) -> Iterator[Any]:
-    from sidecar.cli.shared import drawing
-    from sidecar.demo import corpus
-
     whose = f"--tenant {corpus.TENANT} --owner {corpus.OWNER}"
     asking = f"--thread {corpus.THREAD} --model {corpus.MODEL} {whose}"
     yield f"{told.message}\n"

@@ -9,8 +9,11 @@ from uuid import uuid4
 
 import click
 
+from sidecar.cli.shared.dev_tokens import minting
 from sidecar.cli.shared.output import Voice
 from sidecar.cli.shared.session import DEFAULT_NAME, speaking
+from sidecar.rpc.auth.devkey import mint
+from sidecar.rpc.auth.identity import Grant, Role
 
 
 @click.command(short_help="Mint a token with this machine's dev key.")
@@ -44,10 +47,6 @@ def token(
       export SIDECAR_TOKEN=$(sidecar token --tenant acme --owner ada --agent helper)
       export SIDECAR_TOKEN=$(sidecar token --tenant acme --owner ada --agent helper --space harbour)
     """
-    from sidecar.cli.shared.dev_tokens import minting
-    from sidecar.rpc.auth.devkey import mint
-    from sidecar.rpc.auth.identity import Grant, Role
-
     is_admin = role == "admin"
     grant = Grant(
         tenant,

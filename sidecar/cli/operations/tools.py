@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from sidecar.cli.shared import drawing
 from sidecar.cli.shared.failures import FAILED, OK
+from sidecar.cli.shared.output import printable
 from sidecar.cli.shared.session import Session, connected
-
-if TYPE_CHECKING:
-    from sidecar.client.answers.backends import Backend, Tool, ToolListing, Webhook
+from sidecar.client.answers.backends import Backend, Tool, ToolListing, Webhook
 
 _backend = click.argument("backend")
 _tool = click.argument("tool")
@@ -152,8 +152,6 @@ def _switch(session: Session, backend: str, *, is_off: bool, reason: str) -> Non
 
 
 def _draw_tools(listing: ToolListing) -> Iterator[Any]:
-    from sidecar.cli.shared import drawing
-
     yield drawing.rows(
         ("backend", "tool", "called", "why", "hash"),
         (
@@ -174,14 +172,10 @@ def _draw_revoked(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _draw_texts(facts: dict[str, Any]) -> Iterator[str]:
-    from sidecar.cli.shared.output import printable
-
     yield from map(printable, facts["texts"] or ["(nothing)"])
 
 
 def _draw_backends(found: Sequence[Backend]) -> Iterator[Any]:
-    from sidecar.cli.shared import drawing
-
     yield drawing.rows(
         ("backend", "is", "why", "author"),
         ((one.name, "off" if one.is_off else "on", one.reason, one.author) for one in found),

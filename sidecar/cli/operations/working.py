@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from dataclasses import replace
 
 import click
 
+from sidecar import telemetry
 from sidecar.cli.shared.output import Voice
 from sidecar.cli.shared.session import speaking
+from sidecar.runtime import settings
+from sidecar.telemetry import watch
+from sidecar.worker import worker_process as process
 
 
 @click.command(short_help="Compile and do other background work until told to stop.")
@@ -23,12 +28,6 @@ def worker(voice: Voice, *, ends_with_parent: bool) -> None:
     Example:
       sidecar worker
     """
-    import asyncio
-
-    from sidecar import telemetry
-    from sidecar.runtime import settings
-    from sidecar.telemetry import watch
-    from sidecar.worker import worker_process as process
 
     read = settings.read(os.environ)
     telemetry.log_to_stderr(read.log_level)

@@ -13,6 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, TypeVar
 
+import click
+import orjson
+
 from sidecar.cli.shared.failures import NobodyAnswered, clipped
 
 _WIDTH_OF_A_PIPE = 160  # nobody's window: room for a reason on one line
@@ -60,8 +63,6 @@ class Voice:
 
     def confirm(self, question: str) -> None:
         """Return once a person has agreed. Raises click.Abort when they do not, NobodyAnswered when nobody is there."""
-        import click
-
         try:
             agreed = click.confirm(printable(clipped(question)), err=True)
         except click.Abort:
@@ -99,8 +100,6 @@ def _console() -> Any:
 
 
 def _encoded(value: Any) -> bytes:
-    import orjson
-
     try:
         return orjson.dumps(value, default=_as_json, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z)
     except orjson.JSONEncodeError:  # it may hold the name of a file that is no text: that is written in escapes
@@ -109,8 +108,6 @@ def _encoded(value: Any) -> bytes:
 
 def _as_plain(value: Any) -> Any:
     """Return what Python's own writer does not know: values as mappings, the rest as the faster one writes it."""
-    import orjson
-
     if is_dataclass(value):
         return {one.name: getattr(value, one.name) for one in fields(value)}
     if hasattr(value, "items"):

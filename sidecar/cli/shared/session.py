@@ -8,16 +8,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 from uuid import uuid4
 
 import click
 
 from sidecar.cli.shared import failures
+from sidecar.cli.shared.dev_tokens import dev_token
 from sidecar.cli.shared.output import Voice
-
-if TYPE_CHECKING:
-    from sidecar.client import Sidecar, Tls
+from sidecar.client import Sidecar, Stance, Tls
 
 DEFAULT_ADDRESS = "127.0.0.1:7433"
 DEFAULT_NAME = "default"
@@ -83,8 +82,6 @@ def securable(work: Command) -> Command:
 
 
 def _tls(roots: Path | None, name: str, own: tuple[Path | None, Path | None]) -> Tls | None:
-    from sidecar.client import Tls
-
     if not (roots or name or any(own)):
         return None
     if own.count(None) == 1:
@@ -107,8 +104,6 @@ def connected(work: Command) -> Command:
     def command(
         *, voice: Voice, tls: Tls | None, address: str, token: str | None, tenant: str, owner: str, **given: Any
     ) -> Any:
-        from sidecar.client import Sidecar, Stance
-
         token = os.environ.get("SIDECAR_TOKEN") if token is None else token
         caller = as_caller(Caller(address, token, tenant, owner), voice)
         with Sidecar(caller.address, caller.token or "", tls=tls, stance=Stance(caller.tenant, caller.owner)) as client:
@@ -126,7 +121,6 @@ def as_caller(given: Caller, voice: Voice) -> Caller:
         raise failures.TokenEmpty
     if given.token:
         return given
-    from sidecar.cli.shared.dev_tokens import dev_token
 
     tenant, owner = given.tenant or DEFAULT_NAME, given.owner or DEFAULT_NAME
     token = dev_token(os.environ, tenant=tenant, now_s=time.time(), token_id=uuid4().hex)

@@ -7,7 +7,9 @@ from typing import Any
 
 import click
 
+from sidecar.cli.shared import drawing
 from sidecar.cli.shared.session import Session, connected
+from sidecar.client import knobs
 
 
 @click.command(short_help="Assemble one turn's context and show it.")
@@ -32,8 +34,6 @@ def assemble(session: Session, message: str, context_only: bool, **given: Any) -
       sidecar assemble "When do I fly back?" --thread t1 --model gpt-4o
       sidecar assemble "When do I fly back?" --model gpt-4o --set knowledge.top_k=5 --json
     """
-    from sidecar.cli.shared import drawing
-
     assembly = session.client.assemble_context(
         message=message,
         model_id=given["model"],
@@ -60,8 +60,6 @@ def explain(session: Session, receipt: str, source: str) -> None:
     Example:
       sidecar explain 0198c0de-… --source memory
     """
-    from sidecar.cli.shared import drawing
-
     found = session.client.explain_assembly(receipt_id=receipt)
     session.voice.show(found, lambda given: drawing.receipt(given, only=source))
 
@@ -81,8 +79,6 @@ def replay(session: Session, receipt: str, assignments: Sequence[str], **given: 
     Example:
       sidecar replay 0198c0de-… --budget 2000 --top-k knowledge=5 --priority memory=1
     """
-    from sidecar.cli.shared import drawing
-
     of_sources = [*_of_sources("top_k", given["top_k"]), *_of_sources("priority", given["priority"])]
     plain = {"budget_tokens": given["budget"], "allocation": given["allocation"]}
     overrides = _overrides([*assignments, *of_sources], plain)
@@ -100,16 +96,12 @@ def diff(session: Session, before: str, after: str) -> None:
     Example:
       sidecar diff 0198c0de-… 0198c0df-…
     """
-    from sidecar.cli.shared import drawing
-
     found = session.client.diff_assemblies(before_receipt_id=before, after_receipt_id=after)
     session.voice.show(found, drawing.difference)
 
 
 def _overrides(assignments: Sequence[str], plain: Mapping[str, Any]) -> dict[str, Any]:
     """Return the knobs of the options; one that is taken back is one that is not overridden."""
-    from sidecar.client import knobs
-
     read = knobs.read_assignments(assignments)
     return {name: value for name, value in {**read, **plain}.items() if value is not None}
 

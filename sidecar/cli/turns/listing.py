@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from sidecar.cli.shared import drawing
 from sidecar.cli.shared.listing import every, limit_option
 from sidecar.cli.shared.session import Session, connected
-
-if TYPE_CHECKING:
-    from sidecar.client.answers.cost import TurnCost
+from sidecar.client.answers.cost import TurnCost
 
 
 @click.command(short_help="List turns with what they took and spent.")
@@ -46,16 +45,12 @@ def turns(session: Session, limit: int, **given: Any) -> None:
 
 def draw(rows: Sequence[TurnCost]) -> Iterator[Any]:
     """Yield a line for each turn."""
-    from sidecar.cli.shared import drawing
-
     names = ("time (UTC)", "receipt", "thread", "model", "ms", "tokens", "cost", "state")
     yield drawing.rows(names, map(cells, rows), empty="No such turns yet; one begins with: sidecar assemble")
 
 
 def cells(row: TurnCost) -> tuple[str, ...]:
     """Return a turn's line."""
-    from sidecar.cli.shared import drawing
-
     cost = "–" if row.cost_usd is None else f"${row.cost_usd:.4f}"
     state = f"degraded: {', '.join(row.failed_sources)}" if row.degraded else "whole"
     return (

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from sidecar.cli.shared import drawing
 from sidecar.cli.shared.session import Session, connected
-
-if TYPE_CHECKING:
-    from sidecar.client.answers.cost import TurnCost
+from sidecar.cli.turns import listing as turns
+from sidecar.client.answers.cost import TurnCost
 
 _ROWS = 100
 _SHOWN = 15
@@ -84,9 +84,6 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def _draw(found: Glance) -> Iterator[Any]:
-    from sidecar.cli.shared import drawing
-    from sidecar.cli.turns import listing as turns
-
     yield (
         f"{found.turns} turns, {found.degraded} degraded, p50 {found.p50_ms:.0f} ms, p95 {found.p95_ms:.0f} ms,"
         f" {found.tokens:,} tokens, ${found.cost_usd:.4f}"

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from sidecar.cli.shared.output import printable
 from sidecar.cli.shared.session import Session, connected
-
-if TYPE_CHECKING:
-    from sidecar.client.answers.wiki import DeleteEffect
+from sidecar.client.answers.wiki import DeleteEffect
 
 
 @click.command(short_help="Give a page another name.")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.listing import every, limit_option
 from sidecar.cli.shared.session import Session, connected
-
-if TYPE_CHECKING:
-    from sidecar.client.answers.wiki import CompileJob, CompileTicket
+from sidecar.cli.wiki import drawing
+from sidecar.client import SidecarCallError
+from sidecar.client.answers.wiki import CompileJob, CompileTicket
 
 _GOOD = frozenset({"succeeded", "skipped"})
 
@@ -41,8 +41,6 @@ def compile_now(session: Session, model_id: str, dry_run: bool, wait: bool, may_
 
 
 def _draw_ticket(ticket: CompileTicket) -> Iterator[Any]:
-    from sidecar.cli.wiki import drawing
-
     if ticket.preview is not None:
         yield from drawing.preview(ticket.preview)
     if ticket.job is not None:
@@ -89,8 +87,6 @@ def exit_of(last: CompileJob) -> int:
 
 
 def _follow(session: Session, job_id: str) -> CompileJob:
-    from sidecar.client import SidecarCallError
-
     seen = 0
     last: CompileJob | None = None
     with session.voice.progress("memories", None) as step:
@@ -109,8 +105,6 @@ def _continuation(session: Session, job: CompileJob) -> CompileJob | None:
 
 
 def _draw_job(job: CompileJob, before: Sequence[CompileJob] = ()) -> Iterator[Any]:
-    from sidecar.cli.wiki import drawing
-
     return drawing.job(job, before)
 
 
@@ -128,8 +122,6 @@ def jobs(session: Session, limit: int) -> None:
 
 
 def _draw_jobs(found: list[CompileJob]) -> Iterator[Any]:
-    from sidecar.cli.wiki import drawing
-
     return drawing.jobs(found)
 
 

@@ -9,15 +9,14 @@ from collections.abc import Iterator
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from sidecar.cli.shared.failures import CommandFailed
 from sidecar.cli.shared.session import Session, connected
-
-if TYPE_CHECKING:
-    from sidecar.client.answers.wiki import Density
+from sidecar.cli.wiki import drawing
+from sidecar.client.answers.wiki import Density
 
 
 @click.command(short_help="Count pages and links.")
@@ -43,8 +42,6 @@ def density(session: Session, folder: Path | None) -> None:
 
 
 def _draw_density(found: Density) -> Iterator[Any]:
-    from sidecar.cli.wiki import drawing
-
     return drawing.density(found)
 
 
@@ -53,8 +50,6 @@ def written_density(folder: Path, found: Density, now: datetime, *, owner: str =
 
     Raises CommandFailed when nothing can be written there.
     """
-    from sidecar.cli.wiki import drawing
-
     name = f"wiki-link-density-{now:%Y%m%dT%H%M%SZ}"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from sidecar.cli.shared.listing import every, limit_option
 from sidecar.cli.shared.session import Session, connected
-
-if TYPE_CHECKING:
-    from sidecar.client.answers.wiki import QuarantinedMemory, RetryEffect
+from sidecar.cli.wiki import drawing
+from sidecar.client.answers.wiki import QuarantinedMemory, RetryEffect
 
 
 @click.command(short_help="List memories that no batch could be made of.")
@@ -28,8 +27,6 @@ def quarantine(session: Session, limit: int) -> None:
 
 
 def _draw_held(found: list[QuarantinedMemory]) -> Iterator[Any]:
-    from sidecar.cli.wiki import drawing
-
     return drawing.quarantined(found)
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from sidecar.cli.shared.listing import every, limit_option
 from sidecar.cli.shared.session import Session, connected
-from sidecar.cli.wiki import acts, compiles, files, quarantine, upkeep
-
-if TYPE_CHECKING:
-    from sidecar.client.answers.wiki import GraphPart, PageWhole
+from sidecar.cli.wiki import acts, compiles, drawing, files, quarantine, upkeep
+from sidecar.client.answers.wiki import GraphPart, PageWhole
 
 _TYPES = click.Choice(["entity", "topic", "decision"])
 
@@ -41,8 +39,6 @@ def show(session: Session, page: str, texts: bool) -> None:
 
 
 def _draw_page(found: PageWhole) -> Iterator[Any]:
-    from sidecar.cli.wiki import drawing
-
     return drawing.page(found)
 
 
@@ -126,15 +122,11 @@ def graph(session: Session, focus: str, depth: int, most_pages: int) -> None:
 
 
 def _draw_graph(part: GraphPart) -> Iterator[Any]:
-    from sidecar.cli.wiki import drawing
-
     return drawing.graph(part)
 
 
 def _rows_of(kind: str) -> Any:
     def draw(values: Any) -> Iterator[Any]:
-        from sidecar.cli.wiki import drawing
-
         return iter(getattr(drawing, kind)(values))
 
     return draw

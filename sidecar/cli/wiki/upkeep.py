@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from sidecar.cli.shared.batches import batches
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.wiki import drawing
 from sidecar.cli.wiki.compiles import ended, exit_of, followed
-
-if TYPE_CHECKING:
-    from sidecar.client import JournalPlace, JournalRecord
-    from sidecar.client.answers.wiki import LintReport, ReadMeasure, ResetEffect, Verification
-    from sidecar.ingest.journal import ImportedPlace, ImportedRecord
+from sidecar.client import JournalPlace, JournalRecord
+from sidecar.client.answers.wiki import LintReport, ReadMeasure, ResetEffect, Verification
+from sidecar.ingest.journal import ImportedPlace, ImportedRecord, read_journal
+from sidecar.ingest.opening import opened_at
 
 _BATCH_RECORDS = 500
 _BATCH_CHARS = 4_000_000
@@ -40,8 +41,6 @@ def lint(session: Session, dry_run: bool) -> None:
 
 
 def _draw_lint(report: LintReport) -> Iterator[Any]:
-    from sidecar.cli.wiki import drawing
-
     return drawing.lint(report)
 
 
@@ -151,8 +150,6 @@ def backfill(session: Session, dry_run: bool) -> None:
     Example:
       sidecar wiki backfill --dry-run
     """
-    from sidecar.cli.wiki import drawing
-
     with session.voice.progress("looking through memories", None):
         effect = session.client.backfill_links(dry_run=dry_run)
     session.voice.show(effect, lambda one: drawing.backfill(one, is_dry=dry_run))
@@ -171,8 +168,6 @@ def rollback(session: Session, origin: str, context_prefix: str, yes: bool, dry_
     Example:
       sidecar wiki rollback deterministic --context deterministic:city: --dry-run
     """
-    from sidecar.cli.wiki import drawing
-
     if not (yes or dry_run):
         session.voice.confirm(f"Take away every link that only {origin} evidence speaks for?")
     effect = session.client.rollback_links(origin=origin, context_prefix=context_prefix, dry_run=dry_run)
@@ -196,7 +191,6 @@ def import_journal(session: Session, file: Path, wait: bool) -> int:
     records, skipped = _read(file)
     facts: dict[str, Any] = {"records": len(records), "created": 0, "updated": 0, "unchanged": 0, "skipped": skipped}
     job_id = ""
-    from sidecar.cli.shared.batches import batches
 
     parts = list(batches(records, lambda one: len(one.text), most=_BATCH_RECORDS, most_chars=_BATCH_CHARS))
     with session.voice.progress("records", len(records)) as step:
@@ -217,9 +211,6 @@ def import_journal(session: Session, file: Path, wait: bool) -> int:
 
 
 def _read(file: Path) -> tuple[list[ImportedRecord], list[str]]:
-    from sidecar.ingest.journal import ImportedRecord, read_journal
-    from sidecar.ingest.opening import opened_at
-
     with opened_at(file) as stream:
         found = list(read_journal(str(file), stream))
     kept = [one for one in found if isinstance(one, ImportedRecord)]
@@ -227,16 +218,12 @@ def _read(file: Path) -> tuple[list[ImportedRecord], list[str]]:
 
 
 def _sent_place(given: ImportedPlace | None) -> JournalPlace | None:
-    from sidecar.client import JournalPlace
-
     if given is None:
         return None
     return JournalPlace(name=given.name, city=given.city, address=given.address, alternate_names=given.alternate_names)
 
 
 def _sent(part: Sequence[ImportedRecord]) -> list[JournalRecord]:
-    from sidecar.client import JournalRecord
-
     return [
         JournalRecord(
             record_id=one.id,
@@ -271,15 +258,11 @@ def reads(session: Session, days: int) -> None:
     Example:
       sidecar wiki reads --days 7
     """
-    from datetime import timedelta
-
     since = datetime.now(UTC) - timedelta(days=days)
     session.voice.show(session.client.measure_reads(since_time=since), _draw_reads)
 
 
 def _draw_reads(found: ReadMeasure) -> Iterator[Any]:
-    from sidecar.cli.wiki import drawing
-
     return drawing.reads(found)
 
 
