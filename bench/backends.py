@@ -22,16 +22,16 @@ from bench import slow_services
 from bench.figures import Figure, at_least, at_most, plain, quantile
 from bench.slow_services import Pace
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
-from sidecar.backends.asking import Bounds
+from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
-from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase
+from sidecar.backends.bedrock_knowledge import BedrockBase, BedrockKnowledge
 from sidecar.backends.hindsight import Banks, Hindsight
-from sidecar.context.fan_out import Asking as Question
-from sidecar.context.fan_out import Findings, Inquiry
-from sidecar.context.ports import Query
+from sidecar.context.fan_out import FanOut, Findings
+from sidecar.context.fan_out import FanOutQuery as Question
+from sidecar.context.ports import SourceQuery
 from sidecar.sources.agentcore_memory import AgentCoreMemorySource
 from sidecar.sources.bedrock_knowledge import BedrockKnowledgeSource
-from sidecar.sources.composite import Place, SideBySide
+from sidecar.sources.composite import NamedSource, SideBySide
 from sidecar.sources.hindsight import HindsightSource
 from sidecar.turn.items import Source, Status
 from sidecar.turn.profile import merge, parse_layer
@@ -93,7 +93,7 @@ def run(*, scale: float) -> list[Figure]:
 
 async def _fared(turns: int, *, may_hedge: bool, questions: int = 0) -> Fared:
     async with slow_services.answering(PACE, NAMESPACE) as url, _placed(url, may_hedge=may_hedge) as sources:
-        inquiry = Inquiry(sources, clock=time.monotonic)
+        inquiry = FanOut(sources, clock=time.monotonic)
         one_turn = partial(_turn, inquiry, asyncio.Semaphore(AT_ONCE))
         await asyncio.gather(*(one_turn(f"warm {number}") for number in range(WARM_TURNS)))
         asked = [f"question {number % questions if questions else number}" for number in range(turns)]
@@ -109,22 +109,22 @@ async def _placed(url: str, *, may_hedge: bool) -> AsyncIterator[Mapping[Source,
     """Yield a knowledge base, and two memories side by side, at the address."""
     os.environ |= {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"}
     where, clients = Where("eu-central-1", url), Clients()
-    bounds = Bounds(deadline_s=2.0, concurrency=3 * AT_ONCE, may_hedge=may_hedge)
-    base = BedrockKnowledge("base", KnowledgeBase("ABCDEFGHIJ", where, kind="classic"), clients, bounds)
+    bounds = CallLimits(deadline_s=2.0, concurrency=3 * AT_ONCE, may_hedge=may_hedge)
+    base = BedrockKnowledge("base", BedrockBase("ABCDEFGHIJ", where, kind="classic"), clients, bounds)
     records = AgentCoreMemory("records", MemoryPlace("bench_memory-ABCDEFGHIJ", NAMESPACE, where), clients, bounds)
     bank = Hindsight("bank", Banks(url), bounds)
-    knowledge = [Place("base", BedrockKnowledgeSource(base, frozenset({"template:default"})))]
-    memories = [Place("records", AgentCoreMemorySource(records)), Place("bank", HindsightSource(bank))]
+    knowledge = [NamedSource("base", BedrockKnowledgeSource(base, frozenset({"template:default"})))]
+    memories = [NamedSource("records", AgentCoreMemorySource(records)), NamedSource("bank", HindsightSource(bank))]
     placed = {Source.KNOWLEDGE: knowledge, Source.MEMORY: memories}
     yield {source: SideBySide(None, {SCOPE.tenant_id: places}, AllOn()) for source, places in placed.items()}
     await bank.close()
     clients.close()
 
 
-async def _turn(inquiry: Inquiry, gate: asyncio.Semaphore, text: str) -> tuple[float, Findings]:
+async def _turn(inquiry: FanOut, gate: asyncio.Semaphore, text: str) -> tuple[float, Findings]:
     knobs = {source.value: {"deadline_ms": DEADLINE_MS} for source in SOURCES}
     profile = merge(parse_layer({"sources": knobs}))
-    query = Query(text, tuple(text.split()), "t", "a", "default", "", "", datetime.now(UTC))
+    query = SourceQuery(text, tuple(text.split()), "t", "a", "default", "", "", datetime.now(UTC))
     async with gate:
         began_s = time.monotonic()
         found = await inquiry.ask(Question(query, SCOPE, profile, "bench", 1000, began_s + 60))

@@ -13,11 +13,11 @@ import uvloop
 from bench import compiling, processor
 from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain
-from compiler.job.compilation import Engine, Hand
+from compiler.job.compilation import BatchDeps, Engine
 from compiler.job.worker import Worker, WorkerSettings
 from compiler.plan.batch import AggregationView, LeafBatch
 from compiler.plan.contract import Draft, Page, PageType
-from compiler.plan.proposal import NewPage, PageUpdate, Proposal, ProposedName, ProposedSection
+from compiler.plan.proposal import PageUpdate, Proposal, ProposedName, ProposedPage, ProposedSection
 from compiler.planners.planner import Proposed
 from compiler.settings import Caps, CompileSettings
 from compiler.state.access import Access
@@ -85,9 +85,9 @@ def _update(page: Page, ids: list[str]) -> PageUpdate:
     return PageUpdate(page.key, (ProposedSection("notes", "Notes", body, tuple(ids)),))
 
 
-def _new(title: str, ids: list[str]) -> NewPage:
+def _new(title: str, ids: list[str]) -> ProposedPage:
     sections = (ProposedSection("overview", "Overview", f"{title} turned up in {ids[0]}.", tuple(ids)),)
-    return NewPage(
+    return ProposedPage(
         PageType.ENTITY, title, f"{title}.", sections, (ProposedName(title, tuple(ids)),), memory_ids=tuple(ids)
     )
 
@@ -156,8 +156,8 @@ async def _overhead(pools: Pools, scope: Scope, *, count: int) -> tuple[float, f
 async def _compile(pools: Pools, scope: Scope, stub: Stub) -> float:
     """Return how long the scope's jobs took, in seconds."""
 
-    async def hand(access: Access, job: Job) -> Hand:
-        return Hand(stub)
+    async def hand(access: Access, job: Job) -> BatchDeps:
+        return BatchDeps(stub)
 
     caps = Caps(max_records_per_job=_PLENTY, max_new_pages_per_job=_PLENTY, max_sections_rewritten_per_job=_PLENTY)
     settings = replace(CompileSettings(), caps=caps)

@@ -12,8 +12,8 @@ import uvloop
 
 from bench import stand_ins
 from bench.figures import Figure, at_most, plain
-from sidecar.context.fan_out import Asking, Inquiry
-from sidecar.context.ports import ContextSource, Query
+from sidecar.context.fan_out import FanOut, FanOutQuery
+from sidecar.context.ports import ContextSource, SourceQuery
 from sidecar.turn.items import Source
 from sidecar.turn.profile import merge, parse_layer
 from store.scope import Scope
@@ -41,9 +41,9 @@ async def _measured(rounds: int) -> list[Figure]:
 
 async def _one_s(sources: Mapping[Source, ContextSource]) -> float:
     """Return the seconds that one question took, put to these sources for the first time."""
-    query = Query("what?", ("what",), "t", "a", "default", "", "", datetime.now(UTC))
+    query = SourceQuery("what?", ("what",), "t", "a", "default", "", "", datetime.now(UTC))
     profile = merge(parse_layer({"sources": {source.value: {"deadline_ms": _DEADLINE_MS} for source in _COUNTS}}))
-    inquiry = Inquiry(sources, clock=time.monotonic)
+    inquiry = FanOut(sources, clock=time.monotonic)
     began = time.monotonic()
-    await inquiry.ask(Asking(query, Scope(UUID(int=1), UUID(int=2)), profile, "bench", 1000, began + 5))
+    await inquiry.ask(FanOutQuery(query, Scope(UUID(int=1), UUID(int=2)), profile, "bench", 1000, began + 5))
     return time.monotonic() - began

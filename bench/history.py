@@ -15,7 +15,7 @@ from store.content import threads
 from store.db.postgres import Pool, PoolsConfig, open_pools, scoped
 
 _TURNS, _WORDS = 5_000, 150
-_WINDOW = threads.Window(tokens=8_000, turns=50)
+_WINDOW = threads.HistoryWindow(tokens=8_000, turns=50)
 
 
 def run(*, scale: float) -> list[Figure]:

@@ -20,7 +20,7 @@ from bench.figures import Figure, at_least, at_most, plain
 from compiler.plan.contract import Alias, Page, PageKey, PageType, Tag
 from compiler.plan.names.merge import CITY_TAG, SIMILARITY, Match, Matches, Names, Way, merger, names
 from compiler.plan.places.gazetteer import Gazetteer
-from compiler.plan.proposal import NewPage, Proposal
+from compiler.plan.proposal import Proposal, ProposedPage
 from compiler.plan.text.markdown import alias_keys, plain_key, slug
 from compiler.planners import gazetteer
 
@@ -135,7 +135,7 @@ def outcome(path: Path, kind: str, cities: Gazetteer, *, scale: float = 1.0) -> 
 
 def resolved(scope: Scope, title: str, cities: Gazetteer, *, city: str = "") -> Page | None:
     """Return the page that a proposed title is merged into."""
-    proposed = NewPage(PageType.ENTITY, title, city=city)
+    proposed = ProposedPage(PageType.ENTITY, title, city=city)
     matches = scope.look_up(names(Proposal(new_pages=(proposed,)), gazetteer=cities))
     found = merger(matches, gazetteer=cities).resolve(proposed)
     return scope.pages[found.page] if found else None

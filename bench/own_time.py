@@ -19,16 +19,16 @@ from bench.calling import AGENT
 from bench.databases import own_database
 from bench.figures import Figure, at_most, plain, quantile
 from models.tokens import meters
-from sidecar.context.assembler import Assembler, Clocks, Lookups, Question
-from sidecar.context.fan_out import Asking, Findings, Inquiry
-from sidecar.context.fence_keys import Fences
+from sidecar.context.assembler import Assembler, Clocks, Lookups, TurnRequest
+from sidecar.context.fan_out import FanOut, FanOutQuery, Findings
+from sidecar.context.fence_keys import FenceKeys
 from sidecar.context.ports import ContextSource
-from sidecar.context.profile_cache import Profiles
-from sidecar.context.query_embedding import Recall
-from sidecar.context.receipt_writer import Recorder
-from sidecar.context.token_counting import Meters
+from sidecar.context.profile_cache import ProfileCache
+from sidecar.context.query_embedding import QueryReader
+from sidecar.context.receipt_writer import ReceiptWriter
+from sidecar.context.token_counting import TokenMeters
 from sidecar.rpc.messages.assemblies import write_response
-from sidecar.rpc.transport.admission import Lanes
+from sidecar.rpc.transport.admission import AdmissionControl
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.turn.items import Source
 from store.accounting.receipts import NewReceipt
@@ -39,7 +39,7 @@ from store.tenancy import keys
 _COUNTS = {Source.THREAD: 100, Source.KNOWLEDGE: 150, Source.MEMORY: 200, Source.WIKI: 50}
 _KNOBS = {"sources": {source.value: {"top_k": count} for source, count in _COUNTS.items()}}
 _WARM_ROUNDS = 10
-_QUESTION = Question(
+_QUESTION = TurnRequest(
     agent_id=AGENT,
     thread_id=corpus.THREAD,
     space_id="",
@@ -104,34 +104,36 @@ async def _turns_ms(pools: Pools, sources: dict[Source, ContextSource], rounds: 
     return {name: values[_WARM_ROUNDS:] for name, values in took.items()}
 
 
-async def _assembler(pools: Pools, inquiry: Inquiry, recorder: Recorder) -> Assembler:
+async def _assembler(pools: Pools, inquiry: FanOut, recorder: ReceiptWriter) -> Assembler:
     async with installation(pools.background) as connection:
-        fences = Fences(pools.turn, await keys.of(connection, keys.FENCE), clock=time.monotonic)
+        fences = FenceKeys(pools.turn, await keys.of(connection, keys.FENCE), clock=time.monotonic)
     return Assembler(
-        lookups=Lookups(Profiles(pools.turn, clock=time.monotonic), Meters(pools.turn, clock=time.monotonic), fences),
-        places=Lanes(
+        lookups=Lookups(
+            ProfileCache(pools.turn, clock=time.monotonic), TokenMeters(pools.turn, clock=time.monotonic), fences
+        ),
+        places=AdmissionControl(
             max_in_flight=1, max_waiting=0, max_wait_s=0, per_tenant_in_flight=1, clock=asyncio.get_running_loop()
         ),
-        recall=Recall(pools.turn, None, clock=time.monotonic),
+        recall=QueryReader(pools.turn, None, clock=time.monotonic),
         inquiry=inquiry,
         recorder=recorder,
         clocks=Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic),
     )
 
 
-class _TimedInquiry(Inquiry):
+class _TimedInquiry(FanOut):
     """An inquiry that knows how long it took last."""
 
     took_s = 0.0
 
-    async def ask(self, asking: Asking, *conversation: Any, **given: Any) -> Findings:
+    async def ask(self, asking: FanOutQuery, *conversation: Any, **given: Any) -> Findings:
         began = time.process_time()
         findings = await super().ask(asking, *conversation, **given)
         self.took_s = time.process_time() - began
         return findings
 
 
-class _CaughtReceipts(Recorder):
+class _CaughtReceipts(ReceiptWriter):
     """A recorder that writes nothing; the newest receipt can be made from what it took."""
 
     def __init__(self) -> None:

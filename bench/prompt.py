@@ -9,7 +9,7 @@ import uvloop
 from bench import compiling
 from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain
-from compiler.plan.contract import Memory
+from compiler.plan.contract import BatchMemory
 from compiler.plan.prompting import prompt
 from compiler.settings import Sight
 from compiler.state import views
@@ -63,14 +63,14 @@ async def _prompts(pools: Pools, scope: Scope, pages: int, rounds: int) -> tuple
     return spent / rounds, shown / wanted
 
 
-def _batch(titles: list[str], chance: random.Random, number: int) -> tuple[tuple[Memory, ...], set[str]]:
+def _batch(titles: list[str], chance: random.Random, number: int) -> tuple[tuple[BatchMemory, ...], set[str]]:
     """Return memories that each name a page: half by its title, half by an alias or with a typo."""
     memories, about = [], chance.sample(titles, _ABOUT)
     for place in range(_BATCH):
         title = about[place % _ABOUT]
         name = title if place % 2 else _otherwise(title, chance)
         text = f"{name} {chance.choice(compiling.DEEDS)} on day {number}."
-        memories.append(Memory(f"p{number}-{place}", text, text_hash(text), compiling.NOW))
+        memories.append(BatchMemory(f"p{number}-{place}", text, text_hash(text), compiling.NOW))
     return tuple(memories), set(about)
 
 

@@ -18,7 +18,7 @@ from bench.bulk import filling
 from bench.databases import own_database, size_mb
 from bench.figures import Figure, at_most, plain, quantile
 from bench.texts import Writer
-from sidecar.context.ports import ContextSource, Limits, Meaning, Query
+from sidecar.context.ports import ContextSource, Meaning, SourceLimits, SourceQuery
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
@@ -172,7 +172,7 @@ async def _fill_owner(connection: Connection, sizes: Sizes, number: int, owner: 
     await _sql.put_page_vectors(connection, **owned, **pages, **embedder)
 
 
-def _questions(texts: list[str], number: int) -> list[Query]:
+def _questions(texts: list[str], number: int) -> list[SourceQuery]:
     writer, numbers = Writer(99), np.random.default_rng(9)
     asked = []
     for _ in range(_QUESTIONS):
@@ -180,15 +180,15 @@ def _questions(texts: list[str], number: int) -> list[Query]:
         vector = numbers.normal(size=_DIMENSIONS)
         reading = read(message, today=_NOW.date())
         meaning = Meaning(number, (literal((vector / np.linalg.norm(vector)).tolist()),) * len(reading.parts))
-        asked.append(Query(message, reading.words, "thread", "owner-1", "", "", "", _NOW, reading, meaning))
+        asked.append(SourceQuery(message, reading.words, "thread", "owner-1", "", "", "", _NOW, reading, meaning))
     return asked
 
 
-def _without_vectors(query: Query) -> Query:
-    return Query(query.text, query.words, query.thread_id, query.agent_id, "", "", "", query.now, query.reading)
+def _without_vectors(query: SourceQuery) -> SourceQuery:
+    return SourceQuery(query.text, query.words, query.thread_id, query.agent_id, "", "", "", query.now, query.reading)
 
 
-async def _answered(sources: dict[Source, ContextSource], asked: list[Query], data_dir: Path) -> _Answered:
+async def _answered(sources: dict[Source, ContextSource], asked: list[SourceQuery], data_dir: Path) -> _Answered:
     """Return what the questions took, all sources at once; the first ones warm up."""
     took_ms = []
     before = processor.spent(data_dir)
@@ -202,7 +202,7 @@ async def _answered(sources: dict[Source, ContextSource], asked: list[Query], da
     return _Answered(took_ms[_WARM_QUESTIONS:], used.server_s * 1000 / counted, used.own_s * 1000 / counted)
 
 
-async def _apart_ms(source: Source, one: ContextSource, asked: list[Query]) -> list[float]:
+async def _apart_ms(source: Source, one: ContextSource, asked: list[SourceQuery]) -> list[float]:
     """Return the milliseconds of some questions to one source by itself."""
     took_ms = []
     for query in asked[:40]:
@@ -212,5 +212,5 @@ async def _apart_ms(source: Source, one: ContextSource, asked: list[Query]) -> l
     return took_ms
 
 
-def _limits(source: Source) -> Limits:
-    return Limits(DEFAULTS.knobs(source).top_k, 3, _POOL_TOKENS, 50)
+def _limits(source: Source) -> SourceLimits:
+    return SourceLimits(DEFAULTS.knobs(source).top_k, 3, _POOL_TOKENS, 50)

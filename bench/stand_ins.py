@@ -13,7 +13,7 @@ from itertools import cycle
 from uuid import UUID, uuid5
 
 from bench.texts import Writer
-from sidecar.context.ports import Answer, ContextSource, Limits, Query
+from sidecar.context.ports import ContextSource, SourceAnswer, SourceLimits, SourceQuery
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
 from store.content.threads import StoredTurn
@@ -31,42 +31,42 @@ _REFS = {Source.THREAD: "turn", Source.KNOWLEDGE: "chunk", Source.MEMORY: "memor
 class Instant:
     """Answers with what it holds, after `delay_s` seconds when that is above zero."""
 
-    answer: Answer
+    answer: SourceAnswer
     delay_s: float = 0.0
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return the same answer every time."""
         if self.delay_s:
             await asyncio.sleep(self.delay_s)
         return replace(self.answer, history=())
 
-    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def recent(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return the answer's history every time."""
-        return Answer(history=self.answer.history)
+        return SourceAnswer(history=self.answer.history)
 
 
 class InTurn:
     """Gives one answer after the other, and the first again after the last."""
 
-    def __init__(self, answers: Iterable[Answer]) -> None:
+    def __init__(self, answers: Iterable[SourceAnswer]) -> None:
         self._answers = cycle(answers)
-        self._answer = Answer()
+        self._answer = SourceAnswer()
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return the next answer."""
         self._answer = next(self._answers)
         return replace(self._answer, history=())
 
-    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def recent(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return the history of the last answer."""
-        return Answer(history=self._answer.history)
+        return SourceAnswer(history=self._answer.history)
 
 
 @dataclass(frozen=True, slots=True)
 class Hung:
     """Never answers."""
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Wait until cancelled."""
         await asyncio.get_running_loop().create_future()
         raise AssertionError("nobody answers for it")
@@ -83,7 +83,7 @@ def sources(
     }
 
 
-def answer(source: Source, count: int, *, seed: int = 1, turns: int = 0, is_signed: bool = True) -> Answer:
+def answer(source: Source, count: int, *, seed: int = 1, turns: int = 0, is_signed: bool = True) -> SourceAnswer:
     """Return an answer of so many items of the source's usual length, with stored signatures unless `is_signed` is off."""
     writer = Writer(seed * 10 + list(Source).index(source))
     texts = writer.texts(count, _WORDS[source])
@@ -103,7 +103,7 @@ def answer(source: Source, count: int, *, seed: int = 1, turns: int = 0, is_sign
         )
         for rank, (text, signature) in enumerate(zip(texts, signed, strict=True))
     ]
-    return Answer(tuple(items), _turns(writer, turns) if source is Source.THREAD else ())
+    return SourceAnswer(tuple(items), _turns(writer, turns) if source is Source.THREAD else ())
 
 
 def _turns(writer: Writer, count: int) -> tuple[StoredTurn, ...]:

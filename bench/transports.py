@@ -29,13 +29,13 @@ from bench.calling import Callers, Load
 from bench.databases import own_database
 from bench.figures import Figure, at_most, plain
 from bench.serving import served
-from sidecar.backends.asking import Asking, Bounds
+from sidecar.backends.asking import BackendCaller, CallLimits
 from sidecar.backends.aws import Clients, Where
-from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase
-from sidecar.context.ports import Answer, ContextSource, Limits, Query
+from sidecar.backends.bedrock_knowledge import BedrockBase, BedrockKnowledge
+from sidecar.context.ports import ContextSource, SourceAnswer, SourceLimits, SourceQuery
 from sidecar.runtime.settings import Settings
 from sidecar.sources.bedrock_knowledge import BedrockKnowledgeSource
-from sidecar.sources.composite import Place, SideBySide
+from sidecar.sources.composite import NamedSource, SideBySide
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
@@ -48,7 +48,7 @@ WIDTH, ROUNDS = 32, 6
 MOST_COST = 1.15
 """How much dearer a turn may be before another transport is worth its code."""
 _BASE, _REGION, _SERVICE = "ABCDEFGHIJ", "eu-central-1", "bedrock-agent-runtime"
-_BOUNDS = Bounds(deadline_s=20.0, concurrency=WIDTH, may_hedge=False)
+_BOUNDS = CallLimits(deadline_s=20.0, concurrency=WIDTH, may_hedge=False)
 _KINDS: Mapping[Source, Any] = {
     Source.THREAD: ThreadSource,
     Source.KNOWLEDGE: KnowledgeSource,
@@ -66,7 +66,7 @@ class Local:
     source: Source
     dsn: str
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return what the built-in source brings."""
         made: ContextSource = _KINDS[self.source](await _pool(self.dsn))
         return await made.find(query, scope, limits)
@@ -80,9 +80,9 @@ class Remote:
     transport: str
     local: Local | None
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return what they bring."""
-        places = [] if self.transport == "none" else [Place("base", _base(self.url, self.transport))]
+        places = [] if self.transport == "none" else [NamedSource("base", _base(self.url, self.transport))]
         return await SideBySide(self.local, {scope.tenant_id: places}, AllOn()).find(query, scope, limits)
 
 
@@ -120,9 +120,9 @@ class OnAiohttp:
 class AiohttpKnowledge(BedrockKnowledge):
     """The same base over the other transport; everything else is the same."""
 
-    def __init__(self, name: str, base: KnowledgeBase, transport: OnAiohttp) -> None:
+    def __init__(self, name: str, base: BedrockBase, transport: OnAiohttp) -> None:
         self.name = name
-        self.asking = Asking(name, _BOUNDS)
+        self.asking = BackendCaller(name, _BOUNDS)
         self._base = base
         self._is_managed = False
         self._transport = transport
@@ -135,7 +135,7 @@ class AiohttpKnowledge(BedrockKnowledge):
 
 @cache
 def _base(url: str, transport: str) -> BedrockKnowledgeSource:
-    base = KnowledgeBase(_BASE, Where(_REGION, url), kind="classic")
+    base = BedrockBase(_BASE, Where(_REGION, url), kind="classic")
     if transport == "boto3":
         os.environ |= {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"}
         made = BedrockKnowledge("base", base, Clients(), _BOUNDS)

@@ -17,7 +17,7 @@ from bench.pagefill import DIMENSIONS, fill, vectors
 from bench.texts import Writer
 from sidecar.runtime.gc_tuning import calm_collector
 from store.content import embedders
-from store.content.recalling import Wanted
+from store.content.recalling import RecallQuery
 from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.scope import Scope
 from store.text.texts import query_words
@@ -82,18 +82,18 @@ async def _measured(owners: int, each: int) -> _Measured:
         writer = Writer(99)
         asked = [tuple(query_words(writer.question_about(writer.pick(texts)))) for _ in range(_QUESTIONS)]
         meant = [
-            Wanted(words, limit=20, embedder_no=number, vectors=(vector,))
+            RecallQuery(words, limit=20, embedder_no=number, vectors=(vector,))
             for words, vector in zip(asked, vectors(_QUESTIONS, seed=9), strict=True)
         ]
         calm_collector()  # as a served process does
         data_dir = settings.data_dir.parent
-        by_words = await _answered(pools, data_dir, [Wanted(words, limit=20) for words in asked])
+        by_words = await _answered(pools, data_dir, [RecallQuery(words, limit=20) for words in asked])
         with_vectors = await _answered(pools, data_dir, meant)
         await pools.close()
         return _Measured(by_words, with_vectors, built_s, size_mb(settings))
 
 
-async def _answered(pools: Pools, data_dir: Path, asked: list[Wanted]) -> _Answered:
+async def _answered(pools: Pools, data_dir: Path, asked: list[RecallQuery]) -> _Answered:
     for wanted in asked[:_WARM_QUESTIONS]:
         await _recalled_ms(pools, wanted)
     before = processor.spent(data_dir)
@@ -102,7 +102,7 @@ async def _answered(pools: Pools, data_dir: Path, asked: list[Wanted]) -> _Answe
     return _Answered(took_ms, used.server_s * 1000 / len(took_ms), used.own_s * 1000 / len(took_ms))
 
 
-async def _recalled_ms(pools: Pools, wanted: Wanted) -> float:
+async def _recalled_ms(pools: Pools, wanted: RecallQuery) -> float:
     scope = Scope(corpus.SCOPE.tenant_id, UUID(int=1))
     started = time.perf_counter()
     async with scoped(pools.turn, scope, read_only=True) as connection:

@@ -20,14 +20,14 @@ from bench.recall.tally import samples_file
 from bench.recall.training import Sample, train, with_pages, write
 from models.embedding.embedder import LocalEmbedder
 from models.embedding.minilm import MiniLM
-from sidecar.context.query_embedding import Recall
+from sidecar.context.query_embedding import QueryReader
 from sidecar.runtime.embedders import Numbered
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
 from sidecar.turn.items import Source
-from sidecar.turn.weights import BY_VECTORS, Weights
+from sidecar.turn.weights import BY_VECTORS, RankerWeights
 from store.content import embedders
 from store.db.postgres import Pools
 
@@ -48,7 +48,7 @@ class Fold:
 
     conversations: tuple[Conversation, ...]
     corpora: frozenset[str]
-    weights: Weights
+    weights: RankerWeights
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ async def _gathered(pools: Pools, told: Sequence[Conversation], asked: Sequence[
     number = await embedders.number_of(pools.background, embedder.name, embedder.dimensions)
     assert number is not None, "the database keeps vectors"
     gatherer = Gatherer(
-        Recall(pools.turn, Numbered(embedder, number), deadline_s=60.0, clock=time.monotonic),
+        QueryReader(pools.turn, Numbered(embedder, number), deadline_s=60.0, clock=time.monotonic),
         {
             Source.THREAD: ThreadSource(pools.turn),
             Source.MEMORY: MemorySource(pools.turn),

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from bench.recall.cases import ADVERSARIAL, Conversation, DocumentQuestion, plain, squash
 from bench.recall.training import Sample
 from bench.recall.world import AGENT, TENANT, THREAD
-from sidecar.context.ports import Answer, ContextSource, Limits, Query
-from sidecar.context.query_embedding import Recall
+from sidecar.context.ports import ContextSource, SourceAnswer, SourceLimits, SourceQuery
+from sidecar.context.query_embedding import QueryReader
 from sidecar.turn.items import Source
 from sidecar.turn.rank import Candidates, features, rank
 from sidecar.turn.reading import Reading
 from store.scope import Scope, owner_uuid, tenant_uuid
 
-_LIMITS = Limits(top_k=1000, lead_lines=3, window_tokens=8_000, window_turns=0)
+_LIMITS = SourceLimits(top_k=1000, lead_lines=3, window_tokens=8_000, window_turns=0)
 _POOLS = (("thread",), ("thread", "memory"), ("thread", "knowledge"), ("thread", "memory", "knowledge"))
 _DOCUMENT_POOLS = (("knowledge",), ("thread", "knowledge"), ("thread", "memory", "knowledge"))
 _EMPTY_POOLS = (("knowledge",), ("thread",))  # they hold no answer: a low relevance must mean what it says
@@ -37,7 +37,7 @@ _Matrix = NDArray[np.float64]
 class Gatherer:
     """Asks the sources as a turn does."""
 
-    recall: Recall
+    recall: QueryReader
     sources: dict[Source, ContextSource]
 
     async def gather(self, message: str, owner: str) -> tuple[Reading, dict[str, Candidates]]:
@@ -45,14 +45,14 @@ class Gatherer:
         reading, found = await self.ask(message, owner)
         return reading, {source: answer.candidates for source, answer in found.items() if answer.candidates}
 
-    async def ask(self, message: str, owner: str) -> tuple[Reading, dict[str, Answer]]:
+    async def ask(self, message: str, owner: str) -> tuple[Reading, dict[str, SourceAnswer]]:
         """Return the message as read, and what each source answers."""
         scope = Scope(tenant_uuid(TENANT), owner_uuid(owner))
         now = datetime.now(UTC)
         understood = await self.recall.understand(message, scope, THREAD, now=now, due_s=float("inf"))
         assert understood.meaning is not None, understood.without_meaning
         words, reading = understood.reading.words, understood.reading
-        query = Query(message, words, THREAD, AGENT, "", "", "", now, reading, understood.meaning)
+        query = SourceQuery(message, words, THREAD, AGENT, "", "", "", now, reading, understood.meaning)
         return reading, {source.value: await one.find(query, scope, _LIMITS) for source, one in self.sources.items()}
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.turn.rank import NAMES
-from sidecar.turn.weights import BY_VECTORS, BY_WORDS, Weights
+from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 
 RIDGE = 100.0
 WITHOUT_VECTORS = frozenset({"cosine", "cosine_gap", "near_cosine", "local_cosine"})
@@ -36,7 +36,9 @@ class Sample:
     folds: frozenset[str]
 
 
-def train(samples: Sequence[Sample], *, held_back: frozenset[str] = frozenset(), is_blind: bool = False) -> Weights:
+def train(
+    samples: Sequence[Sample], *, held_back: frozenset[str] = frozenset(), is_blind: bool = False
+) -> RankerWeights:
     """Return the weights fitted to the samples that show nothing held back; `is_blind` leaves the vectors' features out."""
     seen = [sample for sample in samples if not sample.folds & held_back]
     used = [place for place, name in enumerate(NAMES) if not (is_blind and name in WITHOUT_VECTORS)]
@@ -46,10 +48,12 @@ def train(samples: Sequence[Sample], *, held_back: frozenset[str] = frozenset(),
     fitted = _fit(np.column_stack([(table - means) / deviations, np.ones(len(table))]), labels)
     slopes = fitted[:-1] / deviations
     weights = {NAMES[place]: round(float(slope), 4) for place, slope in zip(used, slopes, strict=True)}
-    return Weights(round(float(fitted[-1] - slopes @ means), 4), weights)
+    return RankerWeights(round(float(fitted[-1] - slopes @ means), 4), weights)
 
 
-def with_pages(weights: Weights, pages: Sequence[Sample], *, held_back: frozenset[str] = frozenset()) -> Weights:
+def with_pages(
+    weights: RankerWeights, pages: Sequence[Sample], *, held_back: frozenset[str] = frozenset()
+) -> RankerWeights:
     """Return the weights with that of pages: a passage's, moved so that over these samples the mean relevance tells the truth.
 
     The samples are rows of pages, a label whether one adds evidence to what stands beside it anyway. Without samples the weight
@@ -63,7 +67,7 @@ def with_pages(weights: Weights, pages: Sequence[Sample], *, held_back: frozense
         slopes = np.array([weights.of.get(name, 0.0) for name in NAMES])
         slopes[NAMES.index("is_page")] = weights.of["is_passage"]
         moved = _moved(table @ slopes + weights.bias, float(labels.sum()))
-    return Weights(weights.bias, {**weights.of, "is_page": round(weights.of["is_passage"] + moved, 4)})
+    return RankerWeights(weights.bias, {**weights.of, "is_page": round(weights.of["is_passage"] + moved, 4)})
 
 
 def _moved(logits: _Matrix, wanted: float) -> float:
@@ -75,7 +79,7 @@ def _moved(logits: _Matrix, wanted: float) -> float:
     return (low + high) / 2
 
 
-def write(path: Path, by_vectors: Weights, by_words: Weights, *, provenance: str) -> None:
+def write(path: Path, by_vectors: RankerWeights, by_words: RankerWeights, *, provenance: str) -> None:
     """Write the module of weights, with where they come from in its docstring."""
     path.write_text(_MODULE.format(provenance=provenance, by_vectors=_table(by_vectors), by_words=_table(by_words)))
 
@@ -112,7 +116,7 @@ def _probability(scores: _Matrix) -> _Matrix:
     return np.asarray(1 / (1 + np.exp(-np.clip(scores, -35, 35))), np.float64)
 
 
-def _table(weights: Weights) -> str:
+def _table(weights: RankerWeights) -> str:
     rows = "".join(f'        "{name}": {weights.of[name]},\n' for name in NAMES if name in weights.of)
     return f"Weights(\n    bias={weights.bias},\n    of={{\n{rows}    }},\n)"
 

@@ -16,7 +16,7 @@ from compiler.job.job_outcome import is_poison
 from compiler.job.run import MOST_SUPERSEDED, Frozen, Run
 from compiler.passes import aggregation, leaf
 from compiler.passes.leaf import Planned
-from compiler.plan.contract import Memory
+from compiler.plan.contract import BatchMemory
 from compiler.state.views import Look
 from models.errors import ProviderError
 from store.compile import batches
@@ -49,7 +49,7 @@ async def _look(run: Run, since: int, *, is_linking: bool) -> bool:
     return await _until_done(run, since, partial(_planned, run, look)) and not _is_cut(run)
 
 
-async def _planned(run: Run, look: Look, memories: tuple[Memory, ...]) -> Planned | None:
+async def _planned(run: Run, look: Look, memories: tuple[BatchMemory, ...]) -> Planned | None:
     """Return what to do with the pages looked at: nothing where they are the cause that they cannot be planned.
 
     They are passed, or each later job would ask about them again, and pay, and never come to those behind them.
@@ -75,7 +75,9 @@ def _is_cut(run: Run) -> bool:
     return run.figures["cap_hit"] not in ("", "records")
 
 
-async def _until_done(run: Run, since: int, plan: Callable[[tuple[Memory, ...]], Awaitable[Planned | None]]) -> bool:
+async def _until_done(
+    run: Run, since: int, plan: Callable[[tuple[BatchMemory, ...]], Awaitable[Planned | None]]
+) -> bool:
     """Plan upon the memories and apply, anew from what is left of them when the wiki was written in between.
 
     False when there was nothing to do, or always somebody who wrote.
@@ -94,7 +96,7 @@ async def _until_done(run: Run, since: int, plan: Callable[[tuple[Memory, ...]],
     return False
 
 
-async def _memories_since(run: Run, since: int) -> tuple[Memory, ...]:
+async def _memories_since(run: Run, since: int) -> tuple[BatchMemory, ...]:
     """Return the memories that batches read after this one, each once, those that are still there."""
     async with run.access.reading() as connection:
         read = await batches.memories_since(connection, run.access.scope, since, limit=MOST_MEMORIES)

@@ -16,22 +16,22 @@ from typing import Any
 from compiler.errors import LeaseLost, ModelFailing, PlanSuperseded
 from compiler.job import closing, metrics, quarantine, reread_queue
 from compiler.job.job_outcome import Result, is_of_aggregation, is_poison, verdict
-from compiler.job.prefetch import Ahead, Foreseen
+from compiler.job.prefetch import Foreseen, Prefetch
 from compiler.job.quarantine import Quarantine, entry
-from compiler.job.run import MOST_SUPERSEDED, Frozen, NothingSpent, Run, Spending, mention_uuids
+from compiler.job.run import MOST_SUPERSEDED, Frozen, JobSpending, NothingSpent, Run, mention_uuids
 from compiler.passes import leaf
-from compiler.passes.leaf import Planned, Workshop
-from compiler.plan.contract import Memory
+from compiler.passes.leaf import LeafDeps, Planned
+from compiler.plan.contract import BatchMemory
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.planners.planner import Planner
 from compiler.settings import CompileSettings, Flags
 from compiler.state.access import Access
-from compiler.state.page_cache import Shelf
-from compiler.state.substrates import MemorySubstrate, Reading, content_hash
+from compiler.state.page_cache import PageCache
+from compiler.state.substrates import FeedPage, MemorySubstrate, content_hash
 from store.compile import batches, ledger, scopes
 from store.compile.batches import BatchKind
 from store.compile.jobs import Ending, Job, JobStatus
-from store.compile.ledger import Entry, Outcome
+from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.compile.scopes import ScopeRow
 from store.tenancy import tenants
 from store.wiki import candidates
@@ -42,11 +42,11 @@ _GONE_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Hand:
+class BatchDeps:
     """A planner for one job, and what it spends."""
 
     planner: Planner
-    spending: Spending = field(default_factory=NothingSpent)
+    spending: JobSpending = field(default_factory=NothingSpent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Engine:
     """
 
     substrate: MemorySubstrate
-    hand_for: Callable[[Access, Job], Awaitable[Hand]]
+    hand_for: Callable[[Access, Job], Awaitable[BatchDeps]]
     settings: CompileSettings
     now: Callable[[], datetime]
     count_tokens: Callable[[str], int]
@@ -77,9 +77,9 @@ class Claim:
 async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
     """Return how the claim ended; what it did is committed. Raises LeaseLost, and nothing else that it can name."""
     hand = await engine.hand_for(access, claim.job)
-    ahead = Ahead(engine.substrate, access.scope)
-    workshop = Workshop(
-        *(hand.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer, Shelf()),
+    ahead = Prefetch(engine.substrate, access.scope)
+    workshop = LeafDeps(
+        *(hand.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer, PageCache()),
         ahead.names_in,
     )
     figures = metrics.merged(metrics.empty(), claim.job.metrics)
@@ -91,7 +91,7 @@ async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
 @dataclass(slots=True)
 class _Compilation:
     run: Run
-    ahead: Ahead
+    ahead: Prefetch
     quarantine: Quarantine
     flags: Flags = field(default_factory=Flags)
     position: str = ""
@@ -198,7 +198,7 @@ class _Compilation:
         foreseen = await self.ahead.foreseen(self.position, limit=size)
         foreseen = foreseen or await self._seen(self.run.access, await self._reading(size))
         reading, known, fresh = foreseen.reading, foreseen.known, foreseen.fresh
-        if any(one.outcome is Outcome.GONE for one in known.values()):
+        if any(one.outcome is MemoryOutcome.GONE for one in known.values()):
             # Forgotten and written anew in this job's time: what it said then has to go as a forgotten memory's words do.
             await self._rebuild_gone()
             return True
@@ -226,7 +226,7 @@ class _Compilation:
         self.is_drained = reading.is_drained
         return not reading.is_drained
 
-    async def _reading(self, size: int) -> Reading:
+    async def _reading(self, size: int) -> FeedPage:
         """Return the next memories: what is to be read again, then what the feed has."""
         if self.is_owing:
             found = await reread_queue.reading(self.run, self.position, limit=size)
@@ -235,7 +235,7 @@ class _Compilation:
             self.is_owing = False
         return await self.ahead.reading(self.position, limit=size)
 
-    def _read_ahead(self, reading: Reading, fresh: int) -> None:
+    def _read_ahead(self, reading: FeedPage, fresh: int) -> None:
         """Begin to read what is likely to come after this batch, of which so many memories are new."""
         left, page = self.run.records_left() - fresh, self.run.settings.caps.record_page_size
         is_whole = not (self.suspects or self.limit or self.run.row.crashes or self.is_owing or reading.is_drained)
@@ -260,7 +260,7 @@ class _Compilation:
         crashes, page = self.run.row.crashes, self.run.settings.caps.record_page_size
         return page if crashes < self.run.settings.patience.crashes_before_halving else 1
 
-    async def _seen(self, access: Access, reading: Reading) -> Foreseen:
+    async def _seen(self, access: Access, reading: FeedPage) -> Foreseen:
         """Return what was read with what the ledger knows of it, and those memories that it does not know as they are."""
         async with access.reading() as connection:
             known = await ledger.read(connection, access.scope, [memory.memory_id for memory in reading.memories])
@@ -272,7 +272,7 @@ class _Compilation:
         )
         return Foreseen(reading, known, fresh)
 
-    async def _take(self, reading: Reading, fresh: tuple[Memory, ...], known: dict[str, Entry]) -> None:
+    async def _take(self, reading: FeedPage, fresh: tuple[BatchMemory, ...], known: dict[str, LedgerEntry]) -> None:
         edited = frozenset(
             memory.memory_id
             for memory in fresh
@@ -300,7 +300,7 @@ class _Compilation:
         self._read_ahead(reading, len(fresh))
         await self.run.commit(planned, frozen, lambda access: self.ahead.plan(partial(self._foresee, access)))
 
-    async def _plan_leaf(self, memories: tuple[Memory, ...]) -> Planned:
+    async def _plan_leaf(self, memories: tuple[BatchMemory, ...]) -> Planned:
         if not memories and not mention_uuids(self.run.job):
             return Planned()
         self.run.checkpoint("frozen")
@@ -308,11 +308,11 @@ class _Compilation:
         self.run.checkpoint("planned")
         return planned
 
-    async def _planned(self, access: Access, memories: tuple[Memory, ...]) -> Planned:
+    async def _planned(self, access: Access, memories: tuple[BatchMemory, ...]) -> Planned:
         is_linking, asked = self.flags.deterministic_linking_enabled, mention_uuids(self.run.job)
         return await leaf.plan_leaf(access, self.run.workshop, memories, mention_ids=asked, is_linking=is_linking)
 
-    async def _foresee(self, access: Access, reading: Reading) -> Foreseen:
+    async def _foresee(self, access: Access, reading: FeedPage) -> Foreseen:
         """Return the batch after the one that is being written, with its plan if it can be planned already."""
         seen = await self._seen(access, reading)
         kept, _ = self.ahead.sift(seen.fresh)
@@ -320,7 +320,7 @@ class _Compilation:
             return seen
         return replace(seen, kept=kept, planned=await self._planned(access, kept))
 
-    async def _until_taken(self, plan: Callable[[], Awaitable[Planned]], entries: tuple[Entry, ...]) -> None:
+    async def _until_taken(self, plan: Callable[[], Awaitable[Planned]], entries: tuple[LedgerEntry, ...]) -> None:
         """Plan and apply where the cursor stands, anew when the wiki was written in between."""
         for _ in range(MOST_SUPERSEDED):
             planned = await plan()
@@ -332,7 +332,7 @@ class _Compilation:
                 await self.run.superseded()
         raise PlanSuperseded
 
-    async def _halve(self, error: Exception, reading: Reading, fresh: tuple[Memory, ...]) -> bool:
+    async def _halve(self, error: Exception, reading: FeedPage, fresh: tuple[BatchMemory, ...]) -> bool:
         """Make the next batch smaller after one that could not be planned; set a single memory aside."""
         if not is_poison(error):
             raise error
@@ -353,7 +353,7 @@ class _Compilation:
         self.suspects = max(0, self.suspects - count)
         self.limit = self.suspects
 
-    async def _note_read(self, reading: Reading) -> None:
+    async def _note_read(self, reading: FeedPage) -> None:
         async with self.run.access.writing() as connection:
             await scopes.read_up_to(
                 connection,

@@ -14,12 +14,12 @@ from typing import TypeVar
 
 from compiler.passes.leaf import Planned
 from compiler.plan import intake
-from compiler.plan.contract import Memory
+from compiler.plan.contract import BatchMemory
 from compiler.plan.intake import Dropped
 from compiler.plan.names import lookup
 from compiler.plan.names.lookup import Sought
-from compiler.state.substrates import MemorySubstrate, Reading
-from store.compile.ledger import Entry
+from compiler.state.substrates import FeedPage, MemorySubstrate
+from store.compile.ledger import LedgerEntry
 from store.scope import Scope
 
 Place = tuple[str, int]
@@ -30,9 +30,9 @@ T = TypeVar("T")
 class Ready:
     """Memories as they were read, and what is made of them when all are new: those kept, those not, and what they may name."""
 
-    reading: Reading
-    memories: tuple[Memory, ...] = ()
-    kept: tuple[Memory, ...] = ()
+    reading: FeedPage
+    memories: tuple[BatchMemory, ...] = ()
+    kept: tuple[BatchMemory, ...] = ()
     dropped: tuple[Dropped, ...] = ()
     sought: Sought | None = None
 
@@ -44,15 +44,15 @@ class Foreseen:
     `planned` is there when none of it was ever read before, and something is kept.
     """
 
-    reading: Reading
-    known: dict[str, Entry]
-    fresh: tuple[Memory, ...]
-    kept: tuple[Memory, ...] = ()
+    reading: FeedPage
+    known: dict[str, LedgerEntry]
+    fresh: tuple[BatchMemory, ...]
+    kept: tuple[BatchMemory, ...] = ()
     planned: Planned | None = None
 
 
 @dataclass(slots=True)
-class Ahead:
+class Prefetch:
     """A job's reading of its feed. Whoever ends the job calls `stop`."""
 
     substrate: MemorySubstrate
@@ -69,7 +69,7 @@ class Ahead:
             self._place = (position, limit)
             self._begun = asyncio.create_task(self._look_through(position, limit))
 
-    def plan(self, plan: Callable[[Reading], Awaitable[Foreseen]]) -> None:
+    def plan(self, plan: Callable[[FeedPage], Awaitable[Foreseen]]) -> None:
         """Plan what `begin` is reading, if it is."""
         if self._begun is not None:
             self._planning = asyncio.create_task(self._plan(plan, *self._place))
@@ -83,7 +83,7 @@ class Ahead:
         await self.drop_plan()
         return self._foreseen
 
-    def planned(self, memories: tuple[Memory, ...]) -> Planned | None:
+    def planned(self, memories: tuple[BatchMemory, ...]) -> Planned | None:
         """Return what is planned for these memories, if it is."""
         return self._foreseen.planned if self._foreseen and self._foreseen.kept is memories else None
 
@@ -92,7 +92,7 @@ class Ahead:
         await _given_up(self._planning)
         self._planning = None
 
-    async def reading(self, position: str, *, limit: int) -> Reading:
+    async def reading(self, position: str, *, limit: int) -> FeedPage:
         """Return at most `limit` memories after a position of the feed. Raises what the memory service raises."""
         self._ready = None
         if self._begun is not None and self._place == (position, limit):
@@ -103,12 +103,12 @@ class Ahead:
             return self._ready.reading
         return await self.substrate.changed_after(self.scope, position, limit=limit)
 
-    def sift(self, memories: tuple[Memory, ...]) -> tuple[tuple[Memory, ...], tuple[Dropped, ...]]:
+    def sift(self, memories: tuple[BatchMemory, ...]) -> tuple[tuple[BatchMemory, ...], tuple[Dropped, ...]]:
         """Return the memories worth reading, and those that are not."""
         ready = self._ready
         return (ready.kept, ready.dropped) if ready and ready.memories == memories else intake.sift(memories)
 
-    def names_in(self, memories: Iterable[Memory]) -> Sought:
+    def names_in(self, memories: Iterable[BatchMemory]) -> Sought:
         """Return what may be named in the memories."""
         ready = self._ready
         known = ready.sought if ready and ready.kept is memories else None
@@ -119,7 +119,7 @@ class Ahead:
         begun, self._begun = self._begun, None
         await _given_up(begun)
 
-    async def _plan(self, plan: Callable[[Reading], Awaitable[Foreseen]], position: str, limit: int) -> Foreseen:
+    async def _plan(self, plan: Callable[[FeedPage], Awaitable[Foreseen]], position: str, limit: int) -> Foreseen:
         return await plan(await self.reading(position, limit=limit))
 
     async def _look_through(self, position: str, limit: int) -> Ready:
@@ -127,7 +127,7 @@ class Ahead:
         return await asyncio.to_thread(_looked_through, reading)
 
 
-def _looked_through(reading: Reading) -> Ready:
+def _looked_through(reading: FeedPage) -> Ready:
     memories = tuple({memory.memory_id: memory for memory in reading.memories}.values())
     kept, dropped = intake.sift(memories)
     return Ready(reading, memories, kept, dropped, lookup.names_in(kept))

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from compiler.errors import ModelFailing
 from compiler.job.run import Frozen, Run, entry_of
 from compiler.passes.leaf import Planned
-from compiler.plan.contract import Memory
+from compiler.plan.contract import BatchMemory
 from compiler.planners.planner import ExtractivePlanner
-from compiler.state.substrates import Reading, content_hash
+from compiler.state.substrates import FeedPage, content_hash
 from models.errors import AnswerUnusable, InvalidRequest, ProviderError
 from store.compile.batches import BatchKind
-from store.compile.ledger import Entry, Outcome
+from store.compile.ledger import LedgerEntry, MemoryOutcome
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +31,8 @@ class Held:
     """A memory that failed alone, with the reason and how it was read."""
 
     reason: str
-    reading: Reading
-    memories: tuple[Memory, ...]
+    reading: FeedPage
+    memories: tuple[BatchMemory, ...]
 
 
 @dataclass(slots=True)
@@ -42,7 +42,9 @@ class Quarantine:
     run: Run
     held: list[Held] = field(default_factory=list)
 
-    async def take(self, error: Exception, reading: Reading, memories: Sequence[Memory], *, is_owed: bool) -> None:
+    async def take(
+        self, error: Exception, reading: FeedPage, memories: Sequence[BatchMemory], *, is_owed: bool
+    ) -> None:
         """Hold a memory that failed alone, or set it aside. Raises ModelFailing, PlanSuperseded.
 
         One that is owed is not passed by the cursor and would be read again at once, so it is decided on at once.
@@ -66,7 +68,7 @@ class Quarantine:
         held, self.held = self.held, []
         for one in held:
             entries = tuple(
-                entry_of(entry(memory), outcome=Outcome.QUARANTINED, reason=one.reason) for memory in one.memories
+                entry_of(entry(memory), outcome=MemoryOutcome.QUARANTINED, reason=one.reason) for memory in one.memories
             )
             frozen = Frozen(BatchKind.LEAF, one.reading.cursor, one.reading.read_through, entries)
             await self.run.commit(Planned(), frozen)
@@ -88,10 +90,10 @@ def go_on_without_model(run: Run, error: ModelFailing) -> None:
     run.workshop = replace(run.workshop, planner=planner)
 
 
-def entry(memory: Memory, reason: str = "") -> Entry:
+def entry(memory: BatchMemory, reason: str = "") -> LedgerEntry:
     """Return a memory's row in the ledger: applied, or with a reason filtered, or quarantined if it crashed the worker."""
-    outcome = Outcome.FILTERED if reason else Outcome.APPLIED
+    outcome = MemoryOutcome.FILTERED if reason else MemoryOutcome.APPLIED
     if reason == "crashed_the_worker":
-        outcome = Outcome.QUARANTINED
+        outcome = MemoryOutcome.QUARANTINED
     hashes = (content_hash(memory), memory.text_hash)
-    return Entry(memory.memory_id, memory.document_id, *hashes, memory.occurred_at, outcome, reason)
+    return LedgerEntry(memory.memory_id, memory.document_id, *hashes, memory.occurred_at, outcome, reason)

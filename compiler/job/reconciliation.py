@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from compiler.errors import ListingUnsafe
 from compiler.job.compilation import Engine
 from compiler.passes import forgetting
-from compiler.state.substrates import Listed
+from compiler.state.substrates import ListingRow
 from store.compile import jobs, ledger, scopes
 from store.compile.jobs import Trigger
-from store.compile.ledger import Entry, Outcome
-from store.db.postgres import Pool, Role, scoped
+from store.compile.ledger import LedgerEntry, MemoryOutcome
+from store.db.postgres import DatabaseRole, Pool, scoped
 from store.db.queries import Connection
 from store.scope import Scope
 from store.tenancy import forgotten
@@ -39,16 +39,16 @@ async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: b
 
     Raises ListingUnsafe when the listing proves nothing, or would empty too much without an operator's word.
     """
-    async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
+    async with scoped(pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
         before = await ledger.read_all(connection, scope)  # what is compiled meanwhile, the listing may not know yet
     listing = await engine.substrate.listing(scope)
     if not listing.is_complete:
         raise ListingUnsafe("the listing was incomplete")
     now = engine.now()
-    async with scoped(pool, scope, role=Role.WORKER) as connection:
+    async with scoped(pool, scope, role=DatabaseRole.WORKER) as connection:
         await scopes.lock(connection, scope, now=now)
         known = await ledger.read_all(connection, scope)
-        there = {memory_id: entry for memory_id, entry in known.items() if entry.outcome is not Outcome.GONE}
+        there = {memory_id: entry for memory_id, entry in known.items() if entry.outcome is not MemoryOutcome.GONE}
         gone = sorted((there.keys() & before.keys()) - listing.memories.keys())
         if gone and not listing.memories and not may_archive_many:
             raise ListingUnsafe("the listing was empty")
@@ -71,12 +71,14 @@ async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: b
         if lost or missed:
             await jobs.enqueue(connection, scope, trigger=Trigger.LINT, now=now)
     if notes:
-        async with scoped(pool, scope, role=Role.WORKER) as connection:
+        async with scoped(pool, scope, role=DatabaseRole.WORKER) as connection:
             await forgotten.date(connection, scope, notes, clock=engine.now)
     return Swept(len(lost), len(pairs), len(missed))
 
 
-def _renamed(known: Mapping[str, Entry], gone: list[str], listed: Mapping[str, Listed]) -> list[tuple[str, str]]:
+def _renamed(
+    known: Mapping[str, LedgerEntry], gone: list[str], listed: Mapping[str, ListingRow]
+) -> list[tuple[str, str]]:
     """Return the old and new ids of memories that came back under another id: the only one of its document and text."""
     new: dict[tuple[str, bytes], list[str]] = {}
     for memory_id in sorted(listed.keys() - known.keys()):

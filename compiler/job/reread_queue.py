@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from compiler.job.run import Run
-from compiler.state.substrates import Reading
+from compiler.state.substrates import FeedPage
 from store.compile import ledger
 
 
-async def reading(run: Run, position: str, *, limit: int) -> Reading | None:
+async def reading(run: Run, position: str, *, limit: int) -> FeedPage | None:
     """Return at most `limit` of them as they are now, read at a position of the feed that stays; None when none is left."""
     access, substrate = run.access, run.workshop.substrate
     while True:
@@ -21,4 +21,4 @@ async def reading(run: Run, position: str, *, limit: int) -> Reading | None:
             await ledger.write_off(connection, access.scope, missing, now=run.now())
         if there:
             memories = tuple(there[memory_id] for memory_id in owed if memory_id in there)
-            return Reading(memories, position, run.row.read_through, is_drained=False)
+            return FeedPage(memories, position, run.row.read_through, is_drained=False)

@@ -15,7 +15,7 @@ from uuid import UUID
 from compiler.errors import JobCancelled, LeaseLost, PlanSuperseded
 from compiler.job import metrics
 from compiler.passes import forgetting
-from compiler.passes.leaf import Planned, Workshop
+from compiler.passes.leaf import LeafDeps, Planned
 from compiler.plan import codec
 from compiler.plan.contract import Rejection
 from compiler.plan.prompting import prompt
@@ -23,13 +23,13 @@ from compiler.plan.version import RULES
 from compiler.settings import CompileSettings
 from compiler.state import apply
 from compiler.state.access import Access, LentAccess
-from compiler.state.apply import Applied, Steps, Terms
-from compiler.state.page_cache import Shelf
-from compiler.state.reducer import Limits
+from compiler.state.apply import Applied, ApplyOptions, Steps
+from compiler.state.page_cache import PageCache
+from compiler.state.reducer import RemainingCaps
 from store.compile import batches, jobs, ledger, scopes
 from store.compile.batches import UNLOGGED, Batch, BatchKind
 from store.compile.jobs import Job, Trigger
-from store.compile.ledger import Entry, Outcome
+from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.compile.scopes import ScopeRow, Stand
 from store.db.queries import Connection
 from store.errors import TransactionAborted
@@ -39,7 +39,7 @@ from store.tenancy.forgotten import Notes
 MOST_SUPERSEDED = 20
 
 
-class Spending(Protocol):
+class JobSpending(Protocol):
     """What a job's calls cost so far: figures to add to its metrics, taken once."""
 
     def take(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Frozen:
     kind: BatchKind
     cursor_to: str
     read_through: int
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[LedgerEntry, ...] = ()
 
 
 @dataclass(slots=True)
@@ -71,9 +71,9 @@ class Run:
     access: Access
     job: Job
     row: ScopeRow
-    workshop: Workshop
+    workshop: LeafDeps
     now: Callable[[], datetime]
-    spending: Spending = field(default_factory=NothingSpent)
+    spending: JobSpending = field(default_factory=NothingSpent)
     checkpoint: Callable[[str], None] = lambda place: None
     figures: dict[str, Any] = field(default_factory=metrics.empty)
     is_capped: bool = False
@@ -177,7 +177,7 @@ class Run:
         async with access.writing() as connection:
             row = await self._open(connection, batch)
             self.checkpoint("opened")
-            gone = [entry.memory_id for entry in batch.entries if entry.outcome is Outcome.GONE]
+            gone = [entry.memory_id for entry in batch.entries if entry.outcome is MemoryOutcome.GONE]
             notes = await forgetting.settle(connection, scope, gone, items)
             if batch.kind is BatchKind.STALE:
                 await forgetting.restate(connection, scope, [one.memory_id for one in batch.entries])
@@ -252,21 +252,21 @@ class Run:
             await batches.log_applied(connection, scope, _logged(batch, row), now=self.now())
         else:
             await batches.finish(connection, scope, batch.batch_seq, now=self.now())
-        gone = [entry.memory_id for entry in batch.entries if entry.outcome is Outcome.GONE]
+        gone = [entry.memory_id for entry in batch.entries if entry.outcome is MemoryOutcome.GONE]
         await ledger.drop(connection, scope, gone)
         if batch.kind is BatchKind.AGGREGATION and "reached" not in batch.options:
             await scopes.mark_aggregated(connection, scope)
         return await scopes.reach(connection, scope, cursor=batch.cursor_to, read_through=batch.read_through)
 
-    def _terms(self, batch: Batch, steps: Steps) -> Terms:
+    def _terms(self, batch: Batch, steps: Steps) -> ApplyOptions:
         """Return how a batch is applied: its pages change as of one revision, however many parts caps cut it into."""
         caps = self.settings.caps
-        limits = Limits(
+        limits = RemainingCaps(
             caps.max_new_pages_per_job - int(self.figures["pages_created"]),
             caps.max_sections_rewritten_per_job - int(self.figures["sections_rewritten"]),
         )
         revision = int(batch.options.get("revision", batch.revision)) + 1
-        return Terms(limits, revision, self.now(), self.workshop.shelf or Shelf(), steps)
+        return ApplyOptions(limits, revision, self.now(), self.workshop.shelf or PageCache(), steps)
 
     def shelve(self, kind: BatchKind | None = None, applied: Applied | None = None) -> None:
         """Keep what a batch of new memories leaves at hand; after anything else the wiki is read again."""
@@ -328,15 +328,15 @@ class _Steps(Steps):
             self.access.tell()
 
 
-def figures_of(planned: Planned, entries: Sequence[Entry]) -> dict[str, Any]:
+def figures_of(planned: Planned, entries: Sequence[LedgerEntry]) -> dict[str, Any]:
     """Return what a plan adds to its job's metrics once it is applied."""
     figures: dict[str, Any] = {**planned.counters, "batches": 1}
     if planned.funnel:
         figures["funnel"] = dict(planned.funnel)
     _count_reasons(figures, planned.rejections)
     for entry in entries:
-        figures["records_read"] = figures.get("records_read", 0) + (entry.outcome is not Outcome.GONE)
-        if entry.outcome in (Outcome.FILTERED, Outcome.QUARANTINED):
+        figures["records_read"] = figures.get("records_read", 0) + (entry.outcome is not MemoryOutcome.GONE)
+        if entry.outcome in (MemoryOutcome.FILTERED, MemoryOutcome.QUARANTINED):
             name = entry.outcome.value
             figures[f"records_{name}"] = figures.get(f"records_{name}", 0) + 1
             metrics.add_under(figures, name, {entry.reason: 1})
@@ -353,18 +353,18 @@ def _logged(batch: Batch, row: ScopeRow) -> Batch:
     return replace(batch, batch_seq=row.batch_seq)
 
 
-def _unread(batch: Batch) -> list[Entry]:
+def _unread(batch: Batch) -> list[LedgerEntry]:
     """Return the rows of memories whose plan was cut: still to be read, and an edit meanwhile, or one cut itself, is told.
 
     What stands behind the cursor no feed brings again: it is owed.
     """
     is_edit, is_behind = batch.kind is BatchKind.STALE, batch.cursor_to == batch.cursor_from
-    left = [one for one in batch.entries if one.outcome is not Outcome.GONE]
+    left = [one for one in batch.entries if one.outcome is not MemoryOutcome.GONE]
     unread = [replace(one, content_hash=b"", text_hash=b"" if is_edit else one.text_hash) for one in left]
-    return [entry_of(one, outcome=Outcome.OWED) for one in unread] if is_behind and not is_edit else unread
+    return [entry_of(one, outcome=MemoryOutcome.OWED) for one in unread] if is_behind and not is_edit else unread
 
 
-def entry_of(entry: Entry, *, outcome: Outcome, reason: str = "") -> Entry:
+def entry_of(entry: LedgerEntry, *, outcome: MemoryOutcome, reason: str = "") -> LedgerEntry:
     """Return the ledger's row with another outcome."""
     return replace(entry, outcome=outcome, reason=reason)
 

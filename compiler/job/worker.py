@@ -27,7 +27,7 @@ from store.compile.background import BackgroundJob
 from store.compile.jobs import Ending, Job, JobStatus
 from store.compile.ready import Hint
 from store.compile.scopes import Lease
-from store.db.postgres import Pool, Role, installation, scoped
+from store.db.postgres import DatabaseRole, Pool, installation, scoped
 from store.db.queries import Connection
 from store.errors import DatabaseUnavailable, StoreError
 from store.scope import Scope
@@ -90,7 +90,7 @@ class Worker:
     async def work_once(self) -> bool:
         """Do one job of one scope, and return whether there was any."""
         now = self.engine.now()
-        async with installation(self.pool, role=Role.WORKER) as connection:
+        async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
             if self._rebuilt_at is None or (now - self._rebuilt_at).total_seconds() >= self.settings.rebuild_every_s:
                 await ready.rebuild(connection)
                 self._rebuilt_at = now
@@ -113,7 +113,7 @@ class Worker:
         """Do the scope's jobs until none is due, and return whether none is left: another worker may have one."""
         while await self._follow(Hint(scope, self.engine.now())):
             pass
-        async with scoped(self.pool, scope, role=Role.WORKER, read_only=True) as connection:
+        async with scoped(self.pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             waiting = await jobs.next_due(connection, scope)
             running = await jobs.running(connection, scope)
         return waiting is None and running is None
@@ -140,7 +140,7 @@ class Worker:
     async def _claim(self, scope: Scope) -> Claim | None:
         now = self.engine.now()
         lease = Lease(self.settings.holder, self.settings.lease_s)
-        async with scoped(self.pool, scope, role=Role.WORKER) as connection:
+        async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
             await jobs.rest(connection, scope, pause_s=self.engine.settings.flags.unread_pause_s, now=now)
             await jobs.back_off(connection, scope, now=now)
             if await jobs.next_startable(connection, scope, now=now) is None:
@@ -206,7 +206,7 @@ class Worker:
             await asyncio.sleep(self.settings.lease_s / 3)
             until = self.engine.now() + timedelta(seconds=self.settings.lease_s)
             try:
-                async with scoped(self.pool, scope, role=Role.WORKER) as connection:
+                async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
                     is_held = await scopes.renew(connection, scope, fence, until=until)
             except StoreError as error:
                 log.warning("heartbeat_failed", extra={"error": type(error).__name__})
@@ -223,7 +223,7 @@ class Worker:
     async def _settle(self, scope: Scope, claim: Claim, result: Result) -> None:
         """End the job, queue what follows it, and let the scope go: all in one transaction, or none of it."""
         now, job, ending = self.engine.now(), claim.job, result.ending
-        async with scoped(self.pool, scope, role=Role.WORKER) as connection:
+        async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
             row = await scopes.hold(connection, scope, claim.row.fence)
             if row is None:
                 log.warning("lease_lost", extra={"job_id": str(job.job_id)})
@@ -265,7 +265,7 @@ class Worker:
     async def _claim_other(self, scope: Scope) -> BackgroundJob | None:
         if not self.handlers:
             return None
-        async with scoped(self.pool, scope, role=Role.WORKER) as connection:
+        async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
             return await background.claim(
                 connection,
                 scope,
@@ -288,7 +288,7 @@ class Worker:
                 error = f"{type(failure).__name__}: {failure}"
                 log.warning("background_job_failed", extra={"kind": job.kind, "error": type(failure).__name__})
         now = self.engine.now()
-        async with scoped(self.pool, scope, role=Role.WORKER) as connection:
+        async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
             if error and handler is not None and (is_early or job.attempt < _ATTEMPTS):
                 later = now + timedelta(seconds=_RETRY_S * 2 ** min(job.attempt - 1, _MOST_DOUBLINGS))
                 await background.put_back(
@@ -298,12 +298,12 @@ class Worker:
                 await background.finish(connection, scope, job, holder=self.settings.holder, error=error, now=now)
 
     async def _serve(self, hint: Hint) -> None:
-        async with installation(self.pool, role=Role.WORKER) as connection:
+        async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
             await ready.serve(connection, hint, now=self.engine.now())
 
     async def _settle_hint(self, hint: Hint, followed_at: datetime) -> None:
         """Move the hint to when the scope has work again: its next job, or the end of another worker's lease."""
-        async with scoped(self.pool, hint.scope, role=Role.WORKER, read_only=True) as connection:
+        async with scoped(self.pool, hint.scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             due = [await jobs.next_due(connection, hint.scope), await background.next_due(connection, hint.scope)]
             row = await scopes.read(connection, hint.scope)
             running = await jobs.running(connection, hint.scope)
@@ -312,7 +312,7 @@ class Worker:
             due[0] = max(one for one in (until, followed_at) if one is not None)
         known = [one for one in due if one is not None]
         next_at = min(known) if known else None
-        async with installation(self.pool, role=Role.WORKER) as connection:
+        async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
             await ready.settle(connection, hint, next_at=next_at)
 
 

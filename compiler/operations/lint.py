@@ -13,11 +13,11 @@ from uuid import UUID
 from compiler.job.reconciliation import SWEEP
 from store.compile import background, jobs
 from store.compile.jobs import JobOptions, Trigger
-from store.db.postgres import Pool, Role, installation, scoped
+from store.db.postgres import DatabaseRole, Pool, installation, scoped
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import upkeep
-from store.wiki.upkeep import Finding, Measures
+from store.wiki.upkeep import LintFinding, Measures
 
 KIND = "lint"
 STALE_AFTER = timedelta(days=90)
@@ -30,10 +30,10 @@ _AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class LintFindings:
     """What was found, at most 100 of a kind; how much of each kind there is; and the job for ripe names, if one was queued."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[LintFinding, ...]
     counts: Mapping[str, int]
     job_id: UUID | None = None
 
@@ -43,13 +43,13 @@ def measures(now: datetime) -> Measures:
     return Measures(now - STALE_AFTER, MOST_BODY_CHARS, now - RIPE_WITHIN, LEAST_SIGHTINGS)
 
 
-async def look(connection: Connection, scope: Scope, *, now: datetime) -> Report:
+async def look(connection: Connection, scope: Scope, *, now: datetime) -> LintFindings:
     """Return what is amiss; nothing is written or queued."""
     found = await upkeep.findings(connection, scope, measures(now))
-    return Report(tuple(found), {one.kind: one.found for one in found})
+    return LintFindings(tuple(found), {one.kind: one.found for one in found})
 
 
-async def run(connection: Connection, scope: Scope, *, now: datetime) -> Report:
+async def run(connection: Connection, scope: Scope, *, now: datetime) -> LintFindings:
     """Return what is amiss, record it, and queue a compile of the names that are ripe."""
     report = await look(connection, scope, now=now)
     await upkeep.record_lint(connection, scope, now=now)
@@ -58,21 +58,21 @@ async def run(connection: Connection, scope: Scope, *, now: datetime) -> Report:
         return report
     options = JobOptions(mention_ids=ripe)
     ticket = await jobs.enqueue(connection, scope, trigger=Trigger.LINT.value, options=options, now=now)
-    return Report(report.findings, report.counts, ticket.job_id)
+    return LintFindings(report.findings, report.counts, ticket.job_id)
 
 
 async def handle(pool: Pool, now: Callable[[], datetime], scope: Scope, subject: str) -> None:
     """Do the nightly look as a background job."""
-    async with scoped(pool, scope, role=Role.WORKER) as connection:
+    async with scoped(pool, scope, role=DatabaseRole.WORKER) as connection:
         await run(connection, scope, now=now())
 
 
 async def queue_due(pool: Pool, *, now: datetime) -> int:
     """Queue the nightly look of every scope that had none for a day, and return how many there were."""
-    async with installation(pool, role=Role.WORKER) as connection:
+    async with installation(pool, role=DatabaseRole.WORKER) as connection:
         due = await upkeep.scopes_due_lint(connection, before=now - EVERY, limit=_AT_ONCE)
     for scope in due:
-        async with scoped(pool, scope, role=Role.WORKER) as connection:
+        async with scoped(pool, scope, role=DatabaseRole.WORKER) as connection:
             await background.enqueue(connection, scope, KIND, "", now=now)
             await background.enqueue(connection, scope, SWEEP, "", now=now)
     return len(due)

@@ -10,9 +10,9 @@ from uuid import uuid4
 
 from compiler.job.compilation import Engine
 from compiler.passes import leaf
-from compiler.passes.leaf import Workshop
+from compiler.passes.leaf import LeafDeps
 from compiler.plan import codec, intake
-from compiler.plan.contract import Item, Memory
+from compiler.plan.contract import BatchMemory, Item
 from compiler.state.access import Access
 from compiler.state.substrates import content_hash
 from store.compile import batches, ledger, scopes
@@ -41,13 +41,13 @@ async def preview(engine: Engine, access: Access, *, model_id: str = "") -> Prev
     if not kept:
         return Preview(0, (), Counter(one.reason for one in dropped))
     hand = await engine.hand_for(access, _job(model_id, engine.now()))
-    workshop = Workshop(hand.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer)
+    workshop = LeafDeps(hand.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer)
     found = await leaf.plan_leaf(access, workshop, kept)
     reasons = Counter(one.reason for one in dropped) + Counter(one.reason for one in found.rejections)
     return Preview(len(kept), found.items, reasons)
 
 
-async def _next(engine: Engine, access: Access, cursor: str) -> tuple[Memory, ...]:
+async def _next(engine: Engine, access: Access, cursor: str) -> tuple[BatchMemory, ...]:
     """Return what the next batch reads: what is to be read again, else what the feed has."""
     scope, most = access.scope, engine.settings.caps.record_page_size
     async with access.reading() as connection:
@@ -59,7 +59,7 @@ async def _next(engine: Engine, access: Access, cursor: str) -> tuple[Memory, ..
     return (await engine.substrate.changed_after(scope, position, limit=most)).memories
 
 
-async def _fresh(access: Access, memories: tuple[Memory, ...]) -> tuple[Memory, ...]:
+async def _fresh(access: Access, memories: tuple[BatchMemory, ...]) -> tuple[BatchMemory, ...]:
     """Return the memories that the ledger does not know as they are, each once."""
     last = {memory.memory_id: memory for memory in memories}
     async with access.reading() as connection:

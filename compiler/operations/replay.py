@@ -14,33 +14,33 @@ from datetime import datetime
 from uuid import UUID, uuid5
 
 from compiler.job.closing import MOST_MEMORIES
-from compiler.job.compilation import Engine, Hand
+from compiler.job.compilation import BatchDeps, Engine
 from compiler.job.job_outcome import is_poison
 from compiler.job.run import Frozen, Run
 from compiler.operations import upkeep
 from compiler.operations.upkeep import ResetMode
 from compiler.passes import aggregation, leaf
-from compiler.passes.leaf import Planned, Workshop
+from compiler.passes.leaf import LeafDeps, Planned
 from compiler.plan import codec
-from compiler.plan.contract import Memory, PageKey, PageType
+from compiler.plan.contract import BatchMemory, PageKey, PageType
 from compiler.plan.prompting import prompt
 from compiler.plan.version import RULES
-from compiler.planners.model_planner import Meter, ModelPlanner
+from compiler.planners.model_planner import CostMeter, ModelPlanner
 from compiler.planners.planner import ExtractivePlanner
 from compiler.settings import Caps
 from compiler.state import apply
 from compiler.state.access import Access, AsideAccess, PooledAccess
 from compiler.state.snapshot import differences, snapshot
-from compiler.state.substrates import Feed, Listing, MemorySubstrate, Reading, content_hash
+from compiler.state.substrates import Feed, FeedPage, MemoryListing, MemorySubstrate, content_hash
 from compiler.state.views import Look
 from models.errors import ProviderError
 from models.language.language import ConverseAnswer, ConverseRequest
 from store.compile import batches, scopes
 from store.compile.batches import Batch, BatchKind
 from store.compile.jobs import Job, JobOptions, JobStatus, Trigger
-from store.compile.ledger import Outcome
+from store.compile.ledger import MemoryOutcome
 from store.compile.scopes import Lease
-from store.db.postgres import Pool, Role, scoped
+from store.db.postgres import DatabaseRole, Pool, scoped
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki.candidates import Place
@@ -62,7 +62,7 @@ class _Taken(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayedLog:
     """What a replay found: how many batches and pages, where the wikis differ, how many batches could not be replayed as they
     were. `outdated` are batches that other rules planned: with any, none was replayed.
 
@@ -100,18 +100,18 @@ class _NoModel:
         """Do nothing."""
 
 
-async def replay(engine: Engine, pool: Pool, scope: Scope) -> Replayed:
+async def replay(engine: Engine, pool: Pool, scope: Scope) -> ReplayedLog:
     """Return what a replay of the scope's whole log found."""
     log, expected = await _standing(pool, scope)
     pages = sum(name.startswith("page ") for name in expected)
     outdated = [one.batch_seq for one in log if one.kind in _PLANNED and one.options.get("rules", 0) != RULES]
     if outdated:
-        return Replayed(len(log), pages, outdated=len(outdated), unreplayable_from=outdated[0], reason=OTHER_RULES)
+        return ReplayedLog(len(log), pages, outdated=len(outdated), unreplayable_from=outdated[0], reason=OTHER_RULES)
     aside = Scope(scope.tenant_id, uuid5(_ASIDE, str(scope.owner_id)))
     bounds = replace(engine.settings, caps=_UNCAPPED)
-    found = Replayed()
+    found = ReplayedLog()
     with suppress(_Taken):
-        async with scoped(pool, aside, role=Role.WORKER) as connection:
+        async with scoped(pool, aside, role=DatabaseRole.WORKER) as connection:
             rebound = replace(engine, settings=bounds, substrate=_OfOrigin(engine.substrate, scope))
             replaying = _Replay(rebound, PooledAccess(pool, scope), aside, connection)
             await replaying.begin()
@@ -121,11 +121,11 @@ async def replay(engine: Engine, pool: Pool, scope: Scope) -> Replayed:
                 except _AnswerMissing:
                     replaying.doubt(batch, _why(batch))
                     first, reason = replaying.doubted
-                    stopped = Replayed(done, pages, (), replaying.unreplayable)
+                    stopped = ReplayedLog(done, pages, (), replaying.unreplayable)
                     found = replace(stopped, unreplayable_from=first, reason=reason, is_stopped=True)
                     raise _Taken from None
             rebuilt = await snapshot(connection, aside)
-            found = Replayed(len(log), pages, differences(expected, rebuilt), replaying.unreplayable)
+            found = ReplayedLog(len(log), pages, differences(expected, rebuilt), replaying.unreplayable)
             first, reason = replaying.doubted
             found = replace(found, unreplayable_from=first, reason=reason)
             raise _Taken
@@ -135,10 +135,10 @@ async def replay(engine: Engine, pool: Pool, scope: Scope) -> Replayed:
 async def _standing(pool: Pool, scope: Scope) -> tuple[list[Batch], dict[str, bytes]]:
     """Return the log and the wiki as of one revision: when a batch is applied in between, both are read again."""
     while True:
-        async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
+        async with scoped(pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             before = await scopes.read(connection, scope)
         log = await _log(pool, scope)
-        async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
+        async with scoped(pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             wiki = await snapshot(connection, scope)
             after = await scopes.read(connection, scope)
         if (before and before.wiki_revision) == (after and after.wiki_revision):
@@ -148,7 +148,7 @@ async def _standing(pool: Pool, scope: Scope) -> tuple[list[Batch], dict[str, by
 async def _log(pool: Pool, scope: Scope) -> list[Batch]:
     log: list[Batch] = []
     while True:
-        async with scoped(pool, scope, role=Role.WORKER, read_only=True) as connection:
+        async with scoped(pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             page = await batches.log(connection, scope, after=log[-1].batch_seq if log else 0, limit=_AT_ONCE)
         log += page
         if len(page) < _AT_ONCE:
@@ -168,13 +168,13 @@ class _OfOrigin:
     def resume(self, scope: Scope, cursor: str) -> str:
         return self._substrate.resume(self._origin, cursor)
 
-    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
+    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
         return await self._substrate.changed_after(self._origin, cursor, limit=limit)
 
-    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         return await self._substrate.fetch(self._origin, memory_ids)
 
-    async def listing(self, scope: Scope) -> Listing:
+    async def listing(self, scope: Scope) -> MemoryListing:
         return await self._substrate.listing(self._origin)
 
 
@@ -188,7 +188,7 @@ class _Replay:
     doubted: tuple[int, str] = (0, "")
     last_doubted: int = 0
     runs: dict[tuple[UUID | None, str], Run] = field(default_factory=dict)
-    read: list[tuple[int, Memory]] = field(default_factory=list)
+    read: list[tuple[int, BatchMemory]] = field(default_factory=list)
     reached: Place | None = None
 
     def doubt(self, batch: Batch, reason: str) -> None:
@@ -241,10 +241,10 @@ class _Replay:
                 # Ended before its last item: what it looked at was not looked at to the end.
                 kept = planned.items[: batch.options["taken"]]
                 planned = replace(planned, items=kept, options={**planned.options, "reached": None})
-            entries = tuple(entry for entry in batch.entries if entry.outcome is not Outcome.GONE)
+            entries = tuple(entry for entry in batch.entries if entry.outcome is not MemoryOutcome.GONE)
             await run.commit(planned, Frozen(batch.kind, batch.cursor_to, batch.read_through, entries))
 
-    async def _planned(self, batch: Batch, run: Run, memories: Sequence[Memory]) -> Planned | None:
+    async def _planned(self, batch: Batch, run: Run, memories: Sequence[BatchMemory]) -> Planned | None:
         access, options = AsideAccess(self.connection, self.aside), batch.options
         if batch.kind is BatchKind.STALE:
             changed, gone = frozenset(options.get("changed", ())), frozenset(options.get("gone", ()))
@@ -259,7 +259,7 @@ class _Replay:
                 reached = planned.options.get("reached")
                 self.reached = None if reached is None else (reached[0], reached[1], reached[2])
             return planned
-        kept = {entry.memory_id for entry in batch.entries if entry.outcome is Outcome.APPLIED}
+        kept = {entry.memory_id for entry in batch.entries if entry.outcome is MemoryOutcome.APPLIED}
         asked = tuple(UUID(one) for one in options.get("mention_ids", ()))
         shown = tuple(memory for memory in memories if memory.memory_id in kept)
         if "failed" in options or not (shown or asked):
@@ -268,7 +268,7 @@ class _Replay:
         near = tuple(PageKey(PageType(kind), slug) for kind, slug in options.get("near", ()))
         return await leaf.plan_leaf(access, run.workshop, shown, mention_ids=asked, is_linking=is_linking, near=near)
 
-    async def _looked(self, batch: Batch, run: Run, memories: tuple[Memory, ...]) -> Planned | None:
+    async def _looked(self, batch: Batch, run: Run, memories: tuple[BatchMemory, ...]) -> Planned | None:
         """Return what an aggregation makes of the pages that it looks at: nothing where it had made nothing of them."""
         access, options = AsideAccess(self.connection, self.aside), batch.options
         since = self.reached or (run.row.aggregated_revision, "", "")
@@ -277,7 +277,7 @@ class _Replay:
             return await aggregation.pass_over(access, look, str(options["failed"]))
         return await aggregation.plan_aggregation(access, run.workshop, memories, look)
 
-    async def _memories(self, batch: Batch) -> list[Memory]:
+    async def _memories(self, batch: Batch) -> list[BatchMemory]:
         """Return the batch's memories as they are now; the batch counts when one is not as it was."""
         if batch.kind is not BatchKind.LEAF or not batch.memory_ids:
             if batch.kind is BatchKind.STALE:
@@ -296,7 +296,7 @@ class _Replay:
         if place not in self.runs:
             job = _job(str(batch.options.get("model_id", "")), batch.job_id, self.engine.now())
             hand = await self._hand(job, place[1])
-            workshop = Workshop(
+            workshop = LeafDeps(
                 hand.planner,
                 self.engine.substrate,
                 self.engine.settings,
@@ -309,17 +309,17 @@ class _Replay:
             self.runs[place] = Run(access, job, row, workshop, self.engine.now, hand.spending)
         return self.runs[place]
 
-    async def _hand(self, job: Job, name: str) -> Hand:
+    async def _hand(self, job: Job, name: str) -> BatchDeps:
         """Return the planner of that name, which calls no model: one that asked a model is given what it answered then."""
         hand = await self.engine.hand_for(self.origin, job)
         if hand.planner.name == name and not isinstance(hand.planner, ModelPlanner):
             return hand
         if name == ExtractivePlanner().name:
-            return Hand(ExtractivePlanner(self.engine.gazetteer))
+            return BatchDeps(ExtractivePlanner(self.engine.gazetteer))
         settings = self.engine.settings
         costs = replace(settings.costs, per_job_usd=None, per_tenant_day_usd=None)
-        meter, most = Meter(costs), settings.sight.max_memory_chars
-        return Hand(ModelPlanner(_NoModel(), name, self.origin, costs, meter, self.engine.now, most), meter)
+        meter, most = CostMeter(costs), settings.sight.max_memory_chars
+        return BatchDeps(ModelPlanner(_NoModel(), name, self.origin, costs, meter, self.engine.now, most), meter)
 
 
 def _why(batch: Batch) -> str:

@@ -16,13 +16,13 @@ from compiler.errors import NotCompiledYet
 from compiler.operations import acts
 from compiler.plan.contract import (
     Alias,
+    BatchMemory,
+    CitedMemory,
     DropLink,
     LinkKind,
     LinkOrigin,
-    Memory,
     PageKey,
     PageType,
-    Source,
     WriteAlias,
     WriteLink,
 )
@@ -33,7 +33,7 @@ from compiler.state.row_mapping import key_of
 from store.compile import background, batches, jobs, ledger, scopes
 from store.compile.batches import Batch, BatchKind
 from store.content import feed
-from store.db.postgres import Pool, Role, scoped
+from store.db.postgres import DatabaseRole, Pool, scoped
 from store.db.queries import Connection
 from store.scope import Scope
 from store.text.texts import fold
@@ -127,7 +127,8 @@ async def backfill(
     await scopes.lock(connection, scope, now=now)
     rows, last = await feed.after(connection, scope, after, limit=limit)
     memories = tuple(
-        Memory(row.memory_id, row.text, row.text_hash, row.occurred_at, row.document_id, row.metadata) for row in rows
+        BatchMemory(row.memory_id, row.text, row.text_hash, row.occurred_at, row.document_id, row.metadata)
+        for row in rows
     )
     fed = await views.feeding(connection, scope, memories)
     parents = await views.topics_titled(connection, scope, memories)
@@ -186,7 +187,7 @@ async def name_places(connection: Connection, scope: Scope, *, now: datetime) ->
 
 async def handle_place_names(pool: Pool, now: Callable[[], datetime], scope: Scope, subject: str) -> None:
     """Name imported places as a background job. Raises NotCompiledYet while the scope has memories to compile."""
-    async with scoped(pool, scope, role=Role.WORKER) as connection:
+    async with scoped(pool, scope, role=DatabaseRole.WORKER) as connection:
         row = await scopes.read(connection, scope)
         if row is not None and not row.is_caught_up:
             raise NotCompiledYet
@@ -214,7 +215,7 @@ async def _bearers(connection: Connection, scope: Scope, names: Sequence[str]) -
 
 
 def _names(place: PlaceRow) -> Sequence[Alias]:
-    source = Source(place.memory_id, place.text_hash)
+    source = CitedMemory(place.memory_id, place.text_hash)
     names = {fold(name): " ".join(name.split()) for name in place.others}
     return [
         Alias(key, display, "import", (source,))

@@ -10,14 +10,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from compiler.passes.leaf import Planned, Workshop, finished
+from compiler.passes.leaf import LeafDeps, Planned, finished
 from compiler.plan.batch import AggregationView
-from compiler.plan.contract import CreatePage, Decision, Item, Memory, Page, PageKey, PageType, Source, WriteSection
+from compiler.plan.contract import (
+    BatchMemory,
+    CitedMemory,
+    CreatePage,
+    Item,
+    Page,
+    PageKey,
+    PageType,
+    PlanDecision,
+    WriteSection,
+)
 from compiler.plan.judging import aggregation, links
 from compiler.plan.names import merge
 from compiler.state import views
 from compiler.state.access import Access
-from compiler.state.page_cache import Shelf
+from compiler.state.page_cache import PageCache
 from compiler.state.views import Look
 from store.text.texts import fold
 from store.wiki.candidates import Place
@@ -26,7 +36,7 @@ MOST_CITED = 2_000
 
 
 async def plan_aggregation(
-    access: Access, workshop: Workshop, memories: tuple[Memory, ...], look: Look
+    access: Access, workshop: LeafDeps, memories: tuple[BatchMemory, ...], look: Look
 ) -> Planned | None:
     """Return what to do with the pages looked at; None when there are none.
 
@@ -34,7 +44,7 @@ async def plan_aggregation(
     """
     async with access.reading() as connection:
         view, reached = await views.aggregation_view(
-            connection, access.scope, memories, look, workshop.shelf or Shelf()
+            connection, access.scope, memories, look, workshop.shelf or PageCache()
         )
     if view is None:
         return None
@@ -47,7 +57,9 @@ async def plan_aggregation(
     )
     decision, items = await finished(access, workshop, decision)
     counters = {**decision.counters, "deterministic_parents_derived": len(view.candidates)}
-    linked = await _hub_links(access, workshop, items, (*view.pages, *view.others)) if look.is_linking else Decision()
+    linked = (
+        await _hub_links(access, workshop, items, (*view.pages, *view.others)) if look.is_linking else PlanDecision()
+    )
     rejections = (*proposed.rejections, *decision.rejections)
     seen, options = partial(_seen, view), _options(look, reached)
     return Planned((*items, *linked.items), counters, linked.counters, rejections, seen, options)
@@ -69,7 +81,9 @@ def _seen(view: AggregationView) -> set[str]:
     return {source.memory_id for page in (*view.pages, *view.others) for source in views.cited_on(page)}
 
 
-async def _hub_links(access: Access, workshop: Workshop, items: Iterable[Item], shown: tuple[Page, ...]) -> Decision:
+async def _hub_links(
+    access: Access, workshop: LeafDeps, items: Iterable[Item], shown: tuple[Page, ...]
+) -> PlanDecision:
     """Return the links to hubs, of the memories that their new children's sections cite as they are now."""
     standing = {page.key: page for page in shown}
     joined = [(hub, children) for item in items for hub, children in _joining(item, standing)]
@@ -77,10 +91,10 @@ async def _hub_links(access: Access, workshop: Workshop, items: Iterable[Item], 
     sections = [section for page in shown if page.key in children for section in page.sections]
     cited = {source for section in sections for source in section.sources}
     if not cited:
-        return Decision()
+        return PlanDecision()
     wanted = sorted({source.memory_id for source in cited})[:MOST_CITED]
     texts = await workshop.substrate.fetch(access.scope, wanted)
-    memories = tuple(texts[id_] for id_ in sorted(texts) if Source(id_, texts[id_].text_hash) in cited)
+    memories = tuple(texts[id_] for id_ in sorted(texts) if CitedMemory(id_, texts[id_].text_hash) in cited)
     async with access.reading() as connection:
         fed = await views.feeding(connection, access.scope, memories)
     return links.to_parents(memories, fed, {fold(hub.title): hub.key for hub, _ in joined})

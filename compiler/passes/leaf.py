@@ -14,13 +14,13 @@ from uuid import UUID
 
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import (
+    BatchMemory,
     CreatePage,
-    Decision,
     Draft,
     Item,
-    Memory,
     PageKey,
     PageType,
+    PlanDecision,
     Rejection,
     WriteSection,
 )
@@ -36,7 +36,7 @@ from compiler.planners.planner import Planner, Proposed, Rebuilder
 from compiler.settings import CompileSettings
 from compiler.state import views
 from compiler.state.access import Access
-from compiler.state.page_cache import Shelf
+from compiler.state.page_cache import PageCache
 from compiler.state.substrates import MemorySubstrate
 from compiler.state.views import Looking
 from store.db.queries import Connection
@@ -45,7 +45,7 @@ from store.text.texts import fold
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class LeafDeps:
     """What planning needs beside a transaction: the planner, the memories, how tokens are counted, and the bounds.
 
     Who applies what was planned upon the same wiki, and nothing else, has a shelf too. `names_in` tells what memories may
@@ -57,8 +57,8 @@ class Workshop:
     settings: CompileSettings
     count_tokens: Callable[[str], int]
     gazetteer: Gazetteer = NO_PLACES
-    shelf: Shelf | None = None
-    names_in: Callable[[tuple[Memory, ...]], Sought] = lookup.names_in
+    shelf: PageCache | None = None
+    names_in: Callable[[tuple[BatchMemory, ...]], Sought] = lookup.names_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ class Planned:
 
 async def plan_leaf(
     access: Access,
-    workshop: Workshop,
-    memories: tuple[Memory, ...],
+    workshop: LeafDeps,
+    memories: tuple[BatchMemory, ...],
     *,
     mention_ids: Sequence[UUID] = (),
     is_linking: bool = True,
@@ -95,7 +95,7 @@ async def plan_leaf(
 
     `near` are the pages that vectors spoke for when the batch was planned before.
     """
-    shelf, names_in = workshop.shelf or Shelf(), workshop.names_in
+    shelf, names_in = workshop.shelf or PageCache(), workshop.names_in
     looking = Looking(workshop.settings.sight, workshop.count_tokens, shelf, near, names_in, access.told)
     batch = await _batch(access, workshop, memories, looking, mention_ids)
     proposed = await workshop.planner.plan_leaf(batch)
@@ -103,7 +103,7 @@ async def plan_leaf(
     decision, bodies = await _written(access, workshop, decision, batch.memories)
     async with access.reading() as connection:
         items = await _finished(connection, access.scope, decision, bodies)
-        linked = await _linked(connection, access.scope, memories, items) if is_linking else Decision()
+        linked = await _linked(connection, access.scope, memories, items) if is_linking else PlanDecision()
     return Planned(
         (*items, *linked.items),
         decision.counters,
@@ -118,7 +118,7 @@ async def plan_leaf(
     )
 
 
-async def plan_stale(access: Access, workshop: Workshop, *, changed: frozenset[str], gone: frozenset[str]) -> Planned:
+async def plan_stale(access: Access, workshop: LeafDeps, *, changed: frozenset[str], gone: frozenset[str]) -> Planned:
     """Return how to make again what edited and forgotten memories fed."""
     async with access.reading() as connection:
         view = await views.stale_view(
@@ -133,7 +133,7 @@ async def plan_stale(access: Access, workshop: Workshop, *, changed: frozenset[s
     return Planned(items, counters, {}, decision.rejections, lambda: view.seen_memory_ids, options)
 
 
-async def plan_links(access: Access, memories: tuple[Memory, ...]) -> Planned | None:
+async def plan_links(access: Access, memories: tuple[BatchMemory, ...]) -> Planned | None:
     """Return the deterministic links of memories that were compiled before; None when there are none."""
     if not links.parent_titles(memories):
         return None
@@ -144,14 +144,14 @@ async def plan_links(access: Access, memories: tuple[Memory, ...]) -> Planned | 
     return Planned(linked.items, {}, linked.counters, options={"links": True}) if linked.items else None
 
 
-async def finished(access: Access, workshop: Workshop, decision: Decision) -> tuple[Decision, tuple[Item, ...]]:
+async def finished(access: Access, workshop: LeafDeps, decision: PlanDecision) -> tuple[PlanDecision, tuple[Item, ...]]:
     """Return a decision as its texts leave it, and its items with them, names linked and bad links dropped."""
     decision, bodies = await _written(access, workshop, decision)
     async with access.reading() as connection:
         return decision, await _finished(connection, access.scope, decision, bodies)
 
 
-async def write_drafts(workshop: Workshop, drafts: Sequence[Draft]) -> dict[tuple[PageKey, str], str]:
+async def write_drafts(workshop: LeafDeps, drafts: Sequence[Draft]) -> dict[tuple[PageKey, str], str]:
     """Return the drafts' texts by page and section, written side by side within the limit.
 
     After one that fails none is begun, but those under way end: what they cost is paid, and their answers are kept.
@@ -178,8 +178,8 @@ async def write_drafts(workshop: Workshop, drafts: Sequence[Draft]) -> dict[tupl
 
 
 async def _written(
-    access: Access, workshop: Workshop, decision: Decision, shown: Sequence[Memory] = ()
-) -> tuple[Decision, Bodies]:
+    access: Access, workshop: LeafDeps, decision: PlanDecision, shown: Sequence[BatchMemory] = ()
+) -> tuple[PlanDecision, Bodies]:
     """Return the decision with its drafts' texts, and with what these may not lose of the texts that stood there."""
     bodies = await write_drafts(workshop, decision.drafts)
     if not decision.drafts and not decision.proposed:
@@ -190,7 +190,7 @@ async def _written(
 
 
 async def _batch(
-    access: Access, workshop: Workshop, memories: tuple[Memory, ...], looking: Looking, mention_ids: Sequence[UUID]
+    access: Access, workshop: LeafDeps, memories: tuple[BatchMemory, ...], looking: Looking, mention_ids: Sequence[UUID]
 ) -> LeafBatch:
     async with access.reading() as connection:
         batch = await views.leaf_batch(connection, access.scope, memories, looking, mention_ids=mention_ids)
@@ -200,7 +200,7 @@ async def _batch(
     return replace(batch, earlier=tuple(earlier[memory_id] for memory_id in sorted(earlier)))
 
 
-async def _decided(access: Access, workshop: Workshop, batch: LeafBatch, proposed: Proposed) -> Decision:
+async def _decided(access: Access, workshop: LeafDeps, batch: LeafBatch, proposed: Proposed) -> PlanDecision:
     names = await asyncio.to_thread(lambda: merge.names(proposed.proposal, gazetteer=workshop.gazetteer))
     found = Matches()
     if names != Names():
@@ -209,7 +209,7 @@ async def _decided(access: Access, workshop: Workshop, batch: LeafBatch, propose
     return await asyncio.to_thread(lambda: leaf.decide(batch, proposed.proposal, found, gazetteer=workshop.gazetteer))
 
 
-async def _finished(connection: Connection, scope: Scope, decision: Decision, bodies: Bodies) -> tuple[Item, ...]:
+async def _finished(connection: Connection, scope: Scope, decision: PlanDecision, bodies: Bodies) -> tuple[Item, ...]:
     refs = await asyncio.to_thread(finishing.references, decision, bodies)
     known = await views.named_pages(connection, scope, refs.names)
     existing = await views.existing(connection, scope, refs.pages)
@@ -217,8 +217,8 @@ async def _finished(connection: Connection, scope: Scope, decision: Decision, bo
 
 
 async def _linked(
-    connection: Connection, scope: Scope, memories: tuple[Memory, ...], items: Iterable[Item]
-) -> Decision:
+    connection: Connection, scope: Scope, memories: tuple[BatchMemory, ...], items: Iterable[Item]
+) -> PlanDecision:
     """Return the deterministic links of the memories, as the wiki will stand after the items."""
     fed = await views.feeding(connection, scope, memories)
     titles = await views.topics_titled(connection, scope, memories)

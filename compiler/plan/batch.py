@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from compiler.plan.contract import Memory, Mention, Page, PageKey, Source, WriteLink
+from compiler.plan.contract import BatchMemory, CitedMemory, Mention, Page, PageKey, WriteLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +20,18 @@ class LeafBatch:
     pages that only vectors spoke for, which are made when they are made: a replay has to be told of them.
     """
 
-    memories: tuple[Memory, ...]
+    memories: tuple[BatchMemory, ...]
     pages: tuple[Page, ...] = ()
     mentions: tuple[Mention, ...] = ()
-    earlier: tuple[Memory, ...] = ()
+    earlier: tuple[BatchMemory, ...] = ()
     near: tuple[PageKey, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class MemoryEvidence:
     """A memory as an aggregation needs it: how to cite it, and when it happened."""
 
-    source: Source
+    source: CitedMemory
     occurred_at: datetime
 
 
@@ -66,7 +66,7 @@ class AggregationView:
     pages: tuple[Page, ...]
     candidates: tuple[ParentCandidate, ...] = ()
     others: tuple[Page, ...] = ()
-    evidence: Mapping[str, Evidence] = field(default_factory=dict)
+    evidence: Mapping[str, MemoryEvidence] = field(default_factory=dict)
     inbound: Mapping[PageKey, int] = field(default_factory=dict)
     parents: Mapping[PageKey, PageKey] = field(default_factory=dict)
 
@@ -83,7 +83,7 @@ class StaleView:
     pages: tuple[Page, ...]
     changed: frozenset[str]
     gone: frozenset[str]
-    memories: Mapping[str, Memory]
+    memories: Mapping[str, BatchMemory]
     mentions: tuple[Mention, ...] = ()
     links: tuple[WriteLink, ...] = ()
     around: tuple[Page, ...] = ()

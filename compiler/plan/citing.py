@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from compiler.plan.batch import LeafBatch
-from compiler.plan.contract import Memory, Rejection, Source
+from compiler.plan.contract import BatchMemory, CitedMemory, Rejection
 
 UNKNOWN_MEMORY = "unknown_memory"
 
@@ -18,10 +18,10 @@ _BY_MEMORY = attrgetter("memory_id")  # each memory once: comparing whole source
 class Citable:
     """The sources that a planner may cite, by memory id, with the memories whose whole text is at hand."""
 
-    sources: Mapping[str, Source]
-    memories: Mapping[str, Memory]
+    sources: Mapping[str, CitedMemory]
+    memories: Mapping[str, BatchMemory]
 
-    def cite(self, memory_ids: Iterable[str]) -> tuple[Source, ...]:
+    def cite(self, memory_ids: Iterable[str]) -> tuple[CitedMemory, ...]:
         """Return the sources of the cited memories that may be cited, sorted; no citation, no source."""
         found = {one: self.sources[one] for one in memory_ids if one in self.sources}
         return tuple(sorted(found.values(), key=_BY_MEMORY))
@@ -30,7 +30,7 @@ class Citable:
         """Return a rejection for each cited memory that was not shown."""
         return tuple(Rejection(UNKNOWN_MEMORY, one) for one in dict.fromkeys(memory_ids) if one not in self.sources)
 
-    def texts(self, memory_ids: Iterable[str]) -> tuple[Memory, ...]:
+    def texts(self, memory_ids: Iterable[str]) -> tuple[BatchMemory, ...]:
         """Return the cited memories whose text is at hand, in order of time and id."""
         found = {one: self.memories[one] for one in memory_ids if one in self.memories}
         return tuple(sorted(found.values(), key=lambda memory: (memory.occurred_at, memory.memory_id)))
@@ -45,11 +45,11 @@ def citable(batch: LeafBatch) -> Citable:
     return Citable({**quoted, **{one: source_of(memory) for one, memory in memories.items()}}, memories)
 
 
-def source_of(memory: Memory) -> Source:
+def source_of(memory: BatchMemory) -> CitedMemory:
     """Return the memory as a source, with the hash of the text that was read."""
-    return Source(memory.memory_id, memory.text_hash)
+    return CitedMemory(memory.memory_id, memory.text_hash)
 
 
-def united(standing: Iterable[Source], cited: Iterable[Source]) -> tuple[Source, ...]:
+def united(standing: Iterable[CitedMemory], cited: Iterable[CitedMemory]) -> tuple[CitedMemory, ...]:
     """Return both together, sorted: one source for a memory, with the newer hash where a memory is cited again."""
     return tuple(sorted({source.memory_id: source for source in (*standing, *cited)}.values(), key=_BY_MEMORY))

@@ -63,7 +63,7 @@ class PageKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class BatchMemory:
     """A memory as it was read for a batch. `text_hash` is the SHA-256 of its text."""
 
     memory_id: str
@@ -75,7 +75,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Source:
+class CitedMemory:
     """A memory that was cited for a subject, with the hash that its text had then."""
 
     memory_id: str
@@ -103,7 +103,7 @@ class Section:
     slug: str
     heading: str
     body_md: str
-    sources: tuple[Source, ...] = ()
+    sources: tuple[CitedMemory, ...] = ()
     children: tuple[PageKey, ...] = ()
     aggregation: Aggregation | None = None
 
@@ -115,7 +115,7 @@ class Alias:
     key: str
     display: str
     origin: str = "compiler"
-    sources: tuple[Source, ...] = ()
+    sources: tuple[CitedMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ class Tag:
     """A tag of a page, with what it was taken from."""
 
     name: str
-    sources: tuple[Source, ...] = ()
+    sources: tuple[CitedMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Page:
     key: PageKey
     title: str
     summary: str
-    summary_sources: tuple[Source, ...] = ()
+    summary_sources: tuple[CitedMemory, ...] = ()
     tags: tuple[Tag, ...] = ()
     aliases: tuple[Alias, ...] = ()
     sections: tuple[Section, ...] = ()
@@ -141,7 +141,7 @@ class Page:
     hubness_score: int = 0
     is_active: bool = True
 
-    def cited(self) -> Iterator[Source]:
+    def cited(self) -> Iterator[CitedMemory]:
         """Yield everything that the page cites anywhere."""
         yield from self.summary_sources
         yield from (source for section in self.sections for source in section.sources)
@@ -153,7 +153,7 @@ class Page:
 class Sighting:
     """One memory in which an unresolved name stood, with up to 200 characters around it."""
 
-    source: Source
+    source: CitedMemory
     quote: str
     seen_at: datetime
 
@@ -200,7 +200,7 @@ class WriteSummary:
 
     page: PageKey
     summary: str
-    sources: tuple[Source, ...] = ()
+    sources: tuple[CitedMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,9 +340,9 @@ class Draft:
     title: str
     section: Section
     existing_md: str
-    memories: tuple[Memory, ...]
+    memories: tuple[BatchMemory, ...]
     names: tuple[str, ...] = ()
-    standing: tuple[Source, ...] = ()
+    standing: tuple[CitedMemory, ...] = ()
     marked: tuple[str, ...] = ()
 
 
@@ -355,7 +355,7 @@ class Rejection:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PlanDecision:
     """What a pass decided: items in order, drafts whose text is still to come, what was turned down, and counters.
 
     A draft's place among the items is held by the WriteSection, or the section of a CreatePage, of the same page and slug;

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from compiler.plan.contract import Decision, Draft, Item, Rejection
+from compiler.plan.contract import Draft, Item, PlanDecision, Rejection
 
 
 @dataclass(slots=True)
@@ -31,8 +31,10 @@ class Gathering:
         """Add items at the end."""
         self.items.extend(items)
 
-    def decision(self) -> Decision:
+    def decision(self) -> PlanDecision:
         """Return what was gathered; every rejection is counted by its reason too."""
         reasons = Counter(f"rejected_{one.reason}" for one in self.rejections)
         counters = dict(sorted((self.counters + reasons).items()))
-        return Decision(tuple(self.items), tuple(self.drafts), tuple(self.rejections), counters, tuple(self.proposed))
+        return PlanDecision(
+            tuple(self.items), tuple(self.drafts), tuple(self.rejections), counters, tuple(self.proposed)
+        )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from compiler.plan.contract import Memory
+from compiler.plan.contract import BatchMemory
 from compiler.plan.text.change import content_words
 from store.text.texts import fold
 
@@ -47,11 +47,11 @@ class Dropped:
 
 
 def sift(
-    memories: Iterable[Memory], *, rules: IntakeRules | None = None
-) -> tuple[tuple[Memory, ...], tuple[Dropped, ...]]:
+    memories: Iterable[BatchMemory], *, rules: IntakeRules | None = None
+) -> tuple[tuple[BatchMemory, ...], tuple[Dropped, ...]]:
     """Return the memories worth reading, in order, and those that are not, each with its reason."""
     chosen = rules or IntakeRules()
-    kept: list[Memory] = []
+    kept: list[BatchMemory] = []
     dropped: list[Dropped] = []
     for memory in memories:
         reason = _noise(memory, chosen)
@@ -62,7 +62,7 @@ def sift(
     return tuple(kept), tuple(dropped)
 
 
-def _noise(memory: Memory, rules: IntakeRules) -> str:
+def _noise(memory: BatchMemory, rules: IntakeRules) -> str:
     """Return why the memory is noise; empty when it is none. What has a place or names in its metadata is never a fragment."""
     words = content_words(memory.text)
     if not words:

@@ -45,7 +45,7 @@ class PageUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class NewPage:
+class ProposedPage:
     """A page to make. `memory_ids` prove its summary and nothing else; `slug` is used where the title gives none.
 
     `city` is where it is, for a place whose memories say so: places of two cities are two places.
@@ -77,7 +77,7 @@ class MentionPromotion:
     """A held name that earns its page now; `key` is the mention's folded name."""
 
     key: str
-    page: NewPage
+    page: ProposedPage
     reason: str = ""
 
 
@@ -110,7 +110,7 @@ class SectionPromotion:
 
     page: PageKey
     section_slug: str
-    new_page: NewPage
+    new_page: ProposedPage
     parent_summary: str
     highlights: tuple[str, ...] = ()
     reason: str = ""
@@ -121,7 +121,7 @@ class Proposal:
     """A planner's whole answer. A leaf planner fills the first five, an aggregation planner the new pages (hubs) and the last."""
 
     updates: tuple[PageUpdate, ...] = ()
-    new_pages: tuple[NewPage, ...] = ()
+    new_pages: tuple[ProposedPage, ...] = ()
     mentions: tuple[HeldName, ...] = ()
     promotions: tuple[MentionPromotion, ...] = ()
     links: tuple[ProposedLink, ...] = ()

@@ -8,23 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from compiler.plan.batch import AggregationView, LeafBatch, ParentCandidate
-from compiler.plan.contract import Draft, Memory, Mention, Page, PageKey, PageType, PromotionStatus
+from compiler.plan.contract import BatchMemory, Draft, Mention, Page, PageKey, PageType, PromotionStatus
 from compiler.plan.judging.membership import MIN_CHILDREN, is_tag_of, requirement, shows
 from compiler.plan.judging.parents import section_for
 from compiler.plan.judging.writing import added_lines
 from compiler.plan.names.excerpts import arrange, excerpt, line
 from compiler.plan.names.locating import city_of, place_name, types_of
 from compiler.plan.names.naming import holds
-from compiler.plan.names.spotting import Kind
+from compiler.plan.names.spotting import NameKind
 from compiler.plan.names.subjects import Subject, subjects
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import (
     HeldName,
     MentionPromotion,
-    NewPage,
     PageUpdate,
     Proposal,
     ProposedName,
+    ProposedPage,
     Rollup,
     SectionPromotion,
 )
@@ -44,7 +44,7 @@ def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal
     held = {plain_key(mention.alias): mention for mention in batch.mentions}
     earlier = {memory.memory_id: memory for memory in batch.earlier}
     updates: list[PageUpdate] = []
-    new: list[NewPage] = []
+    new: list[ProposedPage] = []
     mentions: list[HeldName] = []
     promoted: list[MentionPromotion] = []
     for subject in subjects(batch, gazetteer=gazetteer):
@@ -88,37 +88,37 @@ def quote(draft: Draft) -> str:
     return "\n".join(dict.fromkeys(map(line, found)))
 
 
-def _before(mention: Mention | None, earlier: dict[str, Memory]) -> list[Memory]:
+def _before(mention: Mention | None, earlier: dict[str, BatchMemory]) -> list[BatchMemory]:
     seen = (one.source.memory_id for one in mention.sightings) if mention else ()
     return [earlier[one] for one in seen if one in earlier]
 
 
-def _excerpts(subject: Subject, memories: Iterable[Memory]) -> list[tuple[Memory, tuple[str, ...]]]:
+def _excerpts(subject: Subject, memories: Iterable[BatchMemory]) -> list[tuple[BatchMemory, tuple[str, ...]]]:
     keys = subject.keys
     every = {memory.memory_id: memory for memory in memories}
     found = ((memory, excerpt(memory, keys)) for memory in every.values())
     return [(memory, said) for memory, said in found if said]
 
 
-def _updates(subject: Subject, page: Page, found: list[tuple[Memory, tuple[str, ...]]]) -> Iterable[PageUpdate]:
+def _updates(subject: Subject, page: Page, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> Iterable[PageUpdate]:
     known = {plain_key(alias.display) for alias in page.aliases}
     aliases = tuple(_alias(subject, name) for name in sorted(subject.names) if plain_key(name) not in known)
     if found or aliases:
         yield PageUpdate(page.key, arrange(found, page), aliases)
 
 
-def _page(subject: Subject, found: list[tuple[Memory, tuple[str, ...]]]) -> NewPage:
-    kind = PageType.TOPIC if subject.kind is Kind.CITY else PageType.ENTITY
+def _page(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> ProposedPage:
+    kind = PageType.TOPIC if subject.kind is NameKind.CITY else PageType.ENTITY
     summary, proof = _summary(subject, found)
     aliases = tuple(_alias(subject, name) for name in sorted(subject.names))
-    return NewPage(kind, subject.title, summary, arrange(found, None), aliases, memory_ids=(proof,))
+    return ProposedPage(kind, subject.title, summary, arrange(found, None), aliases, memory_ids=(proof,))
 
 
 def _alias(subject: Subject, name: str) -> ProposedName:
     return ProposedName(name, tuple(sorted(subject.named_in.get(name, ()))))
 
 
-def _summary(subject: Subject, found: list[tuple[Memory, tuple[str, ...]]]) -> tuple[str, str]:
+def _summary(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> tuple[str, str]:
     """Return a line about the subject and the memory that proves it: what and where a place is, else a sentence naming it."""
     for memory, _ in found:
         if told := _place_summary(memory, subject.keys):
@@ -127,7 +127,7 @@ def _summary(subject: Subject, found: list[tuple[Memory, tuple[str, ...]]]) -> t
     return escape(said[0]), memory.memory_id
 
 
-def _place_summary(memory: Memory, keys: Iterable[str]) -> str:
+def _place_summary(memory: BatchMemory, keys: Iterable[str]) -> str:
     """Return what and where the memory's place is, when that is what the keys name."""
     city = city_of(memory)
     if plain_key(place_name(memory)) not in keys or not city:
@@ -136,12 +136,12 @@ def _place_summary(memory: Memory, keys: Iterable[str]) -> str:
     return escape(f"{kind.capitalize()} in {city}.")
 
 
-def _held(subject: Subject, found: list[tuple[Memory, tuple[str, ...]]]) -> Iterable[HeldName]:
+def _held(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> Iterable[HeldName]:
     if found:
         yield HeldName(subject.title, PageType.ENTITY, found[0][1][0], tuple(memory.memory_id for memory, _ in found))
 
 
-def _left_over(mentions: Iterable[Mention], earlier: dict[str, Memory]) -> Iterable[MentionPromotion]:
+def _left_over(mentions: Iterable[Mention], earlier: dict[str, BatchMemory]) -> Iterable[MentionPromotion]:
     """Yield the mentions that no new memory names, but that memories seen before are enough for."""
     for mention in sorted(mentions, key=lambda one: one.key):
         subject = Subject(plain_key(mention.alias), names={mention.alias: 1})
@@ -156,7 +156,7 @@ def plan_aggregation(view: AggregationView) -> Proposal:
     every = sorted((*view.pages, *view.others), key=lambda page: page.key)
     active = [page for page in every if page.is_active and page.key.type is not PageType.DECISION]
     titles = {plain_key(page.title): page.key for page in reversed(active)}
-    hubs: list[NewPage] = []
+    hubs: list[ProposedPage] = []
     rollups: list[Rollup] = []
     for candidates in _by_hub(view.candidates):
         title = candidates[0].title
@@ -165,7 +165,7 @@ def plan_aggregation(view: AggregationView) -> Proposal:
         others = [page for page in active if page.key.type is PageType.ENTITY and page.key != key]
         members = [page for page in others if shows(page, required) and _belongs(page, candidates)]
         if len(members) >= MIN_CHILDREN:
-            hubs.extend([] if plain_key(title) in titles else [NewPage(PageType.TOPIC, title)])
+            hubs.extend([] if plain_key(title) in titles else [ProposedPage(PageType.TOPIC, title)])
             rollups.extend(_rollups(key, candidates, members))
     return Proposal(new_pages=tuple(hubs), rollups=tuple(rollups), section_promotions=tuple(_promotions(view)))
 
@@ -225,5 +225,5 @@ def _promotions(view: AggregationView) -> Iterable[SectionPromotion]:
             said = dict.fromkeys(escape(first_sentence(unescape(child.summary))) for child in children if child.summary)
             summary = " ".join(list(said)[:HIGHLIGHTS])
             top = tuple(f"**{escape(child.title)}**" for child in children[:HIGHLIGHTS])
-            new = NewPage(PageType.TOPIC, f"{page.title} {section.heading}", summary)
+            new = ProposedPage(PageType.TOPIC, f"{page.title} {section.heading}", summary)
             yield SectionPromotion(page.key, section.slug, new, summary, top, "dense for long enough")

@@ -13,7 +13,7 @@ from typing import Any
 
 from compiler.errors import CostCeilingReached
 from compiler.plan.batch import AggregationView, LeafBatch
-from compiler.plan.contract import Draft, Memory, PageKey, PageType, Section
+from compiler.plan.contract import BatchMemory, Draft, PageKey, PageType, Section
 from compiler.plan.judging import validate
 from compiler.plan.prompting import prompt, schema, splitting
 from compiler.plan.prompting.prompt import Prompt
@@ -32,14 +32,14 @@ from store.scope import Scope
 from store.tenancy import forgotten
 
 _LEAF, _SECTION, _AGGREGATION = "leaf", "section", "aggregation"
-_HARMLESS = Memory(
+_HARMLESS = BatchMemory(
     "probe", "Maria Silva had lunch with Tom Baker at Cafe Luna on Friday.", b"", datetime(2026, 1, 2, tzinfo=UTC)
 )
 _CALLS = {_LEAF: "planner_calls", _SECTION: "section_writer_calls", _AGGREGATION: "aggregation_planner_calls"}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelQuestion:
     """One question to a model: when it was begun, and the answer or the name of the error. A kept answer was only found."""
 
     request: ConverseRequest
@@ -51,7 +51,7 @@ class Asked:
 
 
 @dataclass(slots=True)
-class Meter:
+class CostMeter:
     """What a job's calls cost, and where they stop. `spent_usd` is the job's with earlier claims, `today_usd` the tenant's."""
 
     costs: Costs
@@ -107,10 +107,10 @@ class ModelPlanner:
     model_id: str
     access: Access
     costs: Costs
-    meter: Meter
+    meter: CostMeter
     now: Callable[[], datetime]
     max_memory_chars: int = 120_000
-    told: Callable[[Asked], None] = lambda asked: None
+    told: Callable[[ModelQuestion], None] = lambda asked: None
 
     @property
     def name(self) -> str:
@@ -167,7 +167,7 @@ class ModelPlanner:
         kept = await self._kept(key, seen)
         if kept is not None:
             self.meter.count(kept, of_pass, is_kept=True)
-            self.told(Asked(request, of_pass, self.now(), kept, is_kept=True))
+            self.told(ModelQuestion(request, of_pass, self.now(), kept, is_kept=True))
             return kept
         await self._check()
         answer = await self._bought(request, asked, of_pass)
@@ -188,15 +188,15 @@ class ModelPlanner:
             if asked.schema is not None:
                 _read(answer, asked)
         except AnswerUnusable as error:
-            self.told(Asked(request, of_pass, began_at, error.answer, type(error).__name__))
+            self.told(ModelQuestion(request, of_pass, began_at, error.answer, type(error).__name__))
             self.meter.count(error.answer, of_pass, is_of_use=False)
             async with self.access.writing() as connection:
                 await self._spend(connection, error.answer, of_pass)
             raise
         except ProviderError as error:
-            self.told(Asked(request, of_pass, began_at, error=type(error).__name__))
+            self.told(ModelQuestion(request, of_pass, began_at, error=type(error).__name__))
             raise
-        self.told(Asked(request, of_pass, began_at, answer))
+        self.told(ModelQuestion(request, of_pass, began_at, answer))
         self.meter.count(answer, of_pass)
         return answer
 
@@ -243,4 +243,4 @@ def _read(answer: ConverseAnswer, asked: Prompt) -> Proposed:
 
 async def _gone(connection: Connection, scope: Scope, memory_ids: set[str]) -> list[str]:
     known = await ledger.read(connection, scope, sorted(memory_ids))
-    return [memory_id for memory_id, entry in known.items() if entry.outcome is ledger.Outcome.GONE]
+    return [memory_id for memory_id, entry in known.items() if entry.outcome is ledger.MemoryOutcome.GONE]

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
-from store.db.postgres import Pool, Role, scoped
+from store.db.postgres import DatabaseRole, Pool, scoped
 from store.db.queries import Connection
 from store.db.shared_transaction import lent
 from store.scope import Scope
@@ -44,11 +44,11 @@ class PooledAccess:
 
     def reading(self) -> AbstractAsyncContextManager[Connection]:
         """Return a read-only transaction."""
-        return scoped(self._pool, self._scope, role=Role.WORKER, read_only=True)
+        return scoped(self._pool, self._scope, role=DatabaseRole.WORKER, read_only=True)
 
     def writing(self) -> AbstractAsyncContextManager[Connection]:
         """Return a transaction that is committed at the end."""
-        return scoped(self._pool, self._scope, role=Role.WORKER)
+        return scoped(self._pool, self._scope, role=DatabaseRole.WORKER)
 
     async def told(self) -> None:
         """Return at once: what is read is committed."""

@@ -25,20 +25,20 @@ from compiler.plan.contract import (
 )
 from compiler.state import reducer
 from compiler.state.difference import page_changes
-from compiler.state.page_cache import Shelf, load
-from compiler.state.reducer import Folded, Limits
+from compiler.state.page_cache import PageCache, load
+from compiler.state.reducer import Folded, RemainingCaps
 from compiler.state.row_mapping import Stored, key_of
 from store.compile import scopes
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import candidates, mentions, page_writes, upkeep
-from store.wiki.mentions import HeldRow, MentionChanges, SightingRow
+from store.wiki.mentions import HeldRow, MentionChanges, SightingWrite
 from store.wiki.page_writes import CauseRow
 from store.wiki.pages import page_uuid
 
-__all__ = ["UNLIMITED", "Applied", "Terms", "apply_items", "load", "write"]
+__all__ = ["UNLIMITED", "Applied", "ApplyOptions", "apply_items", "load", "write"]
 
-UNLIMITED = Limits(new_pages=1_000_000, sections=1_000_000)
+UNLIMITED = RemainingCaps(new_pages=1_000_000, sections=1_000_000)
 
 
 class Steps:
@@ -52,16 +52,16 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ApplyOptions:
     """How items are applied: up to which caps, as of which revision of the wiki and which time, with which pages at hand.
 
     `steps` hear how far it is.
     """
 
-    limits: Limits
+    limits: RemainingCaps
     revision: int
     now: datetime
-    shelf: Shelf = field(default_factory=Shelf)
+    shelf: PageCache = field(default_factory=PageCache)
     steps: Steps = field(default_factory=Steps)
 
 
@@ -83,13 +83,13 @@ class Applied:
 async def apply_items(connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime) -> Applied:
     """Apply an operator's items under `scopes.lock`, without caps, and raise the revision. No change raises nothing."""
     row = await scopes.lock(connection, scope, now=now)
-    applied = await write(connection, scope, items, Terms(UNLIMITED, row.wiki_revision + 1, now))
+    applied = await write(connection, scope, items, ApplyOptions(UNLIMITED, row.wiki_revision + 1, now))
     if any(applied.counters.values()):
         await scopes.bump_revision(connection, scope, now=now)
     return applied
 
 
-async def write(connection: Connection, scope: Scope, items: Sequence[Item], terms: Terms) -> Applied:
+async def write(connection: Connection, scope: Scope, items: Sequence[Item], terms: ApplyOptions) -> Applied:
     """Apply items up to a cap."""
     standing = await _standing(connection, scope, items, terms.shelf)
     folded = reducer.fold(standing.pages, items, terms.limits)
@@ -114,7 +114,7 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], ter
     return replace(applied, counters={name: count for name, count in counters.items() if count})
 
 
-async def _standing(connection: Connection, scope: Scope, items: Sequence[Item], shelf: Shelf) -> Stored:
+async def _standing(connection: Connection, scope: Scope, items: Sequence[Item], shelf: PageCache) -> Stored:
     """Return the pages that the items name, as they stand."""
     keys = reducer.keys_of(items)
     asked = [(key.type.value, key.slug) for key in keys if key not in shelf.ids]
@@ -189,7 +189,7 @@ async def _write_mentions(
     changes = MentionChanges(
         tuple(HeldRow(one.key, one.alias, one.suggested_type) for one in {one.key: one for one in held}.values()),
         tuple(
-            SightingRow(one.key, sighting.source.memory_id, sighting.quote, sighting.seen_at)
+            SightingWrite(one.key, sighting.source.memory_id, sighting.quote, sighting.seen_at)
             for one in held
             for sighting in one.sightings
         ),

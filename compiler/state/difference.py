@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from compiler.plan.contract import Page, PageKey, Section, Source
+from compiler.plan.contract import CitedMemory, Page, PageKey, Section
 from compiler.state.row_mapping import aggregation_json
-from store.wiki.page_writes import AliasRow, ChildRow, PageChanges, PageRow, SectionRow, SourceRow, section_uuid
+from store.wiki.page_writes import AliasWrite, ChildRow, PageChanges, PageWrite, SectionWrite, SourceWrite, section_uuid
 
 
 def page_changes(
@@ -28,14 +28,14 @@ class _Difference:
     """Rows of pages that differ, gathered page by page."""
 
     ids: Mapping[PageKey, UUID]
-    pages_found_anew: list[PageRow] = field(default_factory=list)
-    pages: list[PageRow] = field(default_factory=list)
-    sections: list[SectionRow] = field(default_factory=list)
+    pages_found_anew: list[PageWrite] = field(default_factory=list)
+    pages: list[PageWrite] = field(default_factory=list)
+    sections: list[SectionWrite] = field(default_factory=list)
     sections_removed: list[UUID] = field(default_factory=list)
-    aliases: list[AliasRow] = field(default_factory=list)
+    aliases: list[AliasWrite] = field(default_factory=list)
     aliases_removed: list[tuple[UUID, str]] = field(default_factory=list)
-    sources_removed: list[SourceRow] = field(default_factory=list)
-    sources: list[SourceRow] = field(default_factory=list)
+    sources_removed: list[SourceWrite] = field(default_factory=list)
+    sources: list[SourceWrite] = field(default_factory=list)
     claimed_anew: list[UUID] = field(default_factory=list)
     children: list[ChildRow] = field(default_factory=list)
     cited_anew: list[UUID] = field(default_factory=list)
@@ -90,7 +90,7 @@ class _Difference:
         place, section = placed
         section_id = section_uuid(page_id, section.slug)
         self.sections.append(
-            SectionRow(
+            SectionWrite(
                 page_id,
                 section_id,
                 section.slug,
@@ -113,22 +113,22 @@ class _Difference:
         for alias in page.aliases:
             known = standing.pop(alias.key, None)
             if known is None or (known.display, known.origin) != (alias.display, alias.origin):
-                self.aliases.append(AliasRow(page_id, alias.key, alias.display, alias.origin))
+                self.aliases.append(AliasWrite(page_id, alias.key, alias.display, alias.origin))
             self._cite(page_id, ("alias", alias.key), alias.sources, known.sources if known else ())
         for key, gone in standing.items():
             self.aliases_removed.append((page_id, key))
             self._cite(page_id, ("alias", key), (), gone.sources)
 
     def _cite(
-        self, page_id: UUID, subject: tuple[str, str], sources: tuple[Source, ...], stood: tuple[Source, ...]
+        self, page_id: UUID, subject: tuple[str, str], sources: tuple[CitedMemory, ...], stood: tuple[CitedMemory, ...]
     ) -> bool:
         """Note the sources that differ, and return whether one that stood went or was edited."""
         if sources == stood:
             return False
         section_id = section_uuid(page_id, subject[1]) if subject[0] == "section" else None
 
-        def rows(cited: Iterable[Source]) -> Iterable[SourceRow]:
-            return (SourceRow(page_id, *subject, section_id, one.memory_id, one.text_hash) for one in cited)
+        def rows(cited: Iterable[CitedMemory]) -> Iterable[SourceWrite]:
+            return (SourceWrite(page_id, *subject, section_id, one.memory_id, one.text_hash) for one in cited)
 
         known = {one.memory_id: one.text_hash for one in stood}
         added = [one for one in sources if known.get(one.memory_id) != one.text_hash]
@@ -140,9 +140,9 @@ class _Difference:
         return True
 
 
-def _page_row(page: Page, page_id: UUID, ids: Mapping[PageKey, UUID]) -> PageRow:
+def _page_row(page: Page, page_id: UUID, ids: Mapping[PageKey, UUID]) -> PageWrite:
     bodies = (text for section in page.sections for text in (section.heading, section.body_md))
-    return PageRow(
+    return PageWrite(
         page_id,
         page.key.type.value,
         page.key.slug,

@@ -28,7 +28,7 @@ class Kept:
 
 
 @dataclass(slots=True)
-class Shelf:
+class PageCache:
     """Pages by id, about a thousand at most. Whoever loses the revision that they were read at has to clear it.
 
     `taken` are those that the last apply left: they stay at hand until the next, since they may not be there to be read yet.

@@ -15,6 +15,7 @@ from typing import TypeVar
 from compiler.plan.contract import (
     Alias,
     ArchivePage,
+    CitedMemory,
     CreatePage,
     DeletePage,
     DropLink,
@@ -33,7 +34,6 @@ from compiler.plan.contract import (
     SetHubness,
     SetParent,
     SettleMention,
-    Source,
     Tag,
     WriteAlias,
     WriteLink,
@@ -57,7 +57,7 @@ TEMPLATES: Mapping[PageType, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RemainingCaps:
     """How many pages may still be made and sections rewritten."""
 
     new_pages: int
@@ -106,7 +106,7 @@ def keys_of(items: Iterable[Item]) -> tuple[PageKey, ...]:
     return tuple(sorted(found))
 
 
-def fold(pages: Mapping[PageKey, Page], items: Sequence[Item], limits: Limits) -> Folded:
+def fold(pages: Mapping[PageKey, Page], items: Sequence[Item], limits: RemainingCaps) -> Folded:
     """Return what the items come to, in their order, up to the first that passes a cap."""
     folding = _Folding(dict(pages), limits)
     taken = 0
@@ -131,7 +131,7 @@ class _Folding:
     """The pages as the items so far leave them."""
 
     pages: dict[PageKey, Page]
-    limits: Limits
+    limits: RemainingCaps
     links: list[WriteLink | DropLink] = field(default_factory=list)
     mentions: list[MentionItem] = field(default_factory=list)
     deleted: list[PageKey] = field(default_factory=list)
@@ -302,7 +302,7 @@ def _claimed_elsewhere(page: Page, slug: str) -> frozenset[PageKey]:
     return frozenset(child for one in page.sections if one.slug != slug for child in one.children)
 
 
-def _sorted(sources: Iterable[Source]) -> tuple[Source, ...]:
+def _sorted(sources: Iterable[CitedMemory]) -> tuple[CitedMemory, ...]:
     return tuple(sorted({one.memory_id: one for one in sources}.values(), key=_BY_MEMORY))
 
 

@@ -12,6 +12,7 @@ from uuid import UUID
 from compiler.plan.contract import (
     Aggregation,
     Alias,
+    CitedMemory,
     Mention,
     Page,
     PageKey,
@@ -19,11 +20,10 @@ from compiler.plan.contract import (
     PromotionStatus,
     Section,
     Sighting,
-    Source,
     Tag,
 )
 from compiler.state.reducer import normal
-from store.wiki.candidates import Identity, WikiRows
+from store.wiki.candidates import PageIdentity, WikiRows
 
 _NO_HASH = b""
 
@@ -36,7 +36,7 @@ class Stored:
     ids: Mapping[PageKey, UUID] = field(default_factory=dict)
 
 
-def key_of(identity: Identity) -> PageKey:
+def key_of(identity: PageIdentity) -> PageKey:
     """Return the key of a page."""
     return PageKey(PageType(identity.type), identity.slug)
 
@@ -52,7 +52,7 @@ def linked_ids(rows: WikiRows) -> set[UUID]:
     return found
 
 
-def stored(rows: WikiRows, identities: Iterable[Identity] = ()) -> Stored:
+def stored(rows: WikiRows, identities: Iterable[PageIdentity] = ()) -> Stored:
     """Return the rows' pages; `identities` are of the pages that `linked_ids` named."""
     keys = {one.page_id: key_of(one) for one in identities}
     keys |= {row["page_id"]: PageKey(PageType(row["type"]), row["slug"]) for row in rows.pages}
@@ -62,10 +62,10 @@ def stored(rows: WikiRows, identities: Iterable[Identity] = ()) -> Stored:
         for row in rows.pages
         if row["parent_page_id"] is not None
     }
-    sources: dict[tuple[UUID, str, str], list[Source]] = defaultdict(list)
+    sources: dict[tuple[UUID, str, str], list[CitedMemory]] = defaultdict(list)
     for row in rows.sources:
         subject = (row["page_id"], row["subject"], row["subject_ref"])
-        sources[subject].append(Source(row["source_ref"], row["text_hash"]))
+        sources[subject].append(CitedMemory(row["source_ref"], row["text_hash"]))
     children: dict[UUID, list[PageKey]] = defaultdict(list)
     for row in rows.children:
         children[row["section_id"]].append(keys[row["child_page_id"]])
@@ -78,7 +78,7 @@ def stored(rows: WikiRows, identities: Iterable[Identity] = ()) -> Stored:
 class _Rows:
     rows: WikiRows
     keys: Mapping[UUID, PageKey]
-    sources: Mapping[tuple[UUID, str, str], list[Source]]
+    sources: Mapping[tuple[UUID, str, str], list[CitedMemory]]
     children: Mapping[UUID, list[PageKey]]
     sections: dict[UUID, list[Any]] = field(default_factory=lambda: defaultdict(list))
     aliases: dict[UUID, list[Any]] = field(default_factory=lambda: defaultdict(list))
@@ -119,7 +119,7 @@ class _Rows:
             None if known is None else _aggregation(known, self.keys),
         )
 
-    def _cited(self, page_id: UUID, subject: str, ref: str) -> tuple[Source, ...]:
+    def _cited(self, page_id: UUID, subject: str, ref: str) -> tuple[CitedMemory, ...]:
         return tuple(self.sources.get((page_id, subject, ref), ()))
 
 
@@ -149,7 +149,7 @@ def mentions(rows: Iterable[Any]) -> tuple[Mention, ...]:
         kind = row["suggested_type"]
         found[key] = Mention(key, row["alias"], PageType(kind) if kind else None)
         if row["memory_id"] is not None:
-            source = Source(row["memory_id"], row["text_hash"] or _NO_HASH)
+            source = CitedMemory(row["memory_id"], row["text_hash"] or _NO_HASH)
             sightings[key].append(Sighting(source, row["quote"], row["seen_at"]))
     return tuple(Mention(key, one.alias, one.suggested_type, tuple(sightings[key])) for key, one in found.items())
 

@@ -14,9 +14,9 @@ from typing import Protocol
 
 import orjson
 
-from compiler.plan.contract import Memory
+from compiler.plan.contract import BatchMemory
 from store.content import feed
-from store.db.postgres import Pool, Role, scoped
+from store.db.postgres import DatabaseRole, Pool, scoped
 from store.scope import Scope
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -26,21 +26,21 @@ _LAST = datetime.max.replace(tzinfo=UTC) - timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FeedPage:
     """Memories after a cursor, in the feed's order. `cursor` stands after the last one; cursors compare as texts.
 
     `read_through` says how far the feed was read once these are dealt with, in the unit of the scope's `dirty_through`.
     `is_drained` says that nothing more waits behind them.
     """
 
-    memories: tuple[Memory, ...]
+    memories: tuple[BatchMemory, ...]
     cursor: str
     read_through: int
     is_drained: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListingRow:
     """A memory that is there, as a listing shows it. `text_hash` is the SHA-256 of its text."""
 
     document_id: str
@@ -48,10 +48,10 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class MemoryListing:
     """Every memory that is there, by id. One that is not complete proves nothing gone."""
 
-    memories: Mapping[str, Listed] = field(default_factory=dict)
+    memories: Mapping[str, ListingRow] = field(default_factory=dict)
     is_complete: bool = False
 
 
@@ -59,7 +59,7 @@ class Listing:
 class TimedMemory:
     """A memory with the instant of its last write, at the service's full precision."""
 
-    memory: Memory
+    memory: BatchMemory
     updated_at: datetime
 
 
@@ -81,13 +81,13 @@ class MemorySubstrate(Protocol):
     def resume(self, scope: Scope, cursor: str) -> str:
         """Return where a job begins to read: at the cursor, or before it where late writes may have come in between."""
 
-    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
+    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
         """Return at most `limit` memories written after the cursor; the empty one is the beginning."""
 
-    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         """Return those of the memories that are there, as they are now."""
 
-    async def listing(self, scope: Scope) -> Listing:
+    async def listing(self, scope: Scope) -> MemoryListing:
         """Return everything that is there. One that could not be read to its end says so."""
 
 
@@ -99,10 +99,10 @@ class TimedMemories(Protocol):
     ) -> list[TimedMemory]:
         """Return memories written after an instant and id and no later than `until`, ordered by both."""
 
-    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         """Return those of the memories that are there, as they are now."""
 
-    async def listing(self, scope: Scope) -> Listing:
+    async def listing(self, scope: Scope) -> MemoryListing:
         """Return everything that is there. One that could not be read to its end says so."""
 
 
@@ -120,27 +120,29 @@ class PostgresSubstrate:
         """Return the cursor itself: nothing comes in before it. Another service's is none of this feed."""
         return cursor if cursor.isdecimal() else ""
 
-    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
+    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
         """Return the memories after the cursor, which is a number of the feed."""
-        async with scoped(self._pool, scope, role=Role.WORKER, read_only=True) as connection:
+        async with scoped(self._pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             rows, through = await feed.after(connection, scope, int(cursor or 0), limit=limit)
         is_drained = len(rows) < limit
         end = rows[-1].change_seq if rows else int(cursor or 0)
-        return Reading(
+        return FeedPage(
             tuple(_memory(row) for row in rows), _number(end), max(through, end) if is_drained else end, is_drained
         )
 
-    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         """Return those of the memories that are there."""
-        async with scoped(self._pool, scope, role=Role.WORKER, read_only=True) as connection:
+        async with scoped(self._pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             rows = await feed.by_ids(connection, scope, memory_ids)
         return {row.memory_id: _memory(row) for row in rows}
 
-    async def listing(self, scope: Scope) -> Listing:
+    async def listing(self, scope: Scope) -> MemoryListing:
         """Return every memory of the owner, always complete: it is one query."""
-        async with scoped(self._pool, scope, role=Role.WORKER, read_only=True) as connection:
+        async with scoped(self._pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             rows = await feed.listing(connection, scope)
-        return Listing({row.memory_id: Listed(row.document_id, row.text_hash) for row in rows}, is_complete=True)
+        return MemoryListing(
+            {row.memory_id: ListingRow(row.document_id, row.text_hash) for row in rows}, is_complete=True
+        )
 
 
 class TimedSubstrate:
@@ -168,20 +170,20 @@ class TimedSubstrate:
             return cursor
         return _position(max(_EPOCH, _instant(cursor)[0] - self._overlap), "")
 
-    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
+    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
         """Return the memories after the cursor, which is microseconds since 1970 and an id, up to the lag ago."""
         until = self._now() - self._lag
         found = await self._memories.written(scope, _instant(cursor), until=until, limit=limit)
         is_drained = len(found) < limit
         end = _position(found[-1].updated_at, found[-1].memory.memory_id) if found else cursor
         through = until if is_drained else found[-1].updated_at
-        return Reading(tuple(one.memory for one in found), end, _microseconds(through), is_drained)
+        return FeedPage(tuple(one.memory for one in found), end, _microseconds(through), is_drained)
 
-    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         """Return those of the memories that are there."""
         return await self._memories.fetch(scope, memory_ids)
 
-    async def listing(self, scope: Scope) -> Listing:
+    async def listing(self, scope: Scope) -> MemoryListing:
         """Return everything that is there."""
         return await self._memories.listing(scope)
 
@@ -195,7 +197,7 @@ def kept_instant(moment: datetime) -> datetime:
         return _FIRST if moment.year < _EPOCH.year else _LAST
 
 
-def content_hash(memory: Memory) -> bytes:
+def content_hash(memory: BatchMemory) -> bytes:
     """Return the SHA-256 of everything that a compile reads of a memory: equal hashes need no second look."""
     parts = [
         memory.text_hash.hex(),
@@ -215,8 +217,8 @@ def _plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else str(value)
 
 
-def _memory(row: feed.FedMemory) -> Memory:
-    return Memory(row.memory_id, row.text, row.text_hash, row.occurred_at, row.document_id, row.metadata)
+def _memory(row: feed.FedMemory) -> BatchMemory:
+    return BatchMemory(row.memory_id, row.text, row.text_hash, row.occurred_at, row.document_id, row.metadata)
 
 
 def _number(change_seq: int) -> str:

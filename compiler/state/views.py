@@ -12,15 +12,15 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from compiler.plan.batch import AggregationView, Evidence, LeafBatch, StaleView
+from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence, StaleView
 from compiler.plan.contract import (
+    BatchMemory,
+    CitedMemory,
     LinkKind,
     LinkOrigin,
-    Memory,
     Page,
     PageKey,
     PageType,
-    Source,
     WriteLink,
 )
 from compiler.plan.judging import departing, links, parents
@@ -30,14 +30,14 @@ from compiler.plan.names.merge import SIMILARITY, Match, Matches, Names, Way
 from compiler.plan.text.markdown import alias_keys
 from compiler.settings import Sight
 from compiler.state import surroundings
-from compiler.state.page_cache import Shelf, load
+from compiler.state.page_cache import PageCache, load
 from compiler.state.row_mapping import Stored, key_of, mentions
 from compiler.state.substrates import MemorySubstrate
 from store.compile import ledger
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import candidates
-from store.wiki.candidates import Identity, Like, Place
+from store.wiki.candidates import Like, PageIdentity, Place
 
 _MOST_LOADED = 150
 _MOST_LIKENED = 300
@@ -63,9 +63,9 @@ class Looking:
 
     sight: Sight
     count: Callable[[str], int]
-    shelf: Shelf = field(default_factory=Shelf)
+    shelf: PageCache = field(default_factory=PageCache)
     near: tuple[PageKey, ...] | None = None
-    names_in: Callable[[tuple[Memory, ...]], Sought] = lookup.names_in
+    names_in: Callable[[tuple[BatchMemory, ...]], Sought] = lookup.names_in
     told: Callable[[], Awaitable[None]] = _at_once
 
 
@@ -95,7 +95,7 @@ class _Found:
 async def leaf_batch(
     connection: Connection,
     scope: Scope,
-    memories: tuple[Memory, ...],
+    memories: tuple[BatchMemory, ...],
     looking: Looking,
     *,
     mention_ids: Sequence[UUID] = (),
@@ -120,7 +120,7 @@ async def leaf_batch(
 
 
 async def _candidates(
-    connection: Connection, scope: Scope, memories: tuple[Memory, ...], sought: Sought, looking: Looking
+    connection: Connection, scope: Scope, memories: tuple[BatchMemory, ...], sought: Sought, looking: Looking
 ) -> _Found:
     """Return the pages that are named, those named alike and the top hubs, and for memories that name none those that have
     most to do with them."""
@@ -151,7 +151,7 @@ def _likest(found: Sequence[Like]) -> list[Like]:
     return [one for one in found if one.likeness >= best[one.name] - _LESS_LIKE]
 
 
-async def _near(connection: Connection, scope: Scope, memories: Sequence[Memory], looking: Looking) -> list[UUID]:
+async def _near(connection: Connection, scope: Scope, memories: Sequence[BatchMemory], looking: Looking) -> list[UUID]:
     if looking.near is not None:
         known = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in looking.near])
         return [one.page_id for one in known]
@@ -159,7 +159,7 @@ async def _near(connection: Connection, scope: Scope, memories: Sequence[Memory]
     return await candidates.near(connection, scope, memory_ids, least=looking.sight.nearness, each=_AKIN_EACH)
 
 
-async def matches(connection: Connection, scope: Scope, names: Names, shelf: Shelf | None = None) -> Matches:
+async def matches(connection: Connection, scope: Scope, names: Names, shelf: PageCache | None = None) -> Matches:
     """Return which pages bear the names or ones like them, and whole every page found so."""
     exact = await candidates.by_aliases(connection, scope, names.keys)
     known = {alias for alias, _ in exact}
@@ -169,7 +169,7 @@ async def matches(connection: Connection, scope: Scope, names: Names, shelf: She
     there = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in names.pages])
     page_ids = {page_id for _, page_id in exact} | {one.page_id for one in alike} | {one.page_id for one in there}
     page_ids |= {page_id for _, _, page_id in longer}
-    standing = await (shelf or Shelf()).load(connection, scope, page_ids)
+    standing = await (shelf or PageCache()).load(connection, scope, page_ids)
     keys = {page_id: key for key, page_id in standing.ids.items()}
     types = {(kind, name) for kind, name in names.similar}
     found = [Match(alias, Way.EXACT, alias, keys[page_id]) for alias, page_id in exact]
@@ -188,7 +188,7 @@ async def named_pages(connection: Connection, scope: Scope, names: Sequence[str]
     return {alias: pages[0] for alias, pages in found.items() if len(pages) == 1}
 
 
-def _meant(hits: Iterable[tuple[str, Identity]]) -> dict[str, list[PageKey]]:
+def _meant(hits: Iterable[tuple[str, PageIdentity]]) -> dict[str, list[PageKey]]:
     """Return the pages that bear each name, by path; where it is a title, only those with that title."""
     borne: dict[str, set[PageKey]] = {}
     titled: dict[str, set[PageKey]] = {}
@@ -205,7 +205,7 @@ async def existing(connection: Connection, scope: Scope, pages: Iterable[PageKey
     return frozenset(key_of(one) for one in found if one.is_active)
 
 
-async def feeding(connection: Connection, scope: Scope, memories: Iterable[Memory]) -> dict[str, set[PageKey]]:
+async def feeding(connection: Connection, scope: Scope, memories: Iterable[BatchMemory]) -> dict[str, set[PageKey]]:
     """Return the entity pages that each memory feeds by a section, as things stand."""
     return await _feeding(connection, scope, [one.memory_id for one in memories])
 
@@ -218,7 +218,7 @@ async def _feeding(connection: Connection, scope: Scope, memory_ids: Sequence[st
     return fed
 
 
-async def topics_titled(connection: Connection, scope: Scope, memories: Iterable[Memory]) -> dict[str, PageKey]:
+async def topics_titled(connection: Connection, scope: Scope, memories: Iterable[BatchMemory]) -> dict[str, PageKey]:
     """Return the topic pages that the memories' hubs name, by folded title."""
     titles = links.parent_titles(memories)
     hits = [hit for hit in await candidates.bearing(connection, scope, titles) if hit[1].type == PageType.TOPIC]
@@ -259,7 +259,7 @@ async def window(connection: Connection, scope: Scope, look: Look) -> tuple[list
 
 
 async def aggregation_view(
-    connection: Connection, scope: Scope, memories: tuple[Memory, ...], look: Look, shelf: Shelf
+    connection: Connection, scope: Scope, memories: tuple[BatchMemory, ...], look: Look, shelf: PageCache
 ) -> tuple[AggregationView | None, Place | None]:
     """Return what the aggregation looks at, None when nothing changed and nothing waits for promotion.
 
@@ -311,13 +311,13 @@ async def _others(
 
 async def _evidence(
     connection: Connection, scope: Scope, pages: Iterable[Page], more: Iterable[str]
-) -> Mapping[str, Evidence]:
+) -> Mapping[str, MemoryEvidence]:
     cited = {source.memory_id for page in pages for section in page.sections for source in section.sources} | set(more)
     known = await ledger.read(connection, scope, sorted(cited))
     return {
-        memory_id: Evidence(Source(memory_id, entry.text_hash), entry.occurred_at)
+        memory_id: MemoryEvidence(CitedMemory(memory_id, entry.text_hash), entry.occurred_at)
         for memory_id, entry in sorted(known.items())
-        if entry.outcome is not ledger.Outcome.GONE
+        if entry.outcome is not ledger.MemoryOutcome.GONE
     }
 
 
@@ -337,7 +337,7 @@ async def _hierarchy(connection: Connection, scope: Scope) -> dict[PageKey, Page
     }
 
 
-def cited_on(page: Page) -> Iterable[Source]:
+def cited_on(page: Page) -> Iterable[CitedMemory]:
     """Yield everything that the page cites anywhere."""
     return page.cited()
 

@@ -12,7 +12,7 @@ from typing import Any
 from models.embedding.remote_embedding import EmbeddingLimits, RemoteEmbedder
 from models.errors import ModelUnavailable, VectorsUnusable
 from models.transport.openai_client import OpenAIClient, OpenAIConfig
-from models.transport.provider import Patience
+from models.transport.provider import RetryPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,9 @@ class EmbeddingModel:
     batch_texts: int = 64
 
 
-def openai_embedder(config: OpenAIConfig, model: EmbeddingModel, *, patience: Patience | None = None) -> RemoteEmbedder:
+def openai_embedder(
+    config: OpenAIConfig, model: EmbeddingModel, *, patience: RetryPolicy | None = None
+) -> RemoteEmbedder:
     """Return an Embedder at a server, for one event loop. Raises InvalidRequest."""
     limits = EmbeddingLimits(batch_texts=model.batch_texts, max_chars=model.max_chars)
     return RemoteEmbedder(OpenAIVectors(OpenAIClient(config), model), limits, patience=patience)

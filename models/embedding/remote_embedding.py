@@ -20,7 +20,7 @@ import numpy as np
 from models.embedding.embedder import Vectors
 from models.errors import EmbedderClosed, PromptTooLong, VectorsUnusable
 from models.language.structured import kept_text
-from models.transport.provider import Patience, Provider
+from models.transport.provider import Provider, RetryPolicy
 
 # Providers refuse an empty text; a full stop says as little.
 _BLANK = "."
@@ -67,7 +67,7 @@ class RemoteEmbedder:
     takes nothing from the others. What is beyond `max_chars` of a text does not count.
     """
 
-    def __init__(self, source: VectorSource, limits: EmbeddingLimits, *, patience: Patience | None = None) -> None:
+    def __init__(self, source: VectorSource, limits: EmbeddingLimits, *, patience: RetryPolicy | None = None) -> None:
         # Vectors of one model in two sizes are not to be compared either.
         self.name = f"{source.model_id}/{source.dimensions}"
         self.dimensions = source.dimensions

@@ -12,7 +12,7 @@ from typing import Any, Final
 from models.embedding.remote_embedding import EmbeddingLimits, RemoteEmbedder
 from models.errors import ModelUnavailable
 from models.transport.bedrock_runtime import BedrockConfig, BedrockRuntime
-from models.transport.provider import Patience
+from models.transport.provider import RetryPolicy
 
 TITAN_V2: Final = "amazon.titan-embed-text-v2:0"
 DIMENSIONS: Final = 1024
@@ -21,7 +21,7 @@ _MAX_CHARS: Final = 16_000
 
 
 def titan_embedder(
-    config: BedrockConfig, *, dimensions: int = DIMENSIONS, patience: Patience | None = None
+    config: BedrockConfig, *, dimensions: int = DIMENSIONS, patience: RetryPolicy | None = None
 ) -> RemoteEmbedder:
     """Return an Embedder on Bedrock, of 1,024, 512 or 256 dimensions, for one event loop. Raises InvalidRequest."""
     source = Titan(BedrockRuntime(config), dimensions)

@@ -12,25 +12,25 @@ from typing import Any, Final
 
 from models.errors import ModelUnavailable
 from models.language.language import AnswerSchema, TokenUsage
-from models.language.remote import Ending, RemoteModel, Reply
-from models.language.request_mode import Form, Question
+from models.language.remote import RemoteModel, Reply, StopReason
+from models.language.request_mode import JsonMeans, ModelRequest
 from models.language.structured import kept_text
 from models.tokens.catalog import CATALOG, Catalog
 from models.transport.bedrock_runtime import BedrockConfig, BedrockRuntime
-from models.transport.provider import Patience
+from models.transport.provider import RetryPolicy
 
 _ENDINGS: Final = {
-    "max_tokens": Ending.CUT,
-    "model_context_window_exceeded": Ending.CUT,
-    "guardrail_intervened": Ending.REFUSED,
-    "content_filtered": Ending.REFUSED,
-    "malformed_model_output": Ending.MALFORMED,
-    "malformed_tool_use": Ending.MALFORMED,
+    "max_tokens": StopReason.CUT,
+    "model_context_window_exceeded": StopReason.CUT,
+    "guardrail_intervened": StopReason.REFUSED,
+    "content_filtered": StopReason.REFUSED,
+    "malformed_model_output": StopReason.MALFORMED,
+    "malformed_tool_use": StopReason.MALFORMED,
 }
 
 
 def bedrock_model(
-    config: BedrockConfig, *, catalog: Catalog = CATALOG, patience: Patience | None = None
+    config: BedrockConfig, *, catalog: Catalog = CATALOG, patience: RetryPolicy | None = None
 ) -> RemoteModel:
     """Return a LanguageModel on Bedrock, to be used in one event loop and closed. Raises InvalidRequest."""
     return RemoteModel(BedrockWire(BedrockRuntime(config)), catalog=catalog, patience=patience)
@@ -44,7 +44,7 @@ class BedrockWire:
     def __init__(self, runtime: BedrockRuntime) -> None:
         self._runtime = runtime
 
-    async def ask(self, question: Question, timeout_s: float) -> Reply:
+    async def ask(self, question: ModelRequest, timeout_s: float) -> Reply:
         """Return the reply to one question, asked once. Raises a ProviderError.
 
         Who waits gives up by itself: the SDK has one time limit a client, none a call.
@@ -56,7 +56,7 @@ class BedrockWire:
         await self._runtime.close()
 
 
-def converse_parameters(question: Question) -> dict[str, Any]:
+def converse_parameters(question: ModelRequest) -> dict[str, Any]:
     """Return the parameters of Converse for a question."""
     request, schema = question.request, question.schema
     inference: dict[str, Any] = {"maxTokens": question.max_output_tokens}
@@ -71,7 +71,7 @@ def converse_parameters(question: Question) -> dict[str, Any]:
         parameters["system"] = [{"text": kept_text(question.system)}]
     if schema is None:
         return parameters
-    return parameters | (_as_tool(schema) if question.manner.form is Form.TOOL else _as_output(schema))
+    return parameters | (_as_tool(schema) if question.manner.form is JsonMeans.TOOL else _as_output(schema))
 
 
 def converse_reply(response: Mapping[str, Any]) -> Reply:
@@ -80,7 +80,7 @@ def converse_reply(response: Mapping[str, Any]) -> Reply:
     if content is None:
         raise ModelUnavailable("200 without a message")
     reason = str(response.get("stopReason", ""))
-    return Reply(_text(content), reason, _ENDINGS.get(reason, Ending.WHOLE), _usage(response.get("usage")))
+    return Reply(_text(content), reason, _ENDINGS.get(reason, StopReason.WHOLE), _usage(response.get("usage")))
 
 
 def _as_tool(schema: AnswerSchema) -> dict[str, Any]:

@@ -11,17 +11,19 @@ from typing import Any, Final
 
 from models.errors import ModelUnavailable
 from models.language.language import AnswerSchema, TokenUsage
-from models.language.remote import Ending, RemoteModel, Reply
-from models.language.request_mode import Form, Manner, Question
+from models.language.remote import RemoteModel, Reply, StopReason
+from models.language.request_mode import JsonMeans, ModelRequest, RequestMode
 from models.language.structured import kept_text
 from models.tokens.catalog import CATALOG, Catalog
 from models.transport.openai_client import OpenAIClient, OpenAIConfig
-from models.transport.provider import Patience
+from models.transport.provider import RetryPolicy
 
-_ENDINGS: Final = {"length": Ending.CUT, "content_filter": Ending.REFUSED}
+_ENDINGS: Final = {"length": StopReason.CUT, "content_filter": StopReason.REFUSED}
 
 
-def openai_model(config: OpenAIConfig, *, catalog: Catalog = CATALOG, patience: Patience | None = None) -> RemoteModel:
+def openai_model(
+    config: OpenAIConfig, *, catalog: Catalog = CATALOG, patience: RetryPolicy | None = None
+) -> RemoteModel:
     """Return a LanguageModel at a server, to be used in one event loop and closed. Raises InvalidRequest."""
     return RemoteModel(ChatWire(OpenAIClient(config)), catalog=catalog, patience=patience)
 
@@ -34,7 +36,7 @@ class ChatWire:
     def __init__(self, client: OpenAIClient) -> None:
         self._client = client
 
-    async def ask(self, question: Question, timeout_s: float) -> Reply:
+    async def ask(self, question: ModelRequest, timeout_s: float) -> Reply:
         """Return the reply to one question, asked once. Raises a ProviderError. Who waits gives up by itself."""
         return chat_reply(await self._client.post("chat/completions", chat_payload(question)))
 
@@ -43,7 +45,7 @@ class ChatWire:
         await self._client.close()
 
 
-def chat_payload(question: Question) -> dict[str, Any]:
+def chat_payload(question: ModelRequest) -> dict[str, Any]:
     """Return the request's body for a question."""
     request, manner, schema = question.request, question.manner, question.schema
     said = [("system", question.system), ("user", request.user)]
@@ -56,7 +58,7 @@ def chat_payload(question: Question) -> dict[str, Any]:
         payload["temperature"] = request.temperature
     if schema is None:
         return payload
-    return payload | (_as_tool(schema) if manner.form is Form.TOOL else _as_format(schema, manner))
+    return payload | (_as_tool(schema) if manner.form is JsonMeans.TOOL else _as_format(schema, manner))
 
 
 def chat_reply(response: Mapping[str, Any]) -> Reply:
@@ -68,7 +70,7 @@ def chat_reply(response: Mapping[str, Any]) -> Reply:
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise ModelUnavailable("200 without a message") from error
     reason = str(choice.get("finish_reason") or "")
-    ending = Ending.REFUSED if message.get("refusal") else _ENDINGS.get(reason, Ending.WHOLE)
+    ending = StopReason.REFUSED if message.get("refusal") else _ENDINGS.get(reason, StopReason.WHOLE)
     return Reply(text, reason, ending, _usage(response.get("usage")))
 
 
@@ -78,7 +80,7 @@ def _as_tool(schema: AnswerSchema) -> dict[str, Any]:
     return {"tools": [{"type": "function", "function": tool}], "tool_choice": choice}
 
 
-def _as_format(schema: AnswerSchema, manner: Manner) -> dict[str, Any]:
+def _as_format(schema: AnswerSchema, manner: RequestMode) -> dict[str, Any]:
     shape = {"name": schema.name, "schema": schema.schema, "strict": manner.is_strict}
     return {"response_format": {"type": "json_schema", "json_schema": shape}}
 

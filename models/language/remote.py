@@ -24,18 +24,18 @@ from models.errors import (
     ProviderError,
 )
 from models.language.language import ConverseAnswer, ConverseRequest, TokenUsage
-from models.language.request_mode import Manner, Question, first_manner, next_manner
+from models.language.request_mode import ModelRequest, RequestMode, first_manner, next_manner
 from models.language.schema import unchecked_keyword
 from models.language.structured import kept_text, object_in
-from models.tokens.catalog import CATALOG, Catalog, Spending
+from models.tokens.catalog import CATALOG, Catalog, TokenSpending
 from models.tokens.meters import meter_for
-from models.transport.provider import Patience, Provider
+from models.transport.provider import Provider, RetryPolicy
 
 _SCHEMA_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_MANNERS: Final = 256
 
 
-class Ending(StrEnum):
+class StopReason(StrEnum):
     """Why a model stopped."""
 
     WHOLE = "whole"
@@ -50,7 +50,7 @@ class Reply:
 
     text: str
     stop_reason: str
-    ending: Ending
+    ending: StopReason
     usage: TokenUsage | None
 
 
@@ -61,7 +61,7 @@ class Wire(Protocol):
     def name(self) -> str:
         """The provider's name, for errors."""
 
-    async def ask(self, question: Question, timeout_s: float) -> Reply:
+    async def ask(self, question: ModelRequest, timeout_s: float) -> Reply:
         """Return the reply to one question, asked once. Raises a ProviderError."""
 
     async def close(self) -> None:
@@ -71,11 +71,11 @@ class Wire(Protocol):
 class RemoteModel:
     """A LanguageModel over a wire. Many may ask at once; a caller that gives up takes nothing from the others."""
 
-    def __init__(self, wire: Wire, *, catalog: Catalog = CATALOG, patience: Patience | None = None) -> None:
+    def __init__(self, wire: Wire, *, catalog: Catalog = CATALOG, patience: RetryPolicy | None = None) -> None:
         self._wire = wire
         self._catalog = catalog
         self._provider = Provider(wire.name, patience)
-        self._manners: OrderedDict[tuple[str, str], Manner] = OrderedDict()
+        self._manners: OrderedDict[tuple[str, str], RequestMode] = OrderedDict()
 
     async def converse(self, request: ConverseRequest) -> ConverseAnswer:
         """Return the answer, whole and of the asked shape. Raises a ProviderError."""
@@ -93,14 +93,14 @@ class RemoteModel:
         """Give back connections and threads."""
         await self._wire.close()
 
-    async def _asked(self, request: ConverseRequest, manner: Manner) -> tuple[Reply, Manner, int]:
+    async def _asked(self, request: ConverseRequest, manner: RequestMode) -> tuple[Reply, RequestMode, int]:
         """Return the reply, the manner that the server took, and the requests sent."""
         now_s = asyncio.get_running_loop().time
         ends_s = now_s() + request.deadline_s
         cap_tokens = self._catalog.output_cap_tokens(request.model_id, request.max_output_tokens)
         sent = 0
         while True:
-            ask = partial(self._wire.ask, Question(request, manner, cap_tokens))
+            ask = partial(self._wire.ask, ModelRequest(request, manner, cap_tokens))
             try:
                 reply, attempts = await self._provider.ask(request.model_id, ask, deadline_s=ends_s - now_s())
             except ProviderError as error:
@@ -112,7 +112,7 @@ class RemoteModel:
             else:
                 return reply, manner, attempts + sent
 
-    def _remember(self, place: tuple[str, str], manner: Manner) -> None:
+    def _remember(self, place: tuple[str, str], manner: RequestMode) -> None:
         self._manners[place] = manner
         self._manners.move_to_end(place)
         while len(self._manners) > _MOST_MANNERS:
@@ -120,7 +120,9 @@ class RemoteModel:
 
     def _answer(self, request: ConverseRequest, reply: Reply, attempts: int) -> ConverseAnswer:
         usage = reply.usage or _estimated(request, reply)
-        spending = Spending(usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens)
+        spending = TokenSpending(
+            usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.cache_write_tokens
+        )
         return ConverseAnswer(
             model_id=request.model_id,
             text=kept_text(reply.text),
@@ -147,25 +149,25 @@ def _check(request: ConverseRequest) -> None:
         raise InvalidRequest(wrong, attempts=0)
 
 
-def _changed(manner: Manner, error: ProviderError) -> Manner | None:
+def _changed(manner: RequestMode, error: ProviderError) -> RequestMode | None:
     if not isinstance(error, InvalidRequest) or isinstance(error, PromptTooLong | PromptRefused):
         return None
     return next_manner(manner, error.detail)
 
 
 def _whole(
-    answer: ConverseAnswer, reply: Reply, request: ConverseRequest, manner: Manner
+    answer: ConverseAnswer, reply: Reply, request: ConverseRequest, manner: RequestMode
 ) -> tuple[ConverseAnswer, bool]:
     """Return the answer with its object, and whether that fits the schema to the letter.
 
     Raises OutputTruncated, ModelRefused or MalformedOutput.
     """
     answer = replace(answer, form=manner.form)
-    if reply.ending is Ending.CUT:
+    if reply.ending is StopReason.CUT:
         raise OutputTruncated(answer)
-    if reply.ending is Ending.REFUSED:
+    if reply.ending is StopReason.REFUSED:
         raise ModelRefused(answer)
-    if reply.ending is Ending.MALFORMED:
+    if reply.ending is StopReason.MALFORMED:
         raise MalformedOutput(answer)
     if request.schema is None:
         if not answer.text.strip():

@@ -53,7 +53,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class CalibrationSample:
     """One prompt counted twice: by a meter that applied `ratio`, and by the provider (cached input tokens included)."""
 
     estimated_tokens: int
@@ -61,7 +61,7 @@ class Usage:
     ratio: float = 1.0
 
 
-def learn(calibration: Calibration, usage: Usage, *, is_exact: bool) -> Calibration:
+def learn(calibration: Calibration, usage: CalibrationSample, *, is_exact: bool) -> Calibration:
     """Return the calibration after one more report.
 
     The ratio is an exponential moving average, faster upwards than downwards, within `RATIO_BOUNDS`. Reports that cannot be
@@ -112,7 +112,7 @@ def calibration_from(fields: Mapping[str, object], *, is_exact: bool) -> Calibra
     return Calibration(float(str(ratio)), float(str(error)), int(str(reports)), int(str(ignored)))
 
 
-def _observed(usage: Usage, bounds: tuple[float, float]) -> float | None:
+def _observed(usage: CalibrationSample, bounds: tuple[float, float]) -> float | None:
     counts = (usage.estimated_tokens, usage.reported_tokens)
     if not all(_LEAST_TOKENS <= tokens <= _MOST_TOKENS for tokens in counts):
         return None

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from models.errors import UnknownModel
-from models.tokens.prices import MODELS, UNKNOWN_TOKENIZER, Model, Window
+from models.tokens.prices import MODELS, UNKNOWN_TOKENIZER, Model, ModelWindow
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ModelId:
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class TokenSpending:
     """The tokens of one call. `input_tokens` holds the cached ones too, as `ReportUsage` counts them."""
 
     input_tokens: int
@@ -81,7 +81,7 @@ class Catalog:
         """
         found = self.find(model_id)
         if context_window_tokens is not None:
-            window = Window(context_window_tokens)
+            window = ModelWindow(context_window_tokens)
             return replace(found, window=window) if found else Model(self.name_of(model_id), window, UNKNOWN_TOKENIZER)
         if found is None:
             raise UnknownModel(model_id, self._close_to(model_id))
@@ -103,7 +103,7 @@ class Catalog:
         limit = None if found is None else found.window.max_output_tokens
         return wanted_tokens if limit is None else min(wanted_tokens, limit)
 
-    def cost_usd_of(self, model_id: str, spending: Spending) -> float | None:
+    def cost_usd_of(self, model_id: str, spending: TokenSpending) -> float | None:
         """Return what a call to a model by this id costs in USD; None where model or price is not known."""
         found = self.find(model_id)
         return None if found is None else cost_usd(found, spending)
@@ -113,7 +113,7 @@ class Catalog:
         return get_close_matches(model_id_of(model_id[:200]).names[-1], list(self.by_id), n=3)
 
 
-def cost_usd(model: Model, spending: Spending) -> float | None:
+def cost_usd(model: Model, spending: TokenSpending) -> float | None:
     """Return what a call costs in USD; None where a price it needs is not known."""
     price = model.price
     if price is None or (price.up_to_tokens is not None and spending.input_tokens > price.up_to_tokens):

@@ -55,7 +55,7 @@ CLASSES: Final = ("ascii", *_NARROW, *_BEYOND)
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class TokenWeights:
     """Thousandths of a token per o200k token, per character of ASCII, and per character of the classes named."""
 
     o200k: int
@@ -96,11 +96,11 @@ def _count(raw: bytes, members: bytes) -> int:
     return len(raw) - len(raw.translate(None, members))
 
 
-def _family(o200k: int, ascii_weight: int, *by_class: int) -> Weights:
+def _family(o200k: int, ascii_weight: int, *by_class: int) -> TokenWeights:
     """Build the weights of a family from a row of the table; a class that weighs nothing is never looked for."""
     named = [(name, weight) for name, weight in zip((*_NARROW, *_BEYOND), by_class, strict=True) if weight]
     narrow = tuple(pair for pair in named if pair[0] in _NARROW)
-    return Weights(o200k, ascii_weight, narrow, tuple(pair for pair in named if pair not in narrow))
+    return TokenWeights(o200k, ascii_weight, narrow, tuple(pair for pair in named if pair not in narrow))
 
 
 WEIGHTS: Final = MappingProxyType({

@@ -17,7 +17,7 @@ Regions: TypeAlias = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ModelWindow:
     """How many tokens a model takes and gives; `max_input_tokens` where one prompt may not fill the window."""
 
     context_tokens: int
@@ -64,7 +64,7 @@ class Model:
     """One model; `tokenizer` is an encoding or a family of `models/tokens/estimates.py`. It goes by `ids`, or by its name."""
 
     name: str
-    window: Window
+    window: ModelWindow
     tokenizer: str
     price: Price | None = None
     ids: tuple[str, ...] = ()
@@ -76,22 +76,22 @@ _LEVEL: Regions = (("us", 1.0), ("eu", 1.0), ("apac", 1.0))
 # Since Claude 4.5 a call that is kept within a geography costs a tenth more than one that may go anywhere.
 _PLUS: Regions = (("us", 1.1), ("eu", 1.1), ("apac", 1.1), ("au", 1.1), ("jp", 1.1))
 
-_GPT_4O = Window(128_000, 16_384)
-_GPT_4_1 = Window(1_047_576, 32_768)
-_GPT_5 = Window(400_000, 128_000, 272_000)
-_GPT_5_4 = Window(1_050_000, 128_000, 922_000)
-_O_SERIES = Window(200_000, 100_000)
-_200K = Window(200_000, 64_000)
-_1M = Window(1_000_000, 128_000)
+_GPT_4O = ModelWindow(128_000, 16_384)
+_GPT_4_1 = ModelWindow(1_047_576, 32_768)
+_GPT_5 = ModelWindow(400_000, 128_000, 272_000)
+_GPT_5_4 = ModelWindow(1_050_000, 128_000, 922_000)
+_O_SERIES = ModelWindow(200_000, 100_000)
+_200K = ModelWindow(200_000, 64_000)
+_1M = ModelWindow(1_000_000, 128_000)
 _LONG = 272_000
 
 # fmt: off
 _OPENAI = (
-    Model("gpt-3.5-turbo", Window(16_385, 4_096), "cl100k_base", Price(0.5, 1.5)),
-    Model("gpt-4", Window(8_192, 8_192), "cl100k_base", Price(30, 60)),
-    Model("gpt-4-turbo", Window(128_000, 4_096), "cl100k_base", Price(10, 30)),
+    Model("gpt-3.5-turbo", ModelWindow(16_385, 4_096), "cl100k_base", Price(0.5, 1.5)),
+    Model("gpt-4", ModelWindow(8_192, 8_192), "cl100k_base", Price(30, 60)),
+    Model("gpt-4-turbo", ModelWindow(128_000, 4_096), "cl100k_base", Price(10, 30)),
     Model("gpt-4o", _GPT_4O, "o200k_base", Price(2.5, 10, 1.25)),
-    Model("gpt-4o", Window(128_000, 4_096), "o200k_base", Price(5, 15), ids=("gpt-4o-2024-05-13",)),
+    Model("gpt-4o", ModelWindow(128_000, 4_096), "o200k_base", Price(5, 15), ids=("gpt-4o-2024-05-13",)),
     Model("gpt-4o-mini", _GPT_4O, "o200k_base", Price(0.15, 0.6, 0.075)),
     Model("gpt-4.1", _GPT_4_1, "o200k_base", Price(2, 8, 0.5)),
     Model("gpt-4.1-mini", _GPT_4_1, "o200k_base", Price(0.4, 1.6, 0.1)),
@@ -126,35 +126,35 @@ _OPENAI = (
     Model("gpt-6.1-sol", _GPT_5_4, "near_o200k"),
     Model("gpt-6.1-terra", _GPT_5_4, "near_o200k"),
     Model("o1", _O_SERIES, "o200k_base", Price(15, 60, 7.5)),
-    Model("o1-mini", Window(128_000, 65_536), "o200k_base", Price(1.1, 4.4, 0.55)),
+    Model("o1-mini", ModelWindow(128_000, 65_536), "o200k_base", Price(1.1, 4.4, 0.55)),
     Model("o1-pro", _O_SERIES, "o200k_base", Price(150, 600)),
     Model("o3", _O_SERIES, "o200k_base", Price(2, 8, 0.5)),
     Model("o3-mini", _O_SERIES, "o200k_base", Price(1.1, 4.4, 0.55)),
     Model("o3-pro", _O_SERIES, "o200k_base", Price(20, 80)),
     Model("o4-mini", _O_SERIES, "o200k_base", Price(1.1, 4.4, 0.275)),
     # The open weights run anywhere; only Bedrock's ids say what they cost.
-    Model("gpt-oss-120b", Window(131_072), "o200k_harmony"),
-    Model("gpt-oss-20b", Window(131_072), "o200k_harmony"),
-    Model("gpt-oss-120b", Window(128_000, 16_384), "o200k_harmony", Price(0.15, 0.6), ids=("openai.gpt-oss-120b",)),
-    Model("gpt-oss-20b", Window(128_000, 16_384), "o200k_harmony", Price(0.07, 0.3), ids=("openai.gpt-oss-20b",)),
+    Model("gpt-oss-120b", ModelWindow(131_072), "o200k_harmony"),
+    Model("gpt-oss-20b", ModelWindow(131_072), "o200k_harmony"),
+    Model("gpt-oss-120b", ModelWindow(128_000, 16_384), "o200k_harmony", Price(0.15, 0.6), ids=("openai.gpt-oss-120b",)),
+    Model("gpt-oss-20b", ModelWindow(128_000, 16_384), "o200k_harmony", Price(0.07, 0.3), ids=("openai.gpt-oss-20b",)),
 )
 
 _ANTHROPIC = (
-    Model("claude-3-haiku", Window(200_000, 4_096), "claude_3", Price(0.25, 1.25, 0.03, 0.3, _LEVEL)),
-    Model("claude-3-sonnet", Window(200_000, 4_096), "claude_3", Price(3, 15, regions=_LEVEL)),
-    Model("claude-3-opus", Window(200_000, 4_096), "claude_3", Price(15, 75, 1.5, 18.75, _LEVEL)),
-    Model("claude-3-5-haiku", Window(200_000, 8_192), "claude_3", Price(0.8, 4, 0.08, 1, _LEVEL)),
-    Model("claude-3-5-sonnet", Window(200_000, 8_192), "claude_3", Price(3, 15, 0.3, 3.75, _LEVEL)),
+    Model("claude-3-haiku", ModelWindow(200_000, 4_096), "claude_3", Price(0.25, 1.25, 0.03, 0.3, _LEVEL)),
+    Model("claude-3-sonnet", ModelWindow(200_000, 4_096), "claude_3", Price(3, 15, regions=_LEVEL)),
+    Model("claude-3-opus", ModelWindow(200_000, 4_096), "claude_3", Price(15, 75, 1.5, 18.75, _LEVEL)),
+    Model("claude-3-5-haiku", ModelWindow(200_000, 8_192), "claude_3", Price(0.8, 4, 0.08, 1, _LEVEL)),
+    Model("claude-3-5-sonnet", ModelWindow(200_000, 8_192), "claude_3", Price(3, 15, 0.3, 3.75, _LEVEL)),
     Model("claude-3-7-sonnet", _200K, "claude_3", Price(3, 15, 0.3, 3.75, _LEVEL)),
     Model("claude-sonnet-4", _200K, "claude_3", Price(3, 15, 0.3, 3.75, _LEVEL),
           ids=("claude-sonnet-4", "claude-sonnet-4-0")),
-    Model("claude-opus-4", Window(200_000, 32_000), "claude_3", Price(15, 75, 1.5, 18.75, _LEVEL),
+    Model("claude-opus-4", ModelWindow(200_000, 32_000), "claude_3", Price(15, 75, 1.5, 18.75, _LEVEL),
           ids=("claude-opus-4", "claude-opus-4-0")),
-    Model("claude-opus-4-1", Window(200_000, 32_000), "claude_3", Price(15, 75, 1.5, 18.75, _LEVEL)),
+    Model("claude-opus-4-1", ModelWindow(200_000, 32_000), "claude_3", Price(15, 75, 1.5, 18.75, _LEVEL)),
     Model("claude-sonnet-4-5", _200K, "claude_3", Price(3, 15, 0.3, 3.75, _PLUS)),
     Model("claude-haiku-4-5", _200K, "claude_3", Price(1, 5, 0.1, 1.25, _PLUS)),
     Model("claude-opus-4-5", _200K, "claude_3", Price(5, 25, 0.5, 6.25, _PLUS)),
-    Model("claude-sonnet-4-6", Window(1_000_000, 64_000), "claude_3", Price(3, 15, 0.3, 3.75, _PLUS)),
+    Model("claude-sonnet-4-6", ModelWindow(1_000_000, 64_000), "claude_3", Price(3, 15, 0.3, 3.75, _PLUS)),
     Model("claude-opus-4-6", _1M, "claude_3", Price(5, 25, 0.5, 6.25, _PLUS)),
     Model("claude-opus-4-7", _1M, "claude_4_7", Price(5, 25, 0.5, 6.25, _PLUS)),
     Model("claude-opus-4-8", _1M, "claude_4_7", Price(5, 25, 0.5, 6.25, _PLUS)),
@@ -170,41 +170,41 @@ _ANTHROPIC = (
 )
 
 _AMAZON = (
-    Model("nova-micro", Window(128_000, 10_000), UNKNOWN_TOKENIZER, Price(0.035, 0.14, 0.00875, regions=_US)),
-    Model("nova-lite", Window(300_000, 10_000), UNKNOWN_TOKENIZER, Price(0.06, 0.24, 0.015, regions=_US)),
-    Model("nova-pro", Window(300_000, 10_000), UNKNOWN_TOKENIZER, Price(0.8, 3.2, 0.2, regions=_US)),
-    Model("nova-premier", Window(1_000_000, 10_000), UNKNOWN_TOKENIZER, Price(2.5, 12.5, 0.625, regions=_US)),
-    Model("nova-2-lite", Window(1_000_000, 64_000), UNKNOWN_TOKENIZER, Price(0.3, 2.5, 0.075, regions=_US_PLUS)),
-    Model("nova-2-pro-preview", Window(1_000_000, 64_000), UNKNOWN_TOKENIZER),
+    Model("nova-micro", ModelWindow(128_000, 10_000), UNKNOWN_TOKENIZER, Price(0.035, 0.14, 0.00875, regions=_US)),
+    Model("nova-lite", ModelWindow(300_000, 10_000), UNKNOWN_TOKENIZER, Price(0.06, 0.24, 0.015, regions=_US)),
+    Model("nova-pro", ModelWindow(300_000, 10_000), UNKNOWN_TOKENIZER, Price(0.8, 3.2, 0.2, regions=_US)),
+    Model("nova-premier", ModelWindow(1_000_000, 10_000), UNKNOWN_TOKENIZER, Price(2.5, 12.5, 0.625, regions=_US)),
+    Model("nova-2-lite", ModelWindow(1_000_000, 64_000), UNKNOWN_TOKENIZER, Price(0.3, 2.5, 0.075, regions=_US_PLUS)),
+    Model("nova-2-pro-preview", ModelWindow(1_000_000, 64_000), UNKNOWN_TOKENIZER),
 )
 
 _META = (
-    Model("llama3-8b-instruct", Window(8_192, 2_048), "llama_3", Price(0.3, 0.6, regions=_US)),
-    Model("llama3-70b-instruct", Window(8_192, 2_048), "llama_3", Price(2.65, 3.5, regions=_US)),
-    Model("llama3-1-8b-instruct", Window(128_000, 4_096), "llama_3", Price(0.22, 0.22, regions=_US)),
-    Model("llama3-1-70b-instruct", Window(128_000, 4_096), "llama_3", Price(0.72, 0.72, regions=_US)),
-    Model("llama3-1-405b-instruct", Window(128_000, 4_096), "llama_3", Price(2.4, 2.4, regions=_US)),
-    Model("llama3-2-1b-instruct", Window(128_000, 4_096), "llama_3", Price(0.1, 0.1, regions=_US)),
-    Model("llama3-2-3b-instruct", Window(128_000, 4_096), "llama_3", Price(0.15, 0.15, regions=_US)),
-    Model("llama3-2-11b-instruct", Window(128_000, 4_096), "llama_3", Price(0.16, 0.16, regions=_US)),
-    Model("llama3-2-90b-instruct", Window(128_000, 4_096), "llama_3", Price(0.72, 0.72, regions=_US)),
-    Model("llama3-3-70b-instruct", Window(128_000, 4_096), "llama_3", Price(0.72, 0.72, regions=_US)),
-    Model("llama4-scout-17b-instruct", Window(3_500_000, 8_192), "llama_3", Price(0.17, 0.66, regions=_US)),
-    Model("llama4-maverick-17b-instruct", Window(1_000_000, 8_192), "llama_3", Price(0.24, 0.97, regions=_US)),
+    Model("llama3-8b-instruct", ModelWindow(8_192, 2_048), "llama_3", Price(0.3, 0.6, regions=_US)),
+    Model("llama3-70b-instruct", ModelWindow(8_192, 2_048), "llama_3", Price(2.65, 3.5, regions=_US)),
+    Model("llama3-1-8b-instruct", ModelWindow(128_000, 4_096), "llama_3", Price(0.22, 0.22, regions=_US)),
+    Model("llama3-1-70b-instruct", ModelWindow(128_000, 4_096), "llama_3", Price(0.72, 0.72, regions=_US)),
+    Model("llama3-1-405b-instruct", ModelWindow(128_000, 4_096), "llama_3", Price(2.4, 2.4, regions=_US)),
+    Model("llama3-2-1b-instruct", ModelWindow(128_000, 4_096), "llama_3", Price(0.1, 0.1, regions=_US)),
+    Model("llama3-2-3b-instruct", ModelWindow(128_000, 4_096), "llama_3", Price(0.15, 0.15, regions=_US)),
+    Model("llama3-2-11b-instruct", ModelWindow(128_000, 4_096), "llama_3", Price(0.16, 0.16, regions=_US)),
+    Model("llama3-2-90b-instruct", ModelWindow(128_000, 4_096), "llama_3", Price(0.72, 0.72, regions=_US)),
+    Model("llama3-3-70b-instruct", ModelWindow(128_000, 4_096), "llama_3", Price(0.72, 0.72, regions=_US)),
+    Model("llama4-scout-17b-instruct", ModelWindow(3_500_000, 8_192), "llama_3", Price(0.17, 0.66, regions=_US)),
+    Model("llama4-maverick-17b-instruct", ModelWindow(1_000_000, 8_192), "llama_3", Price(0.24, 0.97, regions=_US)),
 )
 
 _MISTRAL = (
-    Model("mistral-7b-instruct", Window(32_000, 4_096), "mistral_32k", Price(0.15, 0.2)),
-    Model("mixtral-8x7b-instruct", Window(32_000, 4_096), "mistral_32k", Price(0.45, 0.7)),
-    Model("mistral-small-2402", Window(32_000, 4_096), "mistral_32k", Price(1, 3)),
-    Model("mistral-large-2402", Window(32_000, 4_096), "mistral_32k", Price(4, 12)),
-    Model("mistral-large-2407", Window(128_000, 8_191), "mistral_32k", Price(2, 6)),
-    Model("pixtral-large-2502", Window(128_000), "mistral_32k", Price(2, 6, regions=_LEVEL)),
-    Model("mistral-large-3-675b-instruct", Window(256_000, 32_000), "mistral_tekken", Price(0.5, 1.5)),
-    Model("ministral-3-3b-instruct", Window(128_000, 8_000), "mistral_tekken", Price(0.1, 0.1)),
-    Model("ministral-3-8b-instruct", Window(128_000, 8_000), "mistral_tekken", Price(0.15, 0.15)),
-    Model("ministral-3-14b-instruct", Window(128_000, 8_000), "mistral_tekken", Price(0.2, 0.2)),
-    Model("magistral-small-2509", Window(128_000, 40_000), "mistral_tekken", Price(0.5, 1.5)),
+    Model("mistral-7b-instruct", ModelWindow(32_000, 4_096), "mistral_32k", Price(0.15, 0.2)),
+    Model("mixtral-8x7b-instruct", ModelWindow(32_000, 4_096), "mistral_32k", Price(0.45, 0.7)),
+    Model("mistral-small-2402", ModelWindow(32_000, 4_096), "mistral_32k", Price(1, 3)),
+    Model("mistral-large-2402", ModelWindow(32_000, 4_096), "mistral_32k", Price(4, 12)),
+    Model("mistral-large-2407", ModelWindow(128_000, 8_191), "mistral_32k", Price(2, 6)),
+    Model("pixtral-large-2502", ModelWindow(128_000), "mistral_32k", Price(2, 6, regions=_LEVEL)),
+    Model("mistral-large-3-675b-instruct", ModelWindow(256_000, 32_000), "mistral_tekken", Price(0.5, 1.5)),
+    Model("ministral-3-3b-instruct", ModelWindow(128_000, 8_000), "mistral_tekken", Price(0.1, 0.1)),
+    Model("ministral-3-8b-instruct", ModelWindow(128_000, 8_000), "mistral_tekken", Price(0.15, 0.15)),
+    Model("ministral-3-14b-instruct", ModelWindow(128_000, 8_000), "mistral_tekken", Price(0.2, 0.2)),
+    Model("magistral-small-2509", ModelWindow(128_000, 40_000), "mistral_tekken", Price(0.5, 1.5)),
 )
 # fmt: on
 

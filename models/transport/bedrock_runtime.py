@@ -32,8 +32,8 @@ from botocore.parsers import ResponseParserError
 from botocore.utils import is_valid_endpoint_url
 
 from models.errors import CredentialsMissing, InvalidRequest, ModelTimeout, ModelUnavailable, ProviderError
-from models.transport.refusals import Refusal, provider_error, retry_after_s
-from models.transport.threads import Threads
+from models.transport.refusals import ProviderRefusal, provider_error, retry_after_s
+from models.transport.threads import BlockingCalls
 
 _NO_CREDENTIALS: Final = (
     NoCredentialsError,
@@ -74,7 +74,7 @@ class BedrockRuntime:
         self._config = config
         self._client: Any = None
         self._building = threading.Lock()
-        self._threads = Threads(config.max_calls, failures=(BotoCoreError, ClientError, *_UNREADABLE))
+        self._threads = BlockingCalls(config.max_calls, failures=(BotoCoreError, ClientError, *_UNREADABLE))
 
     async def call(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the decoded response of an operation, called once (`converse`, `invoke_model`). Raises a ProviderError.
@@ -127,18 +127,18 @@ def _service_models() -> Loader:
     return create_loader()
 
 
-def _refusal(error: ClientError) -> Refusal:
+def _refusal(error: ClientError) -> ProviderRefusal:
     response: Mapping[str, Any] = error.response
     said, meta = response.get("Error", {}), response.get("ResponseMetadata", {})
     status = int(meta.get("HTTPStatusCode", 500))
     headers = {name.lower(): value for name, value in meta.get("HTTPHeaders", {}).items()}
-    return Refusal(status, str(said.get("Code", "")), str(said.get("Message", "")), retry_after_s(headers))
+    return ProviderRefusal(status, str(said.get("Code", "")), str(said.get("Message", "")), retry_after_s(headers))
 
 
 def _failure(error: Exception) -> ProviderError:
     """Return what a failure on our side of the wire means; the SDK's own texts may quote addresses, and stay in the cause."""
     if isinstance(error, ParamValidationError):
-        return provider_error(Refusal(400, "ParamValidationError", str(error)))
+        return provider_error(ProviderRefusal(400, "ParamValidationError", str(error)))
     if isinstance(error, ReadTimeoutError):
         return ModelTimeout("no answer within the read timeout")
     if isinstance(error, ConnectTimeoutError):

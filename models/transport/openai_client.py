@@ -13,7 +13,7 @@ from typing import Any, Final
 import httpx
 
 from models.errors import CredentialsMissing, InvalidRequest, ModelUnavailable
-from models.transport.refusals import Refusal, provider_error, retry_after_s
+from models.transport.refusals import ProviderRefusal, provider_error, retry_after_s
 
 # A long answer with its tokens' logprobs is a few megabytes; a server that sends more is not answering.
 _MOST_BYTES: Final = 32 * 2**20
@@ -98,14 +98,14 @@ def _object(body: bytes) -> dict[str, Any] | None:
     return fields if isinstance(fields, dict) else None
 
 
-def _refusal(response: httpx.Response, fields: Mapping[str, Any] | None, key: str) -> Refusal:
+def _refusal(response: httpx.Response, fields: Mapping[str, Any] | None, key: str) -> ProviderRefusal:
     """Return what the server said; gateways send errors with status 200 too, where the code is the status."""
     said = _said(fields)
     code, status = str(said.get("code") or said.get("type") or ""), response.status_code
     if response.is_success:
         status = int(code) if code.isdecimal() and len(code) == 3 else 502
     message = str(said.get("message") or "")
-    return Refusal(status, code, message.replace(key, "…") if key else message, retry_after_s(response.headers))
+    return ProviderRefusal(status, code, message.replace(key, "…") if key else message, retry_after_s(response.headers))
 
 
 def _said(fields: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -29,7 +29,7 @@ _MOST_ENDPOINTS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How often a model is asked, and the waits between: the first is up to `backoff_s`, each next one up to twice that.
 
     A deadline that passes counts against a model only if it had `fair_wait_s`. `breaker` says when a model is left alone.
@@ -45,8 +45,8 @@ class Patience:
 class Provider:
     """Asks one provider's models, and remembers how each of them does."""
 
-    def __init__(self, name: str, patience: Patience | None = None) -> None:
-        patience = patience or Patience()
+    def __init__(self, name: str, patience: RetryPolicy | None = None) -> None:
+        patience = patience or RetryPolicy()
         self._name = name
         self._breaker = patience.breaker
         self._endpoints: OrderedDict[str, Endpoint] = OrderedDict()

@@ -65,7 +65,7 @@ _QUOTA_WAIT_S: Final = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ProviderRefusal:
     """What a provider said instead of an answer."""
 
     status: int
@@ -81,7 +81,7 @@ class Refusal:
         return " ".join(part for part in (str(self.status), self.code, cut) if part)
 
 
-def provider_error(refusal: Refusal) -> ProviderError:
+def provider_error(refusal: ProviderRefusal) -> ProviderError:
     """Return the error that a refusal is raised as."""
     if _is_throttle(refusal):
         wait_s = _QUOTA_WAIT_S if refusal.code == "insufficient_quota" else None
@@ -104,12 +104,12 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     return _within_a_day(seconds) if seconds is not None else _seconds_until(text)
 
 
-def _is_throttle(refusal: Refusal) -> bool:
+def _is_throttle(refusal: ProviderRefusal) -> bool:
     is_named = refusal.code in _THROTTLES or "rate exceeded" in refusal.message[:_READ_CHARS].lower()
     return is_named or (refusal.status == 429 and refusal.code not in _NOT_READY)
 
 
-def _kind_of(refusal: Refusal) -> type[ProviderError]:
+def _kind_of(refusal: ProviderRefusal) -> type[ProviderError]:
     if refusal.status == 408 or refusal.code == "ModelTimeoutException":
         return ModelTimeout
     if refusal.status in {401, 403} or refusal.code in _DENIALS:

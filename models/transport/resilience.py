@@ -17,10 +17,10 @@ from models.errors import AttemptsFailed, BreakerOpen, CallTimedOut
 from models.transport.endpoint import Breaker, BreakerPolicy, BreakerState, CallReport, Endpoint, Permit, RetryBudget
 
 __all__ = [
-    "Answer",
     "Breaker",
     "BreakerPolicy",
     "BreakerState",
+    "CallAnswer",
     "CallPolicy",
     "CallReport",
     "Endpoint",
@@ -59,7 +59,7 @@ class CallPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
+class CallAnswer(Generic[T]):
     """What the endpoint answered, and how the call went."""
 
     value: T
@@ -73,7 +73,7 @@ async def call(
     *,
     deadline_s: float,
     jitter: Callable[[], float] = random.random,
-) -> Answer[T]:
+) -> CallAnswer[T]:
     """Return the first answer within `deadline_s` seconds. `attempt` is given the seconds it has left.
 
     A retry waits a random part of a doubling backoff, or as long as the endpoint asked; a wait that does not fit the
@@ -84,7 +84,7 @@ async def call(
     while True:
         outcome = await running.next_outcome()
         if outcome.is_answer:
-            return Answer(outcome.value, running.report())
+            return CallAnswer(outcome.value, running.report())
         wait_s = running.wait_before_retry_s(outcome, jitter())
         if wait_s is None:
             raise running.failure(outcome) from outcome.error

@@ -19,7 +19,7 @@ class ThreadLost(RuntimeError):
     """A call's thread ended by an error that nobody expected; the error's trace stands in the process's output."""
 
 
-class Threads:
+class BlockingCalls:
     """Room for `count` blocking calls at once. For one event loop.
 
     A caller that gives up leaves its call running, and its place taken until the call's own time limit.

@@ -15,8 +15,8 @@ from itertools import pairwise
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sidecar.backends.asking import Asking, Bounds
-from sidecar.backends.aws import Clients, Threads, Where
+from sidecar.backends.asking import BackendCaller, CallLimits
+from sidecar.backends.aws import AwsCalls, Clients, Where
 from sidecar.backends.entries import ACTOR
 from sidecar.backends.errors import AnswerUnreadable, BackendMisused
 from sidecar.turn.remote import readable
@@ -50,7 +50,7 @@ class MemoryPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class MemoryRecord:
     """A memory record; `at` is when it was so, where the record says, else when it was made."""
 
     record_id: str
@@ -71,7 +71,7 @@ class Record:
 class RecordPage:
     """A page of records and the token of the next, empty after the last."""
 
-    records: tuple[Record, ...]
+    records: tuple[MemoryRecord, ...]
     next_token: str
 
 
@@ -96,16 +96,16 @@ class Events:
 class AgentCoreMemory:
     """One AgentCore memory."""
 
-    def __init__(self, name: str, place: MemoryPlace, clients: Clients, bounds: Bounds) -> None:
+    def __init__(self, name: str, place: MemoryPlace, clients: Clients, bounds: CallLimits) -> None:
         self.name = name
         self.place = place
-        self.asking = Asking(name, bounds)
-        self._threads = Threads(name, bounds.concurrency)
+        self.asking = BackendCaller(name, bounds)
+        self._threads = AwsCalls(name, bounds.concurrency)
         self._client = clients.client(
             "bedrock-agentcore", place.where, read_timeout_s=bounds.deadline_s, connections=bounds.concurrency
         )
 
-    async def recall(self, owner_id: UUID, query: str, *, limit: int) -> tuple[Record, ...]:
+    async def recall(self, owner_id: UUID, query: str, *, limit: int) -> tuple[MemoryRecord, ...]:
         """Return at most `limit` records of the owner, best first. Raises a BackendError."""
         text = query.strip()[:MAX_QUERY_CHARS]
         count = min(limit, self.place.results, MAX_RESULTS)
@@ -119,7 +119,7 @@ class AgentCoreMemory:
             "maxResults": count,
         }
 
-        async def attempt() -> tuple[Record, ...]:
+        async def attempt() -> tuple[MemoryRecord, ...]:
             response = await self._threads.run(lambda: self._client.call("retrieve_memory_records", **parameters))
             return self._records(response, namespace)
 
@@ -174,7 +174,7 @@ class AgentCoreMemory:
 
         return attempt
 
-    def _records(self, response: Mapping[str, Any], namespace: str) -> tuple[Record, ...]:
+    def _records(self, response: Mapping[str, Any], namespace: str) -> tuple[MemoryRecord, ...]:
         return self._readable(lambda: _records(response, namespace))
 
     def _readable(self, read: Callable[[], T]) -> T:
@@ -184,7 +184,7 @@ class AgentCoreMemory:
             raise AnswerUnreadable(self.name, type(error).__name__) from error
 
 
-def _records(response: Mapping[str, Any], namespace: str) -> tuple[Record, ...]:
+def _records(response: Mapping[str, Any], namespace: str) -> tuple[MemoryRecord, ...]:
     return tuple(
         _record(one)
         for one in response["memoryRecordSummaries"]
@@ -192,9 +192,9 @@ def _records(response: Mapping[str, Any], namespace: str) -> tuple[Record, ...]:
     )
 
 
-def _record(one: Mapping[str, Any]) -> Record:
+def _record(one: Mapping[str, Any]) -> MemoryRecord:
     score = one.get("score")
-    return Record(
+    return MemoryRecord(
         record_id=one["memoryRecordId"],
         text=readable(str(one["content"].get("text", ""))),
         strategy_id=one["memoryStrategyId"],

@@ -25,7 +25,7 @@ _MAX_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class CallLimits:
     """How a backend may be asked: seconds for a whole call, calls at once, and calls a second (0 is any number)."""
 
     deadline_s: float = 2.0
@@ -56,12 +56,12 @@ class TokenBucket:
         self._tokens += 1.0
 
 
-class Asking:
+class BackendCaller:
     """Asks one backend. Made once: it remembers how the backend has been doing."""
 
-    def __init__(self, name: str, bounds: Bounds | None = None) -> None:
+    def __init__(self, name: str, bounds: CallLimits | None = None) -> None:
         self.name = name
-        self.bounds = bounds or Bounds()
+        self.bounds = bounds or CallLimits()
         self.endpoint = Endpoint(name)
         self._bucket = TokenBucket(self.bounds.rate_per_s)
         self._lanes = asyncio.Semaphore(self.bounds.concurrency)

@@ -192,12 +192,12 @@ def _service_models() -> Loader:
     return create_loader()
 
 
-class Threads:
+class AwsCalls:
     """Room for one backend's calls at once."""
 
     def __init__(self, backend: str, count: int) -> None:
         self.backend = backend
-        self._room = room.Threads(count, failures=(aws.BotoCoreError, aws.ClientError, *_UNREADABLE))
+        self._room = room.BlockingCalls(count, failures=(aws.BotoCoreError, aws.ClientError, *_UNREADABLE))
         self._is_closed = False
 
     async def run(self, work: Callable[[], T]) -> T:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from sidecar.runtime.ttl_cache import Remembered
+from sidecar.runtime.ttl_cache import TtlCache
 from store.db.postgres import Pool, tenant_scoped
 from store.tenancy import backends
 
@@ -22,14 +22,12 @@ class Decided:
     approved: Mapping[tuple[str, str], bytes]
 
 
-class Rulings:
+class BackendPolicy:
     """Looks decisions up by tenant."""
 
     def __init__(self, pool: Pool, *, clock: Callable[[], float]) -> None:
         self._pool = pool
-        self._known: Remembered[UUID, Decided] = Remembered(
-            self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
-        )
+        self._known: TtlCache[UUID, Decided] = TtlCache(self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock)
 
     async def switched_off(self, tenant_id: UUID) -> frozenset[str]:
         """Return the names of the tenant's backends that may not be asked."""

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sidecar.backends.asking import Asking, Bounds
-from sidecar.backends.aws import Clients, Threads, Where
+from sidecar.backends.asking import BackendCaller, CallLimits
+from sidecar.backends.aws import AwsCalls, Clients, Where
 from sidecar.backends.errors import AnswerUnreadable, BackendMisused
 from sidecar.turn.remote import readable
 
@@ -21,7 +21,7 @@ _REFUSED = "ValidationException"
 
 
 @dataclass(frozen=True, slots=True)
-class KnowledgeBase:
+class BedrockBase:
     """A base and how it is searched.
 
     `search` is default, hybrid or semantic; `kind` is auto, classic or managed. The query is cut to `query_chars`: the service
@@ -39,7 +39,7 @@ class KnowledgeBase:
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RetrievedPassage:
     """A text that the base found, best first; `score` is None where the base gave none. `place` says where it stands."""
 
     text: str
@@ -53,19 +53,19 @@ class Passage:
 class Retrieved:
     """The passages, best first, and how many results of which kind had no text to give."""
 
-    passages: tuple[Passage, ...]
+    passages: tuple[RetrievedPassage, ...]
     left_out: Mapping[str, int]
 
 
 class BedrockKnowledge:
     """One knowledge base. Made once: it remembers which kind the base is."""
 
-    def __init__(self, name: str, base: KnowledgeBase, clients: Clients, bounds: Bounds) -> None:
+    def __init__(self, name: str, base: BedrockBase, clients: Clients, bounds: CallLimits) -> None:
         self.name = name
-        self.asking = Asking(name, bounds)
+        self.asking = BackendCaller(name, bounds)
         self._base = base
         self._is_managed = {"classic": False, "managed": True}.get(base.kind)
-        self._threads = Threads(name, bounds.concurrency)
+        self._threads = AwsCalls(name, bounds.concurrency)
         self._client = clients.client(
             "bedrock-agent-runtime",
             base.where,
@@ -114,7 +114,7 @@ class BedrockKnowledge:
         return response
 
     def _read(self, response: Mapping[str, Any]) -> Retrieved:
-        passages: list[Passage] = []
+        passages: list[RetrievedPassage] = []
         left_out: dict[str, int] = {}
         try:
             for result in response["retrievalResults"]:
@@ -129,7 +129,7 @@ class BedrockKnowledge:
         return Retrieved(tuple(passages), left_out)
 
 
-def _configuration(base: KnowledgeBase, limit: int, *, is_managed: bool) -> dict[str, Any]:
+def _configuration(base: BedrockBase, limit: int, *, is_managed: bool) -> dict[str, Any]:
     search: dict[str, Any] = {"numberOfResults": limit}
     if base.filter:
         search["filter"] = dict(base.filter)
@@ -177,11 +177,11 @@ _PLACES = (
 )
 
 
-def _passage(result: Mapping[str, Any], text: str) -> Passage:
+def _passage(result: Mapping[str, Any], text: str) -> RetrievedPassage:
     location, metadata = result.get("location", {}), result.get("metadata", {})
     place = next((str(location[kind].get(key, "")) for kind, key in _PLACES if kind in location), "")
     score = result.get("score")
-    return Passage(
+    return RetrievedPassage(
         text=text,
         score=None if score is None else float(score),
         document_id=readable(str(result.get("documentId", "")) or place),

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 from sidecar.backends.entries import (
     ACTOR,
     AgentCoreEntry,
+    BackendEntry,
     BedrockKnowledgeEntry,
     Configuration,
-    Entry,
     HindsightEntry,
     RerankEntry,
     ToolsEntry,
@@ -33,9 +33,9 @@ VARIABLE = "SIDECAR_BACKENDS"
 _NAME_CHARS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 MAX_NAME_CHARS = 40
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=BackendEntry)
 
-_KINDS: Mapping[str, type[Entry]] = {
+_KINDS: Mapping[str, type[BackendEntry]] = {
     "bedrock_knowledge": BedrockKnowledgeEntry,
     "rerank": RerankEntry,
     "agentcore": AgentCoreEntry,
@@ -120,7 +120,7 @@ def _value(wanted: str, path: str, value: Any, environ: Mapping[str, str]) -> An
         raise _refused(path, f"cannot be used ({error})", f"send {_WANTED[wanted]}") from None
 
 
-def _check(entry: Entry, path: str) -> None:
+def _check(entry: BackendEntry, path: str) -> None:
     if not set(entry.name) <= _NAME_CHARS or len(entry.name) > MAX_NAME_CHARS or entry.name == "built-in":
         raise _refused(f"{path}.name", "has signs that names here do not have", "use small letters, digits and -")
     for key, choices in _CHOICES.items():
@@ -139,7 +139,7 @@ def _check(entry: Entry, path: str) -> None:
     _check_places(entry, path)
 
 
-def _check_places(entry: Entry, path: str) -> None:
+def _check_places(entry: BackendEntry, path: str) -> None:
     """Raise SettingInvalid for an address that is none, and for a tool server or a prefix that is not exactly one place."""
     for key in ("url", "endpoint_url"):
         if not _is_address(getattr(entry, key, "")):
@@ -151,7 +151,7 @@ def _check_places(entry: Entry, path: str) -> None:
         raise _refused(f"{path}.prefix", "is the whole bucket", "name a prefix of the tenant's own")
 
 
-def _check_owners(entry: Entry, path: str) -> None:
+def _check_owners(entry: BackendEntry, path: str) -> None:
     """Raise SettingInvalid for a place that all owners would share, or an actor that would reach beyond its own."""
     for key in ("namespace", "bank"):
         if "{owner}" not in getattr(entry, key, "{owner}"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from uuid import UUID
 
-from sidecar.backends.asking import Bounds
+from sidecar.backends.asking import CallLimits
 from sidecar.backends.secrets import Secret
 from store.scope import tenant_uuid
 
@@ -20,7 +20,7 @@ ACTOR = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-_]{0,254}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class BackendEntry:
     """What every backend has: a name of its own, the tenant it belongs to, and how it may be asked."""
 
     name: str
@@ -36,13 +36,13 @@ class Entry:
         return tenant_uuid(self.tenant)
 
     @property
-    def bounds(self) -> Bounds:
+    def bounds(self) -> CallLimits:
         """How the backend may be asked."""
-        return Bounds(self.deadline_s, self.concurrency, self.rate_per_s, self.hedge)
+        return CallLimits(self.deadline_s, self.concurrency, self.rate_per_s, self.hedge)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BedrockKnowledgeEntry(Entry):
+class BedrockKnowledgeEntry(BackendEntry):
     """A Bedrock knowledge base. `assign` names who asks it (`template:default`, `agent:…`, `space:…`); nobody by default."""
 
     knowledge_base_id: str
@@ -59,7 +59,7 @@ class BedrockKnowledgeEntry(Entry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RerankEntry(Entry):
+class RerankEntry(BackendEntry):
     """A model that puts what a tenant's knowledge bases bring in one order; without one their ranks are merged."""
 
     model_arn: str
@@ -70,7 +70,7 @@ class RerankEntry(Entry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AgentCoreEntry(Entry):
+class AgentCoreEntry(BackendEntry):
     """An AgentCore memory. `{owner}` in the namespace is the actor; `actors` says which actor an owner is, else its UUID.
 
     `events` has threads read from its events instead of from our own record, `compile` has the wiki compiled from its records.
@@ -88,7 +88,7 @@ class AgentCoreEntry(Entry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HindsightEntry(Entry):
+class HindsightEntry(BackendEntry):
     """Hindsight's memory banks. `{owner}` in the bank is the owner's UUID, or what `owners` says of it.
 
     `compile` has the wiki compiled from them, each unit `compile_lag_s` after its last write at the earliest.
@@ -107,7 +107,7 @@ class HindsightEntry(Entry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolsEntry(Entry):
+class ToolsEntry(BackendEntry):
     """An MCP server, by `command` over standard input and output or by `url` over streamable HTTP.
 
     `arguments` are sent with every call, beside the question under the name `question_argument`. `search_safe` names tools
@@ -126,7 +126,7 @@ class ToolsEntry(Entry):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkspaceS3Entry(Entry):
+class WorkspaceS3Entry(BackendEntry):
     """Workspace files below `prefix` in a bucket; the levels stand below it as they do on disk."""
 
     bucket: str
@@ -146,7 +146,7 @@ class Configuration:
     tools: tuple[ToolsEntry, ...] = ()
     workspace_s3: tuple[WorkspaceS3Entry, ...] = ()
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[BackendEntry]:
         """Return all entries."""
         for kind in fields(self):
             yield from getattr(self, kind.name)

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from sidecar.backends import web
-from sidecar.backends.asking import Asking, Bounds
+from sidecar.backends.asking import BackendCaller, CallLimits
 from sidecar.backends.errors import AnswerUnreadable, BackendMissing, BackendMisused
 from sidecar.backends.secrets import Secret
 from sidecar.turn.remote import readable
@@ -55,7 +55,7 @@ class Banks:
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class MemoryUnit:
     """A unit of memory. `facts` are the units that an observation was drawn from."""
 
     unit_id: str
@@ -84,13 +84,13 @@ class Unit:
 class UnitPage:
     """A page of units as listed, how many there are in all, and the server's time."""
 
-    units: tuple[Unit, ...]
+    units: tuple[MemoryUnit, ...]
     total: int
     server_time: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class UnitListing:
     """What to list: one kind of unit, updated from `since` (inclusive) until `until` (exclusive)."""
 
     kind: str
@@ -103,20 +103,20 @@ class Listing:
 class Hindsight:
     """One Hindsight server."""
 
-    def __init__(self, name: str, banks: Banks, bounds: Bounds) -> None:
+    def __init__(self, name: str, banks: Banks, bounds: CallLimits) -> None:
         self.name = name
         self.banks = banks
-        self.asking = Asking(name, bounds)
+        self.asking = BackendCaller(name, bounds)
         self._service = web.client(banks.url, connections=bounds.concurrency)
 
-    async def recall(self, owner_id: UUID, query: str, *, now: datetime, limit: int) -> tuple[Unit, ...]:
+    async def recall(self, owner_id: UUID, query: str, *, now: datetime, limit: int) -> tuple[MemoryUnit, ...]:
         """Return at most `limit` units of the owner's bank, best first. Raises a BackendError, NoBank among them."""
         text = _cut(query.strip()[: self.banks.query_chars], self.banks.query_chars)
         count = min(limit, self.banks.results)
         if _WORDLESS.fullmatch(text) or count <= 0:
             return ()
 
-        async def attempt() -> tuple[Unit, ...]:
+        async def attempt() -> tuple[MemoryUnit, ...]:
             try:
                 found = await self._recalled(owner_id, text, now)
             except QueryTooLong:  # older servers refuse what newer ones cut
@@ -125,7 +125,7 @@ class Hindsight:
 
         return await self.asking.ask(attempt)
 
-    async def listed(self, owner_id: UUID, listing: Listing) -> UnitPage:
+    async def listed(self, owner_id: UUID, listing: UnitListing) -> UnitPage:
         """Return a page of the owner's units, newest first. Raises a BackendError, also where a parameter was ignored."""
         parameters = {
             "type": listing.kind,
@@ -149,7 +149,7 @@ class Hindsight:
         """Close the connections."""
         await self._service.aclose()
 
-    async def _recalled(self, owner_id: UUID, text: str, now: datetime) -> tuple[Unit, ...]:
+    async def _recalled(self, owner_id: UUID, text: str, now: datetime) -> tuple[MemoryUnit, ...]:
         question = {
             "query": text,
             "types": list(self.banks.types),
@@ -182,9 +182,9 @@ class Hindsight:
             raise AnswerUnreadable(self.name, type(error).__name__) from error
 
 
-def _unit(one: Mapping[str, Any]) -> Unit:
+def _unit(one: Mapping[str, Any]) -> MemoryUnit:
     """Return a unit of recall's or the list's shape, which name some things differently."""
-    return Unit(
+    return MemoryUnit(
         unit_id=readable(str(one["id"])),
         text=readable(str(one["text"])),
         kind=readable(str(one.get("type") or one.get("fact_type") or "")),

@@ -23,7 +23,7 @@ from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult, TextContent, Tool
 
-from sidecar.backends.asking import Asking, Bounds
+from sidecar.backends.asking import BackendCaller, CallLimits
 from sidecar.backends.errors import BackendMisused, BackendUnavailable
 from sidecar.backends.secrets import Secret
 from sidecar.backends.tools import Declared
@@ -38,7 +38,7 @@ _BROKEN = (MCPError, OSError, anyio.ClosedResourceError, anyio.BrokenResourceErr
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class McpServer:
     """Where the server is: a command with its variables, or an address with its headers; both by reference."""
 
     command: tuple[str, ...] = ()
@@ -57,9 +57,9 @@ class ToolFailed(BackendUnavailable):
 class McpTools:
     """One server's tools."""
 
-    def __init__(self, name: str, server: Server, bounds: Bounds) -> None:
+    def __init__(self, name: str, server: McpServer, bounds: CallLimits) -> None:
         self.name = name
-        self.asking = Asking(name, bounds)
+        self.asking = BackendCaller(name, bounds)
         self._server = server
         self._session: _Session | None = None
         self._listed: tuple[float, tuple[Declared, ...]] | None = None
@@ -133,7 +133,7 @@ class McpTools:
 class _Session:
     """A session held open by a task of its own: the SDK wants it closed by the task that opened it."""
 
-    def __init__(self, backend: str, server: Server) -> None:
+    def __init__(self, backend: str, server: McpServer) -> None:
         self._backend = backend
         self._server = server
         self._over = asyncio.Event()

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sidecar.backends.asking import Asking, Bounds
-from sidecar.backends.aws import Clients, Threads, Where
+from sidecar.backends.asking import BackendCaller, CallLimits
+from sidecar.backends.aws import AwsCalls, Clients, Where
 from sidecar.backends.errors import AnswerUnreadable
 
 MAX_TEXTS = 1_000
@@ -26,12 +26,12 @@ class Reranking:
 class BedrockRerank:
     """One reranking model."""
 
-    def __init__(self, name: str, reranking: Reranking, clients: Clients, bounds: Bounds) -> None:
+    def __init__(self, name: str, reranking: Reranking, clients: Clients, bounds: CallLimits) -> None:
         self.name = name
         self.deadline_s = bounds.deadline_s
-        self.asking = Asking(name, bounds)
+        self.asking = BackendCaller(name, bounds)
         self._reranking = reranking
-        self._threads = Threads(name, bounds.concurrency)
+        self._threads = AwsCalls(name, bounds.concurrency)
         self._client = clients.client(
             "bedrock-agent-runtime",
             reranking.where,

@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from sidecar.backends.asking import Asking, Bounds
-from sidecar.backends.aws import Clients, Threads, Where
+from sidecar.backends.asking import BackendCaller, CallLimits
+from sidecar.backends.aws import AwsCalls, Clients, Where
 from sidecar.backends.errors import AnswerUnreadable
 from sidecar.context.ports import BackendError
 from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, TEXT_SUFFIXES, as_text, is_nameable
@@ -30,7 +30,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class S3File:
     """A file: its path below the place that was listed, its key and version, and when it was changed."""
 
     path: str
@@ -42,22 +42,22 @@ class Listed:
 class S3Files:
     """One bucket's files."""
 
-    def __init__(self, name: str, bucket: Bucket, clients: Clients, bounds: Bounds) -> None:
+    def __init__(self, name: str, bucket: Bucket, clients: Clients, bounds: CallLimits) -> None:
         self.name = name
-        self.asking = Asking(name, bounds)
+        self.asking = BackendCaller(name, bounds)
         self._bucket = bucket
         self._prefix = bucket.prefix.strip("/") + "/"
-        self._threads = Threads(name, bounds.concurrency)
+        self._threads = AwsCalls(name, bounds.concurrency)
         self._texts = _Texts()
         self._client = clients.client(
             "s3", bucket.where, read_timeout_s=bounds.deadline_s, connections=bounds.concurrency
         )
 
-    async def listed(self, location: str) -> tuple[Listed, ...]:
+    async def listed(self, location: str) -> tuple[S3File, ...]:
         """Return the text files below a location, by path, at most 2,000. Raises a BackendError."""
         steps = [step for step in location.split("/") if step not in {"", ".", ".."}]
         folder = self._prefix + "".join(f"{step}/" for step in steps)
-        found: list[Listed] = []
+        found: list[S3File] = []
         token = ""
         for _ in range(_MOST_PAGES):
             page, token = await self._page(folder, token)
@@ -66,7 +66,7 @@ class S3Files:
                 break
         return tuple(found[:MAX_FILES])
 
-    async def texts(self, files: Sequence[Listed]) -> Mapping[str, str]:
+    async def texts(self, files: Sequence[S3File]) -> Mapping[str, str]:
         """Return the files' texts by key, read side by side; what is no text or has gone is left out. Raises a BackendError."""
         missing = [file for file in files if (file.key, file.etag) not in self._texts]
         tasks = [asyncio.create_task(self._read(file)) for file in missing]
@@ -82,10 +82,10 @@ class S3Files:
         """Take no more questions."""
         self._threads.close()
 
-    async def _page(self, folder: str, token: str) -> tuple[list[Listed], str]:
+    async def _page(self, folder: str, token: str) -> tuple[list[S3File], str]:
         parameters = {"Bucket": self._bucket.name, "Prefix": folder, **({"ContinuationToken": token} if token else {})}
 
-        async def attempt() -> tuple[list[Listed], str]:
+        async def attempt() -> tuple[list[S3File], str]:
             response = await self._threads.run(lambda: self._client.call("list_objects_v2", **parameters))
             try:
                 return _files(folder, response.get("Contents", ())), str(response.get("NextContinuationToken", ""))
@@ -94,7 +94,7 @@ class S3Files:
 
         return await self.asking.ask(attempt)
 
-    async def _read(self, file: Listed) -> None:
+    async def _read(self, file: S3File) -> None:
         async def attempt() -> bytes | None:
             return await self._threads.run(lambda: self._fetched(file))
 
@@ -107,7 +107,7 @@ class S3Files:
             return
         self._texts.keep(file, None if data is None else as_text(data))
 
-    def _fetched(self, file: Listed) -> bytes:
+    def _fetched(self, file: S3File) -> bytes:
         response = self._client.call("get_object", Bucket=self._bucket.name, Key=file.key, IfMatch=file.etag)
         with response["Body"] as body:
             data: bytes = body.read(MAX_FILE_BYTES + 1)
@@ -128,7 +128,7 @@ class _Texts:
         """Return the text, or None."""
         return self._kept.get((key, etag))
 
-    def keep(self, file: Listed, text: str | None) -> None:
+    def keep(self, file: S3File, text: str | None) -> None:
         """Keep a text, the oldest going for it."""
         self._kept[(file.key, file.etag)] = text
         self._chars += len(text or "")
@@ -136,7 +136,7 @@ class _Texts:
             self._chars -= len(self._kept.popitem(last=False)[1] or "")
 
 
-def _files(folder: str, contents: Iterable[Mapping[str, Any]]) -> list[Listed]:
+def _files(folder: str, contents: Iterable[Mapping[str, Any]]) -> list[S3File]:
     found = []
     for one in contents:
         path = PurePosixPath(str(one["Key"]).removeprefix(folder))
@@ -145,5 +145,5 @@ def _files(folder: str, contents: Iterable[Mapping[str, Any]]) -> list[Listed]:
         # A key that does not begin as asked is another tenant's, whatever the service says.
         is_ours = str(one["Key"]).startswith(folder) and ".." not in path.parts and is_nameable(name)
         if is_shown and is_ours and path.suffix.lower() in TEXT_SUFFIXES and 0 < one["Size"] <= MAX_FILE_BYTES:
-            found.append(Listed(name, one["Key"], str(one.get("ETag", "")), one["LastModified"]))
+            found.append(S3File(name, one["Key"], str(one.get("ETag", "")), one["LastModified"]))
     return found

@@ -14,10 +14,10 @@ from operator import attrgetter
 import numpy as np
 import orjson
 
-from sidecar.context.ports import Answer
+from sidecar.context.ports import SourceAnswer
 from sidecar.turn.evidence import MOST_COSINE
 from sidecar.turn.items import HistorySummary, Item, Ref, Source, columns_of
-from sidecar.turn.rank import Candidates, Kind
+from sidecar.turn.rank import CandidateKind, Candidates
 from store.content.threads import StoredTurn
 from store.text.shingles import BANDS
 from store.text.texts import Signature
@@ -35,9 +35,9 @@ class Garbage(Exception):
     """The source's answer is not what a source may answer; the text says what is wrong with it."""
 
 
-def check(answer: object, source: Source, *, top_k: int) -> Answer:
+def check(answer: object, source: Source, *, top_k: int) -> SourceAnswer:
     """Return the answer with `top_k` items at most. Raises Garbage naming what is wrong with any of it."""
-    if not isinstance(answer, Answer):
+    if not isinstance(answer, SourceAnswer):
         raise Garbage(f"it answered with {type(answer).__name__}")
     try:
         answer = answer.first(top_k)
@@ -116,7 +116,7 @@ def _check_candidates(candidates: Candidates) -> None:
     _check_texts([*ids, *candidates.texts, *speakers], "what its items are judged by")
     if not set(map(type, days)) <= {date}:
         raise Garbage("what its items are judged by is no day")
-    said_by = speakers if candidates.kind is Kind.TURN else speakers or ids
+    said_by = speakers if candidates.kind is CandidateKind.TURN else speakers or ids
     lengths = {len(ids), len(candidates.texts), len(said_by), len(days or ids)}
     if {column.shape for column in evidence} != {(len(evidence.coverage), len(ids))} or len(lengths) > 1:
         raise Garbage("what its items are judged by is not of one length")
@@ -129,7 +129,7 @@ def _check_candidates(candidates: Candidates) -> None:
         raise Garbage("an item's evidence is no number between -1 and 1")
 
 
-def _check_history(answer: Answer, source: Source) -> None:
+def _check_history(answer: SourceAnswer, source: Source) -> None:
     if source is not Source.THREAD and (answer.history or answer.summary):
         raise Garbage("only the thread has a history")
     if answer.history:

@@ -13,14 +13,14 @@ from uuid import UUID, uuid4
 
 from models.tokens.meters import Meter
 from models.tokens.prices import Model
-from sidecar.context.fan_out import Asking, Findings, Inquiry
-from sidecar.context.fence_keys import Fences
+from sidecar.context.fan_out import FanOut, FanOutQuery, Findings
+from sidecar.context.fence_keys import FenceKeys
 from sidecar.context.fitting_reserve import Reserve
-from sidecar.context.ports import Query
-from sidecar.context.profile_cache import Profiles
-from sidecar.context.query_embedding import Recall
-from sidecar.context.receipt_writer import Recorder
-from sidecar.context.token_counting import Meters, history
+from sidecar.context.ports import SourceQuery
+from sidecar.context.profile_cache import ProfileCache
+from sidecar.context.query_embedding import QueryReader
+from sidecar.context.receipt_writer import ReceiptWriter
+from sidecar.context.token_counting import TokenMeters, history
 from sidecar.runtime.errors import RequiredSourceFailed
 from sidecar.runtime.loop_fairness import OneARound
 from sidecar.telemetry import calls
@@ -28,7 +28,7 @@ from sidecar.turn import receipt
 from sidecar.turn.fitting import Fitted, Fitting
 from sidecar.turn.history import MESSAGE_TOKENS
 from sidecar.turn.items import Decision, Source, SourceReport, Status
-from sidecar.turn.pool import Spent, pool_of
+from sidecar.turn.pool import PromptTokens, pool_of
 from sidecar.turn.profile import Profile
 from sidecar.turn.reading import Reading
 from sidecar.turn.usable import decide
@@ -42,7 +42,7 @@ _ANSWERED = frozenset({Status.OK, Status.EMPTY, Status.SKIPPED})
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class TurnRequest:
     """One turn's request, checked. A part of the prompt is given as a text, as a count, or not at all (the profile's count)."""
 
     agent_id: str
@@ -96,7 +96,7 @@ class Recorded:
     """An assembly with what it was made from, kept until its receipt is written."""
 
     assembly: Assembly
-    question: Question
+    question: TurnRequest
     fitting: Fitting
     fence_key_id: str
     meter: Meter
@@ -117,12 +117,12 @@ class Recorded:
 class Lookups:
     """What a turn looks up before it asks anything."""
 
-    profiles: Profiles
-    meters: Meters
-    fences: Fences
+    profiles: ProfileCache
+    meters: TokenMeters
+    fences: FenceKeys
 
 
-class Place(Protocol):
+class TurnSlot(Protocol):
     """A place among the turns that ask the database now."""
 
     def leave(self) -> None:
@@ -132,7 +132,7 @@ class Place(Protocol):
 class Places(Protocol):
     """The turns that ask the database at once, a few at a time and each in its order."""
 
-    async def enter(self, tenant_id: UUID, caller: Hashable, *, within_s: float) -> Place:
+    async def enter(self, tenant_id: UUID, caller: Hashable, *, within_s: float) -> TurnSlot:
         """Return a place. Raises Overloaded where its turn would come too late to be done within the time."""
 
 
@@ -144,9 +144,9 @@ class Assembler:
         *,
         lookups: Lookups,
         places: Places,
-        recall: Recall,
-        inquiry: Inquiry,
-        recorder: Recorder,
+        recall: QueryReader,
+        inquiry: FanOut,
+        recorder: ReceiptWriter,
         clocks: Clocks,
     ) -> None:
         self._profiles = lookups.profiles
@@ -160,7 +160,7 @@ class Assembler:
         self._one_a_round = OneARound()  # turns that end together would hold up those that are refused meanwhile
         self._reserve = Reserve()
 
-    async def assemble(self, question: Question, scope: Scope, *, due_s: float) -> Assembly:
+    async def assemble(self, question: TurnRequest, scope: Scope, *, due_s: float) -> Assembly:
         """Return the turn's context, no later than `due_s` on the steady clock.
 
         Raises InvalidKnob, UnknownModel, PoolTooSmall, RequiredSourceFailed, Overloaded.
@@ -176,7 +176,7 @@ class Assembler:
         asked_s = self._clocks.steady_s()
         reserve = partial(self._reserve.seconds, max(0.0, due_s - asked_s))
         query = _unread(question, in_force.template_id, self._clocks.now())
-        asking = Asking(query, scope, profile, in_force.label, pool.pool_tokens, due_s, reserve)
+        asking = FanOutQuery(query, scope, profile, in_force.label, pool.pool_tokens, due_s, reserve)
         findings, reading = await self._asked(asking)
         answered_s = self._clocks.steady_s()
         _check_required(findings, profile)
@@ -206,7 +206,7 @@ class Assembler:
         self._reserve.took(self._clocks.steady_s() - began_fitting_s, items=found)
         return assembly
 
-    async def _asked(self, asking: Asking) -> tuple[Findings, Reading | None]:
+    async def _asked(self, asking: FanOutQuery) -> tuple[Findings, Reading | None]:
         """Return what the sources bring to the query and how it was read, once there is a place for the turn."""
         within_s = asking.due_s - asking.reserve_s(_MANY_ITEMS) - self._clocks.steady_s()
         place = await self._places.enter(asking.scope.tenant_id, asking.scope.owner_id, within_s=within_s)
@@ -220,7 +220,7 @@ class Assembler:
                 conversation.cancel()
         return findings, query.reading
 
-    async def _understood(self, asking: Asking) -> Query:
+    async def _understood(self, asking: FanOutQuery) -> SourceQuery:
         """Return the query as the sources are asked it: read, and with its vectors if they come in time."""
         query, recall = asking.query, self._recall
         read = await recall.understand(query.text, asking.scope, query.thread_id, now=query.now, due_s=asking.last_s)
@@ -276,9 +276,9 @@ class Assembler:
         self._recorder.record(scope, receipt_id, make)
 
 
-def _unread(question: Question, template_id: str, now: datetime) -> Query:
+def _unread(question: TurnRequest, template_id: str, now: datetime) -> SourceQuery:
     """Return the question as a query whose message is not read yet."""
-    return Query(
+    return SourceQuery(
         text=question.message,
         words=(),
         thread_id=question.thread_id,
@@ -290,7 +290,7 @@ def _unread(question: Question, template_id: str, now: datetime) -> Query:
     )
 
 
-async def _spent(question: Question, profile: Profile, meter: Meter) -> Spent:
+async def _spent(question: TurnRequest, profile: Profile, meter: Meter) -> PromptTokens:
     """Return what is spent before context: counted where texts are given, the profile's where nothing is."""
     given = (question.system, question.tools, question.message)
     texts = [part for part in given if isinstance(part, str)]
@@ -298,7 +298,7 @@ async def _spent(question: Question, profile: Profile, meter: Meter) -> Spent:
     counted = iter(await asyncio.to_thread(meter.count, texts) if is_long else meter.count(texts))
     system, tools, message = (next(counted) if isinstance(part, str) else part for part in given)
     reserve = question.response_reserve_tokens
-    return Spent(
+    return PromptTokens(
         system_tokens=profile.system_prompt_tokens if system is None else system,
         tool_tokens=profile.tool_tokens if tools is None else tools,
         response_reserve_tokens=profile.response_reserve_tokens if reserve is None else reserve,

@@ -14,7 +14,15 @@ from uuid import UUID
 from models.transport.endpoint import Breaker, BreakerPolicy, BreakerState, Permit
 from sidecar.context.answer_validation import check
 from sidecar.context.kept_answers import KeptAnswers, KeptQuestion
-from sidecar.context.ports import Answer, BackendError, ContextSource, Conversation, Limits, Query, Skipped
+from sidecar.context.ports import (
+    BackendError,
+    ContextSource,
+    ConversationReader,
+    SourceAnswer,
+    SourceLimits,
+    SourceQuery,
+    SourceSkipped,
+)
 from sidecar.turn.items import HistorySummary, Source, SourceReport, Status
 from sidecar.turn.profile import LOCAL_DEADLINE_MS, Profile
 from store.content.threads import StoredTurn
@@ -46,18 +54,18 @@ class Recent:
     """The conversation as it was read, and how that went."""
 
     report: SourceReport
-    answer: Answer = field(default_factory=Answer)
+    answer: SourceAnswer = field(default_factory=SourceAnswer)
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class FanOutQuery:
     """A query with the scope and knobs it is asked under, and when all answers are due (seconds of the inquiry's clock).
 
     `reserve_s` says how long before that the last source has to have answered, by how many items there are then: what has been
     found must still be fitted.
     """
 
-    query: Query
+    query: SourceQuery
     scope: Scope
     profile: Profile
     profile_version: str
@@ -80,7 +88,7 @@ class _Asked:
     """
 
     source: Source
-    find: Callable[[Query, Scope, Limits], Awaitable[Answer]]
+    find: Callable[[SourceQuery, Scope, SourceLimits], Awaitable[SourceAnswer]]
     time_s: float
     due_s: float
     permit: Permit | None = None
@@ -88,7 +96,7 @@ class _Asked:
     has_begun: bool = True
     is_settled: bool = False
     timeout: asyncio.Timeout | None = None
-    answer: Answer = field(default_factory=Answer)
+    answer: SourceAnswer = field(default_factory=SourceAnswer)
 
     @property
     def has_fair_time(self) -> bool:
@@ -115,7 +123,7 @@ class _Asked:
             self.timeout.reschedule(loop.time())
 
 
-class Inquiry:
+class FanOut:
     """Asks the sources side by side, each under its own deadline and behind its own breaker.
 
     `local` says which sources of a tenant are the built-in ones alone.
@@ -145,18 +153,18 @@ class Inquiry:
         """Drop the old answers that could stand in for an owner of whom something was forgotten; without one, all."""
         self._kept.forget(scope)
 
-    def read(self, asking: Asking) -> asyncio.Task[Recent] | None:
+    def read(self, asking: FanOutQuery) -> asyncio.Task[Recent] | None:
         """Begin to read the thread's recent turns, which have until the answers are due; None if there are none to be read."""
         source = self._sources.get(Source.THREAD)
         is_on = asking.profile.knobs(Source.THREAD).enabled and bool(asking.query.thread_id)
-        if not is_on or not isinstance(source, Conversation):
+        if not is_on or not isinstance(source, ConversationReader):
             return None
         asked = _Asked(Source.THREAD, source.recent, max(0.0, asking.last_s - self._clock()), asking.last_s)
         return asyncio.create_task(self._recent_turns(asked, asking))
 
     async def ask(
         self,
-        asking: Asking,
+        asking: FanOutQuery,
         conversation: asyncio.Task[Recent] | None = None,
         *,
         done_here: Callable[[], None] = lambda: None,
@@ -185,7 +193,7 @@ class Inquiry:
         is_read = conversation.done() and not conversation.cancelled()
         return _with_conversation(findings, conversation.result() if is_read else Recent(_UNREAD))
 
-    async def _recent_turns(self, asked: _Asked, asking: Asking) -> Recent:
+    async def _recent_turns(self, asked: _Asked, asking: FanOutQuery) -> Recent:
         """Return the recent turns; what fails is tried once more, since a connection may have been lost while it lay idle."""
         began = self._clock()
         try:
@@ -196,7 +204,7 @@ class Inquiry:
             report, attempts = SourceReport(asked.source, error.status, reason=str(error)), 1
         return Recent(replace(report, latency_ms=(self._clock() - began) * 1000, attempts=attempts), asked.answer)
 
-    def _begin(self, source: Source, asking: Asking, *, is_local: bool) -> _Asked | None:
+    def _begin(self, source: Source, asking: FanOutQuery, *, is_local: bool) -> _Asked | None:
         """Return how the source is asked now; None when it is off, or rests."""
         knobs = asking.profile.knobs(source)
         if source not in self._sources or not knobs.enabled:
@@ -210,7 +218,7 @@ class Inquiry:
         due_s = now_s + (left_s if is_local else time_s)
         return _Asked(source, find, time_s, due_s, permit, is_local=is_local, has_begun=not is_local)
 
-    async def _wait(self, asked: Mapping[asyncio.Task[SourceReport], _Asked], asking: Asking) -> None:
+    async def _wait(self, asked: Mapping[asyncio.Task[SourceReport], _Asked], asking: FanOutQuery) -> None:
         """Return once each has answered or is past its own time, or it is time to fit what there is.
 
         One that ignores its cancellation holds up nobody.
@@ -231,7 +239,7 @@ class Inquiry:
             self._unwinding.add(task)
             task.add_done_callback(self._unwinding.discard)
 
-    def _collect(self, source: Source, task: asyncio.Task[SourceReport] | None, asking: Asking) -> SourceReport:
+    def _collect(self, source: Source, task: asyncio.Task[SourceReport] | None, asking: FanOutQuery) -> SourceReport:
         if task is None and source in self._sources and asking.profile.knobs(source).enabled:
             refused = SourceReport(source, Status.BREAKER_OPEN, reason="it has been failing and rests")
             return self._stands_in(refused, asking)
@@ -243,7 +251,7 @@ class Inquiry:
         late = SourceReport(source, Status.TIMEOUT, reason=_LATE, attempts=1)
         return self._stands_in(late, asking)
 
-    async def _report(self, asked: _Asked, asking: Asking) -> SourceReport:
+    async def _report(self, asked: _Asked, asking: FanOutQuery) -> SourceReport:
         began, source = self._clock(), asked.source
         report = told = None
         try:
@@ -259,7 +267,7 @@ class Inquiry:
             self._kept.keep(timed, _question(source, asking), began_s=began)
         return self._stands_in(timed, asking) if timed.status in _FAILED else timed
 
-    def _stands_in(self, failed: SourceReport, asking: Asking) -> SourceReport:
+    def _stands_in(self, failed: SourceReport, asking: FanOutQuery) -> SourceReport:
         """Return the last answer to the same question in the failure's place, if there is one."""
         top_k = asking.profile.knobs(failed.source).top_k
         return self._kept.instead_of(failed, _question(failed.source, asking), top_k=top_k)
@@ -291,9 +299,9 @@ class Inquiry:
                 self._breakers[source].close()
         self._failing.discard(report.source)
 
-    async def _attempt(self, asked: _Asked, asking: Asking) -> SourceReport:
+    async def _attempt(self, asked: _Asked, asking: FanOutQuery) -> SourceReport:
         source, knobs = asked.source, asking.profile.knobs(asked.source)
-        limits = Limits(
+        limits = SourceLimits(
             knobs.top_k,
             asking.profile.lead_lines,
             asking.window_tokens,
@@ -306,7 +314,7 @@ class Inquiry:
                 asked.timeout = timeout
                 answer = await asked.find(asking.query, asking.scope, limits)
             answer = check(answer, source, top_k=knobs.top_k)
-        except Skipped as why:
+        except SourceSkipped as why:
             return SourceReport(source, Status.SKIPPED, reason=str(why))
         except TimeoutError:
             return SourceReport(source, Status.TIMEOUT, reason=_LATE if asked.has_begun else _UNBEGUN)
@@ -374,7 +382,7 @@ def _with_conversation(findings: Findings, conversation: Recent) -> Findings:
     return Findings(reports, answer.history, answer.summary, missing)
 
 
-def _question(source: Source, asking: Asking) -> KeptQuestion:
+def _question(source: Source, asking: FanOutQuery) -> KeptQuestion:
     query = asking.query
     text = " ".join(query.text.casefold().split())
     return (source, asking.scope, asking.profile_version, query.template_id, query.agent_id, query.space_id, text)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sidecar.runtime.errors import FenceKeyMissing
-from sidecar.runtime.ttl_cache import Remembered
+from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.turn.fence import fence_tag
 from store.content import threads
 from store.db.postgres import Pool, scoped
@@ -24,7 +24,7 @@ class Fence:
     tag: str
 
 
-class Fences:
+class FenceKeys:
     """Makes fences with the installation's keys, which come newest first."""
 
     def __init__(self, pool: Pool, keys: Sequence[Key], *, clock: Callable[[], float]) -> None:
@@ -34,7 +34,7 @@ class Fences:
         self._pool = pool
         self._keys = {key.key_id: key for key in keys}
         self._newest = keys[0]
-        self._pinned: Remembered[tuple[Scope, str], str | None] = Remembered(
+        self._pinned: TtlCache[tuple[Scope, str], str | None] = TtlCache(
             self._read, for_s=_REMEMBER_S, grace_s=_REMEMBER_S, clock=clock
         )
 

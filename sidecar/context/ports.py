@@ -14,8 +14,8 @@ from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from sidecar.turn.items import HistorySummary, Item, Status
 from sidecar.turn.rank import Candidates
-from sidecar.turn.reading import Part, Reading
-from store.content.recalling import Wanted
+from sidecar.turn.reading import QuestionPart, Reading
+from store.content.recalling import RecallQuery
 from store.content.threads import StoredTurn
 from store.scope import Scope
 
@@ -29,7 +29,7 @@ class Meaning:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class SourceQuery:
     """What a source is asked: the user's message and its search words, and where in the product it was said.
 
     `reading` is the message as understood, `meaning` its vectors; without them a source that can use them goes by words alone,
@@ -49,24 +49,24 @@ class Query:
     without_meaning: str = ""
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[QuestionPart, ...]:
         """The things asked: the whole message first, then each question in it, if several."""
-        return self.reading.parts if self.reading else (Part(self.text, self.words),)
+        return self.reading.parts if self.reading else (QuestionPart(self.text, self.words),)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What an answer tells of how it was searched."""
         return (self.without_meaning,) if self.without_meaning else ()
 
-    def wanted(self, words: tuple[str, ...], limit: int) -> Wanted:
+    def wanted(self, words: tuple[str, ...], limit: int) -> RecallQuery:
         """Return these words and the question's vectors as the store takes them, for `limit` texts each."""
         if self.meaning is None:
-            return Wanted(words, limit)
-        return Wanted(words, limit, self.meaning.embedder_no, self.meaning.vectors)
+            return RecallQuery(words, limit)
+        return RecallQuery(words, limit, self.meaning.embedder_no, self.meaning.vectors)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SourceLimits:
     """How much a source may bring: items, lines of a lead, and for the thread its window in tokens and turns.
 
     `deadline_s` is the seconds after which an answer counts for nothing. They count from when `begin` is called: a built-in
@@ -82,7 +82,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SourceAnswer:
     """What a source found: items in its own rank order; of a conversation its recent turns and its summary.
 
     `failures` say which part of it should have answered and did not, and why; `notes` whatever else its report should tell.
@@ -96,7 +96,7 @@ class Answer:
     failures: tuple[str, ...] = ()
     candidates: Candidates | None = None
 
-    def first(self, count: int) -> Answer:
+    def first(self, count: int) -> SourceAnswer:
         """Return the answer with so many items at most, and what these can be judged by."""
         if 0 < len(self.items) <= count:
             return self
@@ -105,22 +105,22 @@ class Answer:
         return replace(self, items=items, candidates=candidates)
 
 
-class Skipped(Exception):
+class SourceSkipped(Exception):
     """The source has nothing to ask for this turn; the text says why."""
 
 
 class ContextSource(Protocol):
     """A place context comes from."""
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return what answers the query in the scope, best first. Raises Skipped when there is nothing to ask."""
 
 
 @runtime_checkable
-class Conversation(Protocol):
+class ConversationReader(Protocol):
     """What the thread's source is besides: the place where the recent turns are on record."""
 
-    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def recent(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return the thread's newest turns within the limits, and the summary of those before. Raises Skipped for no thread."""
 
 

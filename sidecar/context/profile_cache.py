@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from sidecar.runtime.ttl_cache import Remembered
+from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.turn.profile import InvalidKnob, Layer, Profile, merge, parse_layer
 from store.db.postgres import Pool, tenant_scoped
 from store.db.queries import Connection
@@ -42,13 +42,13 @@ class InForce:
         return merge(*self.layers, parse_layer(overrides)) if overrides else self.profile
 
 
-class Profiles:
+class ProfileCache:
     """Looks profiles up by tenant, agent and space."""
 
     def __init__(self, pool: Pool, *, clock: Callable[[], float], base: Base = no_base) -> None:
         self._pool = pool
         self._base = base
-        self._known: Remembered[tuple[UUID, str, str], InForce] = Remembered(
+        self._known: TtlCache[tuple[UUID, str, str], InForce] = TtlCache(
             self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
         )
 

@@ -14,7 +14,7 @@ from datetime import datetime
 from models.errors import ModelsError
 from sidecar.context.ports import Meaning
 from sidecar.runtime.embedders import BROKEN, UNSET, Numbered
-from sidecar.runtime.ttl_cache import Remembered
+from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.turn.reading import Reading, read
 from store.content import threads
 from store.content.recalling import literal
@@ -42,7 +42,7 @@ class Understood:
     without_meaning: str = ""
 
 
-class Recall:
+class QueryReader:
     """Prepares questions. `why_not` says why there is no embedder, `deadline_s` how long it may take over a question."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Recall:
         self._deadline_s = deadline_s
         self._clock = clock
         self._trouble = why_not if why_not == BROKEN else ""
-        self._speakers: Remembered[tuple[Scope, str], tuple[str, ...]] = Remembered(
+        self._speakers: TtlCache[tuple[Scope, str], tuple[str, ...]] = TtlCache(
             self._read_speakers, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
         )
 

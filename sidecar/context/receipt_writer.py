@@ -36,7 +36,7 @@ def _tell_nobody(receipt: NewReceipt, call: CallTrace | None) -> None:
     """Leave it untold."""
 
 
-class Recorder:
+class ReceiptWriter:
     """The queue before the receipts table, and the task that empties it."""
 
     def __init__(

@@ -10,7 +10,7 @@ from typing import Any
 from models.tokens.catalog import CATALOG
 from models.tokens.meters import Meter, meter_named
 from sidecar.context.assembler import Assembly, Clocks
-from sidecar.context.fence_keys import Fences
+from sidecar.context.fence_keys import FenceKeys
 from sidecar.runtime.errors import TextsDropped
 from sidecar.turn import receipt
 from sidecar.turn.difference import Difference, compare
@@ -23,7 +23,7 @@ from store.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayedAssembly:
     """A stored assembly as it would have been under other knobs, and what differs."""
 
     assembly: Assembly
@@ -33,7 +33,7 @@ class Replayed:
 class Replayer:
     """Reads the texts that receipts name and fits them again."""
 
-    def __init__(self, pool: Pool, fences: Fences, clocks: Clocks) -> None:
+    def __init__(self, pool: Pool, fences: FenceKeys, clocks: Clocks) -> None:
         self._pool = pool
         self._fences = fences
         self._clocks = clocks
@@ -44,7 +44,7 @@ class Replayer:
         texts = await self._texts(scope, [text_hash]) if text_hash else {}
         return texts.get(text_hash, "")
 
-    async def replay(self, scope: Scope, stored: StoredReceipt, overrides: Mapping[str, Any]) -> Replayed:
+    async def replay(self, scope: Scope, stored: StoredReceipt, overrides: Mapping[str, Any]) -> ReplayedAssembly:
         """Return the assembly fitted again with the overrides on top of its own knobs.
 
         Raises TextsDropped, InvalidKnob, PoolTooSmall.
@@ -64,7 +64,7 @@ class Replayer:
             return await receipts.texts(connection, scope, list(hashes), now=self._clocks.now())
 
 
-def _replayed(stored: StoredReceipt, fitting: Fitting) -> Replayed:
+def _replayed(stored: StoredReceipt, fitting: Fitting) -> ReplayedAssembly:
     details = stored.details
     fitted = fit(fitting, _meter(details))
     assembly = Assembly(
@@ -75,7 +75,7 @@ def _replayed(stored: StoredReceipt, fitting: Fitting) -> Replayed:
         model=CATALOG.find(stored.model_id),
     )
     again, _ = receipt.write(receipt.Asked("", {}, assembly.profile_version), fitting, fitted)
-    return Replayed(assembly, compare(details, again))
+    return ReplayedAssembly(assembly, compare(details, again))
 
 
 def _meter(details: Mapping[str, Any]) -> Meter:

@@ -15,12 +15,12 @@ from typing import Any
 from uuid import UUID
 
 from models.tokens import calibration, meters
-from models.tokens.calibration import Calibration, Usage
+from models.tokens.calibration import Calibration, CalibrationSample
 from models.tokens.catalog import CATALOG
 from models.tokens.known_counts import KnownCounts
 from models.tokens.meters import Meter, TextCounts
 from models.tokens.prices import Model
-from sidecar.runtime.ttl_cache import Remembered
+from sidecar.runtime.ttl_cache import TtlCache
 from sidecar.turn.history import MESSAGE_TOKENS, message_text
 from sidecar.turn.items import HistoryTurn
 from store.accounting import receipts
@@ -48,12 +48,12 @@ class Metered:
         return self.model.window.input_limit_tokens(response_reserve_tokens) + response_reserve_tokens
 
 
-class Meters:
+class TokenMeters:
     """Finds meters. Calibrations are remembered for half a minute; without the database the cautious start is used."""
 
     def __init__(self, pool: Pool, *, clock: Callable[[], float]) -> None:
         self._pool = pool
-        self._calibrations: Remembered[UUID, _InForce] = Remembered(
+        self._calibrations: TtlCache[UUID, _InForce] = TtlCache(
             self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
         )
         self._known = KnownCounts()
@@ -67,7 +67,7 @@ class Meters:
         return Metered(meters.meter_for(model_id, learned, counter=self._known.count), model)
 
     async def learn(
-        self, connection: Connection, scope: Scope, model_id: str, usage: Usage | None, *, now: datetime
+        self, connection: Connection, scope: Scope, model_id: str, usage: CalibrationSample | None, *, now: datetime
     ) -> Calibration:
         """Learn from one report of an owner's, if it says anything new, and return what the owner's turns count with now."""
         if usage is not None:

@@ -6,9 +6,9 @@ Messages the product hid, empty ones and a model's private reasoning were never 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sidecar.ingest.conversation import Conversation, ImportedTurn, Role, Skipped, gathered, id_of, time_of, word
+from sidecar.ingest.conversation import Conversation, ImportedTurn, Role, SkippedPiece, gathered, id_of, time_of, word
 from sidecar.ingest.message_parts import Said, said, tool_call, tool_result
-from sidecar.ingest.records import Record
+from sidecar.ingest.records import FileRecord
 
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "tool": "tool", "system": "system"}
 _UNSAID = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
@@ -17,14 +17,14 @@ _EVERYONE = frozenset({"", "all"})
 _Node = Mapping[str, Any]
 
 
-def conversation(name: str, record: Record) -> Iterator[Conversation | Skipped]:
+def conversation(name: str, record: FileRecord) -> Iterator[Conversation | SkippedPiece]:
     """Yield the conversation of a record with a `mapping`, after what of it had to be skipped."""
     value: Mapping[str, Any] = record.value
     given = value.get("conversation_id") or value.get("id")
     conversation_id = id_of(given, value.get("title"), value.get("create_time"))
     nodes = value["mapping"]
     if not isinstance(nodes, dict):
-        yield Skipped(name, record.position, '"mapping" is no object; export the conversations again')
+        yield SkippedPiece(name, record.position, '"mapping" is no object; export the conversations again')
         return
     path = _path({key: node for key, node in nodes.items() if isinstance(node, dict)}, value.get("current_node"))
     yield from gathered(name, conversation_id, value.get("title"), _turns(name, record, path))
@@ -55,7 +55,7 @@ def _message(node: _Node) -> Mapping[str, Any]:
     return message if isinstance(message, dict) else {}
 
 
-def _turns(name: str, record: Record, path: list[tuple[str, _Node]]) -> Iterator[ImportedTurn | Skipped]:
+def _turns(name: str, record: FileRecord, path: list[tuple[str, _Node]]) -> Iterator[ImportedTurn | SkippedPiece]:
     calls: dict[str, str] = {}
     for key, node in path:
         message = _message(node)
@@ -65,7 +65,7 @@ def _turns(name: str, record: Record, path: list[tuple[str, _Node]]) -> Iterator
         role = _ROLES.get(word(author.get("role")))
         if role is None:
             problem = f"its author's role is {author.get('role')!r}, which is not known"
-            yield Skipped(name, f"{record.position}, node {key}", problem)
+            yield SkippedPiece(name, f"{record.position}, node {key}", problem)
             continue
         turn_id = id_of(message.get("id") or key)
         words = _said(message, role, turn_id, calls)

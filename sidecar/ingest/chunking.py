@@ -11,7 +11,7 @@ from functools import reduce
 from typing import TypeVar
 
 from sidecar.ingest.cutting import cut_spans
-from sidecar.ingest.document import Block, Document
+from sidecar.ingest.document import DocumentBlock, DocumentText
 from sidecar.ingest.packing import ChunkLimits, Seam, halve, pack
 from store.text.sentences import sentence_spans
 
@@ -66,7 +66,7 @@ _S = TypeVar("_S", bound=_Stretch)
 class _Source:
     """A document with what every step needs of it."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[DocumentBlock, ...]
     text: str
     count: CountTokens
     limits: ChunkLimits
@@ -76,7 +76,7 @@ class _Source:
         return [replace(part, tokens=tokens) for part, tokens in zip(stretches, counts, strict=True)]
 
 
-def chunk(document: Document, *, count: CountTokens, limits: ChunkLimits = DEFAULT_LIMITS) -> list[Chunk]:
+def chunk(document: DocumentText, *, count: CountTokens, limits: ChunkLimits = DEFAULT_LIMITS) -> list[Chunk]:
     """Return the document's chunks in order, none above limits.max_tokens as `count` counts it; no blocks, no chunks.
 
     Only a single character that alone counts more than the maximum exceeds it. Linear in the document's length.
@@ -120,7 +120,7 @@ def _first_units(source: _Source) -> Iterator[_Unit]:
             seam = Seam.SENTENCE if block.kind in {"paragraph", "metadata"} else Seam.LINE
 
 
-def _first_spans(text: str, block: Block) -> Iterable[_Span]:
+def _first_spans(text: str, block: DocumentBlock) -> Iterable[_Span]:
     if block.kind in {"paragraph", "metadata"}:
         return sentence_spans(text, block.start, block.end)
     is_whole = block.kind == "heading" or (block.kind != "list" and len(block.text) <= _UNIT_CHARS)
@@ -138,13 +138,13 @@ def _line_spans(text: str, start: int, end: int) -> Iterator[_Span]:
         begin = stop + 1
 
 
-def _section_depth(blocks: Sequence[Block]) -> int:
+def _section_depth(blocks: Sequence[DocumentBlock]) -> int:
     """Return how deep the headings go that open a section: one outermost heading alone is the document's title."""
     outermost = sum(1 for block in blocks if block.kind == "heading" and len(block.heading_path) == 1)
     return 2 if outermost == 1 else 1
 
 
-def _seam_before(blocks: Sequence[Block], index: int, section_depth: int) -> Seam:
+def _seam_before(blocks: Sequence[DocumentBlock], index: int, section_depth: int) -> Seam:
     block = blocks[index]
     before = blocks[index - 1] if index else None
     depth = len(block.heading_path)

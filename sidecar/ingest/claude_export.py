@@ -7,7 +7,7 @@ from sidecar.ingest.conversation import (
     Conversation,
     ImportedTurn,
     Role,
-    Skipped,
+    SkippedPiece,
     Unusable,
     gathered,
     id_of,
@@ -16,22 +16,22 @@ from sidecar.ingest.conversation import (
     word,
 )
 from sidecar.ingest.message_parts import Said, said
-from sidecar.ingest.records import Record
+from sidecar.ingest.records import FileRecord
 
 _ROLES: Mapping[str, Role] = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
-def conversation(name: str, record: Record) -> Iterator[Conversation | Skipped]:
+def conversation(name: str, record: FileRecord) -> Iterator[Conversation | SkippedPiece]:
     """Yield the conversation of a record with `chat_messages`, after what of it had to be skipped."""
     value: Mapping[str, Any] = record.value
     conversation_id = id_of(value.get("uuid"), value.get("name"), value.get("created_at"))
     yield from gathered(name, conversation_id, value.get("name"), _turns(name, record, conversation_id))
 
 
-def _turns(name: str, record: Record, conversation_id: str) -> Iterator[ImportedTurn | Skipped]:
+def _turns(name: str, record: FileRecord, conversation_id: str) -> Iterator[ImportedTurn | SkippedPiece]:
     messages = record.value["chat_messages"]
     if not isinstance(messages, list):
-        yield Skipped(name, record.position, '"chat_messages" is no list; export the conversations again')
+        yield SkippedPiece(name, record.position, '"chat_messages" is no list; export the conversations again')
         return
     yield from listed(name, record.position, messages, lambda message, number: _turn(message, number, conversation_id))
 

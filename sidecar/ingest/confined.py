@@ -15,21 +15,23 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
-from sidecar.ingest.document import Part, ReadLimits
+from sidecar.ingest.document import DocumentPart, ReadLimits
 from sidecar.ingest.errors import IngestError, TooLarge, UnreadableDocument
 
 _PATIENCE = 10  # a busy machine may take so many seconds for one of the processor's
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ProcessLimits:
     """What reading one document may take: seconds of the processor, bytes of memory."""
 
     cpu_s: int = 30
     memory_bytes: int = 1 << 30
 
 
-def pdf_parts(name: str, data: bytes, limits: ReadLimits, bounds: Bounds = Bounds()) -> tuple[str, list[Part]]:
+def pdf_parts(
+    name: str, data: bytes, limits: ReadLimits, bounds: ProcessLimits = ProcessLimits()
+) -> tuple[str, list[DocumentPart]]:
     """Return the same as `pdf.parts`. Raises TooLarge for a document that cannot be read within the bounds, too."""
     task = json.dumps({"name": name, "limits": asdict(limits), "bounds": asdict(bounds)}).encode()
     command = [sys.executable, "-m", __name__]
@@ -46,10 +48,10 @@ def pdf_parts(name: str, data: bytes, limits: ReadLimits, bounds: Bounds = Bound
     return _told(name, json.loads(done.stdout), bounds)
 
 
-def _told(name: str, answer: dict[str, Any], bounds: Bounds) -> tuple[str, list[Part]]:
+def _told(name: str, answer: dict[str, Any], bounds: ProcessLimits) -> tuple[str, list[DocumentPart]]:
     match answer["outcome"]:
         case "read":
-            return answer["title"], [Part(*fields) for fields in answer["parts"]]
+            return answer["title"], [DocumentPart(*fields) for fields in answer["parts"]]
         case "TooLarge":
             raise TooLarge(name, answer["detail"])
         case "MemoryError":
@@ -57,7 +59,7 @@ def _told(name: str, answer: dict[str, Any], bounds: Bounds) -> tuple[str, list[
     raise UnreadableDocument(name, answer["detail"])
 
 
-def _answered(read: Callable[[], tuple[str, list[Part]]]) -> dict[str, Any]:
+def _answered(read: Callable[[], tuple[str, list[DocumentPart]]]) -> dict[str, Any]:
     try:
         title, parts = read()
     except IngestError as error:

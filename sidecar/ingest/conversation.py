@@ -45,7 +45,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedPiece:
     """A piece of a file that was left out: where it stands, why, and what to do about it."""
 
     name: str
@@ -97,28 +97,28 @@ def _time_of_text(text: str) -> datetime:
 
 def listed(
     name: str, position: str, messages: list[Any], turn: Callable[[object, int], ImportedTurn]
-) -> Iterator[ImportedTurn | Skipped]:
+) -> Iterator[ImportedTurn | SkippedPiece]:
     """Yield what `turn` makes of each message and its number, from 1; a message it finds Unusable is skipped, and named."""
     for number, message in enumerate(messages, start=1):
         try:
             yield turn(message, number)
         except Unusable as error:
-            yield Skipped(name, f"{position}, message {number}", str(error))
+            yield SkippedPiece(name, f"{position}, message {number}", str(error))
 
 
 def gathered(
-    name: str, conversation_id: str, title: object, turns: Iterable[ImportedTurn | Skipped]
-) -> Iterator[Conversation | Skipped]:
+    name: str, conversation_id: str, title: object, turns: Iterable[ImportedTurn | SkippedPiece]
+) -> Iterator[Conversation | SkippedPiece]:
     """Yield what of the turns had to be skipped, then the conversation the others make, if there are any.
 
     A turn that repeats an earlier one is skipped; another under an id already used gets an id of its own.
     """
     kept: dict[str, ImportedTurn] = {}
     for turn in turns:
-        if isinstance(turn, Skipped):
+        if isinstance(turn, SkippedPiece):
             yield turn
         elif kept.get(turn.client_turn_id) == turn:
-            yield Skipped(name, f"turn {turn.client_turn_id}", "it repeats an earlier turn; nothing to do")
+            yield SkippedPiece(name, f"turn {turn.client_turn_id}", "it repeats an earlier turn; nothing to do")
         elif turn.client_turn_id in kept:
             own = replace(turn, client_turn_id=id_of(None, turn.client_turn_id, turn.role, turn.text, turn.parts))
             kept[own.client_turn_id] = own

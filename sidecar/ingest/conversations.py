@@ -7,17 +7,17 @@ from typing import Any, BinaryIO
 
 from sidecar.ingest import chatgpt_export, claude_export, openai_messages, slack_export
 from sidecar.ingest.archive import Archive, FolderArchive, ZipArchive, is_zip, opened
-from sidecar.ingest.conversation import Conversation, ImportedTurn, Skipped, Unusable, gathered, id_of
+from sidecar.ingest.conversation import Conversation, ImportedTurn, SkippedPiece, Unusable, gathered, id_of
 from sidecar.ingest.errors import UnreadableExport
 from sidecar.ingest.opening import opened_at
-from sidecar.ingest.records import Record, records
+from sidecar.ingest.records import FileRecord, records
 
 _EXPORTED = re.compile(r"conversations(?:-\d+)?\.json")
 _TURNS_AT_ONCE = 5_000
 _THREAD_KEYS = ("thread_id", "conversation_id", "session_id")
 
 
-def read_conversations(name: str, data: bytes | BinaryIO) -> Iterator[Conversation | Skipped]:
+def read_conversations(name: str, data: bytes | BinaryIO) -> Iterator[Conversation | SkippedPiece]:
     """Yield the conversations of an export in its order, and each piece left out where it stood.
 
     Reads JSONL of OpenAI-style messages (a message or a `{"messages": […]}` on each line), a JSON array of either, and
@@ -31,7 +31,7 @@ def read_conversations(name: str, data: bytes | BinaryIO) -> Iterator[Conversati
         yield from _recorded(name, records(name, stream))
 
 
-def conversations_at(path: Path) -> Iterator[Conversation | Skipped]:
+def conversations_at(path: Path) -> Iterator[Conversation | SkippedPiece]:
     """Yield the conversations of an export on disk, a file or an unzipped folder. Raises UnreadablePath besides."""
     if path.is_dir():
         yield from _archived(FolderArchive(path))
@@ -40,7 +40,7 @@ def conversations_at(path: Path) -> Iterator[Conversation | Skipped]:
         yield from read_conversations(str(path), stream)
 
 
-def _archived(archive: Archive) -> Iterator[Conversation | Skipped]:
+def _archived(archive: Archive) -> Iterator[Conversation | SkippedPiece]:
     exported = [name for name in archive.names() if _EXPORTED.fullmatch(PurePosixPath(name).name)]
     if exported:
         for name in exported:
@@ -51,12 +51,12 @@ def _archived(archive: Archive) -> Iterator[Conversation | Skipped]:
         raise UnreadableExport(archive.name, "it holds neither conversations.json nor a Slack export's channels")
 
 
-def _recorded(name: str, found: Iterator[Record | Skipped]) -> Iterator[Conversation | Skipped]:
+def _recorded(name: str, found: Iterator[FileRecord | SkippedPiece]) -> Iterator[Conversation | SkippedPiece]:
     """Yield conversations from records; messages that stand alone are gathered while they follow on in one thread."""
     stem = PurePosixPath(name.replace("\\", "/")).stem
     thread_id, held = "", list[ImportedTurn]()
     for record in found:
-        if isinstance(record, Skipped):
+        if isinstance(record, SkippedPiece):
             yield record
             continue
         if not isinstance(record.value, dict) or "role" not in record.value:
@@ -70,7 +70,7 @@ def _recorded(name: str, found: Iterator[Record | Skipped]) -> Iterator[Conversa
         try:
             held.append(openai_messages.turn(record.value, record.number, own))
         except Unusable as error:
-            yield Skipped(name, record.position, str(error))
+            yield SkippedPiece(name, record.position, str(error))
     yield from gathered(name, thread_id, "", held)
 
 
@@ -78,7 +78,7 @@ def _thread_of(message: Mapping[str, Any], stem: str) -> str:
     return id_of(next((message[key] for key in _THREAD_KEYS if message.get(key)), None) or stem or "import")
 
 
-def _conversation(name: str, record: Record, default_id: str) -> Iterator[Conversation | Skipped]:
+def _conversation(name: str, record: FileRecord, default_id: str) -> Iterator[Conversation | SkippedPiece]:
     value = record.value if isinstance(record.value, dict) else {}
     if "mapping" in value:
         yield from chatgpt_export.conversation(name, record)
@@ -88,4 +88,4 @@ def _conversation(name: str, record: Record, default_id: str) -> Iterator[Conver
         yield from openai_messages.conversation(name, record, default_id)
     else:
         expected = '{"role": …, "content": …} or {"messages": […]}'
-        yield Skipped(name, record.position, f"it is neither a message nor a conversation; write {expected}")
+        yield SkippedPiece(name, record.position, f"it is neither a message nor a conversation; write {expected}")

@@ -45,7 +45,7 @@ class ReadLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DocumentPart:
     """A piece of text as a reader meets it; `level` is a heading's depth, 1 the outermost, and 0 for all else."""
 
     kind: Kind
@@ -55,7 +55,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class DocumentBlock:
     """A part in its place: text without outer whitespace, never empty; a heading's path ends in itself."""
 
     kind: Kind
@@ -67,12 +67,12 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class DocumentText:
     """One file's content; `text` is what the offsets count in."""
 
     title: str
     media_type: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[DocumentBlock, ...]
 
     @property
     def text(self) -> str:
@@ -87,10 +87,10 @@ class Document:
         return Content.NO_TEXT_LAYER if self.media_type == "application/pdf" else Content.EMPTY
 
 
-def lay_out(title: str, media_type: str, parts: Iterable[Part]) -> Document:
+def lay_out(title: str, media_type: str, parts: Iterable[DocumentPart]) -> DocumentText:
     """Return the document the parts make: texts cleaned, empty ones left out, headings and offsets worked out."""
     open_headings: list[tuple[int, str]] = []
-    blocks: list[Block] = []
+    blocks: list[DocumentBlock] = []
     start = 0
     path: tuple[str, ...] = ()
     for part in parts:
@@ -102,12 +102,12 @@ def lay_out(title: str, media_type: str, parts: Iterable[Part]) -> Document:
                 open_headings.pop()
             open_headings.append((part.level, one_line(text, _PATH_CHARS)))
             path = tuple(heading for _, heading in open_headings)
-        blocks.append(Block(part.kind, text, path, part.page, start, start + len(text)))
+        blocks.append(DocumentBlock(part.kind, text, path, part.page, start, start + len(text)))
         start += len(text) + len(GAP)
-    return Document(one_line(clean(title), _TITLE_CHARS), media_type, tuple(blocks))
+    return DocumentText(one_line(clean(title), _TITLE_CHARS), media_type, tuple(blocks))
 
 
-def _trimmed(part: Part) -> str:
+def _trimmed(part: DocumentPart) -> str:
     text = clean(part.text)
     if part.kind != "code":
         return text.strip()

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from sidecar.ingest.archive import opened
-from sidecar.ingest.conversation import Skipped, Unusable, id_of, time_of, word
+from sidecar.ingest.conversation import SkippedPiece, Unusable, id_of, time_of, word
 from sidecar.ingest.records import records
 
 _LONGEST_TEXT_CHARS = 100_000
@@ -36,20 +36,20 @@ class ImportedRecord:
     journal_id: str = ""
 
 
-def read_journal(name: str, data: bytes | BinaryIO) -> Iterator[ImportedRecord | Skipped]:
+def read_journal(name: str, data: bytes | BinaryIO) -> Iterator[ImportedRecord | SkippedPiece]:
     """Yield the records of a file in its order, and each one left out where it stood.
 
     `{"text", "id"?, "occurred_at"?, "place"?: {"name", "city"?, "address"?, "alternate_names"?}, "tags"?, "journal_id"?}`.
     A stream has to be seekable. Raises UnreadableExport or TooLarge.
     """
     for record in records(name, opened(data)):
-        if isinstance(record, Skipped):
+        if isinstance(record, SkippedPiece):
             yield record
             continue
         try:
             yield _read(record.value)
         except Unusable as error:
-            yield Skipped(name, record.position, str(error))
+            yield SkippedPiece(name, record.position, str(error))
 
 
 def _read(value: object) -> ImportedRecord:

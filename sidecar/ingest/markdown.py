@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from sidecar.ingest import plain, webpage
-from sidecar.ingest.document import NO_END, Part
+from sidecar.ingest.document import NO_END, DocumentPart
 
 # Deeper nesting is cut off by the parser; such a stretch is read as plain text, so that nothing is lost.
 _NESTING = 60
@@ -30,13 +30,13 @@ _TARGET = re.compile(r"(?:https?://|mailto:)\S+")
 _UNSEEN_TAG = re.compile(r"<(/?)(?:script|style|template)\b", re.IGNORECASE)
 
 
-def parts(text: str, *, most: int = NO_END) -> tuple[str, list[Part]]:
+def parts(text: str, *, most: int = NO_END) -> tuple[str, list[DocumentPart]]:
     """Return the title ("" when neither front matter nor a first-level heading names one) and the parts in order.
 
     A text of more than `most` parts is not read to its end.
     """
     front = _FRONT_MATTER.match(text)
-    found = [Part("metadata", front[1])] if front else []
+    found = [DocumentPart("metadata", front[1])] if front else []
     for segment in _segments(text[front.end() :] if front else text):
         found.extend(_segment_parts(segment))
         if len(found) > most:
@@ -74,7 +74,7 @@ def _is_fresh_start(text: str, at: int, is_after_blank: bool) -> bool:
     return _HEADING.match(text, at) is not None or (is_after_blank and text[at].isalpha())
 
 
-def _segment_parts(segment: str) -> Iterator[Part]:
+def _segment_parts(segment: str) -> Iterator[DocumentPart]:
     if len(segment) > _LARGEST_SEGMENT_CHARS:
         yield from plain.parts(segment)
         return
@@ -97,19 +97,19 @@ def _parsed(segment: str) -> list[Token]:
     return tokens
 
 
-def _token_parts(tokens: Iterator[Token]) -> Iterator[Part]:
+def _token_parts(tokens: Iterator[Token]) -> Iterator[DocumentPart]:
     for token in tokens:
         match token.type:
             case "heading_open":
-                yield Part("heading", _words(next(tokens)), int(token.tag[1]))
+                yield DocumentPart("heading", _words(next(tokens)), int(token.tag[1]))
             case "inline":
-                yield Part("paragraph", _words(token))
+                yield DocumentPart("paragraph", _words(token))
             case "bullet_list_open" | "ordered_list_open":
-                yield Part("list", "\n".join(_list_lines(token, tokens)))
+                yield DocumentPart("list", "\n".join(_list_lines(token, tokens)))
             case "table_open":
-                yield Part("table", "\n".join(_table_rows(tokens)))
+                yield DocumentPart("table", "\n".join(_table_rows(tokens)))
             case "fence" | "code_block":
-                yield Part("code", token.content)
+                yield DocumentPart("code", token.content)
             case "html_block":
                 yield from webpage.parts(token.content)[1]
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from sidecar.ingest.archive import opened
-from sidecar.ingest.conversation import Skipped, Unusable, id_of, time_of
-from sidecar.ingest.records import Record, records
+from sidecar.ingest.conversation import SkippedPiece, Unusable, id_of, time_of
+from sidecar.ingest.records import FileRecord, records
 
 _LONGEST_TEXT_CHARS = 100_000
 _KNOWN = frozenset({
@@ -29,23 +29,23 @@ class ImportedMemory:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory | Skipped]:
+def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory | SkippedPiece]:
     """Yield the memories of a file in its order, and each one left out where it stood.
 
     `{"text" or "content", "id"?, "occurred_at"?, "created_at"?, "document_id"?, "tags"?, "turn_ids"?, "metadata"?}`;
     other keys join the metadata. A stream has to be seekable. Raises UnreadableExport or TooLarge.
     """
     for record in records(name, opened(data)):
-        if isinstance(record, Skipped):
+        if isinstance(record, SkippedPiece):
             yield record
             continue
         try:
             yield _memory(record)
         except Unusable as error:
-            yield Skipped(name, record.position, str(error))
+            yield SkippedPiece(name, record.position, str(error))
 
 
-def _memory(record: Record) -> ImportedMemory:
+def _memory(record: FileRecord) -> ImportedMemory:
     value = record.value
     if not isinstance(value, dict):
         raise Unusable('it is no object; write {"text": …}')

@@ -7,7 +7,7 @@ from sidecar.ingest.conversation import (
     Conversation,
     ImportedTurn,
     Role,
-    Skipped,
+    SkippedPiece,
     Unusable,
     gathered,
     id_of,
@@ -16,7 +16,7 @@ from sidecar.ingest.conversation import (
     word,
 )
 from sidecar.ingest.message_parts import Said, plain_text, said, tool_call, tool_result
-from sidecar.ingest.records import Record
+from sidecar.ingest.records import FileRecord
 
 _ROLES: Mapping[str, Role] = {
     "user": "user", "human": "user",
@@ -43,17 +43,19 @@ def turn(message: object, number: int, conversation_id: str) -> ImportedTurn:
     return ImportedTurn(turn_id, role, words.text, word(message.get("name")), _time(message), words.parts)
 
 
-def conversation(name: str, record: Record, default_id: str) -> Iterator[Conversation | Skipped]:
+def conversation(name: str, record: FileRecord, default_id: str) -> Iterator[Conversation | SkippedPiece]:
     """Yield the conversation of a `{"messages": […]}` record, after what of it had to be skipped."""
     value: Mapping[str, Any] = record.value
     thread_id = id_of(value.get("id") or value.get("thread_id") or value.get("conversation_id") or default_id)
     yield from gathered(name, thread_id, value.get("title") or value.get("name"), _turns(name, record, thread_id))
 
 
-def _turns(name: str, record: Record, thread_id: str) -> Iterator[ImportedTurn | Skipped]:
+def _turns(name: str, record: FileRecord, thread_id: str) -> Iterator[ImportedTurn | SkippedPiece]:
     messages = record.value["messages"]
     if not isinstance(messages, list):
-        yield Skipped(name, record.position, '"messages" is no list; write {"messages": [{"role": …, "content": …}]}')
+        yield SkippedPiece(
+            name, record.position, '"messages" is no list; write {"messages": [{"role": …, "content": …}]}'
+        )
         return
     yield from listed(name, record.position, messages, lambda message, number: turn(message, number, thread_id))
 

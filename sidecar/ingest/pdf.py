@@ -18,7 +18,7 @@ from typing import Any
 from pypdf import PageObject, PasswordType, PdfReader, apply_configuration
 from pypdf.errors import DependencyError, LimitReachedError, PyPdfError
 
-from sidecar.ingest.document import Part, ReadLimits
+from sidecar.ingest.document import DocumentPart, ReadLimits
 from sidecar.ingest.errors import TooLarge, UnreadableDocument
 from sidecar.ingest.page_lines import Line, without_running_lines
 
@@ -42,7 +42,7 @@ _HYPHENATED = re.compile(r"[^\W\d_]-\Z")
 _CJK = re.compile(r"[\u3000-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 
-def parts(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[Part]]:
+def parts(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[DocumentPart]]:
     """Return the title from the file's properties ("" when it has none) and its parts in order.
 
     Raises UnreadableDocument for an encrypted or damaged file, TooLarge above the limits.
@@ -63,7 +63,7 @@ def parts(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[Part]]:
             raise UnreadableDocument(name, f"the PDF is damaged ({type(error).__name__}: {error})") from None
 
 
-def _read(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[Part]]:
+def _read(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[DocumentPart]]:
     reader = PdfReader(io.BytesIO(data))
     if reader.is_encrypted and reader.decrypt("") is PasswordType.NOT_DECRYPTED:
         raise UnreadableDocument(name, "the PDF is encrypted with a password")
@@ -130,7 +130,7 @@ def _row(lines: Sequence[Line]) -> Line:
     return Line(" ".join(line.text for line in lines), first.page, first.size, first.baseline)
 
 
-def _line_parts(lines: Sequence[Line]) -> Iterator[Part]:
+def _line_parts(lines: Sequence[Line]) -> Iterator[DocumentPart]:
     levels = _heading_levels(lines)
     leading = _leading(lines)
     held: list[Line] = []
@@ -177,13 +177,13 @@ def _parts_after(above: Line, below: Line, leading: float, levels: dict[float, i
     return not 0 <= above.baseline - below.baseline <= _PARAGRAPH_GAP * room
 
 
-def _part(lines: Sequence[Line], levels: dict[float, int]) -> Part:
+def _part(lines: Sequence[Line], levels: dict[float, int]) -> DocumentPart:
     first = lines[0]
     text = first.text
     for line in lines[1:]:
         text = _continued(text, line.text)
     level = levels[first.size] if _is_heading(first, levels) else 0
-    return Part("heading" if level else "paragraph", text, level, first.page)
+    return DocumentPart("heading" if level else "paragraph", text, level, first.page)
 
 
 def _continued(text: str, line: str) -> str:

@@ -3,15 +3,15 @@
 import re
 from collections.abc import Iterator
 
-from sidecar.ingest.document import Part
+from sidecar.ingest.document import DocumentPart
 
 _BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
-def parts(text: str) -> Iterator[Part]:
+def parts(text: str) -> Iterator[DocumentPart]:
     """Yield the text's paragraphs in order, their line breaks kept."""
     start = 0
     for blank in _BLANK_LINE.finditer(text):
-        yield Part("paragraph", text[start : blank.start()])
+        yield DocumentPart("paragraph", text[start : blank.start()])
         start = blank.end()
-    yield Part("paragraph", text[start:])
+    yield DocumentPart("paragraph", text[start:])

@@ -1,4 +1,4 @@
-"""The door for documents: a name and bytes in, a `Document` out. Picks the reader; knows no format's inside.
+"""The door for documents: a name and bytes in, a `DocumentText` out. Picks the reader; knows no format's inside.
 
 The kind follows the content where that is certain (PDF), else the name's extension, else what the text looks like.
 """
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 
 from sidecar.ingest import confined, markdown, plain, webpage
-from sidecar.ingest.document import Document, Part, ReadLimits, lay_out
+from sidecar.ingest.document import DocumentPart, DocumentText, ReadLimits, lay_out
 from sidecar.ingest.errors import TooLarge, UnreadableDocument, UnsupportedFormat
 from sidecar.ingest.text import NotText, decode
 
-PdfParts = Callable[[str, bytes, ReadLimits], tuple[str, list[Part]]]
+PdfParts = Callable[[str, bytes, ReadLimits], tuple[str, list[DocumentPart]]]
 
 PDF = "application/pdf"
 HTML = "text/html"
@@ -34,7 +34,7 @@ _UNTITLED = re.compile(
 
 def read(
     name: str, data: bytes, limits: ReadLimits | None = None, *, pdf_parts: PdfParts = confined.pdf_parts
-) -> Document:
+) -> DocumentText:
     """Return the document in the bytes; `name` is a file name or path. Its `content` says when there is no text in it.
 
     A PDF is read in a process of its own unless `pdf_parts` reads it. Raises UnsupportedFormat, UnreadableDocument or
@@ -70,7 +70,7 @@ def media_type_of(name: str, data: bytes) -> str:
     return PLAIN
 
 
-def _parts(name: str, data: bytes, media_type: str, limits: ReadLimits) -> tuple[str, list[Part]]:
+def _parts(name: str, data: bytes, media_type: str, limits: ReadLimits) -> tuple[str, list[DocumentPart]]:
     text = _decoded(name, data, media_type)
     if len(text) > limits.text_chars:
         raise TooLarge(name, f"it holds {len(text)} characters, the limit is {limits.text_chars}")

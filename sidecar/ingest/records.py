@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn
 
-from sidecar.ingest.conversation import Skipped, Unusable
+from sidecar.ingest.conversation import SkippedPiece, Unusable
 from sidecar.ingest.errors import TooLarge, UnreadableExport
 from sidecar.ingest.text import NotText, clean, decode
 
@@ -21,7 +21,7 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class FileRecord:
     """One JSON value and where it stands; `number` counts lines or elements, both from 1."""
 
     position: str
@@ -29,7 +29,7 @@ class Record:
     value: Any
 
 
-def records(name: str, stream: BinaryIO) -> Iterator[Record | Skipped]:
+def records(name: str, stream: BinaryIO) -> Iterator[FileRecord | SkippedPiece]:
     """Yield the records of a seekable stream: JSONL by lines, an array by elements, anything else as one.
 
     A broken line is skipped, a broken array ends where it breaks. Raises UnreadableExport when nothing in it is JSON.
@@ -69,7 +69,7 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
-def _lines(name: str, stream: BinaryIO) -> Iterator[Record | Skipped]:
+def _lines(name: str, stream: BinaryIO) -> Iterator[FileRecord | SkippedPiece]:
     number = 0
     while line := stream.readline(LINE_BYTES + 1):
         number += 1
@@ -79,9 +79,9 @@ def _lines(name: str, stream: BinaryIO) -> Iterator[Record | Skipped]:
             if len(line) > LINE_BYTES:
                 _skip_line(stream, line)
                 raise Unusable(f"the line is longer than {LINE_BYTES} bytes; split it")
-            yield Record(f"line {number}", number, _parsed(line))
+            yield FileRecord(f"line {number}", number, _parsed(line))
         except Unusable as error:
-            yield Skipped(name, f"line {number}", str(error))
+            yield SkippedPiece(name, f"line {number}", str(error))
 
 
 def _skip_line(stream: BinaryIO, line: bytes) -> None:
@@ -111,16 +111,16 @@ def _whole(name: str, stream: BinaryIO) -> str:
         raise UnreadableExport(name, str(error)) from None
 
 
-def _document(name: str, text: str) -> Record:
+def _document(name: str, text: str) -> FileRecord:
     try:
-        return Record("the document", 1, safe(_DECODER.decode(text.strip())))
+        return FileRecord("the document", 1, safe(_DECODER.decode(text.strip())))
     except json.JSONDecodeError as error:
         raise UnreadableExport(name, f"line {error.lineno}, column {error.colno} is not JSON ({error.msg})") from None
     except (ValueError, RecursionError) as error:
         raise UnreadableExport(name, _out_of_bounds(error)) from None
 
 
-def _elements(name: str, text: str) -> Iterator[Record | Skipped]:
+def _elements(name: str, text: str) -> Iterator[FileRecord | SkippedPiece]:
     """Yield an array's elements, decoded one at a time: a large export is never held twice."""
     at, number = _after_space(text, text.index("[") + 1), 0
     while at < len(text) and text[at] != "]":
@@ -128,21 +128,21 @@ def _elements(name: str, text: str) -> Iterator[Record | Skipped]:
         position = f"element {number}"
         try:
             value, at = _DECODER.raw_decode(text, at)
-            yield Record(position, number, safe(value))
+            yield FileRecord(position, number, safe(value))
         except json.JSONDecodeError as error:
             place = f"line {error.lineno}, column {error.colno}"
-            yield Skipped(name, place, f"it is not JSON ({error.msg}); this and all after it is left out")
+            yield SkippedPiece(name, place, f"it is not JSON ({error.msg}); this and all after it is left out")
             return
         except Unusable as error:
-            yield Skipped(name, position, str(error))
+            yield SkippedPiece(name, position, str(error))
         except (ValueError, RecursionError) as error:
-            yield Skipped(name, position, f"{_out_of_bounds(error)}; this and all after it is left out")
+            yield SkippedPiece(name, position, f"{_out_of_bounds(error)}; this and all after it is left out")
             return
         at = _after_space(text, at)
         if text[at : at + 1] == ",":
             at = _after_space(text, at + 1)
         elif text[at : at + 1] != "]":
-            yield Skipped(name, f"after element {number}", "the array breaks off; export the file again")
+            yield SkippedPiece(name, f"after element {number}", "the array breaks off; export the file again")
             return
 
 

@@ -12,9 +12,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from sidecar.ingest.archive import Archive
-from sidecar.ingest.conversation import Conversation, ImportedTurn, Role, Skipped, gathered, id_of, time_of, word
+from sidecar.ingest.conversation import Conversation, ImportedTurn, Role, SkippedPiece, gathered, id_of, time_of, word
 from sidecar.ingest.errors import UnreadableExport
-from sidecar.ingest.records import Record, records
+from sidecar.ingest.records import FileRecord, records
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 _LISTS = ("channels.json", "groups.json", "mpims.json", "dms.json")
@@ -38,7 +38,7 @@ def is_slack(archive: Archive) -> bool:
     return has_days or any(path.name == "channels.json" for path in paths)
 
 
-def conversations(archive: Archive) -> Iterator[Conversation | Skipped]:
+def conversations(archive: Archive) -> Iterator[Conversation | SkippedPiece]:
     """Yield each channel's conversation, by folder name, after what of it had to be skipped."""
     lists: dict[str, list[Mapping[str, Any]]] = {}
     for name in archive.names():
@@ -46,7 +46,7 @@ def conversations(archive: Archive) -> Iterator[Conversation | Skipped]:
         if file in {*_LISTS, "users.json"}:
             lists[file] = []
             for found in _objects(archive, name):
-                if isinstance(found, Skipped):
+                if isinstance(found, SkippedPiece):
                     yield found
                 else:
                     lists[file].append(found[1])
@@ -58,18 +58,20 @@ def conversations(archive: Archive) -> Iterator[Conversation | Skipped]:
         yield from gathered(archive.name, channel_id, _title(channel, folder, workspace), turns)
 
 
-def _objects(archive: Archive, name: str) -> Iterator[tuple[str, Mapping[str, Any]] | Skipped]:
+def _objects(archive: Archive, name: str) -> Iterator[tuple[str, Mapping[str, Any]] | SkippedPiece]:
     """Yield a file's objects with their places; a file that can't be read is skipped, the others still count."""
     try:
         for record in records(name, io.BytesIO(archive.read(name))):
             position = f"{name}, {record.position}"
-            if isinstance(record, Record) and isinstance(record.value, dict):
+            if isinstance(record, FileRecord) and isinstance(record.value, dict):
                 yield position, record.value
             else:
-                reason = record.reason if isinstance(record, Skipped) else "it is no object; export the workspace again"
-                yield Skipped(archive.name, position, reason)
+                reason = (
+                    record.reason if isinstance(record, SkippedPiece) else "it is no object; export the workspace again"
+                )
+                yield SkippedPiece(archive.name, position, reason)
     except UnreadableExport as error:
-        yield Skipped(archive.name, name, error.detail)
+        yield SkippedPiece(archive.name, name, error.detail)
 
 
 def _workspace(lists: Mapping[str, list[Mapping[str, Any]]]) -> _Workspace:
@@ -105,11 +107,11 @@ def _title(channel: Mapping[str, Any], folder: str, workspace: _Workspace) -> st
 
 def _turns(
     archive: Archive, days: list[str], channel_id: str, workspace: _Workspace
-) -> Iterator[ImportedTurn | Skipped]:
+) -> Iterator[ImportedTurn | SkippedPiece]:
     for day in days:
         said: list[tuple[str, ImportedTurn]] = []
         for found in _objects(archive, day):
-            if isinstance(found, Skipped):
+            if isinstance(found, SkippedPiece):
                 yield found
                 continue
             position, message = found
@@ -119,7 +121,7 @@ def _turns(
             if turn.text:
                 said.append((str(message.get("ts", "")), turn))
             else:
-                yield Skipped(archive.name, position, "it says nothing: neither text nor attachment nor file")
+                yield SkippedPiece(archive.name, position, "it says nothing: neither text nor attachment nor file")
         yield from (turn for _, turn in sorted(said, key=lambda pair: pair[0]))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from lxml import etree
 
-from sidecar.ingest.document import NO_END, Part
+from sidecar.ingest.document import NO_END, DocumentPart
 
 _DROPPED = frozenset({
     "audio", "canvas", "embed", "iframe", "nav", "noscript", "object", "script", "select", "style", "svg", "template",
@@ -40,7 +40,7 @@ def declared_encoding(data: bytes) -> str | None:
     return name if _WEB_ENCODING.fullmatch(name) else None
 
 
-def parts(text: str, *, most: int = NO_END) -> tuple[str, list[Part]]:
+def parts(text: str, *, most: int = NO_END) -> tuple[str, list[DocumentPart]]:
     """Return the page's title ("" when it has none) and its parts in order.
 
     A page of more than `most` parts is not read to its end.
@@ -63,7 +63,7 @@ class _Page:
 
     def __init__(self) -> None:
         self.title = ""
-        self.parts: list[Part] = []
+        self.parts: list[DocumentPart] = []
         self._text: list[str] = []
         self._dropped_depth = 0
         self._pre_depth = 0
@@ -170,9 +170,9 @@ class _Page:
         elif self._rows is not None:
             self._rows.append([text])
         elif kind == "heading":
-            self.parts.append(Part("heading", text, level))
+            self.parts.append(DocumentPart("heading", text, level))
         else:
-            self.parts.append(Part("paragraph", text))
+            self.parts.append(DocumentPart("paragraph", text))
 
     def _add_line(self, text: str) -> None:
         indent = "  " * min(len(self._numbers) - 1, 8)
@@ -185,19 +185,19 @@ class _Page:
         if self._numbers:
             self._lines.append(code)
         else:
-            self.parts.append(Part("code", code))
+            self.parts.append(DocumentPart("code", code))
 
     def _end_table(self) -> None:
         rows, self._rows = self._rows, None
         text = "\n".join(" | ".join(" ".join(cell.split()) for cell in row) for row in rows or () if any(row))
         if text:
-            self.parts.append(Part("table", text))
+            self.parts.append(DocumentPart("table", text))
 
     def _end_list(self) -> None:
         text = "\n".join(self._lines)
         self._lines.clear()
         if text:
-            self.parts.append(Part("list", text))
+            self.parts.append(DocumentPart("list", text))
 
 
 def _first_number(attributes: Mapping[str, str]) -> int:

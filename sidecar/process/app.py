@@ -15,25 +15,25 @@ from functools import partial
 from uuid import UUID
 
 from models.tokens import meters as tokens
-from sidecar.backends.backend_policy import Rulings
+from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.context import receipt_writer as recorder
 from sidecar.context.assembler import Assembler, Clocks, Lookups
-from sidecar.context.fan_out import Inquiry
-from sidecar.context.fence_keys import Fences
+from sidecar.context.fan_out import FanOut
+from sidecar.context.fence_keys import FenceKeys
 from sidecar.context.ports import ContextSource
-from sidecar.context.profile_cache import Profiles
-from sidecar.context.query_embedding import Recall
-from sidecar.context.receipt_writer import Recorder
+from sidecar.context.profile_cache import ProfileCache
+from sidecar.context.query_embedding import QueryReader
+from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.context.replay import Replayer
-from sidecar.context.token_counting import Meters
+from sidecar.context.token_counting import TokenMeters
 from sidecar.http.opening import check_addresses
-from sidecar.process.cache_invalidation import Remembered
-from sidecar.process.serving import Works, open_all
+from sidecar.process.cache_invalidation import TenantCaches
+from sidecar.process.serving import ServingDeps, open_all
 from sidecar.process.warm_up import warm
 from sidecar.rpc import context
 from sidecar.rpc import server as rpc_server
-from sidecar.rpc.server import Server
-from sidecar.rpc.transport.admission import Lanes
+from sidecar.rpc.server import GrpcServer
+from sidecar.rpc.transport.admission import AdmissionControl
 from sidecar.rpc.transport.auditing import AuditLog
 from sidecar.rpc.transport.progress import Progress
 from sidecar.runtime import database, embedders, memory_trimming
@@ -71,9 +71,9 @@ _PLACES_WAITED_FOR = 4  # times what is in flight: callers of the console wait f
 class App:
     """A running sidecar: where it listens, and what tests and the demo reach into."""
 
-    server: Server
+    server: GrpcServer
     pools: Pools
-    recorder: Recorder
+    recorder: ReceiptWriter
     database: Database
     http_address: str = ""
     console_address: str = ""
@@ -171,7 +171,7 @@ async def _started(ground: _Ground, sources: dict[Source, ContextSource], stack:
     await asyncio.to_thread(tokens.warm)
     chosen = await embedders.choose_or_go_without(settings, pools.background)
     stack.push_async_callback(chosen.close)
-    rulings = Rulings(pools.turn, clock=clocks.steady_s)
+    rulings = BackendPolicy(pools.turn, clock=clocks.steady_s)
     backing = back(sources, configured(settings.backends, os.environ), pools.turn, rulings)
     stack.push_async_callback(backing.close)
     works = await _works(ground, backing, rulings, chosen, stack)
@@ -183,15 +183,15 @@ async def _started(ground: _Ground, sources: dict[Source, ContextSource], stack:
 
 
 async def _works(
-    ground: _Ground, backing: Backing, rulings: Rulings, chosen: embedders.Chosen, stack: AsyncExitStack
-) -> Works:
+    ground: _Ground, backing: Backing, rulings: BackendPolicy, chosen: embedders.Chosen, stack: AsyncExitStack
+) -> ServingDeps:
     pools, clocks = ground.pools, ground.clocks
-    profiles = Profiles(pools.turn, clock=clocks.steady_s, base=backing.base)
+    profiles = ProfileCache(pools.turn, clock=clocks.steady_s, base=backing.base)
     local = backing.local if ground.is_built_in else _none
-    inquiry = Inquiry(backing.sources, clock=clocks.steady_s, local=local)
+    inquiry = FanOut(backing.sources, clock=clocks.steady_s, local=local)
     recall = _recall(ground, chosen)
     turns = await _turns(ground, profiles, recall, inquiry)
-    remembered = Remembered(
+    remembered = TenantCaches(
         profiles,
         Tenancy(pools.turn, now=clocks.now, clock=clocks.steady_s),
         rulings,
@@ -206,7 +206,7 @@ async def _works(
     ground.supervisor.start("audit_sweep", partial(audit.sweep, every_s=_SWEEP_EVERY_S))
     for written in (turns.recorder.wait_written, audit.wait_written):
         stack.push_async_callback(_flushed, written, ground.settings.drain_grace_s)
-    return Works(
+    return ServingDeps(
         settings=ground.settings,
         pools=pools,
         watch=ground.watch,
@@ -226,18 +226,18 @@ async def _works(
     )
 
 
-def _forgot(inquiry: Inquiry, repeats: context.TurnRepeats, scope: Scope | None) -> None:
+def _forgot(inquiry: FanOut, repeats: context.TurnRepeats, scope: Scope | None) -> None:
     """Drop the answers kept for an owner of whom something was forgotten; without one, all that are kept."""
     inquiry.forgot(scope)
     repeats.forget(lambda key: scope is None or key[0] == scope)
 
 
-async def _turns(ground: _Ground, profiles: Profiles, recall: Recall, inquiry: Inquiry) -> context.Parts:
+async def _turns(ground: _Ground, profiles: ProfileCache, recall: QueryReader, inquiry: FanOut) -> context.ContextDeps:
     """Return what a turn is assembled and replayed with."""
     pools, clocks = ground.pools, ground.clocks
     async with installation(pools.background) as connection:
-        fences = Fences(pools.turn, await keys.of(connection, keys.FENCE), clock=clocks.steady_s)
-    meters = Meters(pools.turn, clock=clocks.steady_s)
+        fences = FenceKeys(pools.turn, await keys.of(connection, keys.FENCE), clock=clocks.steady_s)
+    meters = TokenMeters(pools.turn, clock=clocks.steady_s)
     writer = _recorder(ground)
     assembler = Assembler(
         lookups=Lookups(profiles, meters, fences),
@@ -248,18 +248,18 @@ async def _turns(ground: _Ground, profiles: Profiles, recall: Recall, inquiry: I
         clocks=clocks,
     )
     replayer, repeats = Replayer(pools.background, fences, clocks), context.turn_repeats(clocks)
-    return context.Parts(
+    return context.ContextDeps(
         assembler, replayer, pools, meters, fences, writer, clocks, repeats, ground.settings.owner_quota_bytes
     )
 
 
-def _places(settings: Settings) -> Lanes:
+def _places(settings: Settings) -> AdmissionControl:
     """Return places for as many turns as the turns' connections carry, and some for look-ups.
 
     More at once would wait for one another: one process weighs and fits what they find no faster.
     """
     places = max(1, settings.turn_pool_size // _CONNECTIONS_A_TURN)
-    return Lanes(
+    return AdmissionControl(
         max_in_flight=places,
         max_waiting=_PLACES_WAITED_FOR * settings.max_in_flight,
         max_wait_s=settings.max_deadline_s,
@@ -273,8 +273,8 @@ def _none(tenant_id: UUID) -> frozenset[Source]:
     return frozenset()
 
 
-def _recorder(ground: _Ground) -> Recorder:
-    return Recorder(
+def _recorder(ground: _Ground) -> ReceiptWriter:
+    return ReceiptWriter(
         ground.pools.background,
         capacity=ground.settings.receipt_queue,
         keep_texts_days=ground.settings.receipt_text_days,
@@ -283,8 +283,8 @@ def _recorder(ground: _Ground) -> Recorder:
     )
 
 
-def _recall(ground: _Ground, chosen: embedders.Chosen) -> Recall:
-    return Recall(
+def _recall(ground: _Ground, chosen: embedders.Chosen) -> QueryReader:
+    return QueryReader(
         ground.pools.turn,
         chosen.numbered,
         why_not=chosen.why_not,
@@ -293,7 +293,7 @@ def _recall(ground: _Ground, chosen: embedders.Chosen) -> Recall:
     )
 
 
-def _keep_up(ground: _Ground, writer: Recorder) -> None:
+def _keep_up(ground: _Ground, writer: ReceiptWriter) -> None:
     """Start what goes on behind the calls for as long as the process lives."""
     pool, now = ground.pools.background, ground.clocks.now
     figures, start = ground.watch.figures, ground.supervisor.start

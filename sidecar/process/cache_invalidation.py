@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from uuid import UUID
 
-from sidecar.backends.backend_policy import Rulings
-from sidecar.context.profile_cache import Profiles
+from sidecar.backends.backend_policy import BackendPolicy
+from sidecar.context.profile_cache import ProfileCache
 from sidecar.rpc.transport.progress import Progress
 from sidecar.services.tenancy import Tenancy
 from store.compile.jobs import PROGRESS
@@ -21,15 +21,15 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class TenantCaches:
     """What is remembered of tenants, and whom the progress of compile jobs is told to.
 
     `forgot` drops the answers kept for an owner, or without one for all, because something was forgotten.
     """
 
-    profiles: Profiles
+    profiles: ProfileCache
     tenancy: Tenancy
-    rulings: Rulings
+    rulings: BackendPolicy
     progress: Progress
     forgot: Callable[[Scope | None], None]
 

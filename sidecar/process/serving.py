@@ -15,9 +15,9 @@ from google.protobuf.descriptor import ServiceDescriptor
 
 from compiler.job.compilation import Engine
 from compiler.operations.replay import replay
-from sidecar.backends.backend_policy import Rulings
+from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.context.assembler import Clocks
-from sidecar.context.fan_out import Inquiry
+from sidecar.context.fan_out import FanOut
 from sidecar.http.console.desk import Desk, Switches
 from sidecar.http.console.site import console
 from sidecar.http.doors import Backends, Health
@@ -27,9 +27,9 @@ from sidecar.rpc import admin, backends, context, cost, knowledge, memory, profi
 from sidecar.rpc import compile as compiles
 from sidecar.rpc import server as rpc_server
 from sidecar.rpc.auth.identity import Identity, require_admin
-from sidecar.rpc.server import Server
+from sidecar.rpc.server import GrpcServer
 from sidecar.rpc.transport.auditing import AuditLog
-from sidecar.rpc.transport.call import Behaviour, Terms, service_handler
+from sidecar.rpc.transport.call import Behaviour, MethodOptions, service_handler
 from sidecar.rpc.transport.progress import Progress
 from sidecar.runtime.errors import Unavailable
 from sidecar.runtime.settings import Settings
@@ -55,7 +55,7 @@ class Service(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Works:
+class ServingDeps:
     """What the services and the doors stand on; `turns` are the parts of the one that turns are asked of."""
 
     settings: Settings
@@ -65,13 +65,13 @@ class Works:
     supervisor: Supervisor
     tenancy: Tenancy
     backing: Backing
-    rulings: Rulings
+    rulings: BackendPolicy
     changed: Callable[..., None]
     forgot: Callable[[Scope], None]
     progress: Progress
-    inquiry: Inquiry
+    inquiry: FanOut
     embedder_trouble: Callable[[], str]
-    turns: context.Parts
+    turns: context.ContextDeps
     engine: Engine
     audit: AuditLog
 
@@ -80,14 +80,14 @@ class Works:
 class Doors:
     """Where a sidecar answers: its gRPC server, and the addresses of its HTTP doors, empty for those that are off."""
 
-    server: Server
+    server: GrpcServer
     http_address: str
     console_address: str
 
 
-def _services(works: Works) -> tuple[tuple[ServiceDescriptor, Service], ...]:
+def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ...]:
     pools, now, changed = works.pools, works.clocks.now, works.changed
-    switches = backends.Parts(pools, works.backing.places, works.rulings, now, changed)
+    switches = backends.BackendDeps(pools, works.backing.places, works.rulings, now, changed)
     replays = partial(replay, works.engine, pools.background)
     quota_bytes = works.settings.owner_quota_bytes
     jobs = compiles.CompileParts(pools, works.engine, works.progress, now, replays, quota_bytes)
@@ -108,19 +108,19 @@ def _services(works: Works) -> tuple[tuple[ServiceDescriptor, Service], ...]:
     )
 
 
-async def open_all(works: Works, stack: AsyncExitStack) -> Doors:
+async def open_all(works: ServingDeps, stack: AsyncExitStack) -> Doors:
     """Open every door until the stack ends; it takes new calls last, and is the first to turn them away."""
     services = _services(works)
     long = rpc_server.stream_terms(works.settings)
 
-    def handlers(turn: Terms, other: Terms) -> list[grpc.GenericRpcHandler]:
+    def handlers(turn: MethodOptions, other: MethodOptions) -> list[grpc.GenericRpcHandler]:
         apart = dict.fromkeys(compiles.LONG_CALLS | admin.LONG_CALLS, long)
         apart |= dict.fromkeys(_LARGE_WRITES, rpc_server.write_terms(other)) | {"AssembleContext": turn}
         return [service_handler(name, one.behaviours, other, apart=_apart(one, apart)) for name, one in services]
 
     _watch_values(works)
     draining = asyncio.Event()
-    started: list[Server] = []
+    started: list[GrpcServer] = []
     health = Health(
         works.pools.background,
         draining.is_set,
@@ -154,7 +154,7 @@ async def open_all(works: Works, stack: AsyncExitStack) -> Doors:
     return Doors(server, http_address, console_address)
 
 
-def _desk(works: Works, server: Server) -> Desk:
+def _desk(works: ServingDeps, server: GrpcServer) -> Desk:
     """Return what the console's pages are made with; whoever visits is checked as a caller of the server."""
     return Desk(
         works.pools,
@@ -178,7 +178,7 @@ def _desk(works: Works, server: Server) -> Desk:
     )
 
 
-def _watch_values(works: Works) -> None:
+def _watch_values(works: ServingDeps) -> None:
     """Have the metrics show what others keep: receipts and audit entries dropped, breakers, and whether the embedder fails."""
     figures = works.watch.figures
     figures.watch_value(names.RECEIPTS_DROPPED, lambda: works.turns.recorder.dropped_count)
@@ -190,12 +190,12 @@ def _watch_values(works: Works) -> None:
     )
 
 
-def _breakers(inquiry: Inquiry) -> dict[str, float]:
+def _breakers(inquiry: FanOut) -> dict[str, float]:
     resting = set(inquiry.resting())
     return {source.value: float(source.value in resting) for source in Source}
 
 
-async def _admin_of(started: Sequence[Server], token: str) -> UUID:
+async def _admin_of(started: Sequence[GrpcServer], token: str) -> UUID:
     """Return the tenant whose admin's token this is. Raises what a call would, Unavailable until calls are taken."""
     if not started:
         raise Unavailable
@@ -204,12 +204,12 @@ async def _admin_of(started: Sequence[Server], token: str) -> UUID:
     return identity.tenant_id
 
 
-async def _signed_in(server: Server, token: str) -> Identity:
+async def _signed_in(server: GrpcServer, token: str) -> Identity:
     """Return whose token this is, by the rules of a call."""
     return await server.authenticator.authenticate((("authorization", f"Bearer {token}"),), {})
 
 
-def _apart(service: Service, apart: Mapping[str, Terms]) -> dict[str, Terms]:
+def _apart(service: Service, apart: Mapping[str, MethodOptions]) -> dict[str, MethodOptions]:
     """Return which of the service's calls are served on terms of their own."""
     return {name: apart[name] for name in apart.keys() & service.behaviours.keys()}
 

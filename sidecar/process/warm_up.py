@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack
 from uuid import UUID
 
 from store.content import documents, memories, threads
-from store.content.recalling import Wanted
+from store.content.recalling import RecallQuery
 from store.db.postgres import Pool, scoped
 from store.db.queries import Connection
 from store.errors import StoreError
@@ -21,7 +21,7 @@ from store.wiki import pages
 log = logging.getLogger(__name__)
 
 _NOBODY = Scope(UUID(int=0), UUID(int=0))
-_WANTED = Wanted(("nothing",), 1, 0, ("[0]",))
+_WANTED = RecallQuery(("nothing",), 1, 0, ("[0]",))
 _DEADLINE_S = 5.0
 _AT_ONCE = 4  # the sources that a turn asks in the same moment
 
@@ -41,7 +41,7 @@ async def warm(pool: Pool, *, connections: int) -> None:
 
 async def _rehearse(connection: Connection) -> None:
     """Ask what the sources of a turn ask."""
-    await threads.history(connection, _NOBODY, "", threads.Window(1, 1))
+    await threads.history(connection, _NOBODY, "", threads.HistoryWindow(1, 1))
     await threads.summary(connection, _NOBODY, "")
     await threads.recall(connection, _NOBODY, "", _WANTED)
     await memories.recall(connection, _NOBODY, _WANTED)

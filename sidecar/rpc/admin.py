@@ -16,7 +16,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.rpc.auth.identity import require_admin, resolve_scope, resolve_tenant
 from sidecar.rpc.transport.call import Behaviour, Call
-from sidecar.rpc.transport.paging import Listing
+from sidecar.rpc.transport.paging import ListCall
 from sidecar.rpc.transport.validation import read_id, read_text, read_time, write_time
 from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.v1 import admin_pb2 as pb
@@ -146,7 +146,7 @@ class AdminService:
             resolve_scope(call.identity, request.tenant_id, request.owner_id).owner_id if request.owner_id else None
         )
         since = read_time("since_time", request.since_time) if request.HasField("since_time") else _FIRST
-        listing = Listing("ListAuditEntries", (str(tenant_id), str(owner_id), since.isoformat()), (datetime, UUID))
+        listing = ListCall("ListAuditEntries", (str(tenant_id), str(owner_id), since.isoformat()), (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
             entries = await audit.page(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID, uuid4
 
-from sidecar.backends.backend_policy import Rulings
+from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.backends.tools import Offered, ToolKeeper
 from sidecar.context.ports import BackendError
 from sidecar.rpc.auth.identity import require_admin, resolve_scope, resolve_tenant
@@ -32,12 +32,12 @@ SERVICE = pb.DESCRIPTOR.services_by_name["BackendService"]
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class BackendDeps:
     """What the service stands on: `places` are the configured backends by tenant and name."""
 
     pools: Pools
     places: Mapping[UUID, Mapping[str, object]]
-    rulings: Rulings
+    rulings: BackendPolicy
     now: Callable[[], datetime]
     changed: Callable[[UUID], None] = lambda _: None
 
@@ -45,7 +45,7 @@ class Parts:
 class BackendService:
     """Decides about backends; turns see it from the next one on."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: BackendDeps) -> None:
         self._parts = parts
 
     @property

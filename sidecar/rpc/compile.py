@@ -16,7 +16,7 @@ from sidecar.rpc.compile_quarantine import CompileQuarantine
 from sidecar.rpc.compile_upkeep import CompileParts, is_compiled
 from sidecar.rpc.messages import compile_messages as write
 from sidecar.rpc.transport.call import Behaviour, Call
-from sidecar.rpc.transport.paging import Listing
+from sidecar.rpc.transport.paging import ListCall
 from sidecar.rpc.transport.progress import moved_or_stopping
 from sidecar.rpc.transport.validation import read_id, read_uuid
 from sidecar.runtime.errors import FailedPrecondition, NotFound, Stopping
@@ -90,7 +90,7 @@ class CompileService(CompileQuarantine):
     async def list_jobs(self, request: pb.ListJobsRequest, call: Call) -> pb.ListJobsResponse:
         """Return a page of the scope's jobs, newest first."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        listing = Listing("ListJobs", (str(scope.tenant_id), str(scope.owner_id)), (datetime, UUID))
+        listing = ListCall("ListJobs", (str(scope.tenant_id), str(scope.owner_id)), (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await jobs.page(connection, scope, limit=page.limit, **page.starting("after"))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sidecar.rpc.compile_upkeep import CompileUpkeep
 from sidecar.rpc.messages import compile_messages as write
 from sidecar.rpc.transport.call import Behaviour, Call
-from sidecar.rpc.transport.paging import Listing
+from sidecar.rpc.transport.paging import ListCall
 from sidecar.rpc.transport.validation import check_count, read_id
 from sidecar.v1 import compile_pb2 as pb
 from store.compile import jobs, overview
@@ -30,7 +30,7 @@ class CompileQuarantine(CompileUpkeep):
     async def list_quarantined(self, request: pb.ListQuarantinedRequest, call: Call) -> pb.ListQuarantinedResponse:
         """Return a page of the scope's memories that are held back, by id."""
         scope = self._admin(request, call)
-        listing = Listing("ListQuarantined", (str(scope.tenant_id), str(scope.owner_id)), (str,))
+        listing = ListCall("ListQuarantined", (str(scope.tenant_id), str(scope.owner_id)), (str,))
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await overview.held_back(connection, scope, limit=page.limit, **page.starting("after"))

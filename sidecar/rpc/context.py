@@ -11,18 +11,18 @@ from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from models.tokens.calibration import Usage
-from sidecar.context.assembler import Assembler, Clocks, Question
-from sidecar.context.fence_keys import Fences
-from sidecar.context.receipt_writer import Recorder
+from models.tokens.calibration import CalibrationSample
+from sidecar.context.assembler import Assembler, Clocks, TurnRequest
+from sidecar.context.fence_keys import FenceKeys
+from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.context.replay import Replayer
-from sidecar.context.token_counting import Meters
+from sidecar.context.token_counting import TokenMeters
 from sidecar.rpc.auth.identity import Identity, resolve_agent, resolve_scope, resolve_space
 from sidecar.rpc.messages import assemblies, explanations, turns
 from sidecar.rpc.messages.knobs import read_knobs
 from sidecar.rpc.transport.call import Behaviour, Call
-from sidecar.rpc.transport.idempotency import Repeats
-from sidecar.rpc.transport.paging import Int4, Listing
+from sidecar.rpc.transport.idempotency import RepeatedAnswers
+from sidecar.rpc.transport.paging import Int4, ListCall
 from sidecar.rpc.transport.validation import (
     check_count,
     read_each,
@@ -57,20 +57,20 @@ MAX_PROMPT_CHARS = 4_000_000
 MAX_TOKENS = 10_000_000
 MAX_TURNS = 1_000
 
-TurnRepeats = Repeats[tuple[Scope, str, str], pb.AssembleContextResponse]
+TurnRepeats = RepeatedAnswers[tuple[Scope, str, str], pb.AssembleContextResponse]
 """Answers by scope, agent and request id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class ContextDeps:
     """What the service works with."""
 
     assembler: Assembler
     replayer: Replayer
     pools: Pools
-    meters: Meters
-    fences: Fences
-    recorder: Recorder
+    meters: TokenMeters
+    fences: FenceKeys
+    recorder: ReceiptWriter
     clocks: Clocks
     repeats: TurnRepeats
     quota_bytes: int = 0
@@ -78,13 +78,13 @@ class Parts:
 
 def turn_repeats(clocks: Clocks) -> TurnRepeats:
     """Return what keeps the answers of turns for requests that are sent again."""
-    return Repeats(clock=clocks.steady_s, size_of=pb.AssembleContextResponse.ByteSize)
+    return RepeatedAnswers(clock=clocks.steady_s, size_of=pb.AssembleContextResponse.ByteSize)
 
 
 class ContextService:
     """Thin: reads requests, calls the use cases, writes responses."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ContextDeps) -> None:
         self._parts = parts
         self._pools = parts.pools
         self._repeats = parts.repeats
@@ -138,14 +138,18 @@ class ContextService:
         used_item_ids = read_item_ids("used_item_ids", request.used_item_ids)
         counts = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
         read = {name: read_int(name, getattr(request, name), least=0, most=2**31 - 1) for name in counts}
-        usage = receipts.Usage(**read, used_item_ids=used_item_ids)
+        usage = receipts.ReportedUsage(**read, used_item_ids=used_item_ids)
         receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id), call.identity.reach)
         expected_tokens = explanations.expected_input_tokens(receipt)
         async with scoped(self._pools.background, scope) as connection:
             now = self._parts.clocks.now()
             is_first = await receipts.report_usage(connection, scope, receipt.receipt_id, usage, now=now)
             await costs.report(connection, scope, receipt.receipt_id, usage)
-            counted = Usage(expected_tokens, usage.input_tokens, explanations.ratio_of(receipt)) if is_first else None
+            counted = (
+                CalibrationSample(expected_tokens, usage.input_tokens, explanations.ratio_of(receipt))
+                if is_first
+                else None
+            )
             learned = await self._parts.meters.learn(connection, scope, receipt.model_id, counted, now=now)
         return pb.ReportUsageResponse(expected_input_tokens=expected_tokens, ratio=learned.trusted_ratio)
 
@@ -211,7 +215,7 @@ class ContextService:
         """Return a page of the owner's receipts that the caller may see, newest first."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         thread_id = read_id("thread_id", request.thread_id, is_optional=True)
-        listing = Listing("ListAssemblies", (str(scope.tenant_id), str(scope.owner_id), thread_id), (datetime, UUID))
+        listing = ListCall("ListAssemblies", (str(scope.tenant_id), str(scope.owner_id), thread_id), (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await receipts.page(
@@ -230,7 +234,7 @@ class ContextService:
     async def list_threads(self, request: pb.ListThreadsRequest, call: Call) -> pb.ListThreadsResponse:
         """Return a page of the owner's threads, newest turn first."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        listing = Listing("ListThreads", (str(scope.tenant_id), str(scope.owner_id)), (datetime, str))
+        listing = ListCall("ListThreads", (str(scope.tenant_id), str(scope.owner_id)), (datetime, str))
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await threads.list_threads(connection, scope, limit=page.limit, **page.starting("before"))
@@ -241,7 +245,7 @@ class ContextService:
         """Return a page of the thread's turns as they were said, oldest first."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         thread_id = read_id("thread_id", request.thread_id)
-        listing = Listing("ListTurns", (str(scope.tenant_id), str(scope.owner_id), thread_id), (Int4,))
+        listing = ListCall("ListTurns", (str(scope.tenant_id), str(scope.owner_id), thread_id), (Int4,))
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await threads.list_turns(connection, scope, thread_id, limit=page.limit, **page.starting("after"))
@@ -278,12 +282,12 @@ class ContextService:
             return await receipts.get(connection, scope, receipt_id, reach=reach)
 
 
-def _question(request: pb.AssembleContextRequest, identity: Identity) -> Question:
+def _question(request: pb.AssembleContextRequest, identity: Identity) -> TurnRequest:
     message = read_text("message", request.message, max_chars=MAX_MESSAGE_CHARS)
     if not request.model_id:
         raise InvalidArgument("model_id", "is empty", "name the model that will answer")
     reserve = request.response_reserve_tokens if request.HasField("response_reserve_tokens") else None
-    return Question(
+    return TurnRequest(
         agent_id=resolve_agent(identity, request.agent_id),
         thread_id=read_id("thread_id", request.thread_id, is_optional=True),
         space_id=resolve_space(identity, request.space_id),

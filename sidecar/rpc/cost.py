@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sidecar.rpc.auth.identity import Identity, require_admin, resolve_agent, resolve_scope, resolve_tenant
 from sidecar.rpc.transport.call import Behaviour, Call
-from sidecar.rpc.transport.paging import Listing
+from sidecar.rpc.transport.paging import ListCall
 from sidecar.rpc.transport.validation import check_count, read_id, read_int, read_name, read_time, write_time
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services import spending
@@ -61,7 +61,7 @@ class CostService:
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         filters = _filters(request, call.identity)
         arguments = (str(scope.tenant_id), str(scope.owner_id), repr(filters))
-        listing = Listing("ListTurnCosts", arguments, (datetime, UUID))
+        listing = ListCall("ListTurnCosts", arguments, (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await costs.page(connection, scope, filters, limit=page.limit, **page.starting("before"))

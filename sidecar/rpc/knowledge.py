@@ -16,12 +16,12 @@ from sidecar.ingest import chunked, chunking
 from sidecar.ingest.chunked import MAX_DOCUMENT_BYTES
 from sidecar.rpc.auth.identity import require_admin, resolve_tenant
 from sidecar.rpc.transport.call import Behaviour, Call
-from sidecar.rpc.transport.paging import Listing
+from sidecar.rpc.transport.paging import ListCall
 from sidecar.rpc.transport.validation import read_id, read_name, read_text, write_time
 from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.v1 import knowledge_pb2 as pb
 from store.content import documents
-from store.content.documents import Assignment, Base, Document, Outcome, PreparedDocument
+from store.content.documents import Assignment, Base, Document, PreparedDocument, PutOutcome
 from store.db.postgres import Pools, tenant_scoped
 from store.db.queries import Connection
 from store.scope import Reach
@@ -38,10 +38,10 @@ _LEVELS: Mapping[int, str] = {
     pb.ASSIGNEE_LEVEL_AGENT: "agent",
     pb.ASSIGNEE_LEVEL_SPACE: "space",
 }
-_OUTCOMES: Mapping[Outcome, pb.IngestOutcome.ValueType] = {
-    Outcome.CREATED: pb.INGEST_OUTCOME_CREATED,
-    Outcome.UPDATED: pb.INGEST_OUTCOME_UPDATED,
-    Outcome.UNCHANGED: pb.INGEST_OUTCOME_UNCHANGED,
+_OUTCOMES: Mapping[PutOutcome, pb.IngestOutcome.ValueType] = {
+    PutOutcome.CREATED: pb.INGEST_OUTCOME_CREATED,
+    PutOutcome.UPDATED: pb.INGEST_OUTCOME_UPDATED,
+    PutOutcome.UNCHANGED: pb.INGEST_OUTCOME_UNCHANGED,
 }
 
 
@@ -87,7 +87,7 @@ class KnowledgeService:
     async def list_bases(self, request: pb.ListBasesRequest, call: Call) -> pb.ListBasesResponse:
         """Return a page of the tenant's bases that the caller reaches, by name."""
         tenant_id = resolve_tenant(call.identity, request.tenant_id)
-        listing = Listing("ListBases", (str(tenant_id),), (str,))
+        listing = ListCall("ListBases", (str(tenant_id),), (str,))
         page = listing.read(request.page_size, request.page_token)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
             rows = await documents.list_bases(
@@ -127,7 +127,7 @@ class KnowledgeService:
         """Return a page of a base's documents, by path. Raises NotFound for a base that is unknown or out of reach."""
         tenant_id = resolve_tenant(call.identity, request.tenant_id)
         name = read_name("base", request.base)
-        listing = Listing("ListDocuments", (str(tenant_id), name), (str,))
+        listing = ListCall("ListDocuments", (str(tenant_id), name), (str,))
         page = listing.read(request.page_size, request.page_token)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
             base_id = (await _base(connection, tenant_id, name, call.identity.reach)).base_id

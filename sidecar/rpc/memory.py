@@ -12,7 +12,7 @@ from datetime import datetime
 from compiler.passes import forgetting
 from sidecar.rpc.auth.identity import resolve_scope
 from sidecar.rpc.transport.call import Behaviour, Call
-from sidecar.rpc.transport.paging import MAX_PAGE_BYTES, Listing
+from sidecar.rpc.transport.paging import MAX_PAGE_BYTES, ListCall
 from sidecar.rpc.transport.validation import (
     check_count,
     read_each,
@@ -102,7 +102,7 @@ class MemoryService:
     async def list_memories(self, request: pb.ListMemoriesRequest, call: Call) -> pb.ListMemoriesResponse:
         """Return a page of the owner's memories, newest first."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        listing = Listing("ListMemories", (str(scope.tenant_id), str(scope.owner_id)), (datetime, str))
+        listing = ListCall("ListMemories", (str(scope.tenant_id), str(scope.owner_id)), (datetime, str))
         page = listing.read(request.page_size, request.page_token)
         async with scoped(self._pools.background, scope, read_only=True) as connection:
             rows = await memories.page(

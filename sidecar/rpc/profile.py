@@ -13,7 +13,7 @@ from sidecar.context import profile_cache
 from sidecar.rpc.auth.identity import Identity, Role, require_admin, resolve_agent, resolve_space, resolve_tenant
 from sidecar.rpc.messages.knobs import read_knobs, write_knobs
 from sidecar.rpc.transport.call import Behaviour, Call
-from sidecar.rpc.transport.paging import Int4, Listing
+from sidecar.rpc.transport.paging import Int4, ListCall
 from sidecar.rpc.transport.validation import read_id, read_int, write_time
 from sidecar.runtime.errors import InvalidArgument, NotFound, ScopeForbidden
 from sidecar.v1 import profile_pb2 as pb
@@ -104,7 +104,7 @@ class ProfileService:
         """Return a page of a level's versions, newest first. Raises ScopeForbidden or SpaceForbidden for another's level."""
         tenant_id = resolve_tenant(call.identity, request.tenant_id)
         level = _read_level(request.level, request.ref)
-        listing = Listing("ListProfileVersions", (str(tenant_id), level.level, level.ref), (Int4,))
+        listing = ListCall("ListProfileVersions", (str(tenant_id), level.level, level.ref), (Int4,))
         page = listing.read(request.page_size, request.page_token)
         async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
             await _check_reach(connection, call.identity, level)

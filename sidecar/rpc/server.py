@@ -16,10 +16,10 @@ from grpc_reflection.v1alpha import reflection
 
 from sidecar.rpc.auth.authentication import Authenticator, NotBefore
 from sidecar.rpc.auth.identity import IdentitySettings
-from sidecar.rpc.transport.admission import Lanes
+from sidecar.rpc.transport.admission import AdmissionControl
 from sidecar.rpc.transport.auditing import AuditLog
-from sidecar.rpc.transport.call import Terms
-from sidecar.rpc.transport.interceptor import Door
+from sidecar.rpc.transport.call import MethodOptions
+from sidecar.rpc.transport.interceptor import CallInterceptor
 from sidecar.rpc.transport.listen import check_listen_address, prepare_socket_directory
 from sidecar.runtime.errors import SettingInvalid, StartRefused
 from sidecar.runtime.settings import Settings
@@ -28,7 +28,7 @@ from sidecar.v1 import admin_pb2, compile_pb2, context_pb2, cost_pb2, knowledge_
 
 log = logging.getLogger(__name__)
 
-Handlers = Callable[[Terms, Terms], Iterable[grpc.GenericRpcHandler]]
+Handlers = Callable[[MethodOptions, MethodOptions], Iterable[grpc.GenericRpcHandler]]
 
 _OWN_PAIR = "set SIDECAR_TLS_CERT and SIDECAR_TLS_KEY"
 _OTHER_DEADLINE_S = 30.0
@@ -59,11 +59,11 @@ _SERVICE_NAMES = tuple(
 class Gate:
     """What every call passes: the door, and who it asks for proof."""
 
-    door: Door
+    door: CallInterceptor
     authenticator: Authenticator
 
 
-class Server:
+class GrpcServer:
     """A listening server. Health is SERVING from the start; who hears NOT_SERVING finds new calls turned away."""
 
     def __init__(
@@ -156,7 +156,7 @@ async def start(
     *,
     watch: Watch | None = None,
     audit: AuditLog | None = None,
-) -> Server:
+) -> GrpcServer:
     """Return the server, listening; `handlers` gets the terms for turns and those for everything else.
 
     `watch` is told of every call, `audit` notes those of admins.
@@ -164,7 +164,7 @@ async def start(
     Raises a StartRefused naming the setting that cannot stand.
     """
     authenticator = Authenticator(identity_settings(settings), not_before=not_before)
-    door = Door(authenticator, watch, audit)
+    door = CallInterceptor(authenticator, watch, audit)
     servicer = health.aio.HealthServicer()
     generic = tuple(handlers(_turn_terms(settings), _other_terms(settings)))
 
@@ -176,7 +176,7 @@ async def start(
             reflection.enable_server_reflection((*_SERVICE_NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
         return server
 
-    listening = Server(make, servicer, Gate(door, authenticator), settings)
+    listening = GrpcServer(make, servicer, Gate(door, authenticator), settings)
     try:
         await listening.listen()
     except StartRefused:
@@ -213,35 +213,35 @@ def _lets_unclaimed_spaces(settings: Settings) -> bool:
     return settings.spaces_unclaimed == "allow"
 
 
-def _turn_terms(settings: Settings) -> Terms:
-    lanes = Lanes(
+def _turn_terms(settings: Settings) -> MethodOptions:
+    lanes = AdmissionControl(
         max_in_flight=settings.max_in_flight,
         max_waiting=settings.max_waiting,
         max_wait_s=settings.max_wait_s,
         per_tenant_in_flight=settings.max_in_flight_per_tenant,
         clock=asyncio.get_running_loop(),
     )
-    return Terms(lanes, settings.deadline_s, settings.max_deadline_s)
+    return MethodOptions(lanes, settings.deadline_s, settings.max_deadline_s)
 
 
-def _other_terms(settings: Settings) -> Terms:
+def _other_terms(settings: Settings) -> MethodOptions:
     """Return terms with lanes of their own, so that writing and reading back never take a turn's place."""
-    lanes = Lanes(
+    lanes = AdmissionControl(
         max_in_flight=settings.max_in_flight,
         max_waiting=4 * settings.max_waiting,
         max_wait_s=_PATIENCE_S,
         per_tenant_in_flight=settings.max_in_flight_per_tenant,
         clock=asyncio.get_running_loop(),
     )
-    return Terms(lanes, _OTHER_DEADLINE_S, settings.max_deadline_s)
+    return MethodOptions(lanes, _OTHER_DEADLINE_S, settings.max_deadline_s)
 
 
-def write_terms(other: Terms) -> Terms:
+def write_terms(other: MethodOptions) -> MethodOptions:
     """Return the terms of calls that may carry as much as a message holds: large ones one after the other, with more time.
 
     Two at once would take both the processor and the database from turns; a few may wait, each holding its whole message.
     """
-    lanes = Lanes(
+    lanes = AdmissionControl(
         max_in_flight=1,
         max_waiting=_LARGE_WAITING,
         max_wait_s=_WRITE_DEADLINE_S,
@@ -252,16 +252,16 @@ def write_terms(other: Terms) -> Terms:
     return replace(other, default_deadline_s=_WRITE_DEADLINE_S, max_deadline_s=longest_s, large_lanes=lanes)
 
 
-def stream_terms(settings: Settings) -> Terms:
+def stream_terms(settings: Settings) -> MethodOptions:
     """Return terms for streams that follow something for as long as an hour: they take no other call's place."""
-    lanes = Lanes(
+    lanes = AdmissionControl(
         max_in_flight=4 * settings.max_in_flight,
         max_waiting=settings.max_waiting,
         max_wait_s=_PATIENCE_S,
         per_tenant_in_flight=settings.max_in_flight,
         clock=asyncio.get_running_loop(),
     )
-    return Terms(lanes, _STREAM_DEADLINE_S, _STREAM_DEADLINE_S)
+    return MethodOptions(lanes, _STREAM_DEADLINE_S, _STREAM_DEADLINE_S)
 
 
 def _options(settings: Settings) -> list[tuple[str, int]]:

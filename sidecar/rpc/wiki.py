@@ -13,7 +13,7 @@ from uuid import UUID
 from sidecar.rpc.auth.identity import resolve_scope
 from sidecar.rpc.messages import wiki_messages as write
 from sidecar.rpc.transport.call import Behaviour, Call
-from sidecar.rpc.transport.paging import Int4, Listing
+from sidecar.rpc.transport.paging import Int4, ListCall
 from sidecar.rpc.transport.validation import read_choice, read_id, read_int, read_text
 from sidecar.rpc.wiki_acts import WikiActs
 from sidecar.rpc.wiki_names import find_page, read_page
@@ -85,7 +85,7 @@ class WikiService(WikiActs):
         page_type = read_choice("type", request.type, _TYPES)
         status = read_choice("status", request.status, _STATUSES)
         read, kinds, keys_of = read_choice("order", request.order, _ORDERS)
-        listing = Listing("ListPages", (*_of(scope), page_type, status, str(request.order)), kinds)
+        listing = ListCall("ListPages", (*_of(scope), page_type, status, str(request.order)), kinds)
         page = listing.read(request.page_size, request.page_token)
         async with self._reading(scope) as connection:
             rows = await read(
@@ -99,7 +99,7 @@ class WikiService(WikiActs):
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         question = read_text("query", request.query, min_chars=1, max_chars=MAX_QUERY_CHARS)
         page_type = read_choice("type", request.type, _TYPES)
-        listing = Listing("SearchPages", (*_of(scope), page_type, question), (Int4,))
+        listing = ListCall("SearchPages", (*_of(scope), page_type, question), (Int4,))
         page = listing.read(request.page_size, request.page_token)
         async with self._reading(scope) as connection:
             hits = await page_search.search(connection, scope, question, page_type=page_type)
@@ -112,7 +112,7 @@ class WikiService(WikiActs):
         """Return a page of the links that lead to a page."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         named = read_page("page", request.page)
-        listing = Listing("Backlinks", (*_of(scope), named), (UUID, str))
+        listing = ListCall("Backlinks", (*_of(scope), named), (UUID, str))
         page = listing.read(request.page_size, request.page_token)
         async with self._reading(scope) as connection:
             row = await find_page(connection, scope, named)
@@ -126,7 +126,7 @@ class WikiService(WikiActs):
         """Return a page of the pages under a page."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         named = read_page("page", request.page)
-        listing = Listing("Children", (*_of(scope), named), (str, str))
+        listing = ListCall("Children", (*_of(scope), named), (str, str))
         page = listing.read(request.page_size, request.page_token)
         async with self._reading(scope) as connection:
             row = await find_page(connection, scope, named)
@@ -153,7 +153,7 @@ class WikiService(WikiActs):
         """Return a page of the places where a memory is cited; a memory that nobody cites has none."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         memory_id = read_id("memory_id", request.memory_id)
-        listing = Listing("PagesCitingMemory", (*_of(scope), memory_id), (UUID, str, str))
+        listing = ListCall("PagesCitingMemory", (*_of(scope), memory_id), (UUID, str, str))
         page = listing.read(request.page_size, request.page_token)
         async with self._reading(scope) as connection:
             rows = await browse.citations(connection, scope, memory_id, limit=page.limit, **page.starting("after"))
@@ -166,7 +166,7 @@ class WikiService(WikiActs):
         """Return a page of held names."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         status = read_choice("status", request.status, _MENTION_STATUSES)
-        listing = Listing("ListMentions", (*_of(scope), status), (datetime, UUID))
+        listing = ListCall("ListMentions", (*_of(scope), status), (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
         async with self._reading(scope) as connection:
             rows = await browse.mentions(connection, scope, status=status, limit=page.limit, **page.starting("after"))

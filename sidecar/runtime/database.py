@@ -45,7 +45,7 @@ async def opened(settings: Settings) -> AsyncIterator[Database]:
             await supervisor.stop()
 
 
-async def bring_up_to_date(database: Database, *, dry_run: bool = False) -> migrate.Report:
+async def bring_up_to_date(database: Database, *, dry_run: bool = False) -> migrate.MigrationReport:
     """Apply the migrations that are left and make the fence key, once. Raises what `store.db.migrate` raises."""
     report = await migrate.migrate(database.direct_dsn, migrations(), dry_run=dry_run)
     if not dry_run:

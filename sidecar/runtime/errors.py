@@ -6,7 +6,7 @@ caller (a field, a delay) are attributes; secrets and a caller's own long texts 
     SidecarError
     ├── InvalidArgument            a request field, what is wrong with it, what to send instead
     ├── Unauthenticated            nobody we know is calling
-    │   ├── CredentialsMissing
+    │   ├── IdentityMissing
     │   ├── TokenMalformed
     │   ├── TokenUntrusted
     │   ├── TokenExpired
@@ -70,7 +70,7 @@ class Unauthenticated(SidecarError):
     """The caller is not known; send a valid token or a registered client certificate."""
 
 
-class CredentialsMissing(Unauthenticated):
+class IdentityMissing(Unauthenticated):
     """The call carries no identity; send `authorization: Bearer TOKEN` once, or a registered client certificate."""
 
 

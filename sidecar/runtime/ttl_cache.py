@@ -27,7 +27,7 @@ class _Kept(Generic[V]):
     is_outdated: bool = False
 
 
-class Remembered(Generic[K, V]):
+class TtlCache(Generic[K, V]):
     """Remembers what `read` gives, per key, for `for_s` seconds of `clock`; at most `capacity` keys, oldest out first.
 
     Where an earlier value could stand in, a new one is waited for `patience_s` seconds at most.

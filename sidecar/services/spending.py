@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID
 
-from models.tokens.catalog import CATALOG, Spending, cost_usd
+from models.tokens.catalog import CATALOG, TokenSpending, cost_usd
 from store.accounting import budgets, costs
 from store.accounting.budgets import Alert, Budget
 from store.accounting.costs import Spent, TurnAccount
@@ -43,9 +43,9 @@ def account_cost(account: TurnAccount) -> float | None:
     if model is None:
         return None
     if used is None:
-        return cost_usd(model, Spending(account.input_tokens))
+        return cost_usd(model, TokenSpending(account.input_tokens))
     return cost_usd(
-        model, Spending(used.input_tokens, used.output_tokens, used.cache_read_tokens, used.cache_write_tokens)
+        model, TokenSpending(used.input_tokens, used.output_tokens, used.cache_read_tokens, used.cache_write_tokens)
     )
 
 
@@ -56,10 +56,10 @@ def spent_cost(spent: Spent) -> float | None:
         return None
     counted = (spent.input_tokens, spent.output_tokens, spent.cache_read_tokens, spent.cache_write_tokens)
     if model.price is None or model.price.up_to_tokens is None:
-        return cost_usd(model, Spending(*counted))
+        return cost_usd(model, TokenSpending(*counted))
     # The price holds for prompts up to a length, and a sum of many turns is no long prompt: the mean turn is priced.
     turns = max(1, spent.turn_count)
-    of_a_turn = cost_usd(model, Spending(*(tokens // turns for tokens in counted)))
+    of_a_turn = cost_usd(model, TokenSpending(*(tokens // turns for tokens in counted)))
     return None if of_a_turn is None else of_a_turn * turns
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from uuid import UUID
 
-from sidecar.runtime.ttl_cache import Remembered
+from sidecar.runtime.ttl_cache import TtlCache
 from store.db.postgres import Pool, tenant_scoped
 from store.tenancy import tenants
 from store.tenancy.tenants import Tenant
@@ -21,7 +21,7 @@ class Tenancy:
     def __init__(self, pool: Pool, *, now: Callable[[], datetime], clock: Callable[[], float]) -> None:
         self._pool = pool
         self._now = now
-        self._known: Remembered[UUID, Tenant | None] = Remembered(
+        self._known: TtlCache[UUID, Tenant | None] = TtlCache(
             self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock
         )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sidecar.backends.agentcore import AgentCoreMemory, Record
-from sidecar.context.ports import Answer, Limits, Query
+from sidecar.backends.agentcore import AgentCoreMemory, MemoryRecord
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
 from sidecar.turn.remote import relevance
@@ -19,13 +19,15 @@ class AgentCoreMemorySource:
 
     memory: AgentCoreMemory
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` records, best first. Raises a BackendError."""
         found = await self.memory.recall(scope.owner_id, query.text, limit=limits.top_k)
         kept = [one for one in found if one.text.strip()]
-        return Answer(tuple(self._item(one, rank, query.words, limits.lead_lines) for rank, one in enumerate(kept)))
+        return SourceAnswer(
+            tuple(self._item(one, rank, query.words, limits.lead_lines) for rank, one in enumerate(kept))
+        )
 
-    def _item(self, record: Record, rank: int, words: Sequence[str], lead_lines: int) -> Item:
+    def _item(self, record: MemoryRecord, rank: int, words: Sequence[str], lead_lines: int) -> Item:
         score = "no score" if record.score is None else f"score {record.score:.4f}"
         return Item(
             id=f"memory:{record.record_id}",

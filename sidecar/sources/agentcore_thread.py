@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sidecar.backends.agentcore import SESSION, AgentCoreMemory, Event
-from sidecar.context.ports import Answer, Limits, Query, Skipped
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.ingest.conversation import Unusable
 from sidecar.ingest.message_parts import plain_text, tool_call, tool_result
 from sidecar.ingest.records import safe
@@ -32,22 +32,22 @@ class AgentCoreThreadSource:
     memory: AgentCoreMemory
     count: Count
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return nothing: events are listed, not searched."""
-        return Answer()
+        return SourceAnswer()
 
-    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def recent(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return the newest turns within the limits. Raises Skipped for a thread that no session can be, or a BackendError."""
         if not query.thread_id:
-            return Answer()
+            return SourceAnswer()
         if not SESSION.fullmatch(query.thread_id):
-            raise Skipped(f"{self.memory.name}: this thread's id cannot be a session's")
+            raise SourceSkipped(f"{self.memory.name}: this thread's id cannot be a session's")
         found = await self.memory.events(scope.owner_id, query.thread_id, most=max(1, limits.window_turns))
         said = [one for event in found.events for one in _said(event)]
         newest = [one for one in said if not query.client_turn_id or one.client_turn_id != query.client_turn_id]
         turns = [self._turn(one, place, query.thread_id, scope) for place, one in enumerate(newest, 1)]
         notes = (f"{self.memory.name}: older events were left unread",) if found.is_cut else ()
-        return Answer(history=_within(turns[-max(1, limits.window_turns) :], limits.window_tokens), notes=notes)
+        return SourceAnswer(history=_within(turns[-max(1, limits.window_turns) :], limits.window_tokens), notes=notes)
 
     def _turn(self, said: _Said, position: int, thread_id: str, scope: Scope) -> StoredTurn:
         text = readable(said.text)

@@ -16,10 +16,10 @@ from uuid import UUID
 from models.tokens import meters
 from models.transport.endpoint import BreakerState
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
-from sidecar.backends.asking import Asking
+from sidecar.backends.asking import BackendCaller
 from sidecar.backends.aws import Clients, Where
-from sidecar.backends.backend_policy import Rulings
-from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase
+from sidecar.backends.backend_policy import BackendPolicy
+from sidecar.backends.bedrock_knowledge import BedrockBase, BedrockKnowledge
 from sidecar.backends.configuration import VARIABLE
 from sidecar.backends.entries import (
     AgentCoreEntry,
@@ -38,7 +38,7 @@ from sidecar.runtime.errors import SettingInvalid
 from sidecar.sources.agentcore_memory import AgentCoreMemorySource
 from sidecar.sources.agentcore_thread import AgentCoreThreadSource
 from sidecar.sources.bedrock_knowledge import BedrockKnowledgeSource
-from sidecar.sources.composite import Place
+from sidecar.sources.composite import NamedSource
 from sidecar.sources.hindsight import HindsightSource
 from sidecar.sources.workspace_s3 import WorkspaceS3Source
 from sidecar.turn.items import Source
@@ -57,22 +57,22 @@ class Placed:
 
     source: Source
     tenant_id: UUID
-    place: Place
+    place: NamedSource
     close: Close
-    asking: Asking
+    asking: BackendCaller
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class BackendSourceDeps:
     """What places stand on: AWS clients, the database for turns, and the tenants' decisions."""
 
     clients: Clients
     pool: Pool
-    rulings: Rulings
+    rulings: BackendPolicy
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class BackendSources:
     """What the entries of the file became: places, the tenants' rerankers, and how to let go of them all."""
 
     places: tuple[Placed, ...]
@@ -88,16 +88,16 @@ class Made:
         return found
 
 
-def placed(backends: Configuration, pool: Pool, rulings: Rulings) -> Made:
+def placed(backends: Configuration, pool: Pool, rulings: BackendPolicy) -> BackendSources:
     """Return what every entry stands for. Raises SettingInvalid for what is not installed."""
-    ground = Ground(Clients(), pool, rulings)
+    ground = BackendSourceDeps(Clients(), pool, rulings)
     places = tuple(_made(backends, ground))
     rerankers = {entry.tenant_id: _rerank(entry, ground) for entry in backends.rerank}
     closes = [one.close for one in places] + [_soon(one.close) for one in rerankers.values()]
-    return Made(places, rerankers, partial(_let_go, closes, ground.clients))
+    return BackendSources(places, rerankers, partial(_let_go, closes, ground.clients))
 
 
-def _made(backends: Configuration, ground: Ground) -> Iterator[Placed]:
+def _made(backends: Configuration, ground: BackendSourceDeps) -> Iterator[Placed]:
     for knowledge in backends.bedrock_knowledge:
         yield _bedrock_knowledge(knowledge, ground)
     for memory in backends.agentcore:
@@ -123,8 +123,8 @@ def _soon(close: Callable[[], None]) -> Close:
     return closing
 
 
-def _bedrock_knowledge(entry: BedrockKnowledgeEntry, ground: Ground) -> Placed:
-    options = KnowledgeBase(
+def _bedrock_knowledge(entry: BedrockKnowledgeEntry, ground: BackendSourceDeps) -> Placed:
+    options = BedrockBase(
         base_id=entry.knowledge_base_id,
         where=_where(entry, ground.clients),
         kind=entry.kind,
@@ -136,22 +136,26 @@ def _bedrock_knowledge(entry: BedrockKnowledgeEntry, ground: Ground) -> Placed:
     )
     base = BedrockKnowledge(entry.name, options, ground.clients, entry.bounds)
     source = BedrockKnowledgeSource(base, frozenset(entry.assign))
-    return Placed(Source.KNOWLEDGE, entry.tenant_id, Place(entry.name, source), _soon(base.close), base.asking)
+    return Placed(Source.KNOWLEDGE, entry.tenant_id, NamedSource(entry.name, source), _soon(base.close), base.asking)
 
 
-def _rerank(entry: RerankEntry, ground: Ground) -> BedrockRerank:
+def _rerank(entry: RerankEntry, ground: BackendSourceDeps) -> BedrockRerank:
     reranking = Reranking(entry.model_arn, _where(entry, ground.clients), entry.text_chars)
     return BedrockRerank(entry.name, reranking, ground.clients, entry.bounds)
 
 
-def _agentcore(entry: AgentCoreEntry, ground: Ground) -> Iterator[Placed]:
+def _agentcore(entry: AgentCoreEntry, ground: BackendSourceDeps) -> Iterator[Placed]:
     memory = agentcore_memory(entry, ground.clients)
     if entry.recall:
         source = AgentCoreMemorySource(memory)
-        yield Placed(Source.MEMORY, entry.tenant_id, Place(entry.name, source), _soon(memory.close), memory.asking)
+        yield Placed(
+            Source.MEMORY, entry.tenant_id, NamedSource(entry.name, source), _soon(memory.close), memory.asking
+        )
     if entry.events:
         thread = AgentCoreThreadSource(memory, _counts)
-        yield Placed(Source.THREAD, entry.tenant_id, Place(entry.name, thread), _soon(memory.close), memory.asking)
+        yield Placed(
+            Source.THREAD, entry.tenant_id, NamedSource(entry.name, thread), _soon(memory.close), memory.asking
+        )
 
 
 def agentcore_memory(entry: AgentCoreEntry, clients: Clients) -> AgentCoreMemory:
@@ -168,7 +172,7 @@ def agentcore_memory(entry: AgentCoreEntry, clients: Clients) -> AgentCoreMemory
 
 def _hindsight(entry: HindsightEntry) -> Placed:
     hindsight = hindsight_client(entry)
-    place = Place(entry.name, HindsightSource(hindsight))
+    place = NamedSource(entry.name, HindsightSource(hindsight))
     return Placed(Source.MEMORY, entry.tenant_id, place, hindsight.close, hindsight.asking)
 
 
@@ -187,28 +191,30 @@ def hindsight_client(entry: HindsightEntry) -> Hindsight:
     return Hindsight(entry.name, banks, entry.bounds)
 
 
-def _tools(entry: ToolsEntry, ground: Ground) -> Placed:
+def _tools(entry: ToolsEntry, ground: BackendSourceDeps) -> Placed:
     source = tools_source(entry, ground.rulings)
-    return Placed(Source.TOOLS, entry.tenant_id, Place(entry.name, source), source.tools.close, source.tools.asking)
+    return Placed(
+        Source.TOOLS, entry.tenant_id, NamedSource(entry.name, source), source.tools.close, source.tools.asking
+    )
 
 
-def tools_source(entry: ToolsEntry, rulings: Rulings) -> ToolsSource:
+def tools_source(entry: ToolsEntry, rulings: BackendPolicy) -> ToolsSource:
     """Return a server's tools as a source. Raises SettingInvalid when the SDK is not installed."""
     if find_spec("mcp") is None:
         raise SettingInvalid(VARIABLE, f"{entry.name} needs the MCP SDK", "install context-sidecar[mcp]")
-    from sidecar.backends.mcp_tools import McpTools, Server
+    from sidecar.backends.mcp_tools import McpServer, McpTools
     from sidecar.sources.tools import ToolsSource
 
-    server = Server(entry.command, entry.url, entry.env, entry.headers)
+    server = McpServer(entry.command, entry.url, entry.env, entry.headers)
     calling = Calling(entry.question_argument, entry.arguments, frozenset(entry.search_safe), entry.result_chars)
     return ToolsSource(McpTools(entry.name, server, entry.bounds), rulings, calling)
 
 
-def _workspace_s3(entry: WorkspaceS3Entry, ground: Ground) -> Placed:
+def _workspace_s3(entry: WorkspaceS3Entry, ground: BackendSourceDeps) -> Placed:
     bucket = Bucket(entry.bucket, entry.prefix, Where(entry.region, entry.endpoint_url))
     files = S3Files(entry.name, bucket, ground.clients, entry.bounds)
     source = WorkspaceS3Source(ground.pool, files)
-    return Placed(Source.WORKSPACE, entry.tenant_id, Place(entry.name, source), _soon(files.close), files.asking)
+    return Placed(Source.WORKSPACE, entry.tenant_id, NamedSource(entry.name, source), _soon(files.close), files.asking)
 
 
 def _where(entry: BedrockKnowledgeEntry | RerankEntry | AgentCoreEntry, clients: Clients) -> Where:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from sidecar.backends.bedrock_knowledge import BedrockKnowledge, Passage
-from sidecar.context.ports import Answer, Limits, Query, Skipped
+from sidecar.backends.bedrock_knowledge import BedrockKnowledge, RetrievedPassage
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.remote import relevance
 from store.scope import Scope
@@ -20,18 +20,18 @@ class BedrockKnowledgeSource:
     base: BedrockKnowledge
     assigned_to: frozenset[str]
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` passages, best first. Raises Skipped when the base is not assigned, or a BackendError."""
         asked_by = {f"template:{query.template_id}", f"agent:{query.agent_id}", f"space:{query.space_id}"}
         if asked_by.isdisjoint(self.assigned_to):
-            raise Skipped(f"{self.base.name}: not assigned to this template, agent or space")
+            raise SourceSkipped(f"{self.base.name}: not assigned to this template, agent or space")
         found = await self.base.retrieve(query.text, limit=limits.top_k)
         items = [_item(self.base.name, one, rank, query.words) for rank, one in enumerate(found.passages)]
         notes = [f"{self.base.name}: {count} {kind} results have no text" for kind, count in found.left_out.items()]
-        return Answer(tuple(items), notes=tuple(notes))
+        return SourceAnswer(tuple(items), notes=tuple(notes))
 
 
-def _item(base: str, passage: Passage, rank: int, words: Sequence[str]) -> Item:
+def _item(base: str, passage: RetrievedPassage, rank: int, words: Sequence[str]) -> Item:
     # A base may not number its chunks; the text itself names what stays the same between two turns.
     chunk = (
         passage.chunk_id or sha256(f"{passage.document_id}\n{passage.text}".encode(errors="replace")).hexdigest()[:32]

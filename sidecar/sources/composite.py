@@ -15,7 +15,15 @@ from typing import Protocol
 from uuid import UUID
 
 from sidecar.backends.errors import BackendTimedOut, BackendUnavailable
-from sidecar.context.ports import Answer, BackendError, ContextSource, Conversation, Limits, Query, Skipped
+from sidecar.context.ports import (
+    BackendError,
+    ContextSource,
+    ConversationReader,
+    SourceAnswer,
+    SourceLimits,
+    SourceQuery,
+    SourceSkipped,
+)
 from sidecar.turn.items import Item
 from store.errors import StoreError
 from store.scope import Scope
@@ -26,7 +34,7 @@ _MERGING_S = 0.01
 BUILT_IN = "built-in"
 
 
-class Rulings(Protocol):
+class PolicyLookup(Protocol):
     """What the tenant's admins decided about its backends."""
 
     async def switched_off(self, tenant_id: UUID) -> frozenset[str]:
@@ -49,7 +57,7 @@ class Reranker(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NamedSource:
     """One backend as a source, under the name that switches and reports know it by."""
 
     name: str
@@ -60,10 +68,10 @@ class Place:
 class _Asked:
     """What is asked in one turn: the places, and the model that orders what the backends among them bring, if any."""
 
-    places: Sequence[Place]
+    places: Sequence[NamedSource]
     reranker: Reranker | None = None
 
-    def time_for_places_s(self, limits: Limits) -> float:
+    def time_for_places_s(self, limits: SourceLimits) -> float:
         """Return the seconds that the places have; never less than half of all, whatever the order may take."""
         kept_s = self.reranker.deadline_s if self.reranker else 0.0
         return max(0.0, limits.deadline_s / 2, limits.deadline_s - _MERGING_S - kept_s)
@@ -73,9 +81,9 @@ class _Asked:
 class _Heard:
     """What the places of one turn said: answers by place, failures, and those that had nothing to ask."""
 
-    answers: list[tuple[Place, Answer]] = field(default_factory=list)
-    failures: list[tuple[Place, BaseException]] = field(default_factory=list)
-    skipped: list[Skipped] = field(default_factory=list)
+    answers: list[tuple[NamedSource, SourceAnswer]] = field(default_factory=list)
+    failures: list[tuple[NamedSource, BaseException]] = field(default_factory=list)
+    skipped: list[SourceSkipped] = field(default_factory=list)
 
 
 class SideBySide:
@@ -84,8 +92,8 @@ class SideBySide:
     def __init__(
         self,
         built_in: ContextSource | None,
-        places: Mapping[UUID, Sequence[Place]],
-        rulings: Rulings,
+        places: Mapping[UUID, Sequence[NamedSource]],
+        rulings: PolicyLookup,
         rerankers: Mapping[UUID, Reranker] | None = None,
     ) -> None:
         self._built_in = built_in
@@ -93,7 +101,7 @@ class SideBySide:
         self._rulings = rulings
         self._rerankers = rerankers or {}
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return what all bring, merged, and among its failures each place that should have answered and did not.
 
         Raises what the first of them raised when none brought anything, and Skipped when none had anything to ask.
@@ -101,14 +109,14 @@ class SideBySide:
         places = self._places.get(scope.tenant_id, ())
         if not places:
             if self._built_in is None:
-                raise Skipped("no backend is set up for this tenant")
+                raise SourceSkipped("no backend is set up for this tenant")
             return await self._built_in.find(query, scope, limits)
         off = await self._rulings.switched_off(scope.tenant_id)
-        asked = [Place(BUILT_IN, self._built_in)] if self._built_in else []
+        asked = [NamedSource(BUILT_IN, self._built_in)] if self._built_in else []
         asked += [place for place in places if place.name not in off]
         notes = [f"{place.name}: switched off" for place in places if place.name in off]
         if not asked:
-            raise Skipped("; ".join(notes))
+            raise SourceSkipped("; ".join(notes))
         reranker = self._rerankers.get(scope.tenant_id)
         is_reranked = reranker is not None and reranker.name not in off
         return await _merged(_Asked(asked, reranker if is_reranked else None), query, scope, limits, notes)
@@ -117,33 +125,35 @@ class SideBySide:
 class Instead:
     """A source for which a tenant's first place stands instead of the built-in one: a record is never merged of two."""
 
-    def __init__(self, built_in: ContextSource, places: Mapping[UUID, Sequence[Place]], rulings: Rulings) -> None:
+    def __init__(
+        self, built_in: ContextSource, places: Mapping[UUID, Sequence[NamedSource]], rulings: PolicyLookup
+    ) -> None:
         self._built_in = built_in
         self._places = places
         self._rulings = rulings
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return what the tenant's place brings, or the built-in one where there is none or it is switched off."""
         place = await self._place(scope)
         async with _in_time(place.name, limits):
             return await place.source.find(query, scope, limits)
 
-    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def recent(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return the recent turns of the same place. One that keeps none on record has none."""
         place = await self._place(scope)
-        if not isinstance(place.source, Conversation):
-            return Answer()
+        if not isinstance(place.source, ConversationReader):
+            return SourceAnswer()
         async with _in_time(place.name, limits):
             return await place.source.recent(query, scope, limits)
 
-    async def _place(self, scope: Scope) -> Place:
+    async def _place(self, scope: Scope) -> NamedSource:
         places = self._places.get(scope.tenant_id, ())
         off = await self._rulings.switched_off(scope.tenant_id) if places else frozenset()
-        return next((place for place in places if place.name not in off), Place(BUILT_IN, self._built_in))
+        return next((place for place in places if place.name not in off), NamedSource(BUILT_IN, self._built_in))
 
 
 @asynccontextmanager
-async def _in_time(name: str, limits: Limits) -> AsyncIterator[None]:
+async def _in_time(name: str, limits: SourceLimits) -> AsyncIterator[None]:
     """Fail as the backend of that name where it takes too long; the built-in place has its time from elsewhere."""
     if name == BUILT_IN:
         yield
@@ -155,7 +165,9 @@ async def _in_time(name: str, limits: Limits) -> AsyncIterator[None]:
         raise BackendTimedOut(name) from None
 
 
-async def _merged(asked: _Asked, query: Query, scope: Scope, limits: Limits, notes: list[str]) -> Answer:
+async def _merged(
+    asked: _Asked, query: SourceQuery, scope: Scope, limits: SourceLimits, notes: list[str]
+) -> SourceAnswer:
     ends_s = asyncio.get_running_loop().time() + limits.deadline_s - _MERGING_S
     heard = await _heard(asked, query, scope, limits)
     ours: list[Sequence[Item]] = [answer.items for place, answer in heard.answers if place.name == BUILT_IN]
@@ -173,10 +185,10 @@ async def _merged(asked: _Asked, query: Query, scope: Scope, limits: Limits, not
     notes += [note for _, answer in heard.answers for note in answer.notes]
     told += [one for _, answer in heard.answers for one in answer.failures]
     judged_by = candidates and candidates.only({item.id for item in items})
-    return Answer(items, notes=tuple(notes), failures=tuple(told), candidates=judged_by)
+    return SourceAnswer(items, notes=tuple(notes), failures=tuple(told), candidates=judged_by)
 
 
-async def _heard(asked: _Asked, query: Query, scope: Scope, limits: Limits) -> _Heard:
+async def _heard(asked: _Asked, query: SourceQuery, scope: Scope, limits: SourceLimits) -> _Heard:
     """Return what each place said in the time that places have."""
     tasks = [asyncio.create_task(place.source.find(query, scope, limits)) for place in asked.places]
     try:
@@ -189,7 +201,7 @@ async def _heard(asked: _Asked, query: Query, scope: Scope, limits: Limits) -> _
         problem = _problem(place, task)
         if problem is None:
             heard.answers.append((place, task.result()))
-        elif isinstance(problem, Skipped):
+        elif isinstance(problem, SourceSkipped):
             heard.skipped.append(problem)
         else:
             heard.failures.append((place, problem))
@@ -197,7 +209,7 @@ async def _heard(asked: _Asked, query: Query, scope: Scope, limits: Limits) -> _
 
 
 async def _reranked(
-    reranker: Reranker, query: Query, items: Sequence[Item], ends_s: float, notes: list[str]
+    reranker: Reranker, query: SourceQuery, items: Sequence[Item], ends_s: float, notes: list[str]
 ) -> Sequence[Item]:
     """Return the items in the model's order; in the order that they came in, with a note, when it fails or time is short.
 
@@ -225,18 +237,18 @@ def by_rank(answers: Iterable[Sequence[Item]]) -> tuple[Item, ...]:
     return tuple(item._replace(rank=rank) for rank, item in enumerate(once.values()))
 
 
-def _problem(place: Place, task: asyncio.Task[Answer]) -> BaseException | None:
+def _problem(place: NamedSource, task: asyncio.Task[SourceAnswer]) -> BaseException | None:
     """Return what kept a place from answering; whatever a backend's place fails with is the backend's failure alone."""
     if not task.done() or task.cancelled():
         return TimeoutError() if place.name == BUILT_IN else BackendTimedOut(place.name)
     problem = task.exception()
-    if problem is None or place.name == BUILT_IN or isinstance(problem, BackendError | Skipped | StoreError):
+    if problem is None or place.name == BUILT_IN or isinstance(problem, BackendError | SourceSkipped | StoreError):
         return problem
     log.warning("place_failed", extra={"place": place.name, "error": type(problem).__name__}, exc_info=problem)
     return BackendUnavailable(place.name, type(problem).__name__)
 
 
-def _note(place: Place, problem: BaseException) -> str:
+def _note(place: NamedSource, problem: BaseException) -> str:
     """Return what a receipt may hold of a failure: our own errors say themselves, others only their kind."""
     is_ours = isinstance(problem, BackendError | StoreError)
     return str(problem) if is_ours else f"{place.name}: it failed with {type(problem).__name__}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sidecar.backends.hindsight import Hindsight, NoBank, Unit
-from sidecar.context.ports import Answer, Limits, Query
+from sidecar.backends.hindsight import Hindsight, MemoryUnit, NoBank
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
 from sidecar.turn.remote import relevance
@@ -19,16 +19,18 @@ class HindsightSource:
 
     hindsight: Hindsight
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` units, best first. Raises a BackendError."""
         try:
             found = await self.hindsight.recall(scope.owner_id, query.text, now=query.now, limit=limits.top_k)
         except NoBank as error:
-            return Answer(notes=(str(error),))
+            return SourceAnswer(notes=(str(error),))
         kept = [one for one in found if one.text.strip()]
-        return Answer(tuple(self._item(one, rank, query.words, limits.lead_lines) for rank, one in enumerate(kept)))
+        return SourceAnswer(
+            tuple(self._item(one, rank, query.words, limits.lead_lines) for rank, one in enumerate(kept))
+        )
 
-    def _item(self, unit: Unit, rank: int, words: Sequence[str], lead_lines: int) -> Item:
+    def _item(self, unit: MemoryUnit, rank: int, words: Sequence[str], lead_lines: int) -> Item:
         return Item(
             id=f"memory:{unit.memory_id}",
             source=Source.MEMORY,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import count
 
-from sidecar.context.ports import Answer, Limits, Query, Skipped
-from sidecar.turn.evidence import Standing, evidence_of
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
+from sidecar.turn.evidence import TextPositions, evidence_of
 from sidecar.turn.items import Item, Ref, Source
-from sidecar.turn.rank import Candidates, Kind
+from sidecar.turn.rank import CandidateKind, Candidates
 from store.content import documents
 from store.content.documents import RecalledChunk
 from store.db.postgres import Pool, tenant_scoped
@@ -22,25 +22,25 @@ class KnowledgeSource:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` chunks that may answer, best first. Raises Skipped when no base is assigned."""
         asked_by = {"template_id": query.template_id, "agent_id": query.agent_id, "space_id": query.space_id}
         async with tenant_scoped(self._pool, scope.tenant_id, read_only=True) as connection:
             limits.begin()
             bases = await documents.assigned_bases(connection, scope.tenant_id, **asked_by)
             if not bases:
-                raise Skipped("no knowledge base is assigned to this template, agent or space")
+                raise SourceSkipped("no knowledge base is assigned to this template, agent or space")
             if not query.words and not query.meaning:
-                return Answer()
+                return SourceAnswer()
             wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
             found = await documents.recall(connection, scope.tenant_id, bases, wanted)
         chunks = found.texts
-        standing = Standing([chunk.document_id for chunk in chunks], [chunk.position for chunk in chunks])
+        standing = TextPositions([chunk.document_id for chunk in chunks], [chunk.position for chunk in chunks])
         evidence = evidence_of(found, query.parts, query.words, standing)
         items = tuple(map(_item, chunks, evidence.coverage[0].tolist(), count()))
         ids, texts = [item.id for item in items], [chunk.text for chunk in chunks]
-        candidates = Candidates(Kind.PASSAGE, ids, texts, evidence)
-        return Answer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
+        candidates = Candidates(CandidateKind.PASSAGE, ids, texts, evidence)
+        return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
 
 
 def _item(found: RecalledChunk, coverage: float, rank: int) -> Item:

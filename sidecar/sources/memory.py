@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import count, repeat
 
-from sidecar.context.ports import Answer, Limits, Query
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.turn.evidence import evidence_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
-from sidecar.turn.rank import Candidates, Kind
+from sidecar.turn.rank import CandidateKind, Candidates
 from store.content import memories
 from store.content.memories import RecalledMemory
 from store.db.postgres import Pool, scoped
@@ -23,10 +23,10 @@ class MemorySource:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` memories of the owner that may answer, best first."""
         if not query.words and not query.meaning:
-            return Answer()
+            return SourceAnswer()
         wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
@@ -34,13 +34,13 @@ class MemorySource:
         evidence = evidence_of(found, query.parts, query.words)
         items = tuple(map(_item, found.texts, evidence.coverage[0].tolist(), count(), repeat(limits.lead_lines)))
         candidates = Candidates(
-            kind=Kind.FACT,
+            kind=CandidateKind.FACT,
             ids=[item.id for item in items],
             texts=[memory.text for memory in found.texts],
             evidence=evidence,
             days=[memory.occurred_at.date() for memory in found.texts],
         )
-        return Answer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
+        return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
 
 
 def _item(memory: RecalledMemory, coverage: float, rank: int, lead_lines: int) -> Item:

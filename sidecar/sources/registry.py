@@ -10,10 +10,10 @@ from pathlib import Path
 from uuid import UUID
 
 from sidecar.backends import configuration
-from sidecar.backends.backend_policy import Rulings
+from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.backends.entries import Configuration
 from sidecar.context.ports import ContextSource
-from sidecar.sources.composite import Instead, Place, SideBySide
+from sidecar.sources.composite import Instead, NamedSource, SideBySide
 from sidecar.turn.items import Source
 from sidecar.turn.profile import REMOTE_DEADLINE_MS, Layer, parse_layer
 from store.db.postgres import Pool
@@ -46,7 +46,9 @@ def configured(path: Path | None, environ: Mapping[str, str]) -> Configuration:
     return Configuration() if path is None else configuration.read(path, environ)
 
 
-def back(built_in: Mapping[Source, ContextSource], backends: Configuration, pool: Pool, rulings: Rulings) -> Backing:
+def back(
+    built_in: Mapping[Source, ContextSource], backends: Configuration, pool: Pool, rulings: BackendPolicy
+) -> Backing:
     """Return the built-in sources with each backend of the configuration beside the one it belongs to.
 
     A tenant's source that has backends is given a remote place's time, unless a profile says otherwise.
@@ -55,7 +57,7 @@ def back(built_in: Mapping[Source, ContextSource], backends: Configuration, pool
         return Backing(built_in, partial(_remote_times, {}), _nothing, {})
     from sidecar.sources import backend_sources  # brings the SDKs, which a process without backends does without
 
-    places: dict[Source, dict[UUID, list[Place]]] = defaultdict(lambda: defaultdict(list))
+    places: dict[Source, dict[UUID, list[NamedSource]]] = defaultdict(lambda: defaultdict(list))
     made = backend_sources.placed(backends, pool, rulings)
     named: dict[UUID, dict[str, object]] = defaultdict(dict)
     for tenant_id, reranker in made.rerankers.items():
@@ -83,7 +85,7 @@ def back(built_in: Mapping[Source, ContextSource], backends: Configuration, pool
     )
 
 
-def _by_tenant(places: Mapping[Source, Mapping[UUID, Sequence[Place]]]) -> Mapping[UUID, Layer]:
+def _by_tenant(places: Mapping[Source, Mapping[UUID, Sequence[NamedSource]]]) -> Mapping[UUID, Layer]:
     sources: dict[UUID, dict[str, dict[str, int]]] = defaultdict(dict)
     for source, tenants in places.items():
         for tenant_id in tenants:

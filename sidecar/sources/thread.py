@@ -6,10 +6,10 @@ from datetime import date
 from functools import lru_cache
 from itertools import count
 
-from sidecar.context.ports import Answer, Limits, Query
-from sidecar.turn.evidence import Standing, evidence_of
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
+from sidecar.turn.evidence import TextPositions, evidence_of
 from sidecar.turn.items import HistorySummary, Item, Ref, Source
-from sidecar.turn.rank import Candidates, Kind
+from sidecar.turn.rank import CandidateKind, Candidates
 from store.content import threads
 from store.content.threads import RecalledTurn
 from store.db.postgres import Pool, scoped
@@ -25,54 +25,54 @@ class ThreadSource:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def recent(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def recent(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return the history window and the rolling summary."""
         if not query.thread_id:
-            return Answer()
-        window = threads.Window(limits.window_tokens, limits.window_turns, query.client_turn_id)
+            return SourceAnswer()
+        window = threads.HistoryWindow(limits.window_tokens, limits.window_turns, query.client_turn_id)
         async with scoped(self._pool, scope, read_only=True) as connection:
             turns = await threads.history(connection, scope, query.thread_id, window)
             summary = await threads.summary(connection, scope, query.thread_id)
-        return Answer(history=tuple(turns), summary=_summary(summary))
+        return SourceAnswer(history=tuple(turns), summary=_summary(summary))
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` turns of any age that may answer."""
         if not query.thread_id:
-            return Answer()
+            return SourceAnswer()
         words = _words(query)
         wanted = query.wanted(words, _each(limits))
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
             found = await threads.recall(connection, scope, query.thread_id, wanted)
         days = [turn.said_at.date() for turn in found.texts]
-        standing = Standing(days, [turn.position for turn in found.texts])
+        standing = TextPositions(days, [turn.position for turn in found.texts])
         places = [place for place, turn in enumerate(found.texts) if _is_older(turn, query)]
         evidence = evidence_of(found, query.parts, words, standing).of(places)
         turns, days = [found.texts[place] for place in places], [days[place] for place in places]
         items = tuple(map(_item, turns, days, evidence.coverage[0].tolist(), count()))
         candidates = Candidates(
-            kind=Kind.TURN,
+            kind=CandidateKind.TURN,
             ids=[item.id for item in items],
             texts=[turn.text for turn in turns],
             evidence=evidence,
             speakers=[turn.speaker for turn in turns],
             days=days,
         )
-        return Answer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
+        return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
 
 
-def _words(query: Query) -> tuple[str, ...]:
+def _words(query: SourceQuery) -> tuple[str, ...]:
     """Return the words to search by: who speaks is on record, so that names of speakers tell nothing here."""
     names = query.reading.name_words if query.reading else frozenset()
     return tuple(word for word in query.words if word not in names)
 
 
-def _each(limits: Limits) -> int:
+def _each(limits: SourceLimits) -> int:
     """Return how many turns each way of searching may bring: as many as the window could hold, within bounds."""
     return min(limits.top_k, _MOST_EACH, max(_LEAST_EACH, limits.window_tokens // _TOKENS_A_TURN))
 
 
-def _is_older(turn: RecalledTurn, query: Query) -> bool:
+def _is_older(turn: RecalledTurn, query: SourceQuery) -> bool:
     is_current = turn.client_turn_id == query.client_turn_id and bool(query.client_turn_id)
     return bool(turn.text) and not is_current
 

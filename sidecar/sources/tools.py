@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sidecar.backends.mcp_tools import McpTools
 from sidecar.backends.tools import Calling, Offered, unsuited, why_not
-from sidecar.context.ports import Answer, BackendError, Limits, Query, Skipped
+from sidecar.context.ports import BackendError, SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.remote import relevance
 from store.scope import Scope
@@ -38,17 +38,17 @@ class ToolsSource:
     approvals: Approvals
     calling: Calling
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` results. Raises Skipped when no tool may be called, or a BackendError when all fail."""
         approved = await self.approvals.approved(scope.tenant_id, self.tools.name)
         if not approved:
-            raise Skipped(f"{self.tools.name}: no tool is approved")
+            raise SourceSkipped(f"{self.tools.name}: no tool is approved")
         declared = {tool.name: tool for tool in await self.tools.declared()}
         refused = {name: why_not(declared.get(name), hash_, self.calling) for name, hash_ in sorted(approved.items())}
         notes = [f"{self.tools.name}/{name}: {why}" for name, why in refused.items() if why]
         allowed = [name for name, why in refused.items() if not why]
         if not allowed:
-            raise Skipped("; ".join(notes))
+            raise SourceSkipped("; ".join(notes))
         calls = [asyncio.create_task(self._called(name, query.text)) for name in allowed]
         try:
             results = await asyncio.gather(*calls)
@@ -83,7 +83,7 @@ class ToolsSource:
         words: Sequence[str],
         top_k: int,
         notes: Iterable[str],
-    ) -> Answer:
+    ) -> SourceAnswer:
         failures = [result for _, result in results if isinstance(result, BackendError)]
         found = [(name, text) for name, result in results if isinstance(result, tuple) for text in result]
         if failures and not found:
@@ -92,7 +92,7 @@ class ToolsSource:
         items = {
             item.id: item for rank, (name, text) in enumerate(cut) for item in [self._item(name, text, rank, words)]
         }
-        return Answer(tuple(items.values()), notes=tuple(notes), failures=tuple(map(str, failures)))
+        return SourceAnswer(tuple(items.values()), notes=tuple(notes), failures=tuple(map(str, failures)))
 
     def _item(self, tool: str, text: str, rank: int, words: Sequence[str]) -> Item:
         place = f"{self.tools.name}/{tool}"

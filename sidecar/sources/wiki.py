@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import count, repeat
 
-from sidecar.context.ports import Answer, Limits, Query
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.turn.evidence import evidence_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.leads import lead
-from sidecar.turn.rank import Candidates, Kind
+from sidecar.turn.rank import CandidateKind, Candidates
 from store.db.postgres import Pool, scoped
 from store.scope import Scope
 from store.wiki import pages
@@ -23,10 +23,10 @@ class WikiSource:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` sections and page summaries that may answer, in turn the best of each sort."""
         if not query.words and not query.meaning:
-            return Answer()
+            return SourceAnswer()
         wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
@@ -38,8 +38,8 @@ class WikiSource:
         passages = [both[place] for place in places]
         items = tuple(map(_item, passages, evidence.coverage[0].tolist(), count(), repeat(limits.lead_lines)))
         texts = [f"{passage.page.title}: {item.text}" for passage, item in zip(passages, items, strict=True)]
-        candidates = Candidates(Kind.PAGE, [item.id for item in items], texts, evidence)
-        return Answer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
+        candidates = Candidates(CandidateKind.PAGE, [item.id for item in items], texts, evidence)
+        return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
 
 
 def _in_turn(*counts: int) -> list[int]:

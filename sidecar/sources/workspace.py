@@ -17,11 +17,11 @@ from pathlib import Path
 from threading import Lock
 from uuid import UUID
 
-from sidecar.context.ports import Answer, Limits, Query, Skipped
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES, TEXT_SUFFIXES, as_text, is_nameable, words_of
 from sidecar.turn.items import Item, Ref, Source
-from sidecar.turn.rank import Candidates, Kind
+from sidecar.turn.rank import CandidateKind, Candidates
 from store.db.postgres import Pool, tenant_scoped
 from store.scope import Scope
 from store.tenancy import tenants
@@ -90,7 +90,7 @@ class WorkspaceSource:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="workspace")
         self._words = _Words()
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` files whose path or text holds words of the question. Raises Skipped without a workspace."""
         async with tenant_scoped(self._pool, scope.tenant_id, read_only=True) as connection:
             limits.begin()
@@ -98,17 +98,19 @@ class WorkspaceSource:
                 connection, scope.tenant_id, template_id=query.template_id, agent_id=query.agent_id
             )
         if not spaces:
-            raise Skipped("no workspace is set up for this agent, template or tenant")
+            raise SourceSkipped("no workspace is set up for this agent, template or tenant")
         wanted = {fold(word) for word in query.words}
         if not wanted:
-            return Answer()
+            return SourceAnswer()
         loop = asyncio.get_running_loop()
         folder = _Place(self._root, (str(scope.tenant_id),))
         files = await loop.run_in_executor(self._threads, self._best, folder, spaces, wanted, limits.top_k)
         items = tuple(_item(file, coverage, rank, scope.tenant_id) for rank, (file, coverage) in enumerate(files))
         evidence = of_shares([coverage for _, coverage in files], parts=len(query.parts))
         ids, texts = [item.id for item in items], [item.text for item in items]
-        return Answer(items, candidates=Candidates(Kind.PASSAGE, ids, texts, evidence)).first(limits.top_k)
+        return SourceAnswer(items, candidates=Candidates(CandidateKind.PASSAGE, ids, texts, evidence)).first(
+            limits.top_k
+        )
 
     def _best(
         self, folder: _Place, spaces: Iterable[Workspace], wanted: set[str], top_k: int

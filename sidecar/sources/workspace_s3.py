@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from sidecar.backends.s3 import Listed, S3Files
-from sidecar.context.ports import Answer, Limits, Query, Skipped
+from sidecar.backends.s3 import S3File, S3Files
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.files import words_of
 from sidecar.turn.items import Item, Ref, Source
 from store.db.postgres import Pool, tenant_scoped
@@ -24,7 +24,7 @@ _READ_A_TURN = 500
 class _Seen:
     """A file as the nearest workspace with its path has it."""
 
-    file: Listed
+    file: S3File
     level: str
 
 
@@ -35,17 +35,17 @@ class WorkspaceS3Source:
     pool: Pool
     files: S3Files
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Return up to `top_k` files whose path or text holds words of the question. Raises Skipped, or a BackendError."""
         async with tenant_scoped(self.pool, scope.tenant_id, read_only=True) as connection:
             spaces = await tenants.workspaces(
                 connection, scope.tenant_id, template_id=query.template_id, agent_id=query.agent_id
             )
         if not spaces:
-            raise Skipped("no workspace is set up for this agent, template or tenant")
+            raise SourceSkipped("no workspace is set up for this agent, template or tenant")
         wanted = {fold(word) for word in query.words}
         if not wanted:
-            return Answer()
+            return SourceAnswer()
         seen = await self._visible(spaces)
         read = seen[:_READ_A_TURN]
         texts = await self.files.texts([one.file for one in read])
@@ -58,7 +58,7 @@ class WorkspaceS3Source:
             for rank, (coverage, one, text) in enumerate(best[: limits.top_k])
         ]
         left = len(seen) - len(read)
-        return Answer(tuple(items), notes=(f"{self.files.name}: {left} files were left unread",) if left else ())
+        return SourceAnswer(tuple(items), notes=(f"{self.files.name}: {left} files were left unread",) if left else ())
 
     async def _visible(self, spaces: Sequence[Workspace]) -> list[_Seen]:
         """Return each path once, from the nearest workspace that has it."""

@@ -30,7 +30,7 @@ _TAIL_SHARE = 16  # of a narrow pool, recent turns that nobody asked for take no
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class PoolDemand:
     """What a pool is wanted for: the stock, the last exchange, which is in already, and the units before it."""
 
     stock: Stock
@@ -46,7 +46,7 @@ class Shared:
     older_count: int
 
 
-def share(wanted: Wanted, profile: Profile, pool_tokens: int) -> Shared:
+def share(wanted: PoolDemand, profile: Profile, pool_tokens: int) -> Shared:
     """Return how `pool_tokens`, which is what the last exchange leaves of the pool, are given out."""
     sharing = _Sharing(wanted, profile, pool_tokens)
     sharing.run()
@@ -56,7 +56,7 @@ def share(wanted: Wanted, profile: Profile, pool_tokens: int) -> Shared:
 class _Sharing:
     """One pool being given out under one profile. Items go by their places in the stock, which are their order."""
 
-    def __init__(self, wanted: Wanted, profile: Profile, pool_tokens: int) -> None:
+    def __init__(self, wanted: PoolDemand, profile: Profile, pool_tokens: int) -> None:
         stock = wanted.stock
         self._notice_tokens = stock.prices.notice if stock.items else 0
         exchange = wanted.exchange
@@ -232,7 +232,7 @@ class _Sharing:
         return (self._profile.knobs(source).priority, place)
 
 
-def _opened(wanted: Wanted, pool_tokens: int) -> Ledger:
+def _opened(wanted: PoolDemand, pool_tokens: int) -> Ledger:
     """Return a ledger in which only the last exchange is in view."""
     ledger = Ledger(wanted.stock, pool_tokens)
     ledger.show(wanted.exchange.whole_turn_ids, 0)

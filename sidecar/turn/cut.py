@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from sidecar.turn.items import Meter
+from sidecar.turn.items import TokenCounter
 
 CUT_MARK = "\n[… cut here to fit …]\n"
 
@@ -17,7 +17,7 @@ _MOST_FLAG_HALVES = 4096
 _SNAP_LINE_CHARS, _SNAP_WORD_CHARS, _SNAP_LETTER_CHARS = 160, 32, 32
 
 
-def cut_middle(text: str, limit_tokens: int, meter: Meter, *, text_tokens: int) -> tuple[str, int]:
+def cut_middle(text: str, limit_tokens: int, meter: TokenCounter, *, text_tokens: int) -> tuple[str, int]:
     """Return the text with its middle cut out, and its tokens: at most the limit, and within a 256th of it as a rule.
 
     `text_tokens` is what the whole text counts, more than the limit. A limit that cannot hold the mark leaves nothing.

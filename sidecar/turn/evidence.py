@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sidecar.turn.reading import Part
+from sidecar.turn.reading import QuestionPart
 from store.content.recalling import Recalled
 
 MOST_COSINE = 1.01  # of vectors in single precision
@@ -29,7 +29,7 @@ class EvidenceUnusable(ValueError):
     """What search told of a text is not what it can tell."""
 
 
-class Standing(NamedTuple):
+class TextPositions(NamedTuple):
     """Where texts stand: what each is a piece of (a session, a document), and its place there."""
 
     groups: Sequence[Hashable]
@@ -61,7 +61,7 @@ class Evidence(NamedTuple):
 
 
 def evidence_of(
-    recalled: Recalled[Text], parts: Sequence[Part], words: Sequence[str], standing: Standing | None = None
+    recalled: Recalled[Text], parts: Sequence[QuestionPart], words: Sequence[str], standing: TextPositions | None = None
 ) -> Evidence:
     """Return the evidence of what was recalled by these words; without a `standing` no text stands next to another.
 
@@ -104,7 +104,9 @@ def inverse_frequencies(frequencies: Collection[int], total: int) -> list[float]
     return [idf if place in telling else 0.0 for place, idf in enumerate(idfs)]
 
 
-def weigh(recalled: Recalled[Text], weights: Sequence[Sequence[float]], standing: Standing | None = None) -> Evidence:
+def weigh(
+    recalled: Recalled[Text], weights: Sequence[Sequence[float]], standing: TextPositions | None = None
+) -> Evidence:
     """Return the evidence of each text, a row for each part of the question.
 
     `weights` holds, for each part, the weight of each of the question's words: 0 for a word of another part.
@@ -123,7 +125,7 @@ def weigh(recalled: Recalled[Text], weights: Sequence[Sequence[float]], standing
 class _Around:
     """Who stands around whom: numbers are put in the order of groups and places, where neighbours are next to each other."""
 
-    def __init__(self, standing: Standing) -> None:
+    def __init__(self, standing: TextPositions) -> None:
         groups: dict[Hashable, int] = {}
         numbers = [groups.setdefault(group, len(groups)) for group in standing.groups]
         # Groups far enough apart that no distance within one reaches the next.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from sidecar.turn import history
-from sidecar.turn.budget import Shared, Wanted, share
+from sidecar.turn.budget import PoolDemand, Shared, share
 from sidecar.turn.dedupe import relate
 from sidecar.turn.history import Exchange, History, TurnFate
 from sidecar.turn.items import (
@@ -22,21 +22,21 @@ from sidecar.turn.items import (
     HistorySummary,
     HistoryTurn,
     Item,
-    Meter,
     Ref,
     Source,
     SourceReport,
+    TokenCounter,
 )
-from sidecar.turn.ledger import Ledger, Refusal, Step, Stock
+from sidecar.turn.ledger import Ledger, NoRoom, Step, Stock
 from sidecar.turn.messages import role_of, sendable
 from sidecar.turn.offers import Offers, gather
 from sidecar.turn.pieces import price, write
-from sidecar.turn.pool import Pool, Spent, pool_of
+from sidecar.turn.pool import PromptTokens, TokenPool, pool_of
 from sidecar.turn.profile import Profile
-from sidecar.turn.render import Message, Page, Rendering, render
+from sidecar.turn.render import Message, Rendering, RenderOptions, render
 from store.text.texts import Signature
 
-__all__ = ["Fitted", "Fitting", "Share", "Spent", "fit", "pool_of"]
+__all__ = ["Fitted", "Fitting", "PromptTokens", "Share", "fit", "pool_of"]
 
 SUMMARY_ID = "thread-summary"
 SUMMARY_HEADER = "Earlier in this thread"
@@ -55,7 +55,7 @@ class Fitting:
 
     profile: Profile
     window_tokens: int
-    spent: Spent = field(default_factory=Spent)
+    spent: PromptTokens = field(default_factory=PromptTokens)
     reports: tuple[SourceReport, ...] = ()
     history: tuple[HistoryTurn, ...] = ()
     summary: HistorySummary | None = None
@@ -85,7 +85,7 @@ class Share:
 class Fitted:
     """A turn's context with every decision that led to it. Fates come in the order of the context, then the others."""
 
-    pool: Pool
+    pool: TokenPool
     tokenizer: str
     is_exact: bool
     rendering: Rendering
@@ -96,7 +96,7 @@ class Fitted:
     is_exchange_cut: bool
 
 
-def fit(question: Fitting, meter: Meter) -> Fitted:
+def fit(question: Fitting, meter: TokenCounter) -> Fitted:
     """Return the context that fits the question's pool. Raises PoolTooSmall."""
     profile = question.profile
     pool = pool_of(profile, window_tokens=question.window_tokens, spent=question.spent, meter=meter)
@@ -105,7 +105,7 @@ def fit(question: Fitting, meter: Meter) -> Fitted:
     thread = history.read(sendable(said, question.fence_tag, meter))
     stock = _stock(question, offers, thread, meter)
     exchange = history.fit_exchange(thread, pool.pool_tokens, meter)
-    wanted = Wanted(stock, exchange, thread.older)
+    wanted = PoolDemand(stock, exchange, thread.older)
     # An exchange that had to be cut has the pool to itself: what a cut happens to leave is nobody's.
     left_tokens = max(0, pool.pool_tokens - thread.exchange_tokens)
     shared = share(wanted, profile, left_tokens)
@@ -126,7 +126,7 @@ def fit(question: Fitting, meter: Meter) -> Fitted:
     )
 
 
-def _stock(question: Fitting, offers: Offers, thread: History, meter: Meter) -> Stock:
+def _stock(question: Fitting, offers: Offers, thread: History, meter: TokenCounter) -> Stock:
     """Return what the turn can be given, with the summary behind the items, priced."""
     summary = _summary_item(question)
     if summary and summary.fault:
@@ -174,10 +174,12 @@ def _messages(exchange: Exchange, thread: History, shared: Shared) -> list[Messa
     ]
 
 
-def _rendered(ledger: Ledger, messages: Sequence[Message], question: Fitting, pool: Pool, meter: Meter) -> Rendering:
+def _rendered(
+    ledger: Ledger, messages: Sequence[Message], question: Fitting, pool: TokenPool, meter: TokenCounter
+) -> Rendering:
     """Return the context as rendered, never over the pool: what was taken in last goes out again while it is."""
     before = question.spent.system_tokens + question.spent.tool_tokens
-    page = Page(question.fence_tag, before, question.cache_minimum_tokens)
+    page = RenderOptions(question.fence_tag, before, question.cache_minimum_tokens)
     rendering = render(ledger, messages, page, meter)
     while rendering.tokens > pool.pool_tokens and ledger.kept:
         ledger.withdraw(rendering.tokens - pool.pool_tokens)
@@ -213,7 +215,7 @@ def _absent_fate(ledger: Ledger, place: int) -> Fate:
     return Fate(item, Decision.OVER_BUDGET, f"{refusal.asked}: {_words(refusal)}" if refusal else "there was no room")
 
 
-def _words(refusal: Refusal) -> str:
+def _words(refusal: NoRoom) -> str:
     is_pool = refusal.cost_tokens > refusal.left_tokens
     left = (
         f"{refusal.left_tokens} were left in the pool" if is_pool else f"{refusal.left_to_source_tokens} to its source"

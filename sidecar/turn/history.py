@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sidecar.turn.cut import CUT_MARK, cut_middle
-from sidecar.turn.items import Decision, HistoryTurn, Meter
+from sidecar.turn.items import Decision, HistoryTurn, TokenCounter
 from sidecar.turn.pairs import Paired, Unit, pair
 
 MESSAGE_TOKENS = 4
@@ -86,7 +86,7 @@ def message_text(text: str, parts: Sequence[Mapping[str, Any]]) -> str:
     return text if not parts else f"{text}\n{json.dumps(list(parts), ensure_ascii=False, sort_keys=True)}"
 
 
-def fit_exchange(history: History, pool_tokens: int, meter: Meter) -> Exchange:
+def fit_exchange(history: History, pool_tokens: int, meter: TokenCounter) -> Exchange:
     """Return the last exchange within the pool: whole when it fits, else with its middle cut.
 
     Cut texts are counted as they are sent. A cut that costs more there than by itself is made again, shorter by the excess.
@@ -101,7 +101,7 @@ def fit_exchange(history: History, pool_tokens: int, meter: Meter) -> Exchange:
     return exchange
 
 
-def _cut_exchange(history: History, limit_tokens: int, meter: Meter) -> Exchange:
+def _cut_exchange(history: History, limit_tokens: int, meter: TokenCounter) -> Exchange:
     turns = _turns(history.exchange)
     mark_tokens = meter.count([CUT_MARK])[0]
     drafts = {turn.id: draft for turn, draft in zip(turns, _drafts(turns, meter), strict=True)}
@@ -180,7 +180,7 @@ class _Draft:
         return replace(self.turn, text=self.texts[0], parts=parts, tokens=self.fixed_tokens + sum(self.counts))
 
 
-def _drafts(turns: Sequence[HistoryTurn], meter: Meter) -> list[_Draft]:
+def _drafts(turns: Sequence[HistoryTurn], meter: TokenCounter) -> list[_Draft]:
     texts = [(turn.text, *(part["content"] for part in turn.parts if _is_cuttable(part))) for turn in turns]
     counts = iter(meter.count([text for of_turn in texts for text in of_turn]))
     drafts = []
@@ -205,7 +205,7 @@ def _outer_units(units: Sequence[Unit], drafts: dict[str, _Draft], limit_tokens:
     return [units[0], *units[first_of_last:]]
 
 
-def _cut_to_fit(drafts: Sequence[_Draft], limit_tokens: int, meter: Meter) -> list[_Draft]:
+def _cut_to_fit(drafts: Sequence[_Draft], limit_tokens: int, meter: TokenCounter) -> list[_Draft]:
     """Return the drafts with their longest texts cut to one length, the largest at which all fit."""
     cap = _even_cap([count for draft in drafts for count in draft.counts], limit_tokens - _fixed_tokens(drafts))
     return [_capped(draft, cap, meter) for draft in drafts]
@@ -226,7 +226,7 @@ def _even_cap(counts: Sequence[int], limit_tokens: int) -> int:
     return max(counts, default=0)
 
 
-def _capped(draft: _Draft, cap: int, meter: Meter) -> _Draft:
+def _capped(draft: _Draft, cap: int, meter: TokenCounter) -> _Draft:
     cut = [
         (text, count) if count <= cap else cut_middle(text, cap, meter, text_tokens=count)
         for text, count in zip(draft.texts, draft.counts, strict=True)
@@ -234,7 +234,7 @@ def _capped(draft: _Draft, cap: int, meter: Meter) -> _Draft:
     return _Draft(draft.turn, tuple(text for text, _ in cut), tuple(count for _, count in cut), draft.fixed_tokens)
 
 
-def _as_exchange(units: Sequence[Unit], drafts: Sequence[_Draft], meter: Meter) -> Exchange:
+def _as_exchange(units: Sequence[Unit], drafts: Sequence[_Draft], meter: TokenCounter) -> Exchange:
     before = {turn.id: turn for turn in _turns(units)}
     sent = [draft.whole() for draft in drafts]
     cut = frozenset(
@@ -245,7 +245,7 @@ def _as_exchange(units: Sequence[Unit], drafts: Sequence[_Draft], meter: Meter) 
     return Exchange(turns, sum(turn.tokens for turn in turns), _asked(units), cut, frozenset(gone))
 
 
-def _counted_as_sent(turns: Sequence[HistoryTurn], cut: frozenset[str], meter: Meter) -> tuple[HistoryTurn, ...]:
+def _counted_as_sent(turns: Sequence[HistoryTurn], cut: frozenset[str], meter: TokenCounter) -> tuple[HistoryTurn, ...]:
     changed = [turn for turn in turns if turn.id in cut]
     counts = iter(meter.count([message_text(turn.text, turn.parts) for turn in changed]))
     return tuple(replace(turn, tokens=next(counts) + MESSAGE_TOKENS) if turn.id in cut else turn for turn in turns)

@@ -68,7 +68,7 @@ class Zone(StrEnum):
     VOLATILE = "volatile"
 
 
-class Meter(Protocol):
+class TokenCounter(Protocol):
     """Counts tokens as one model does. `models.tokens.meters` makes them; the turn only asks."""
 
     @property

@@ -32,7 +32,7 @@ class Stock:
     kinship: Kinship
 
 
-class Refusal(NamedTuple):
+class NoRoom(NamedTuple):
     """Why an item found no room: where it was asked, what it would have cost, and what was left in pool and source."""
 
     asked: str
@@ -41,7 +41,7 @@ class Refusal(NamedTuple):
     left_to_source_tokens: int
 
 
-class Sayer(NamedTuple):
+class Representative(NamedTuple):
     """Who says what an item says: the id of an item or turn, and how; the place of an item that may fall itself."""
 
     id: str
@@ -64,8 +64,8 @@ class Ledger:
         self.forms: list[Form | None] = [None] * len(stock.items)
         self.tokens = [0] * len(stock.items)
         self.kept: dict[int, str] = {}
-        self.refusals: dict[int, Refusal] = {}
-        self.fallen: dict[int, Sayer] = {}
+        self.refusals: dict[int, NoRoom] = {}
+        self.fallen: dict[int, Representative] = {}
         self.steps: list[Step] = []
         self.has_freed = False
         self._in_block = [0] * len(BLOCKS)
@@ -76,10 +76,10 @@ class Ledger:
         for place, turns in stock.kinship.turns.items():
             for turn_id in turns:
                 self._drawn[turn_id].append(place)
-        self._said: dict[int | str, Sayer] = {}
-        self._stood_for: dict[int, Sayer] = {}
+        self._said: dict[int | str, Representative] = {}
+        self._stood_for: dict[int, Representative] = {}
         for place, item in enumerate(stock.seen, start=len(stock.items)):
-            self._say(place, Sayer(item.id, "says the same, and the caller's history holds it"))
+            self._say(place, Representative(item.id, "says the same, and the caller's history holds it"))
             self._stand_for(place, item.id)
 
     def offer(self, places: Iterable[int], asked: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
@@ -106,7 +106,7 @@ class Ledger:
             if not in_block[block]:
                 cost += prices.fences[block]
             if cost > self.left_tokens or cost > limits[place] - spent[source]:
-                self._refuse(place, form, Refusal(asked, cost, self.left_tokens, limits[place] - spent[source]))
+                self._refuse(place, form, NoRoom(asked, cost, self.left_tokens, limits[place] - spent[source]))
                 continue
             in_group[group] += 1
             in_block[block] += 1
@@ -129,7 +129,7 @@ class Ledger:
             item, cost = items[place], full[place] - self.tokens[place]
             if cost > self.left_tokens or cost > limits[place] - self.spent[item.source]:
                 self._refuse(
-                    place, whole, Refusal(asked, cost, self.left_tokens, limits[place] - self.spent[item.source])
+                    place, whole, NoRoom(asked, cost, self.left_tokens, limits[place] - self.spent[item.source])
                 )
                 continue
             self.spent[item.source] += cost
@@ -155,7 +155,7 @@ class Ledger:
             if place in self.fallen or place >= len(items) or items[place].source is spared:
                 continue
             if self._view.issuperset(turns):
-                self._fall(place, Sayer(turns[0], how))
+                self._fall(place, Representative(turns[0], how))
 
     def withdraw(self, tokens: int) -> None:
         """Take out what went in last, until so many tokens are free or nothing is left."""
@@ -165,7 +165,7 @@ class Ledger:
                 return
             del self.kept[place]
             self._lose_sight(self.stock.items[place].id)
-            self.refusals[place] = Refusal("once all was written out", self.tokens[place], 0, NO_LIMIT)
+            self.refusals[place] = NoRoom("once all was written out", self.tokens[place], 0, NO_LIMIT)
             self._refund(place)
 
     def _lose_sight(self, item_id: str) -> None:
@@ -179,7 +179,7 @@ class Ledger:
             if place < len(self.forms) and place not in self.kept:
                 self._falls(place)
 
-    def sayer(self, place: int) -> Sayer | None:
+    def sayer(self, place: int) -> Representative | None:
         """Return what in the context says what the item says, or None when it did not fall to anything."""
         sayer = self.fallen.get(place)
         while sayer and sayer.place in self.fallen:
@@ -189,15 +189,15 @@ class Ledger:
     def _speaks(self, place: int) -> None:
         """Let what was just taken in count as said, and what it stands for fall to it when it is there in full."""
         item_id = self.stock.items[place].id
-        self._say(place, Sayer(item_id, "says the same", place))
+        self._say(place, Representative(item_id, "says the same", place))
         if self.forms[place] is Form.FULL:
             self._stand_for(place, item_id)
 
-    def _refuse(self, place: int, form: Form, refusal: Refusal) -> None:
+    def _refuse(self, place: int, form: Form, refusal: NoRoom) -> None:
         self.refusals[place] = refusal
         self.steps.append((self.stock.items[place].id, form, False))
 
-    def _say(self, place: int, sayer: Sayer) -> None:
+    def _say(self, place: int, sayer: Representative) -> None:
         """Let the item's text and id count as said."""
         own = (
             self.stock.items[place] if place < len(self.stock.items) else self.stock.seen[place - len(self.stock.items)]
@@ -208,7 +208,7 @@ class Ledger:
         """Let what an item stands for fall to it: what is in makes room, what comes later is not taken in."""
         kinship = self.stock.kinship
         for covered in kinship.covers.get(place, ()):
-            sayer = self._stood_for[kinship.kinds[covered]] = Sayer(item_id, "stands for it", place)
+            sayer = self._stood_for[kinship.kinds[covered]] = Representative(item_id, "stands for it", place)
             if covered in self.kept:
                 self._fall(covered, sayer)
 
@@ -226,7 +226,7 @@ class Ledger:
             self._fall(place, sayer)
         return sayer is not None
 
-    def _fall(self, place: int, sayer: Sayer) -> None:
+    def _fall(self, place: int, sayer: Representative) -> None:
         self.fallen[place] = sayer
         self.refusals.pop(place, None)
         if place in self.kept:

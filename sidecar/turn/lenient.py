@@ -102,7 +102,7 @@ _SIGNS[ord("\ue000")] = ENCODED_BREAK
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DecodedText:
     """A text as read, and where in the text each sign of it comes from: `starts` and `ends` are of its characters."""
 
     signs: str
@@ -115,7 +115,7 @@ def read(text: str) -> str:
     return _decoded(text).translate(_SIGNS)
 
 
-def read_with_places(text: str) -> Reading:
+def read_with_places(text: str) -> DecodedText:
     """Return the text as read, with the places in the text that each sign comes from."""
     chars, starts, ends = text, list(range(len(text))), list(range(1, len(text) + 1))
     for _ in range(_MOST_ROUNDS):
@@ -137,7 +137,7 @@ def read_with_places(text: str) -> Reading:
         chars = "".join([*pieces, chars[done:]])
         starts, ends = from_starts + starts[done:], from_ends + ends[done:]
     signs = [_SIGNS[ord(char)] for char in chars]
-    return Reading(
+    return DecodedText(
         "".join(signs),
         [start for start, of_char in zip(starts, signs, strict=True) for _ in of_char],
         [end for end, of_char in zip(ends, signs, strict=True) for _ in of_char],

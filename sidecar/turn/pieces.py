@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sidecar.turn.fence import bodies, neutralise
-from sidecar.turn.items import Item, Meter, Source, Zone
+from sidecar.turn.items import Item, Source, TokenCounter, Zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _leads(items: Sequence[Item]) -> list[str]:
     ]
 
 
-def price(pieces: Pieces, tag: str, meter: Meter) -> Prices:
+def price(pieces: Pieces, tag: str, meter: TokenCounter) -> Prices:
     """Return what each piece costs. Marks are counted at their widest, as nines."""
     fences = [line for block in BLOCKS for line in fence_lines(block, tag)]
     counted = iter(meter.count([notice(tag), *fences, *pieces.headers]))

@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 
 from sidecar.runtime.errors import PoolTooSmall
-from sidecar.turn.items import Meter
+from sidecar.turn.items import TokenCounter
 from sidecar.turn.profile import Profile
 
 LEAST_POOL_TOKENS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class PromptTokens:
     """The tokens of the prompt that are not ours to give: system prompt, tool definitions, answer, user message."""
 
     system_tokens: int = 0
@@ -23,7 +23,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class TokenPool:
     """The arithmetic of the pool, term by term, in tokens. `budget_tokens` is the profile's cap on the result."""
 
     window_tokens: int
@@ -36,7 +36,7 @@ class Pool:
     pool_tokens: int
 
 
-def pool_of(profile: Profile, *, window_tokens: int, spent: Spent, meter: Meter) -> Pool:
+def pool_of(profile: Profile, *, window_tokens: int, spent: PromptTokens, meter: TokenCounter) -> TokenPool:
     """Return the pool: window − system − tools − answer − message − headroom, at most `budget_tokens`.
 
     Headroom is the meter's share of the window, rounded up. Raises PoolTooSmall under 64 tokens.
@@ -50,13 +50,13 @@ def pool_of(profile: Profile, *, window_tokens: int, spent: Spent, meter: Meter)
     }
     left = window_tokens - sum(terms.values())
     cap = profile.budget_tokens
-    pool = Pool(window_tokens, **terms, budget_tokens=cap, pool_tokens=left if cap is None else min(left, cap))
+    pool = TokenPool(window_tokens, **terms, budget_tokens=cap, pool_tokens=left if cap is None else min(left, cap))
     if pool.pool_tokens < LEAST_POOL_TOKENS:
         raise _too_small(pool, terms, left)
     return pool
 
 
-def _too_small(pool: Pool, terms: dict[str, int], left: int) -> PoolTooSmall:
+def _too_small(pool: TokenPool, terms: dict[str, int], left: int) -> PoolTooSmall:
     largest = max(terms, key=lambda name: terms[name])
     if pool.budget_tokens is not None and left >= LEAST_POOL_TOKENS:
         return PoolTooSmall(pool.pool_tokens, "budget_tokens", pool.budget_tokens)

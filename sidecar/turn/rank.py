@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sidecar.turn.evidence import Evidence
 from sidecar.turn.reading import Reading
-from sidecar.turn.weights import BY_VECTORS, BY_WORDS, Weights
+from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 from store.text.texts import fold
 
 _MARKED_CHARS: Final = 2_000
@@ -43,7 +43,7 @@ _MARKS: Final = ".,;:!?()[]…\"“”'’"
 _Matrix = NDArray[np.float64]
 
 
-class Kind(StrEnum):
+class CandidateKind(StrEnum):
     """What a candidate is: something said, one fact, a passage of a longer text, or of a page made of such."""
 
     TURN = "turn"
@@ -59,7 +59,7 @@ class Candidates:
     Turns have `speakers`; `days`, where they are known, say when a text was said, or what it speaks of.
     """
 
-    kind: Kind
+    kind: CandidateKind
     ids: Sequence[str]
     texts: Sequence[str]
     evidence: Evidence
@@ -165,9 +165,9 @@ def _subjects(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _
 def _about(reading: Reading, candidates: Sequence[Candidates]) -> Iterator[frozenset[str]]:
     """Yield for each candidate whom it is about, by their folded names."""
     for one in candidates:
-        if one.kind is Kind.TURN:
+        if one.kind is CandidateKind.TURN:
             yield from (frozenset({_folded(speaker)} if speaker else ()) for speaker in one.speakers)
-        elif one.kind is Kind.FACT:
+        elif one.kind is CandidateKind.FACT:
             padded = (f" {_folded(text[:_MARKED_CHARS])} " for text in one.texts)
             yield from (frozenset(name for name in reading.speakers if f" {name} " in words) for words in padded)
         else:
@@ -180,16 +180,16 @@ def _written(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _M
     marks = [_marks(text) if len(text) <= _REMEMBERED_CHARS else _marks.__wrapped__(text) for text in texts]
     length, is_question, times, names = np.array(marks).T
     counts = [len(one.ids) for one in candidates]
-    of_kind = {kind: np.repeat([float(one.kind is kind) for one in candidates], counts) for kind in Kind}
+    of_kind = {kind: np.repeat([float(one.kind is kind) for one in candidates], counts) for kind in CandidateKind}
     return {
         "in_period": np.concatenate([_nearness(reading, one) for one in candidates]),
         "length": length,
-        "is_question": is_question * of_kind[Kind.TURN],
+        "is_question": is_question * of_kind[CandidateKind.TURN],
         "times": times,
         "names": names,
-        "is_fact": of_kind[Kind.FACT],
-        "is_passage": of_kind[Kind.PASSAGE],
-        "is_page": of_kind[Kind.PAGE],
+        "is_fact": of_kind[CandidateKind.FACT],
+        "is_passage": of_kind[CandidateKind.PASSAGE],
+        "is_page": of_kind[CandidateKind.PAGE],
     }
 
 
@@ -237,5 +237,5 @@ def _logits(table: _Matrix, has_vector: NDArray[np.bool_]) -> _Matrix:
     )
 
 
-def _column(weights: Weights) -> _Matrix:
+def _column(weights: RankerWeights) -> _Matrix:
     return np.array([weights.of.get(name, 0.0) for name in NAMES])

@@ -51,7 +51,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class QuestionPart:
     """One thing asked: `text` is what to embed, without the names of speakers; `words` are what to search by, names too."""
 
     text: str
@@ -66,7 +66,7 @@ class Reading:
     `name_words` are the words that name them.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[QuestionPart, ...]
     speakers: frozenset[str] = frozenset()
     named: frozenset[str] = frozenset()
     name_words: frozenset[str] = frozenset()
@@ -139,7 +139,7 @@ def is_one_edit(one: str, other: str) -> bool:
     return rest[1:] == longer[1:] or (rest[:2] == longer[1::-1] and rest[2:] == longer[2:])
 
 
-def _part(text: str, named: dict[str, str]) -> Part:
+def _part(text: str, named: dict[str, str]) -> QuestionPart:
     words: list[str] = []
     for word in query_words(text):
         misspelt = next((name for written, name in named.items() if fold(written) == word), None)
@@ -147,4 +147,4 @@ def _part(text: str, named: dict[str, str]) -> Part:
     bare = text
     for written in named:
         bare = re.sub(rf"\b{re.escape(written)}(?:['’]s)?\b", "", bare)
-    return Part(" ".join(bare.split()) or text, tuple(dict.fromkeys(words)))
+    return QuestionPart(" ".join(bare.split()) or text, tuple(dict.fromkeys(words)))

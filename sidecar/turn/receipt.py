@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 
 from sidecar.runtime.errors import TextsDropped
-from sidecar.turn.fitting import Fitted, Fitting, Spent
+from sidecar.turn.fitting import Fitted, Fitting, PromptTokens
 from sidecar.turn.history import TurnFate
 from sidecar.turn.items import (
     Decision,
@@ -132,7 +132,7 @@ def replay(details: Mapping[str, Any], texts: Mapping[bytes, str], *, fence_tag:
     return Fitting(
         profile=merge(parse_layer(details["profile"]["knobs"])),
         window_tokens=pool["window_tokens"],
-        spent=Spent(
+        spent=PromptTokens(
             system_tokens=pool["system_tokens"],
             tool_tokens=pool["tool_tokens"],
             response_reserve_tokens=pool["response_reserve_tokens"],

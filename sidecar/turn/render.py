@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from sidecar.turn.items import Form, Meter, Source, Zone
+from sidecar.turn.items import Form, Source, TokenCounter, Zone
 from sidecar.turn.ledger import Ledger
 from sidecar.turn.pieces import BLOCKS, fence_lines, notice
 
@@ -70,7 +70,7 @@ class Rendering:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RenderOptions:
     """What rendering needs beside the items: the fence's tag, and when a cache pays.
 
     `tokens_before` are those of the prompt in front of our blocks, `cache_minimum_tokens` what a provider wants in all.
@@ -81,7 +81,7 @@ class Page:
     cache_minimum_tokens: int
 
 
-def render(ledger: Ledger, messages: Sequence[Message], page: Page, meter: Meter) -> Rendering:
+def render(ledger: Ledger, messages: Sequence[Message], page: RenderOptions, meter: TokenCounter) -> Rendering:
     """Return the items that the ledger holds and the messages, rendered and counted as rendered."""
     drafts, order, marks = _draft_blocks(ledger, page.tag)
     counts = meter.count_joined([lines for _, _, lines in drafts])
@@ -176,7 +176,7 @@ def _moment(at: datetime | None) -> float:
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
-def _cache_points(drafts: Sequence[_Draft], counts: Sequence[int], page: Page) -> tuple[CachePoint, ...]:
+def _cache_points(drafts: Sequence[_Draft], counts: Sequence[int], page: RenderOptions) -> tuple[CachePoint, ...]:
     """Return where the stable and the slow zone end, if enough tokens come before; one point where both end alike."""
     points: list[CachePoint] = []
     for zone in (Zone.STABLE, Zone.SLOW):

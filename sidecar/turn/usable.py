@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sidecar.runtime.errors import PoolTooSmall
 from sidecar.turn.fitting import Fitted, Fitting, fit
-from sidecar.turn.items import Item, Meter, SourceReport
+from sidecar.turn.items import Item, SourceReport, TokenCounter
 from sidecar.turn.judging import judge
 from sidecar.turn.reading import Reading
 
@@ -19,7 +19,7 @@ _Part = tuple[int, int]
 Made = TypeVar("Made")
 
 
-def decide(question: Fitting, reading: Reading | None, meter: Meter) -> tuple[Fitting, Fitted]:
+def decide(question: Fitting, reading: Reading | None, meter: TokenCounter) -> tuple[Fitting, Fitted]:
     """Return the question with its items judged, where the message was read, and the turn that comes of it.
 
     When that fails, its items, turns and summary are tried by themselves: those at fault get the decision UNUSABLE, with the
@@ -50,7 +50,7 @@ def _tried(work: Callable[[], Made]) -> tuple[Made | None, str]:
         return None, f"using it failed with {type(error).__name__}"
 
 
-def _decided(question: Fitting, reading: Reading | None, meter: Meter) -> tuple[Fitting, Fitted]:
+def _decided(question: Fitting, reading: Reading | None, meter: TokenCounter) -> tuple[Fitting, Fitted]:
     judged = replace(question, reports=judge(question.reports, reading)) if reading else question
     return judged, fit(judged, meter)
 

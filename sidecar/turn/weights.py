@@ -19,14 +19,14 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class RankerWeights:
     """A logistic model: what a unit of each feature adds to the log odds, and what they are without any."""
 
     bias: float
     of: Mapping[str, float]
 
 
-BY_VECTORS: Final = Weights(
+BY_VECTORS: Final = RankerWeights(
     bias=-6.6017,
     of={
         "coverage": -0.3201,
@@ -51,7 +51,7 @@ BY_VECTORS: Final = Weights(
 )
 """For candidates that have a vector."""
 
-BY_WORDS: Final = Weights(
+BY_WORDS: Final = RankerWeights(
     bias=-6.7883,
     of={
         "coverage": -0.5879,

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from uuid import UUID
 
-from compiler.plan.contract import Memory
-from compiler.state.substrates import Feed, Listed, Listing, Reading, dirty_now, kept_instant
-from sidecar.backends.agentcore import AgentCoreMemory, Record
+from compiler.plan.contract import BatchMemory
+from compiler.state.substrates import Feed, FeedPage, ListingRow, MemoryListing, dirty_now, kept_instant
+from sidecar.backends.agentcore import AgentCoreMemory, MemoryRecord
 from sidecar.backends.errors import BackendUnavailable
 from store.scope import Scope
 
@@ -31,7 +31,7 @@ class AgentCoreSubstrate:
     def __init__(self, memory: AgentCoreMemory, *, now: Callable[[], datetime] = _now) -> None:
         self._memory = memory
         self._now = now
-        self._scans: OrderedDict[UUID, tuple[Record, ...]] = OrderedDict()
+        self._scans: OrderedDict[UUID, tuple[MemoryRecord, ...]] = OrderedDict()
 
     def feed(self, scope: Scope) -> Feed:
         """Return that the feed goes by time; read in full, it has no lag of its own."""
@@ -41,7 +41,7 @@ class AgentCoreSubstrate:
         """Return the beginning: what was edited stands anywhere."""
         return ""
 
-    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
+    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
         """Return at most `limit` records after the cursor; the records are read anew where that is the beginning.
 
         Raises a BackendError.
@@ -53,24 +53,26 @@ class AgentCoreSubstrate:
         is_drained = len(left) <= limit
         end = _cursor(read[-1]) if read else cursor
         through = dirty_now(began) if is_drained else 0
-        return Reading(tuple(_memory(record) for record in read), end, through, is_drained)
+        return FeedPage(tuple(_memory(record) for record in read), end, through, is_drained)
 
-    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         """Return those of the records that are there. Raises a BackendError."""
         wanted = set(memory_ids)
         records = await self._scan(scope.owner_id, is_fresh=True)
         return {record.record_id: _memory(record) for record in records if record.record_id in wanted}
 
-    async def listing(self, scope: Scope) -> Listing:
+    async def listing(self, scope: Scope) -> MemoryListing:
         """Return every record. Raises a BackendError, so what it returns is complete."""
         memories = [_memory(record) for record in await self._scan(scope.owner_id, is_fresh=True)]
-        return Listing({one.memory_id: Listed(one.document_id, one.text_hash) for one in memories}, is_complete=True)
+        return MemoryListing(
+            {one.memory_id: ListingRow(one.document_id, one.text_hash) for one in memories}, is_complete=True
+        )
 
-    async def _scan(self, owner_id: UUID, *, is_fresh: bool) -> tuple[Record, ...]:
+    async def _scan(self, owner_id: UUID, *, is_fresh: bool) -> tuple[MemoryRecord, ...]:
         known = None if is_fresh else self._scans.get(owner_id)
         if known is not None:
             return known
-        found: dict[str, Record] = {}
+        found: dict[str, MemoryRecord] = {}
         token = ""
         for _ in range(_MOST_PAGES):
             page = await self._memory.page(owner_id, next_token=token)
@@ -88,10 +90,10 @@ class AgentCoreSubstrate:
         return records
 
 
-def _cursor(record: Record) -> str:
+def _cursor(record: MemoryRecord) -> str:
     return f"{max(0, dirty_now(kept_instant(record.at))):020d}|{record.record_id}"
 
 
-def _memory(record: Record) -> Memory:
+def _memory(record: MemoryRecord) -> BatchMemory:
     text_hash = sha256(record.text.encode(errors="replace")).digest()
-    return Memory(record.record_id, record.text, text_hash, kept_instant(record.at), "", dict(record.metadata))
+    return BatchMemory(record.record_id, record.text, text_hash, kept_instant(record.at), "", dict(record.metadata))

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from compiler.job.compilation import Engine, Hand
+from compiler.job.compilation import BatchDeps, Engine
 from compiler.plan.places.gazetteer import Gazetteer
-from compiler.planners.model_planner import Asked, Meter, ModelPlanner
+from compiler.planners.model_planner import CostMeter, ModelPlanner, ModelQuestion
 from compiler.planners.places_on_demand import PlacesOnDemand
 from compiler.planners.planner import ExtractivePlanner
 from compiler.settings import Caps, CompileSettings, Costs, Flags, Patience
@@ -77,7 +77,7 @@ async def engine(
     pool: Pool,
     *,
     substrate: MemorySubstrate | None = None,
-    told: Callable[[Asked], None] = lambda asked: None,
+    told: Callable[[ModelQuestion], None] = lambda asked: None,
 ) -> AsyncIterator[Engine]:
     """Yield what compiles as the settings say; without a substrate the tenants' own are read. Raises SettingInvalid.
 
@@ -111,15 +111,15 @@ class Hands:
     bounds: CompileSettings
     clock: Callable[[], datetime]
     gazetteer: Gazetteer
-    told: Callable[[Asked], None] = lambda asked: None
+    told: Callable[[ModelQuestion], None] = lambda asked: None
 
-    async def for_job(self, access: Access, job: Job) -> Hand:
+    async def for_job(self, access: Access, job: Job) -> BatchDeps:
         """Return the job's planner and what it spends."""
         if self.model is None:
-            return Hand(ExtractivePlanner(self.gazetteer))
+            return BatchDeps(ExtractivePlanner(self.gazetteer))
         async with access.reading() as connection:
             today = await answers.spent(connection, access.scope, now=self.clock())
-        meter = Meter(self.bounds.costs, float(job.metrics.get("cost_usd", 0.0)), today)
+        meter = CostMeter(self.bounds.costs, float(job.metrics.get("cost_usd", 0.0)), today)
         model_id = job.options.model_id or self.bounds.model_id
         most, costs = self.bounds.sight.max_memory_chars, self.bounds.costs
-        return Hand(ModelPlanner(self.model, model_id, access, costs, meter, self.clock, most, self.told), meter)
+        return BatchDeps(ModelPlanner(self.model, model_id, access, costs, meter, self.clock, most, self.told), meter)

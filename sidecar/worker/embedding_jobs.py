@@ -24,8 +24,8 @@ from sidecar.runtime.settings import Settings
 from store.compile import background
 from store.compile.background import BackgroundJob
 from store.content import embeddings
-from store.content.embeddings import Place
-from store.db.postgres import Pool, Role, scoped
+from store.content.embeddings import EmbeddingPlace
+from store.db.postgres import DatabaseRole, Pool, scoped
 from store.errors import StoreError
 from store.scope import Scope
 
@@ -51,7 +51,7 @@ class Embedded:
     is_done: bool
 
 
-async def embed_some(pool: Pool, embedder: Numbered, place: Place, *, limit: int = AT_ONCE) -> Embedded:
+async def embed_some(pool: Pool, embedder: Numbered, place: EmbeddingPlace, *, limit: int = AT_ONCE) -> Embedded:
     """Give at most `limit` texts of the place their vectors; one that has all is unmarked.
 
     Raises a ModelsError of the embedder, a StoreError; what was written stays.
@@ -120,7 +120,7 @@ class Embedding:
         """Do a job that its holder left behind; what is more than one go finds, the place's mark keeps."""
         await embed_some(self._pool, self._embedder, embeddings.place_of(scope, subject))
 
-    async def go(self, place: Place, *, limit: int = AT_ONCE) -> Embedded | None:
+    async def go(self, place: EmbeddingPlace, *, limit: int = AT_ONCE) -> Embedded | None:
         """Embed some of a place, or return None where another is at it. Raises what `embed_some` raises."""
         taking = asyncio.create_task(self._take(place))
         try:
@@ -141,7 +141,7 @@ class Embedding:
             if not any(done):
                 await asyncio.sleep(_REST_S if len(found) > _PLACES else _LOOK_EVERY_S)
 
-    async def _tried(self, place: Place, limit: int) -> Embedded | None:
+    async def _tried(self, place: EmbeddingPlace, limit: int) -> Embedded | None:
         """Go at a place. One that fails rests, the longer the more often it did: it must not hold up the others."""
         try:
             done = await self.go(place, limit=limit)
@@ -152,18 +152,18 @@ class Embedding:
         self._rests.pop((place.scope, place.subject), None)
         return done
 
-    def _is_resting(self, place: Place) -> bool:
+    def _is_resting(self, place: EmbeddingPlace) -> bool:
         rest = self._rests.get((place.scope, place.subject))
         return rest is not None and rest.until > self._now()
 
-    def _put_off(self, place: Place) -> None:
+    def _put_off(self, place: EmbeddingPlace) -> None:
         before = self._rests.get((place.scope, place.subject))
         failures = before.failures + 1 if before else 1
         rest_s = min(_LONGEST_REST_S, _REST_S * 2.0 ** min(failures - 1, 10))
         self._rests[place.scope, place.subject] = _Rest(failures, self._now() + timedelta(seconds=rest_s))
 
-    async def _take(self, place: Place) -> BackgroundJob | None:
-        async with scoped(self._pool, place.scope, role=Role.WORKER) as connection:
+    async def _take(self, place: EmbeddingPlace) -> BackgroundJob | None:
+        async with scoped(self._pool, place.scope, role=DatabaseRole.WORKER) as connection:
             return await background.take(
                 connection,
                 place.scope,
@@ -173,9 +173,9 @@ class Embedding:
                 now=self._now(),
             )
 
-    async def _drop(self, place: Place, job: BackgroundJob) -> None:
+    async def _drop(self, place: EmbeddingPlace, job: BackgroundJob) -> None:
         with suppress(StoreError):  # then the lease ends it
-            async with scoped(self._pool, place.scope, role=Role.WORKER) as connection:
+            async with scoped(self._pool, place.scope, role=DatabaseRole.WORKER) as connection:
                 await background.drop(connection, place.scope, job, holder=self._holder)
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from compiler.plan.contract import Memory
-from compiler.state.substrates import Listed, TimedMemory, kept_instant
-from compiler.state.substrates import Listing as Everything
+from compiler.plan.contract import BatchMemory
+from compiler.state.substrates import ListingRow, TimedMemory, kept_instant
+from compiler.state.substrates import MemoryListing as Everything
 from sidecar.backends.errors import BackendMisused, BackendUnavailable
-from sidecar.backends.hindsight import Hindsight, Listing, NoBank, Unit, UnitPage
+from sidecar.backends.hindsight import Hindsight, MemoryUnit, NoBank, UnitListing, UnitPage
 from store.scope import Scope
 
 _BEGINNING = datetime(2000, 1, 1, tzinfo=UTC)
@@ -44,7 +44,7 @@ class HindsightMemories:
         timed = sorted((_timed(unit) for unit in _newest(found)), key=_place)
         return [one for one in timed if _place(one) > after][:limit]
 
-    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         """Return those of the memories that are there. Reads the whole bank: a unit cannot be asked for by our name of it."""
         wanted = set(memory_ids)
         found = _newest(await self._all(scope.owner_id))
@@ -53,15 +53,17 @@ class HindsightMemories:
     async def listing(self, scope: Scope) -> Everything:
         """Return everything that is there. Raises a BackendError, so what it returns is complete."""
         found = (_timed(unit).memory for unit in _newest(await self._all(scope.owner_id)))
-        return Everything({one.memory_id: Listed(one.document_id, one.text_hash) for one in found}, is_complete=True)
+        return Everything(
+            {one.memory_id: ListingRow(one.document_id, one.text_hash) for one in found}, is_complete=True
+        )
 
-    async def _all(self, owner_id: UUID) -> list[Unit]:
+    async def _all(self, owner_id: UUID) -> list[MemoryUnit]:
         return await self._between(owner_id, _BEGINNING, datetime.now(UTC) + timedelta(days=1))
 
-    async def _between(self, owner_id: UUID, since: datetime, until: datetime) -> list[Unit]:
+    async def _between(self, owner_id: UUID, since: datetime, until: datetime) -> list[MemoryUnit]:
         if until <= since:
             return []
-        units: list[Unit] = []
+        units: list[MemoryUnit] = []
         try:
             for kind in self.hindsight.banks.types:
                 units += await self._window(owner_id, kind, since, until)
@@ -69,9 +71,9 @@ class HindsightMemories:
             return []
         return [unit for unit in units if unit.text.strip()]
 
-    async def _window(self, owner_id: UUID, kind: str, since: datetime, until: datetime) -> list[Unit]:
+    async def _window(self, owner_id: UUID, kind: str, since: datetime, until: datetime) -> list[MemoryUnit]:
         """Return one kind's units of a window; one that holds too many is halved."""
-        listing = Listing(kind, since, until, limit=_PAGE)
+        listing = UnitListing(kind, since, until, limit=_PAGE)
         for _ in range(_TRIES):
             first = await self.hindsight.listed(owner_id, listing)
             if first.total > _MOST_IN_A_WINDOW and until - since > _SHORTEST:
@@ -85,12 +87,12 @@ class HindsightMemories:
                 return units
         raise BackendUnavailable(self.hindsight.name, "the window moves")
 
-    async def _rest(self, owner_id: UUID, listing: Listing, first: UnitPage) -> list[Unit] | None:
+    async def _rest(self, owner_id: UUID, listing: UnitListing, first: UnitPage) -> list[MemoryUnit] | None:
         """Return all units of the window, or None when it moved while it was read."""
         units = list(first.units)
         while len(units) < first.total:
             page = await self.hindsight.listed(
-                owner_id, Listing(listing.kind, listing.since, listing.until, len(units), listing.limit)
+                owner_id, UnitListing(listing.kind, listing.since, listing.until, len(units), listing.limit)
             )
             if page.total != first.total or not page.units:
                 return None
@@ -100,20 +102,20 @@ class HindsightMemories:
         return units if len({unit.unit_id for unit in units}) == first.total else None
 
 
-def _instant(unit: Unit) -> datetime:
+def _instant(unit: MemoryUnit) -> datetime:
     return unit.updated_at or _BEGINNING
 
 
-def _newest(units: Iterable[Unit]) -> list[Unit]:
+def _newest(units: Iterable[MemoryUnit]) -> list[MemoryUnit]:
     """Return the units, of those that are one memory the one written last."""
-    by_memory: dict[str, Unit] = {}
+    by_memory: dict[str, MemoryUnit] = {}
     for unit in sorted(units, key=lambda one: (_instant(one), one.unit_id)):
         by_memory[unit.memory_id] = unit
     return list(by_memory.values())
 
 
-def _timed(unit: Unit) -> TimedMemory:
-    memory = Memory(
+def _timed(unit: MemoryUnit) -> TimedMemory:
+    memory = BatchMemory(
         unit.memory_id,
         unit.text,
         bytes.fromhex(unit.text_hash),

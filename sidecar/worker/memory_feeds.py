@@ -9,8 +9,8 @@ from pathlib import Path
 from uuid import UUID
 
 from compiler.errors import MemoriesUnavailable
-from compiler.plan.contract import Memory
-from compiler.state.substrates import Feed, Listing, MemorySubstrate, Reading
+from compiler.plan.contract import BatchMemory
+from compiler.state.substrates import Feed, FeedPage, MemoryListing, MemorySubstrate
 from sidecar.backends import configuration
 from sidecar.backends.entries import Configuration, HindsightEntry
 from sidecar.context.ports import BackendError
@@ -32,19 +32,19 @@ class ByTenant:
         """Return where a job begins to read."""
         return self._of(scope).resume(scope, cursor)
 
-    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
+    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
         """Return at most `limit` memories after the cursor. Raises MemoriesUnavailable."""
         with _told():
             return await self._of(scope).changed_after(scope, cursor, limit=limit)
 
-    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         """Return those of the memories that are there. Raises MemoriesUnavailable."""
         if not memory_ids:
             return {}
         with _told():
             return await self._of(scope).fetch(scope, memory_ids)
 
-    async def listing(self, scope: Scope) -> Listing:
+    async def listing(self, scope: Scope) -> MemoryListing:
         """Return everything that is there. Raises MemoriesUnavailable."""
         with _told():
             return await self._of(scope).listing(scope)

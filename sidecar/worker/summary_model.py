@@ -20,7 +20,7 @@ from sidecar.runtime import language_models
 from sidecar.runtime.settings import Settings
 from store.compile import answers
 from store.content.summaries import OlderTurn
-from store.db.postgres import Pool, Role, scoped
+from store.db.postgres import DatabaseRole, Pool, scoped
 from store.scope import Scope
 
 log = logging.getLogger(__name__)
@@ -72,13 +72,13 @@ class ModelWriter:
     async def _may_ask(self, scope: Scope) -> bool:
         if self.per_day_usd is None:
             return True
-        async with scoped(self.pool, scope, read_only=True, role=Role.WORKER) as connection:
+        async with scoped(self.pool, scope, read_only=True, role=DatabaseRole.WORKER) as connection:
             return await answers.spent(connection, scope, now=self.now()) < self.per_day_usd
 
     async def _count(self, scope: Scope, answer: ConverseAnswer) -> None:
         if not answer.cost_usd:
             return
-        async with scoped(self.pool, scope, role=Role.WORKER) as connection:
+        async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
             model_id, cost_usd = answer.model_id, answer.cost_usd
             await answers.spend(connection, scope, model_id=model_id, cost_usd=cost_usd, now=self.now())
 

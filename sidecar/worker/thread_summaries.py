@@ -13,7 +13,7 @@ from compiler.plan.text.markdown import first_sentence, one_line
 from sidecar.services.threads import KEEP_TURNS
 from store.content import summaries, threads
 from store.content.summaries import OlderTurn
-from store.db.postgres import Pool, Role, scoped
+from store.db.postgres import DatabaseRole, Pool, scoped
 from store.scope import Scope
 
 MAX_CHARS = 4_000
@@ -51,13 +51,13 @@ class Summarizer:
 
     async def _fold(self, scope: Scope, thread_id: str) -> bool:
         limit = self._writer.at_once if self._writer else _AT_ONCE
-        async with scoped(self._pool, scope, role=Role.WORKER) as connection:
+        async with scoped(self._pool, scope, role=DatabaseRole.WORKER) as connection:
             before = await threads.summary(connection, scope, thread_id)
             turns = await summaries.turns_to_fold(connection, scope, thread_id, keep_turns=KEEP_TURNS, limit=limit)
         if not turns:
             return False
         text = await self._text(scope, before.text if before else "", turns)
-        async with scoped(self._pool, scope, role=Role.WORKER) as connection:
+        async with scoped(self._pool, scope, role=DatabaseRole.WORKER) as connection:
             turn_ids = [*(before.turn_ids if before else ()), *(str(turn.turn_id) for turn in turns)]
             reached = before.through_position if before else 0
             return await summaries.write(

@@ -18,11 +18,11 @@ from functools import partial
 import orjson
 
 from compiler.errors import ListingUnsafe
-from compiler.job.compilation import Engine, Hand
+from compiler.job.compilation import BatchDeps, Engine
 from compiler.job.reconciliation import SWEEP, sweep
 from compiler.job.worker import Handler, Worker, WorkerSettings
 from compiler.operations import lint, upkeep
-from compiler.planners.model_planner import Asked
+from compiler.planners.model_planner import ModelQuestion
 from compiler.state.access import Access
 from models.language.language import TokenUsage
 from sidecar.runtime import database, embedders, language_models, memory_trimming
@@ -107,7 +107,7 @@ async def _stop_with_parent(worker: Worker) -> None:
 def _noted(engine: Engine, clock: JobClock) -> Engine:
     """Return the engine with its checkpoints noted, and each job in a trace of its own for as long as it is compiled."""
 
-    async def hand_for(access: Access, job: Job) -> Hand:
+    async def hand_for(access: Access, job: Job) -> BatchDeps:
         calls.enter(clock.begin())
         return await engine.hand_for(access, job)
 
@@ -119,7 +119,7 @@ def _passed(clock: JobClock, further: Callable[[str], None], place: str) -> None
     further(place)
 
 
-def _asked(clock: JobClock, provider: str, asked: Asked) -> None:
+def _asked(clock: JobClock, provider: str, asked: ModelQuestion) -> None:
     """Note a question to a model, without its words."""
     request, answer = asked.request, asked.answer
     usage = answer.usage if answer else TokenUsage(0, 0)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-from store.accounting.receipts import NewReceipt, Usage
+from store.accounting.receipts import NewReceipt, ReportedUsage
 from store.db import queries
 from store.db.queries import Connection
 from store.scope import Scope
@@ -41,7 +41,7 @@ class TurnAccount:
     frame_tokens: int
     source_tokens: Mapping[str, int]
     created_at: datetime
-    reported: Usage | None = None
+    reported: ReportedUsage | None = None
 
     @property
     def input_tokens(self) -> int:
@@ -160,7 +160,7 @@ async def add(connection: Connection, scope: Scope, receipts: Sequence[NewReceip
     )
 
 
-async def report(connection: Connection, scope: Scope, receipt_id: UUID, usage: Usage) -> None:
+async def report(connection: Connection, scope: Scope, receipt_id: UUID, usage: ReportedUsage) -> None:
     """Keep what a caller reported about a turn; nothing happens for one without an account."""
     counts = {name: getattr(usage, name) for name in _REPORTED}
     await _sql.report_account(
@@ -286,7 +286,7 @@ def _account(row: Any) -> TurnAccount:
     names = ("receipt_id", "agent_id", "thread_id", "model_id", "is_degraded", "duration_ms", "created_at")
     reported = None
     if row["reported_input_tokens"] is not None:
-        reported = Usage(**{name: row[f"reported_{name}"] for name in _REPORTED}, used_item_ids=())
+        reported = ReportedUsage(**{name: row[f"reported_{name}"] for name in _REPORTED}, used_item_ids=())
     return TurnAccount(
         **{name: row[name] for name in names},
         failed_sources=tuple(row["failed_sources"]),

@@ -34,7 +34,7 @@ class NewReceipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class ReportedUsage:
     """What a caller reported about an assembly, in tokens as the provider counted them."""
 
     input_tokens: int
@@ -56,7 +56,7 @@ class StoredReceipt:
     duration_ms: float
     details: dict[str, Any]
     created_at: datetime
-    usage: Usage | None = None
+    usage: ReportedUsage | None = None
 
     def is_within(self, reach: Reach | None) -> bool:
         """Return whether a reader may see it: an admin may, else the agent that it was made for, if it holds its space."""
@@ -147,7 +147,9 @@ async def page(
     return [_receipt(row, None) for row in rows]
 
 
-async def report_usage(connection: Connection, scope: Scope, receipt_id: UUID, usage: Usage, *, now: datetime) -> bool:
+async def report_usage(
+    connection: Connection, scope: Scope, receipt_id: UUID, usage: ReportedUsage, *, now: datetime
+) -> bool:
     """Keep what a caller reported about a receipt of its own, and return whether it is the first report about it.
 
     A later report replaces an earlier one; reports about one receipt wait for one another.
@@ -216,13 +218,13 @@ def _seen_by(reach: Reach | None) -> dict[str, Any]:
     return {"agent_id": reach.agent_id, "has_every_space": reach.has_every_space, "spaces": spaces}
 
 
-def _receipt(row: Any, usage: Usage | None) -> StoredReceipt:
+def _receipt(row: Any, usage: ReportedUsage | None) -> StoredReceipt:
     names = ("receipt_id", "agent_id", "thread_id", "model_id", "is_degraded", "duration_ms", "details", "created_at")
     return StoredReceipt(**{name: row[name] for name in names}, usage=usage)
 
 
-def _usage(row: Any) -> Usage | None:
+def _usage(row: Any) -> ReportedUsage | None:
     if row["input_tokens"] is None:
         return None
     counts = {name: row[name] for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")}
-    return Usage(**counts, used_item_ids=tuple(row["used_item_ids"]))
+    return ReportedUsage(**counts, used_item_ids=tuple(row["used_item_ids"]))

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import orjson
 
-from store.compile.ledger import Entry, Outcome
+from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.db import queries
 from store.db.queries import Connection, Json
 from store.scope import Scope
@@ -56,7 +56,7 @@ class Batch:
     seen_memory_ids: tuple[str, ...] = ()
     items: Sequence[Any] | None = None
     items_applied: int = 0
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[LedgerEntry, ...] = ()
     counters: Mapping[str, Any] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -193,7 +193,7 @@ def _batch(row: Any) -> Batch:
     )
 
 
-def _written(entry: Entry) -> list[str]:
+def _written(entry: LedgerEntry) -> list[str]:
     return [
         entry.memory_id,
         entry.document_id,
@@ -205,7 +205,9 @@ def _written(entry: Entry) -> list[str]:
     ]
 
 
-def _entry(values: list[str]) -> Entry:
+def _entry(values: list[str]) -> LedgerEntry:
     memory_id, document_id, content, text, occurred_at, outcome, reason = values
     instant = datetime.fromisoformat(occurred_at)
-    return Entry(memory_id, document_id, bytes.fromhex(content), bytes.fromhex(text), instant, Outcome(outcome), reason)
+    return LedgerEntry(
+        memory_id, document_id, bytes.fromhex(content), bytes.fromhex(text), instant, MemoryOutcome(outcome), reason
+    )

@@ -18,7 +18,7 @@ from store.scope import Scope
 _sql = queries.load(__file__)
 
 
-class Outcome(StrEnum):
+class MemoryOutcome(StrEnum):
     """What became of a memory."""
 
     APPLIED = "applied"
@@ -29,7 +29,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """One memory's row. `content_hash` covers text, metadata, document and instant; `text_hash` the text alone."""
 
     memory_id: str
@@ -37,22 +37,22 @@ class Entry:
     content_hash: bytes
     text_hash: bytes
     occurred_at: datetime
-    outcome: Outcome = Outcome.APPLIED
+    outcome: MemoryOutcome = MemoryOutcome.APPLIED
     reason: str = ""
 
 
-async def read(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> dict[str, Entry]:
+async def read(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> dict[str, LedgerEntry]:
     """Return the rows of those memories that have one."""
     rows = await _sql.ledger_of(connection, **_key(scope), memory_ids=list(memory_ids))
     return {row["memory_id"]: _entry(row) for row in rows}
 
 
-async def read_all(connection: Connection, scope: Scope) -> dict[str, Entry]:
+async def read_all(connection: Connection, scope: Scope) -> dict[str, LedgerEntry]:
     """Return every row of the scope."""
     return {row["memory_id"]: _entry(row) for row in await _sql.whole_ledger(connection, **_key(scope))}
 
 
-async def write(connection: Connection, scope: Scope, entries: Sequence[Entry], *, now: datetime) -> None:
+async def write(connection: Connection, scope: Scope, entries: Sequence[LedgerEntry], *, now: datetime) -> None:
     """Write the rows in place of what is there."""
     if not entries:
         return
@@ -134,6 +134,6 @@ def _key(scope: Scope) -> dict[str, object]:
     return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
 
 
-def _entry(row: object) -> Entry:
+def _entry(row: object) -> LedgerEntry:
     values = dict(row)  # type: ignore[call-overload]  # a record is a mapping, which the driver does not say
-    return Entry(**values | {"outcome": Outcome(values["outcome"])})
+    return LedgerEntry(**values | {"outcome": MemoryOutcome(values["outcome"])})

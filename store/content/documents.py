@@ -16,7 +16,7 @@ from uuid import UUID, uuid5
 
 from store.content import embeddings
 from store.content.derived import Derived, derive_now
-from store.content.recalling import Recalled, Wanted, recalled
+from store.content.recalling import Recalled, RecallQuery, recalled
 from store.db import queries
 from store.db.pacing import in_slices
 from store.db.queries import Connection
@@ -27,7 +27,7 @@ _sql = queries.load(__file__)
 CHUNKS_AT_ONCE = 500
 
 
-class Outcome(StrEnum):
+class PutOutcome(StrEnum):
     """What became of a document that was put."""
 
     CREATED = "created"
@@ -208,7 +208,7 @@ def prepare_chunks(title: str, chunks: Sequence[NewChunk]) -> list[PreparedChunk
 
 async def put(
     connection: Connection, tenant_id: UUID, base_id: UUID, document: PreparedDocument, *, now: datetime
-) -> tuple[Document, Outcome]:
+) -> tuple[Document, PutOutcome]:
     """Write the document and its chunks in place of the ones at its path; the same content is left untouched."""
     key = {"tenant_id": tenant_id, "base_id": base_id}
     document_id = uuid5(base_id, document.path)
@@ -228,7 +228,9 @@ async def put(
         await _insert(connection, {**key, "document_id": document_id}, document.batches)
         await embeddings.mark_base(connection, tenant_id, base_id, now=now)
     stored = _document(await _sql.get_document(connection, **key, path=document.path))
-    outcome = Outcome.UNCHANGED if written is None else Outcome.CREATED if written["is_new"] else Outcome.UPDATED
+    outcome = (
+        PutOutcome.UNCHANGED if written is None else PutOutcome.CREATED if written["is_new"] else PutOutcome.UPDATED
+    )
     return stored, outcome
 
 
@@ -252,7 +254,7 @@ async def delete(connection: Connection, tenant_id: UUID, base_id: UUID, path: s
 
 
 async def recall(
-    connection: Connection, tenant_id: UUID, base_ids: Sequence[UUID], wanted: Wanted
+    connection: Connection, tenant_id: UUID, base_ids: Sequence[UUID], wanted: RecallQuery
 ) -> Recalled[RecalledChunk]:
     """Return the chunks of the bases that may answer, with those next to the best of them; best first."""
     rows = await _sql.recall_chunks(connection, tenant_id=tenant_id, base_ids=list(base_ids), **wanted.parameters())

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from store.content.recalling import literal
 from store.db import queries
-from store.db.postgres import Pool, Role, Transaction, installation, scoped, tenant_scoped
+from store.db.postgres import DatabaseRole, Pool, Transaction, installation, scoped, tenant_scoped
 from store.db.queries import Connection
 from store.scope import Scope
 
@@ -24,7 +24,7 @@ _NOBODY = UUID(int=0)
 _PAGE = 500
 
 
-class Kind(StrEnum):
+class TextKind(StrEnum):
     """What sort of texts a place holds."""
 
     TURNS = "turns"
@@ -34,13 +34,13 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EmbeddingPlace:
     """Where texts are written together. `ref` is the thread's or base's id; a base has no owner.
 
     `change_no` tells whether it was written to since it was read.
     """
 
-    kind: Kind
+    kind: TextKind
     tenant_id: UUID
     owner_id: UUID | None
     ref: str = ""
@@ -49,8 +49,8 @@ class Place:
     def opened(self, pool: Pool) -> Transaction:
         """Return a transaction that sees the place's rows."""
         if self.owner_id is None:
-            return tenant_scoped(pool, self.tenant_id, role=Role.WORKER)
-        return scoped(pool, Scope(self.tenant_id, self.owner_id), role=Role.WORKER)
+            return tenant_scoped(pool, self.tenant_id, role=DatabaseRole.WORKER)
+        return scoped(pool, Scope(self.tenant_id, self.owner_id), role=DatabaseRole.WORKER)
 
     @property
     def subject(self) -> str:
@@ -68,7 +68,7 @@ class Place:
         if self.owner_id is None:
             return {"tenant_id": self.tenant_id, "base_id": UUID(self.ref)}
         key: dict[str, object] = {"tenant_id": self.tenant_id, "owner_id": self.owner_id}
-        return key | {"ref": self.ref} if self.kind is Kind.TURNS else key
+        return key | {"ref": self.ref} if self.kind is TextKind.TURNS else key
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,10 @@ class Pending:
 
 
 _SORTS = {
-    Kind.TURNS: ("turn",),
-    Kind.MEMORIES: ("memory",),
-    Kind.CHUNKS: ("chunk",),
-    Kind.WIKI: ("section", "summary"),
+    TextKind.TURNS: ("turn",),
+    TextKind.MEMORIES: ("memory",),
+    TextKind.CHUNKS: ("chunk",),
+    TextKind.WIKI: ("section", "summary"),
 }
 _READ = {
     "turn": _sql.pending_turns,
@@ -103,13 +103,13 @@ _WRITE = {
 }
 
 
-def place_of(scope: Scope, subject: str) -> Place:
+def place_of(scope: Scope, subject: str) -> EmbeddingPlace:
     """Return the place that a job of the scope is about."""
     kind, _, ref = subject.partition(":")
-    return Place(Kind(kind), scope.tenant_id, None if kind == Kind.CHUNKS else scope.owner_id, ref)
+    return EmbeddingPlace(TextKind(kind), scope.tenant_id, None if kind == TextKind.CHUNKS else scope.owner_id, ref)
 
 
-async def mark(connection: Connection, scope: Scope, kind: Kind, *, ref: str = "", now: datetime) -> None:
+async def mark(connection: Connection, scope: Scope, kind: TextKind, *, ref: str = "", now: datetime) -> None:
     """Note that texts of the owner's place were written."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     await _sql.mark_place(connection, **key, kind=kind.value, ref=ref, now=now)
@@ -120,7 +120,7 @@ async def mark_base(connection: Connection, tenant_id: UUID, base_id: UUID, *, n
     await _sql.mark_base(connection, tenant_id=tenant_id, base_id=base_id, now=now)
 
 
-async def mark_again(connection: Connection, place: Place, *, now: datetime) -> None:
+async def mark_again(connection: Connection, place: EmbeddingPlace, *, now: datetime) -> None:
     """Note that the place waits to be embedded, as if it had been written to."""
     if place.owner_id is None:
         await mark_base(connection, place.tenant_id, UUID(place.ref), now=now)
@@ -128,7 +128,7 @@ async def mark_again(connection: Connection, place: Place, *, now: datetime) -> 
         await mark(connection, Scope(place.tenant_id, place.owner_id), place.kind, ref=place.ref, now=now)
 
 
-async def unmark(connection: Connection, place: Place) -> bool:
+async def unmark(connection: Connection, place: EmbeddingPlace) -> bool:
     """Take the mark back, and return whether nothing was written meanwhile."""
     key = place.parameters | {"change_no": place.change_no}
     if place.owner_id is None:
@@ -136,19 +136,22 @@ async def unmark(connection: Connection, place: Place) -> bool:
     return bool(await _sql.unmark_place(connection, **key | {"kind": place.kind.value, "ref": place.ref}))
 
 
-async def waiting(pool: Pool, *, limit: int) -> list[Place]:
+async def waiting(pool: Pool, *, limit: int) -> list[EmbeddingPlace]:
     """Return the places that wait to be embedded, of all tenants, those that wait longest first."""
-    async with installation(pool, role=Role.WORKER, read_only=True) as connection:
+    async with installation(pool, role=DatabaseRole.WORKER, read_only=True) as connection:
         rows = await _sql.waiting_places(connection, limit=limit)
-    return [Place(Kind(row["kind"]), row["tenant_id"], row["owner_id"], row["ref"], row["change_no"]) for row in rows]
+    return [
+        EmbeddingPlace(TextKind(row["kind"]), row["tenant_id"], row["owner_id"], row["ref"], row["change_no"])
+        for row in rows
+    ]
 
 
-async def every_place(pool: Pool) -> AsyncIterator[Place]:
+async def every_place(pool: Pool) -> AsyncIterator[EmbeddingPlace]:
     """Yield every place that holds texts, of all tenants, page by page."""
-    for kind in Kind:
-        last = Place(kind, _NOBODY, _NOBODY)
+    for kind in TextKind:
+        last = EmbeddingPlace(kind, _NOBODY, _NOBODY)
         while True:
-            async with installation(pool, role=Role.WORKER, read_only=True) as connection:
+            async with installation(pool, role=DatabaseRole.WORKER, read_only=True) as connection:
                 rows = await _sql.places_with_texts(
                     connection,
                     kind=kind.value,
@@ -158,13 +161,13 @@ async def every_place(pool: Pool) -> AsyncIterator[Place]:
                     limit=_PAGE,
                 )
             for row in rows:
-                last = Place(kind, row["tenant_id"], row["owner_id"], row["ref"])
+                last = EmbeddingPlace(kind, row["tenant_id"], row["owner_id"], row["ref"])
                 yield last
             if len(rows) < _PAGE:
                 break
 
 
-async def pending(connection: Connection, place: Place, embedder_no: int, *, limit: int) -> list[Pending]:
+async def pending(connection: Connection, place: EmbeddingPlace, embedder_no: int, *, limit: int) -> list[Pending]:
     """Return texts of the place without a vector of this embedder, at most `limit`."""
     found: list[Pending] = []
     for sort in _SORTS[place.kind]:
@@ -177,7 +180,11 @@ async def pending(connection: Connection, place: Place, embedder_no: int, *, lim
 
 
 async def put(
-    connection: Connection, place: Place, embedder_no: int, texts: Sequence[Pending], vectors: Sequence[Sequence[float]]
+    connection: Connection,
+    place: EmbeddingPlace,
+    embedder_no: int,
+    texts: Sequence[Pending],
+    vectors: Sequence[Sequence[float]],
 ) -> None:
     """Write the vectors of texts of the place; a text that is gone by now gets none."""
     for sort in _SORTS[place.kind]:

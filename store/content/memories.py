@@ -14,7 +14,7 @@ from uuid import UUID, uuid5
 
 from store.content import embeddings, storage
 from store.content.derived import Derived, derive
-from store.content.recalling import Recalled, Wanted, recalled
+from store.content.recalling import Recalled, RecallQuery, recalled
 from store.db import queries
 from store.db.pacing import QUICK_CHARS, STATEMENT_CHARS, in_slices, slices
 from store.db.queries import Connection
@@ -131,7 +131,7 @@ async def write(
         updated += counts["updated_count"]
     if created or updated:
         await _sql.advance_feed(connection, **_key(scope), count=created + updated)
-        await embeddings.mark(connection, scope, embeddings.Kind.MEMORIES, now=now)
+        await embeddings.mark(connection, scope, embeddings.TextKind.MEMORIES, now=now)
         added_bytes = await storage.of_memories(connection, scope, ids) - held_bytes
         await storage.add(connection, scope, added_bytes, quota_bytes=quota_bytes)
     return Retained(prepared.memory_ids, created, updated)
@@ -165,7 +165,7 @@ async def forget(connection: Connection, scope: Scope, memory_id: str) -> bool:
     return bool(await _sql.delete_memory(connection, **_key(scope), memory_id=memory_id))
 
 
-async def recall(connection: Connection, scope: Scope, wanted: Wanted) -> Recalled[RecalledMemory]:
+async def recall(connection: Connection, scope: Scope, wanted: RecallQuery) -> Recalled[RecalledMemory]:
     """Return the owner's memories that may answer, best first."""
     rows = await _sql.recall_memories(connection, **_key(scope), **wanted.parameters())
     return recalled(rows, _recalled)

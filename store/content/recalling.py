@@ -17,7 +17,7 @@ MAX_PARTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RecallQuery:
     """What to look for: words, and one vector a part of the question, made by the embedder of that number.
 
     `limit` bounds what each way of searching may bring. No vectors means by words alone.

@@ -15,7 +15,7 @@ from uuid import UUID, uuid5
 
 from store.content import embeddings, storage
 from store.content.derived import Derived, derive
-from store.content.recalling import Recalled, Wanted, recalled
+from store.content.recalling import Recalled, RecallQuery, recalled
 from store.db import queries
 from store.db.pacing import STATEMENT_CHARS, slices
 from store.db.queries import Connection
@@ -80,7 +80,7 @@ class RecalledTurn(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class HistoryWindow:
     """How much history is wanted: tokens (o200k_base), turns, and the client turn id to leave out (or an empty text)."""
 
     tokens: int
@@ -181,7 +181,7 @@ async def write(
     ids = known | {turn_id: turn_uuid(scope, thread.thread_id, turn_id) for turn_id in first}
     if new:
         await _insert(connection, key, new, ids, head)
-        await embeddings.mark(connection, scope, embeddings.Kind.TURNS, ref=thread.thread_id, now=now)
+        await embeddings.mark(connection, scope, embeddings.TextKind.TURNS, ref=thread.thread_id, now=now)
         added_bytes = await storage.of_turns(connection, scope, [ids[turn_id] for turn_id in first])
         await storage.add(connection, scope, added_bytes, quota_bytes=quota_bytes)
     turn_count = head["turn_count"] + len(new)
@@ -226,7 +226,7 @@ def _columns(prepared: Sequence[PreparedTurn], ids: Mapping[str, UUID]) -> dict[
     }
 
 
-async def history(connection: Connection, scope: Scope, thread_id: str, window: Window) -> list[StoredTurn]:
+async def history(connection: Connection, scope: Scope, thread_id: str, window: HistoryWindow) -> list[StoredTurn]:
     """Return the thread's newest turns, oldest first: as many as the window holds, and always the last exchange."""
     rows = await _sql.history(
         connection,
@@ -244,7 +244,7 @@ async def summary(connection: Connection, scope: Scope, thread_id: str) -> Threa
     return row and ThreadSummary(row["text"], row["through_position"], tuple(row["turn_ids"]))
 
 
-async def recall(connection: Connection, scope: Scope, thread_id: str, wanted: Wanted) -> Recalled[RecalledTurn]:
+async def recall(connection: Connection, scope: Scope, thread_id: str, wanted: RecallQuery) -> Recalled[RecalledTurn]:
     """Return the turns of the thread that may answer, with those next to the best of them; best first."""
     rows = await _sql.recall_turns(connection, **_key(scope, thread_id), **wanted.parameters())
     return recalled(rows, _found)

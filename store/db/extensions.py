@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class ExtensionRequirement:
     """An extension, and the version it needs at least (empty: any)."""
 
     extension: str
@@ -19,8 +19,10 @@ class Requirement:
         return self.extension in available and version_numbers(available[self.extension]) >= self.version
 
 
-REQUIRED = (Requirement("btree_gin"), Requirement("pg_trgm"), Requirement("unaccent"))
-VECTOR = Requirement("vector", (0, 8))  # optional; from this version on with half precision and iterative index scans
+REQUIRED = (ExtensionRequirement("btree_gin"), ExtensionRequirement("pg_trgm"), ExtensionRequirement("unaccent"))
+VECTOR = ExtensionRequirement(
+    "vector", (0, 8)
+)  # optional; from this version on with half precision and iterative index scans
 
 
 def version_numbers(text: str) -> tuple[int, ...]:

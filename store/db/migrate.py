@@ -19,7 +19,7 @@ from typing import TypeAlias
 import asyncpg
 
 from store.db import queries
-from store.db.migration_files import Applied, MigrationFile, Plan, plan, read_folder
+from store.db.migration_files import AppliedMigration, MigrationFile, Plan, plan, read_folder
 from store.db.postgres import available_extensions, check_server, direct
 from store.db.statements import Statement
 from store.errors import (
@@ -48,7 +48,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class MigrationReport:
     """What was done, or in a dry run would be: names of files, in order."""
 
     applied: tuple[str, ...]
@@ -65,7 +65,7 @@ class MigrationState:
     waits_for: str
 
 
-async def migrate(dsn: str, directory: Path, *, dry_run: bool = False) -> Report:
+async def migrate(dsn: str, directory: Path, *, dry_run: bool = False) -> MigrationReport:
     """Apply what is left and return what was done. When another process is at it, wait and find it done.
 
     A dry run reads, checks and writes nothing. Raises MigrationError's kinds, ServerUnsuitable, DatabaseUnavailable,
@@ -120,11 +120,11 @@ async def _plan(connection: _Direct, files: Sequence[MigrationFile]) -> Plan:
     return plan(files, await _read_ledger(connection), await available_extensions(connection, wanted))
 
 
-async def _read_ledger(connection: _Direct) -> list[Applied]:
+async def _read_ledger(connection: _Direct) -> list[AppliedMigration]:
     if not await _sql.has_ledger(connection):
         return []
     rows = await _sql.read_ledger(connection)
-    return [Applied(row["version"], row["name"], row["checksum"], row["applied_at"]) for row in rows]
+    return [AppliedMigration(row["version"], row["name"], row["checksum"], row["applied_at"]) for row in rows]
 
 
 async def _apply(connection: _Direct, file: MigrationFile) -> None:
@@ -154,9 +154,9 @@ async def _execute(connection: _Direct, file: MigrationFile, statement: Statemen
         raise MigrationFailed(f"{file.name}.sql, line {statement.line}: {error}") from error
 
 
-def _report(todo: Plan, *, is_dry_run: bool) -> Report:
+def _report(todo: Plan, *, is_dry_run: bool) -> MigrationReport:
     skipped = tuple(Waiting(file.name, _extension(file)) for file in todo.waiting)
-    return Report(tuple(file.name for file in todo.pending), skipped, is_dry_run)
+    return MigrationReport(tuple(file.name for file in todo.pending), skipped, is_dry_run)
 
 
 def _extension(file: MigrationFile) -> str:

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from store.db import statements
-from store.db.extensions import Requirement, version_numbers
+from store.db.extensions import ExtensionRequirement, version_numbers
 from store.db.statements import Statement
 from store.errors import MigrationEdited, MigrationFileInvalid, MigrationMissing, MigrationOutOfOrder
 
@@ -36,11 +36,11 @@ class MigrationFile:
     checksum: str
     statements: tuple[Statement, ...]
     is_transactional: bool
-    requirement: Requirement | None
+    requirement: ExtensionRequirement | None
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class AppliedMigration:
     """What the ledger says of one file."""
 
     version: int
@@ -72,7 +72,7 @@ def read_folder(directory: Path) -> tuple[MigrationFile, ...]:
     return files
 
 
-def plan(files: Sequence[MigrationFile], ledger: Sequence[Applied], available: Mapping[str, str]) -> Plan:
+def plan(files: Sequence[MigrationFile], ledger: Sequence[AppliedMigration], available: Mapping[str, str]) -> Plan:
     """Return what is left to do, on a server that could install the `available` extensions (name to version).
 
     Raises MigrationEdited, MigrationMissing, MigrationOutOfOrder; each names the file.
@@ -88,7 +88,7 @@ def plan(files: Sequence[MigrationFile], ledger: Sequence[Applied], available: M
     return Plan(tuple(ready), tuple(file for file in left if file not in ready))
 
 
-def _check_history(files: Sequence[MigrationFile], applied: Mapping[int, Applied]) -> None:
+def _check_history(files: Sequence[MigrationFile], applied: Mapping[int, AppliedMigration]) -> None:
     by_version = {file.version: file for file in files}
     for version, entry in applied.items():
         file = by_version.get(version)
@@ -128,10 +128,10 @@ def _directives(text: str) -> list[re.Match[str]]:
     return found
 
 
-def _requirement(directives: Sequence[re.Match[str]]) -> Requirement | None:
+def _requirement(directives: Sequence[re.Match[str]]) -> ExtensionRequirement | None:
     for directive in directives:
         if directive["name"]:
-            return Requirement(directive["name"], version_numbers(directive["version"] or ""))
+            return ExtensionRequirement(directive["name"], version_numbers(directive["version"] or ""))
     return None
 
 

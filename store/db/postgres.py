@@ -51,7 +51,7 @@ _IDLE_S = 3600.0  # a new connection costs a turn as much again: its plans are m
 _JSONB_VERSION = b"\x01"  # the first byte of a jsonb value on the wire
 
 
-class Role(enum.StrEnum):
+class DatabaseRole(enum.StrEnum):
     """The database role a transaction runs as; both are bound by row security."""
 
     APP = "sidecar_app"
@@ -215,18 +215,20 @@ class Transaction:
         await self._pool.release(connection)
 
 
-def scoped(pool: Pool, scope: Scope, *, role: Role = Role.APP, read_only: bool = False) -> Transaction:
+def scoped(pool: Pool, scope: Scope, *, role: DatabaseRole = DatabaseRole.APP, read_only: bool = False) -> Transaction:
     """Return a transaction that sees this owner's rows: `async with scoped(pool, scope) as connection`."""
     settings = _set_uuid("app.tenant_id", scope.tenant_id) + _set_uuid("app.owner_id", scope.owner_id)
     return Transaction(pool, _begin(role, read_only) + settings)
 
 
-def tenant_scoped(pool: Pool, tenant_id: UUID, *, role: Role = Role.APP, read_only: bool = False) -> Transaction:
+def tenant_scoped(
+    pool: Pool, tenant_id: UUID, *, role: DatabaseRole = DatabaseRole.APP, read_only: bool = False
+) -> Transaction:
     """Return a transaction that sees a tenant's rows, but none that belong to an owner alone."""
     return Transaction(pool, _begin(role, read_only) + _set_uuid("app.tenant_id", tenant_id))
 
 
-def installation(pool: Pool, *, role: Role = Role.APP, read_only: bool = False) -> Transaction:
+def installation(pool: Pool, *, role: DatabaseRole = DatabaseRole.APP, read_only: bool = False) -> Transaction:
     """Return a transaction that sees no tenant's rows, only the installation's tables."""
     return Transaction(pool, _begin(role, read_only))
 
@@ -343,8 +345,8 @@ async def _leave_session(connection: Connection) -> None:
     """Do nothing where asyncpg would spend a trip on a reset: transactions leave the session as they found it."""
 
 
-def _begin(role: Role, read_only: bool) -> str:
-    return f"BEGIN{' READ ONLY' if read_only else ''}; SET LOCAL ROLE {Role(role).value};"
+def _begin(role: DatabaseRole, read_only: bool) -> str:
+    return f"BEGIN{' READ ONLY' if read_only else ''}; SET LOCAL ROLE {DatabaseRole(role).value};"
 
 
 def _set_uuid(setting: str, value: UUID) -> str:

@@ -33,7 +33,7 @@ class WikiRows:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class PageIdentity:
     """A page's id, key and status."""
 
     page_id: UUID
@@ -72,7 +72,7 @@ async def all_ids(connection: Connection, scope: Scope) -> list[UUID]:
     return [row["page_id"] for row in await _sql.all_page_ids(connection, **_key(scope))]
 
 
-async def identities(connection: Connection, scope: Scope, keys: Sequence[tuple[str, str]]) -> list[Identity]:
+async def identities(connection: Connection, scope: Scope, keys: Sequence[tuple[str, str]]) -> list[PageIdentity]:
     """Return ids and status of those pages, named by type and slug, that are there."""
     if not keys:
         return []
@@ -81,7 +81,7 @@ async def identities(connection: Connection, scope: Scope, keys: Sequence[tuple[
     return [_identity(row) for row in rows]
 
 
-async def identities_of(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> list[Identity]:
+async def identities_of(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> list[PageIdentity]:
     """Return keys and status of the pages with these ids."""
     if not page_ids:
         return []
@@ -94,7 +94,7 @@ async def by_aliases(connection: Connection, scope: Scope, aliases: Sequence[str
     return [(alias, one.page_id) for alias, one in await bearing(connection, scope, aliases)]
 
 
-async def bearing(connection: Connection, scope: Scope, aliases: Sequence[str]) -> list[tuple[str, Identity]]:
+async def bearing(connection: Connection, scope: Scope, aliases: Sequence[str]) -> list[tuple[str, PageIdentity]]:
     """Return which of the folded names active pages bear, each with its page, by name."""
     if not aliases:
         return []
@@ -250,8 +250,8 @@ async def open_keys(connection: Connection, scope: Scope) -> list[str]:
     return [row["alias_normalized"] for row in await _sql.open_keys(connection, **_key(scope))]
 
 
-def _identity(row: Any) -> Identity:
-    return Identity(row["page_id"], row["type"], row["slug"], row["title"], row["status"] == "active")
+def _identity(row: Any) -> PageIdentity:
+    return PageIdentity(row["page_id"], row["type"], row["slug"], row["title"], row["status"] == "active")
 
 
 def _lines(names: Sequence[str]) -> str:

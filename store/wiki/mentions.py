@@ -17,7 +17,7 @@ _sql = queries.load(__file__)
 
 
 @dataclass(frozen=True, slots=True)
-class SightingRow:
+class SightingWrite:
     """A memory in which a held name stands."""
 
     key: str
@@ -40,7 +40,7 @@ class MentionChanges:
     """Names held, their sightings, sightings that hold no longer, names that got their page (key and page), names set aside."""
 
     held: tuple[HeldRow, ...] = ()
-    sightings: tuple[SightingRow, ...] = ()
+    sightings: tuple[SightingWrite, ...] = ()
     dropped: tuple[tuple[str, str], ...] = ()
     settled: tuple[tuple[str, UUID], ...] = ()
     ignored: tuple[str, ...] = ()

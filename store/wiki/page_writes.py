@@ -24,7 +24,7 @@ _sql = queries.load(__file__)
 
 
 @dataclass(frozen=True, slots=True)
-class PageRow:
+class PageWrite:
     """A page as it is to stand; `searched` are the texts that it is found by."""
 
     page_id: UUID
@@ -40,7 +40,7 @@ class PageRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SectionRow:
+class SectionWrite:
     """A section as it is to stand; `searched` are the texts that it is found by."""
 
     page_id: UUID
@@ -54,7 +54,7 @@ class SectionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AliasRow:
+class AliasWrite:
     """A page's name: the folded key, and as it was written."""
 
     page_id: UUID
@@ -64,7 +64,7 @@ class AliasRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceRow:
+class SourceWrite:
     """A memory cited for a subject: a section, or a page's summary, alias or tag, which `subject_ref` names."""
 
     page_id: UUID
@@ -94,14 +94,14 @@ class PageChanges:
     edited; the children of every section in `claimed_anew` are replaced by those in `children`.
     """
 
-    pages_found_anew: tuple[PageRow, ...] = ()
-    pages: tuple[PageRow, ...] = ()
-    sections: tuple[SectionRow, ...] = ()
+    pages_found_anew: tuple[PageWrite, ...] = ()
+    pages: tuple[PageWrite, ...] = ()
+    sections: tuple[SectionWrite, ...] = ()
     sections_removed: tuple[UUID, ...] = ()
-    aliases: tuple[AliasRow, ...] = ()
+    aliases: tuple[AliasWrite, ...] = ()
     aliases_removed: tuple[tuple[UUID, str], ...] = ()
-    sources_removed: tuple[SourceRow, ...] = ()
-    sources: tuple[SourceRow, ...] = ()
+    sources_removed: tuple[SourceWrite, ...] = ()
+    sources: tuple[SourceWrite, ...] = ()
     claimed_anew: tuple[UUID, ...] = ()
     children: tuple[ChildRow, ...] = ()
     cited_anew: tuple[UUID, ...] = ()
@@ -160,7 +160,7 @@ async def write_texts(
         await _sql.write_sections(connection, **_key(scope), **columns, cited_at=dates)
     await _write_sources(connection, scope, changes, now)
     await _write_children(connection, scope, changes)
-    await embeddings.mark(connection, scope, embeddings.Kind.WIKI, now=now)
+    await embeddings.mark(connection, scope, embeddings.TextKind.WIKI, now=now)
 
 
 async def add_causes(
@@ -228,7 +228,7 @@ def link_uuid(from_page_id: UUID, to_page_id: UUID, kind: str) -> UUID:
 
 
 async def _write_page_rows(
-    connection: Connection, scope: Scope, pages: Sequence[PageRow], *, revision: int, now: datetime
+    connection: Connection, scope: Scope, pages: Sequence[PageWrite], *, revision: int, now: datetime
 ) -> None:
     if pages:
         derived = await derive_pieces([one.summary for one in pages], [one.searched for one in pages])
@@ -267,7 +267,7 @@ async def _write_sources(connection: Connection, scope: Scope, changes: PageChan
         await _sql.date_sections(connection, **_key(scope), section_ids=list(changes.cited_anew))
 
 
-async def _newest_cited(connection: Connection, scope: Scope, sources: Sequence[SourceRow]) -> dict[UUID, datetime]:
+async def _newest_cited(connection: Connection, scope: Scope, sources: Sequence[SourceWrite]) -> dict[UUID, datetime]:
     """Return when the newest of the memories that each section cites by these rows happened."""
     cited = [(one.section_id, one.memory_id) for one in sources if one.section_id is not None]
     if not cited:
@@ -283,7 +283,7 @@ async def _newest_cited(connection: Connection, scope: Scope, sources: Sequence[
     return found
 
 
-def _cited(rows: Sequence[SourceRow]) -> dict[str, list[Any]]:
+def _cited(rows: Sequence[SourceWrite]) -> dict[str, list[Any]]:
     """Return what cites what, column by column."""
     return {
         "page_ids": [one.page_id for one in rows],
@@ -306,7 +306,7 @@ async def _write_children(connection: Connection, scope: Scope, changes: PageCha
         )
 
 
-def _page_columns(pages: Sequence[PageRow], derived: Sequence[Derived]) -> dict[str, object]:
+def _page_columns(pages: Sequence[PageWrite], derived: Sequence[Derived]) -> dict[str, object]:
     return {
         "page_ids": [one.page_id for one in pages],
         "types": [one.type for one in pages],
@@ -323,7 +323,7 @@ def _page_columns(pages: Sequence[PageRow], derived: Sequence[Derived]) -> dict[
     }
 
 
-def _section_columns(sections: Sequence[SectionRow], derived: Sequence[Derived]) -> dict[str, object]:
+def _section_columns(sections: Sequence[SectionWrite], derived: Sequence[Derived]) -> dict[str, object]:
     return {
         "page_ids": [one.page_id for one in sections],
         "section_ids": [one.section_id for one in sections],

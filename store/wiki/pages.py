@@ -13,7 +13,7 @@ from uuid import UUID, uuid5
 
 from store.content import embeddings
 from store.content.derived import Derived, derive
-from store.content.recalling import Recalled, Wanted, recalled
+from store.content.recalling import Recalled, RecallQuery, recalled
 from store.db import queries
 from store.db.queries import Connection
 from store.errors import ReferenceMissing
@@ -104,11 +104,13 @@ async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: 
     await _put_sections(connection, key, page.sections, of_sections)
     await _put_aliases(connection, key, page.aliases, now)
     await _put_sources(connection, key, page.sections, now)
-    await embeddings.mark(connection, scope, embeddings.Kind.WIKI, now=now)
+    await embeddings.mark(connection, scope, embeddings.TextKind.WIKI, now=now)
     return page_id
 
 
-async def recall(connection: Connection, scope: Scope, wanted: Wanted) -> tuple[Recalled[Passage], Recalled[Passage]]:
+async def recall(
+    connection: Connection, scope: Scope, wanted: RecallQuery
+) -> tuple[Recalled[Passage], Recalled[Passage]]:
     """Return the sections and the page summaries that may answer, each sort best first, in one round trip.
 
     Archived pages are never found.

@@ -40,7 +40,7 @@ class Density:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """One thing that is amiss, and how many of its kind there are."""
 
     kind: str
@@ -121,13 +121,13 @@ async def density(connection: Connection, scope: Scope) -> Density:
     )
 
 
-async def findings(connection: Connection, scope: Scope, measures: Measures) -> list[Finding]:
+async def findings(connection: Connection, scope: Scope, measures: Measures) -> list[LintFinding]:
     """Return what is amiss, at most 100 of each kind; held names that are ripe carry their id."""
     key = {**_key(scope), "limit": MOST_FINDINGS}
     found = [_broken(row) for row in await _sql.find_broken_links(connection, **key)]
     found += [_broken_text(row) for row in await _sql.find_broken_text_links(connection, **key)]
     found += [
-        Finding(
+        LintFinding(
             "unsourced_section",
             f"{_path(row)}#{row['section_slug']}",
             "cites no memory and is made of no page",
@@ -139,14 +139,14 @@ async def findings(connection: Connection, scope: Scope, measures: Measures) -> 
     found += [_twice_titled(row) for row in await _sql.find_duplicate_titles(connection, **key)]
     stale = await _sql.find_stale_pages(connection, **key, before=measures.stale_before)
     found += [
-        Finding("stale_page", _path(row), f"last compiled {row['last_compiled_at']:%Y-%m-%d}", row["found"])
+        LintFinding("stale_page", _path(row), f"last compiled {row['last_compiled_at']:%Y-%m-%d}", row["found"])
         for row in stale
     ]
     large = await _sql.find_oversize_bodies(connection, **key, most_chars=measures.most_body_chars)
-    found += [Finding("oversize_body", _path(row), f"has {row['chars']} characters", row["found"]) for row in large]
+    found += [LintFinding("oversize_body", _path(row), f"has {row['chars']} characters", row["found"]) for row in large]
     ripe = await _sql.find_ripe_mentions(connection, **key, since=measures.ripe_since, least=measures.least_sightings)
     return found + [
-        Finding("ripe_mention", row["alias"], f"seen {row['sightings']} times", row["found"], row["mention_id"])
+        LintFinding("ripe_mention", row["alias"], f"seen {row['sightings']} times", row["found"], row["mention_id"])
         for row in ripe
     ]
 
@@ -279,25 +279,25 @@ async def reads(connection: Connection, scope: Scope, *, since: datetime) -> Rea
     )  # fmt: skip
 
 
-def _broken(row: Any) -> Finding:
-    return Finding(
+def _broken(row: Any) -> LintFinding:
+    return LintFinding(
         "broken_link", f"/wiki/{row['from_type']}/{row['from_slug']}", f"links to archived {_path(row)}", row["found"]
     )
 
 
-def _broken_text(row: Any) -> Finding:
+def _broken_text(row: Any) -> LintFinding:
     place = f"/wiki/{row['from_type']}/{row['from_slug']}#{row['section_slug']}"
-    return Finding("broken_text_link", place, f"its text links to {_path(row)}, which is no page", row["found"])
+    return LintFinding("broken_text_link", place, f"its text links to {_path(row)}, which is no page", row["found"])
 
 
-def _twice_named(row: Any) -> Finding:
-    return Finding(
+def _twice_named(row: Any) -> LintFinding:
+    return LintFinding(
         "duplicate_alias", row["alias"], f"names {row['type']} pages {', '.join(row['slugs'][:5])}", row["found"]
     )
 
 
-def _twice_titled(row: Any) -> Finding:
-    return Finding("duplicate_title", row["title"], f"is the title of {', '.join(row['paths'][:5])}", row["found"])
+def _twice_titled(row: Any) -> LintFinding:
+    return LintFinding("duplicate_title", row["title"], f"is the title of {', '.join(row['paths'][:5])}", row["found"])
 
 
 def _path(row: Any) -> str:

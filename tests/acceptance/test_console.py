@@ -16,7 +16,7 @@ import pytest
 
 from compiler.operations import acts
 from compiler.plan.contract import CreatePage, Page, PageKey, PageType
-from sidecar.context.ports import Answer, Limits, Query
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.http.console.guard import name_of
 from sidecar.process.app import running
 from sidecar.runtime.settings import Settings
@@ -215,13 +215,13 @@ class Counting:
     def __init__(self) -> None:
         self.now = self.most = 0
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         self.now += 1
         self.most = max(self.most, self.now)
         for _ in range(500):
             await asyncio.sleep(0)
         self.now -= 1
-        return Answer()
+        return SourceAnswer()
 
 
 async def test_questions_are_tried_two_at_a_time(settings: Settings) -> None:

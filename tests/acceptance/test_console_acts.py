@@ -16,7 +16,7 @@ from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, profile_pb2
 from store.compile import jobs, ledger
-from store.compile.ledger import Entry, Outcome
+from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.acceptance.conftest import Site, served
@@ -109,7 +109,8 @@ async def test_acts_are_an_admins_alone(desk: Site) -> None:
 async def hold_back(site: Site, *memory_ids: str) -> None:
     """Say that memories were held back by a compile."""
     entries = [
-        Entry(one, "", sha256(one.encode()).digest(), b"", NOW, Outcome.QUARANTINED, "ValueError") for one in memory_ids
+        LedgerEntry(one, "", sha256(one.encode()).digest(), b"", NOW, MemoryOutcome.QUARANTINED, "ValueError")
+        for one in memory_ids
     ]
     async with scoped(site.app.pools.background, SCOPE) as connection:
         await ledger.write(connection, SCOPE, entries, now=NOW)

@@ -13,7 +13,7 @@ from typing import Any
 import grpc
 import pytest
 
-from sidecar.context.ports import Answer, Limits, Query
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.process.app import running
 from sidecar.runtime.settings import Settings
 from sidecar.turn.items import Item, Ref, Source
@@ -244,7 +244,7 @@ class Playing:
         self.is_asked = asyncio.Event()
         self.is_left = asyncio.Event()
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Any:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> Any:
         self.is_asked.set()
         try:
             answer = self.play()
@@ -252,15 +252,15 @@ class Playing:
         finally:
             self.is_left.set()
 
-    def well(self) -> Answer:
+    def well(self) -> SourceAnswer:
         provenance = (Ref("file", "a"),)
         moment = datetime(2026, 5, 1, tzinfo=UTC)
         item = Item(
             f"{self.source}:1", self.source, f"{self.source} says hello.", 0, 0.9, "", "", provenance, at=moment
         )
-        return Answer((item,))
+        return SourceAnswer((item,))
 
-    def failing(self) -> Answer:
+    def failing(self) -> SourceAnswer:
         raise ConnectionResetError("10.0.0.7:5432 user=secret")
 
     async def hanging(self) -> None:
@@ -308,8 +308,8 @@ class Uncuttable(str):
         raise ZeroDivisionError
 
 
-def _beside(player: Playing, item: Item) -> Answer:
-    return Answer((*player.well().items, item))
+def _beside(player: Playing, item: Item) -> SourceAnswer:
+    return SourceAnswer((*player.well().items, item))
 
 
 async def test_an_item_that_cannot_be_rendered_falls_by_itself(troupe: tuple[Site, dict[Source, Playing]]) -> None:
@@ -338,7 +338,7 @@ async def test_the_turn_ends_with_its_slowest_source_and_asks_all_at_once(
     together = asyncio.Barrier(len(cast))
 
     def meeting(player: Playing) -> Callable[[], Any]:
-        async def meet() -> Answer:
+        async def meet() -> SourceAnswer:
             await together.wait()
             return player.well()
 

@@ -13,7 +13,7 @@ from google.rpc.error_details_pb2 import RetryInfo
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_status import rpc_status
 
-from sidecar.context.ports import Answer, Limits, Query
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.process.app import running
 from sidecar.runtime.settings import Settings
 from sidecar.turn.items import Item, Ref, Source
@@ -36,13 +36,13 @@ class Slow:
         self.asked_count = 0
         self._asked = asyncio.Condition()
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         if scope.tenant_id == self._tenant_id:
             self.asked_count += 1
             async with self._asked:
                 self._asked.notify_all()
             await self.may_end.wait()
-        return Answer((Item("memory:1", Source.MEMORY, "A fact.", 0, 0.9, provenance=(Ref("memory", "1"),)),))
+        return SourceAnswer((Item("memory:1", Source.MEMORY, "A fact.", 0, 0.9, provenance=(Ref("memory", "1"),)),))
 
     async def until_asked(self, count: int) -> None:
         """Wait until so many of the tenant's turns have a place."""

@@ -11,7 +11,7 @@ from uuid import UUID
 import grpc
 import pytest
 
-from sidecar.rpc.transport.paging import Listing
+from sidecar.rpc.transport.paging import ListCall
 from sidecar.v1 import compile_pb2 as pb
 from sidecar.v1 import memory_pb2, wiki_pb2
 from store.db.postgres import scoped
@@ -163,7 +163,7 @@ FORGED = {
 async def test_a_forged_token_is_refused_by_name(compiled: WikiCaller, order: wiki_pb2.PageOrder.ValueType) -> None:
     keys = FORGED[order]
     bound = (str(tenant_uuid("acme")), str(owner_uuid("mara")), "", "active", str(order))
-    forging = Listing("ListPages", bound, tuple(map(type, keys)))
+    forging = ListCall("ListPages", bound, tuple(map(type, keys)))
     _, token = forging.cut([keys, keys], forging.read(1, ""), lambda row: row, lambda row: wiki_pb2.WikiPage())
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await compiled.ListPages(wiki_pb2.ListPagesRequest(**MARA, order=order, page_token=token))

@@ -10,7 +10,7 @@ from sidecar.client import AsyncSidecar, NewMemory, NewTurn, Stance
 from sidecar.demo import corpus
 from sidecar.process.app import App
 from store.compile import ledger
-from store.compile.ledger import Entry, Outcome
+from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from store.wiki import pages
@@ -69,7 +69,7 @@ async def _write(app: App) -> None:
             page = NewPage("entity", slug, title, f"{title} {title}", sections, (MIXED, SCRIPT))
             await pages.put_page(connection, scope, page, now=_NOW)
         held = [
-            Entry(one, "", sha256(one.encode()).digest(), b"", _NOW, Outcome.QUARANTINED, SCRIPT[:40])
+            LedgerEntry(one, "", sha256(one.encode()).digest(), b"", _NOW, MemoryOutcome.QUARANTINED, SCRIPT[:40])
             for one in ("1 & <i>", "gone")
         ]
         await ledger.write(connection, scope, held, now=_NOW)

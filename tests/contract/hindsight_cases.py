@@ -10,12 +10,12 @@ import httpx
 import pytest
 
 from compiler.state.substrates import TimedMemory
-from sidecar.backends.asking import Bounds
+from sidecar.backends.asking import CallLimits
 from sidecar.backends.hindsight import Banks, Hindsight, NoBank
 from sidecar.worker.hindsight_feed import HindsightMemories
 from store.scope import Scope
 
-PATIENCE = Bounds(deadline_s=60.0)
+PATIENCE = CallLimits(deadline_s=60.0)
 BEGINNING = (datetime(2000, 1, 1, tzinfo=UTC), "")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.transport.resilience import Answer, CallPolicy, Endpoint, Verdict, call
+from models.transport.resilience import CallAnswer, CallPolicy, Endpoint, Verdict, call
 
 
 class Refused(Exception):
@@ -93,7 +93,7 @@ async def ask(
     remote: Callable[[float], Awaitable[object]],
     policy: CallPolicy = POLICY,
     deadline_s: float = 2.0,
-) -> Answer[object]:
+) -> CallAnswer[object]:
     return await call(endpoint, remote, policy, deadline_s=deadline_s, jitter=lambda: 1.0)
 
 

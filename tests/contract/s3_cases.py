@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from sidecar.backends.asking import Bounds
+from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Client, Clients, Where
 from sidecar.backends.s3 import Bucket, S3Files
 from sidecar.turn.files import MAX_FILE_BYTES
@@ -40,7 +40,7 @@ def store(server_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     clients, where, name = Clients(), Where("us-east-1", server_url), f"bucket-{uuid4().hex}"
     client = clients.client("s3", where, read_timeout_s=30.0, connections=4)
     client.call("create_bucket", Bucket=name)
-    files = S3Files("files", Bucket(name, "/tenants/acme/", where), clients, Bounds(60.0))
+    files = S3Files("files", Bucket(name, "/tenants/acme/", where), clients, CallLimits(60.0))
     yield Store(client, name, files)
     files.close()
     clients.close()

@@ -13,11 +13,11 @@ import pytest
 
 from compiler.state.substrates import content_hash
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
-from sidecar.backends.asking import Bounds
+from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
 from sidecar.backends.errors import BackendDenied, BackendMissing, BackendMisused, BackendThrottled, BackendUnavailable
 from sidecar.context.answer_validation import check
-from sidecar.context.ports import BackendError, Limits, Query, Skipped
+from sidecar.context.ports import BackendError, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.sources.agentcore_thread import AgentCoreThreadSource
 from sidecar.turn.items import Source, Status
 from sidecar.worker.agentcore_feed import AgentCoreSubstrate
@@ -42,7 +42,7 @@ def _aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
 def asked(aws: Aws, **options: Any) -> Iterator[AgentCoreMemory]:
     clients = Clients()
     place = MemoryPlace(MEMORY, "/actors/{owner}", Where("eu-central-1", aws.url), **options)
-    memory = AgentCoreMemory("memories", place, clients, Bounds(30.0))
+    memory = AgentCoreMemory("memories", place, clients, CallLimits(30.0))
     yield memory
     memory.close()
     clients.close()
@@ -180,8 +180,8 @@ async def test_a_thread_id_that_no_session_has_is_not_asked_for(aws: Aws, sessio
     assert aws.seen == []
 
 
-def query(thread_id: str = "harbour", client_turn_id: str = "") -> Query:
-    return Query("boats", ("boats",), thread_id, "agent", "default", "", client_turn_id, NOW)
+def query(thread_id: str = "harbour", client_turn_id: str = "") -> SourceQuery:
+    return SourceQuery("boats", ("boats",), thread_id, "agent", "default", "", client_turn_id, NOW)
 
 
 def count(text: str) -> tuple[int, int]:
@@ -210,7 +210,7 @@ async def test_a_thread_is_read_with_its_tool_calls_beside_their_results(aws: Aw
         ),
     )
     with asked(aws) as memory:
-        answer = await AgentCoreThreadSource(memory, count).recent(query(), SCOPE, Limits(9, 3, 10_000, 50))
+        answer = await AgentCoreThreadSource(memory, count).recent(query(), SCOPE, SourceLimits(9, 3, 10_000, 50))
     assert [(one.position, one.role, one.text) for one in answer.history] == [
         (1, "user", "Is the tide low?"),
         (2, "assistant", "Let me look."),
@@ -237,7 +237,7 @@ async def test_what_no_store_could_hold_spoils_no_turn_beside_it(aws: Aws) -> No
     ]
     aws.script("ListEvents", Reply({"events": events}))
     with asked(aws) as memory:
-        answer = await AgentCoreThreadSource(memory, count).recent(query(), SCOPE, Limits(9, 3, 10_000, 50))
+        answer = await AgentCoreThreadSource(memory, count).recent(query(), SCOPE, SourceLimits(9, 3, 10_000, 50))
     history = check(answer, Source.THREAD, top_k=9).history
     assert [one.text for one in (history[0], history[3])] == ["half ? a pair", "sound"]
     assert "\0" not in str(history[1].parts)
@@ -252,15 +252,15 @@ async def test_a_window_ends_where_the_limits_say_and_leaves_the_current_turn_ou
     aws.script("ListEvents", Reply({"events": events}))
     with asked(aws) as memory:
         source = AgentCoreThreadSource(memory, count)
-        answer = await source.recent(query(client_turn_id="u4"), SCOPE, Limits(9, 3, 250, 50))
-        (last,) = (await source.recent(query(), SCOPE, Limits(9, 3, 1, 50))).history
+        answer = await source.recent(query(client_turn_id="u4"), SCOPE, SourceLimits(9, 3, 250, 50))
+        (last,) = (await source.recent(query(), SCOPE, SourceLimits(9, 3, 1, 50))).history
     assert [one.client_turn_id for one in answer.history] == ["u2", "u3"]
     assert last.client_turn_id == "u4"
 
 
 async def test_a_thread_that_no_session_can_be_is_skipped(aws: Aws) -> None:
-    with asked(aws) as memory, pytest.raises(Skipped):
-        await AgentCoreThreadSource(memory, count).recent(query("a b"), SCOPE, Limits(9, 3, 250, 50))
+    with asked(aws) as memory, pytest.raises(SourceSkipped):
+        await AgentCoreThreadSource(memory, count).recent(query("a b"), SCOPE, SourceLimits(9, 3, 250, 50))
 
 
 async def test_a_compile_reads_every_record_and_each_edit_of_one(aws: Aws) -> None:

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 import botocore.session
 import pytest
 
-from models.transport.refusals import Refusal, provider_error
-from sidecar.backends.asking import Bounds
+from models.transport.refusals import ProviderRefusal, provider_error
+from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, QuotaUsedUp, Where, translated
-from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase
+from sidecar.backends.bedrock_knowledge import BedrockBase, BedrockKnowledge
 from sidecar.backends.errors import (
     BackendDenied,
     BackendMissing,
@@ -82,7 +82,7 @@ def test_every_declared_error_of_a_backend_has_its_kind(code: str, status: int) 
 
 @pytest.mark.parametrize(("code", "status"), sorted(declared("bedrock-runtime", "Converse", "InvokeModel")))
 def test_every_declared_error_of_a_model_has_its_kind(code: str, status: int) -> None:
-    assert type(provider_error(Refusal(status, code))).__name__ == MODELS[code]
+    assert type(provider_error(ProviderRefusal(status, code))).__name__ == MODELS[code]
 
 
 @pytest.fixture(name="aws")
@@ -91,9 +91,9 @@ def _aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
 
 
 @contextmanager
-def asked(aws: Aws, clients: Clients, bounds: Bounds) -> Iterator[BedrockKnowledge]:
+def asked(aws: Aws, clients: Clients, bounds: CallLimits) -> Iterator[BedrockKnowledge]:
     where = Where("eu-central-1", aws.url)
-    base = BedrockKnowledge("handbook", KnowledgeBase("ABCDEFGHIJ", where, kind="classic"), clients, bounds)
+    base = BedrockKnowledge("handbook", BedrockBase("ABCDEFGHIJ", where, kind="classic"), clients, bounds)
     yield base
     base.close()
     clients.close()
@@ -108,7 +108,7 @@ async def test_keys_that_expired_are_denied_and_exchanged_ones_are_found_without
 ) -> None:
     now_s = [1000.0]
     aws.script("Retrieve", *[Fault(code, status, CANARY)] * 3, FOUND)
-    with asked(aws, Clients(lambda: now_s[0]), Bounds(30.0)) as base:
+    with asked(aws, Clients(lambda: now_s[0]), CallLimits(30.0)) as base:
         for passes_s in (0.0, 29.0, 2.0):
             now_s[0] += passes_s
             with pytest.raises(BackendDenied, match=code):
@@ -123,7 +123,7 @@ async def test_keys_that_were_not_there_are_found_when_they_come(aws: Aws, monke
     now_s = [1000.0]
     aws.script("Retrieve", FOUND)
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
-    with asked(aws, Clients(lambda: now_s[0]), Bounds(30.0)) as base:
+    with asked(aws, Clients(lambda: now_s[0]), CallLimits(30.0)) as base:
         with pytest.raises(BackendDenied, match="Credentials"):
             await base.retrieve("boats", limit=5)
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXCHANGED")
@@ -136,7 +136,7 @@ async def test_keys_that_were_not_there_are_found_when_they_come(aws: Aws, monke
 async def test_a_body_that_drips_is_left_at_the_deadline(aws: Aws) -> None:
     over = threading.Event()
     aws.script("Retrieve", Slow(over), FOUND)
-    with asked(aws, Clients(), Bounds(deadline_s=0.5, concurrency=2, may_hedge=False)) as base:
+    with asked(aws, Clients(), CallLimits(deadline_s=0.5, concurrency=2, may_hedge=False)) as base:
         with pytest.raises(BackendTimedOut):
             await base.retrieve("boats", limit=5)
         over.set()
@@ -145,7 +145,7 @@ async def test_a_body_that_drips_is_left_at_the_deadline(aws: Aws) -> None:
 async def test_a_body_that_drips_and_breaks_off_is_asked_for_again(aws: Aws) -> None:
     over = threading.Event()
     aws.script("Retrieve", Slow(over), FOUND)
-    with asked(aws, Clients(), Bounds(60.0)) as base:
+    with asked(aws, Clients(), CallLimits(60.0)) as base:
         asking = asyncio.create_task(base.retrieve("boats", limit=5))
         async with asyncio.timeout(60):
             while not aws.calls("Retrieve"):
@@ -156,6 +156,6 @@ async def test_a_body_that_drips_and_breaks_off_is_asked_for_again(aws: Aws) -> 
 
 async def test_a_code_that_is_no_name_is_not_repeated(aws: Aws) -> None:
     aws.script("Retrieve", Fault(f"key {CANARY}", 403, CANARY))
-    with asked(aws, Clients(), Bounds(30.0)) as base, pytest.raises(BackendDenied, match="403") as caught:
+    with asked(aws, Clients(), CallLimits(30.0)) as base, pytest.raises(BackendDenied, match="403") as caught:
         await base.retrieve("boats", limit=5)
     assert CANARY not in str(caught.value)

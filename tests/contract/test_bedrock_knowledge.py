@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from models.transport.endpoint import BreakerState
-from sidecar.backends.asking import Bounds
+from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
-from sidecar.backends.bedrock_knowledge import BedrockKnowledge, KnowledgeBase
+from sidecar.backends.bedrock_knowledge import BedrockBase, BedrockKnowledge
 from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendBusy,
@@ -48,11 +48,11 @@ def _aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
 
 
 @contextmanager
-def asked(aws: Aws, bounds: Bounds | None = None, **options: Any) -> Iterator[BedrockKnowledge]:
+def asked(aws: Aws, bounds: CallLimits | None = None, **options: Any) -> Iterator[BedrockKnowledge]:
     """Yield a base at the stand-in, patient enough for a machine under load."""
     clients = Clients()
     where = Where("eu-central-1", aws.url)
-    base = BedrockKnowledge("handbook", KnowledgeBase(BASE, where, **options), clients, bounds or Bounds(30.0))
+    base = BedrockKnowledge("handbook", BedrockBase(BASE, where, **options), clients, bounds or CallLimits(30.0))
     yield base
     base.close()
     clients.close()
@@ -224,7 +224,7 @@ async def test_an_answer_cut_off_once_is_asked_for_again(aws: Aws) -> None:
 async def test_one_that_hangs_is_left_at_the_deadline(aws: Aws) -> None:
     over = threading.Event()
     aws.script("Retrieve", Held(over, ONE))
-    with asked(aws, Bounds(deadline_s=0.3)) as base:
+    with asked(aws, CallLimits(deadline_s=0.3)) as base:
         with pytest.raises(BackendTimedOut) as caught:
             await base.retrieve("boats", limit=5)
         over.set()
@@ -262,7 +262,7 @@ async def test_one_that_keeps_failing_is_left_alone(aws: Aws) -> None:
 
 async def test_more_than_its_rate_is_shed_before_it_is_sent(aws: Aws) -> None:
     aws.script("Retrieve", ONE)
-    with asked(aws, Bounds(deadline_s=30.0, rate_per_s=0.01)) as base:
+    with asked(aws, CallLimits(deadline_s=30.0, rate_per_s=0.01)) as base:
         await base.retrieve("boats", limit=5)
         with pytest.raises(BackendBusy) as caught:
             await base.retrieve("boats", limit=5)
@@ -273,7 +273,7 @@ async def test_more_than_its_rate_is_shed_before_it_is_sent(aws: Aws) -> None:
 async def test_nobody_there_is_unavailable(aws: Aws) -> None:
     clients = Clients()
     base = BedrockKnowledge(
-        "gone", KnowledgeBase(BASE, Where("eu-central-1", "http://127.0.0.1:9")), clients, Bounds(30)
+        "gone", BedrockBase(BASE, Where("eu-central-1", "http://127.0.0.1:9")), clients, CallLimits(30)
     )
     with pytest.raises(BackendUnavailable):
         await base.retrieve("boats", limit=5)

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.backends.asking import Bounds
+from sidecar.backends.asking import CallLimits
 from sidecar.backends.errors import (
     AnswerUnreadable,
     BackendDenied,
@@ -20,7 +20,7 @@ from sidecar.backends.errors import (
     BackendTimedOut,
     BackendUnavailable,
 )
-from sidecar.backends.hindsight import Banks, Hindsight, NoBank, Unit
+from sidecar.backends.hindsight import Banks, Hindsight, MemoryUnit, NoBank
 from sidecar.backends.secrets import Secret
 from sidecar.context.ports import BackendError
 from sidecar.turn.items import Status
@@ -148,7 +148,7 @@ async def test_a_server_that_ignores_the_window_is_refused_not_read(
 
 
 async def test_the_bank_is_the_owners_by_the_configuration_and_quoted(fake: FakeHindsight, owner: UUID) -> None:
-    one = Hindsight("memories", Banks(fake.url, bank="acme/{owner}?", owners={owner: "mara #1"}), Bounds(60))
+    one = Hindsight("memories", Banks(fake.url, bank="acme/{owner}?", owners={owner: "mara #1"}), CallLimits(60))
     with pytest.raises(NoBank):
         await one.recall(owner, "boats", now=NOW, limit=5)
     await one.close()
@@ -158,7 +158,7 @@ async def test_the_bank_is_the_owners_by_the_configuration_and_quoted(fake: Fake
 async def test_the_key_travels_in_its_header_and_is_read_anew_each_time(fake: FakeHindsight, owner: UUID) -> None:
     fake.retain(str(owner), [])
     environ = {"KEY": CANARY}
-    one = Hindsight("memories", Banks(fake.url, api_key=Secret("env:KEY", environ)), Bounds(60))
+    one = Hindsight("memories", Banks(fake.url, api_key=Secret("env:KEY", environ)), CallLimits(60))
     await one.recall(owner, "boats", now=NOW, limit=5)
     environ["KEY"] = "another"
     await one.recall(owner, "boats", now=NOW, limit=5)
@@ -191,7 +191,7 @@ async def test_a_caller_that_goes_away_takes_its_connection_along(
 async def test_one_that_hangs_is_left_at_the_deadline(fake: FakeHindsight, owner: UUID) -> None:
     over = threading.Event()
     fake.refusals = [Refusal(200, until=over)]
-    one = Hindsight("memories", Banks(fake.url), Bounds(deadline_s=0.3))
+    one = Hindsight("memories", Banks(fake.url), CallLimits(deadline_s=0.3))
     with pytest.raises(BackendTimedOut):
         await one.recall(owner, "boats", now=NOW, limit=5)
     over.set()
@@ -207,7 +207,7 @@ async def test_a_window_that_moves_is_read_again(fake: FakeHindsight, hindsight:
 async def test_a_document_that_got_new_ids_is_the_same_memory(
     fake: FakeHindsight, hindsight: Hindsight, owner: UUID
 ) -> None:
-    found: list[Unit] = []
+    found: list[MemoryUnit] = []
     for _ in range(2):
         fake.retain(str(owner), [{"content": "The mast is oak.", "document_id": "log"}])
         found += await hindsight.recall(owner, "mast", now=NOW, limit=5)
@@ -216,5 +216,5 @@ async def test_a_document_that_got_new_ids_is_the_same_memory(
 
 
 def test_a_unit_without_a_document_keeps_its_own_id() -> None:
-    unit = Unit("u-1", "text", "observation", "", None)
+    unit = MemoryUnit("u-1", "text", "observation", "", None)
     assert unit.memory_id == "u-1"

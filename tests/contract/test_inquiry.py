@@ -13,17 +13,17 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.context.fan_out import Asking, Findings, Inquiry
-from sidecar.context.ports import Answer, Limits, Query, Skipped
+from sidecar.context.fan_out import FanOut, FanOutQuery, Findings
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, Status
 from sidecar.turn.profile import LOCAL_DEADLINE_MS, merge, parse_layer
-from sidecar.turn.rank import Candidates, Kind
+from sidecar.turn.rank import CandidateKind, Candidates
 from store.errors import DatabaseBusy
 from store.scope import Scope
 
 SCOPE = Scope(UUID(int=1), UUID(int=2))
-QUERY = Query("what?", ("what",), "t", "a", "default", "", "", datetime(2026, 5, 1, tzinfo=UTC))
+QUERY = SourceQuery("what?", ("what",), "t", "a", "default", "", "", datetime(2026, 5, 1, tzinfo=UTC))
 
 
 class Behaving:
@@ -33,7 +33,7 @@ class Behaving:
         self._behave = behave
         self.asked = 0
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Any:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> Any:
         self.asked += 1
         return await self._behave()
 
@@ -43,26 +43,26 @@ def an_item(source: Source = Source.MEMORY, **changes: Any) -> Item:
     return item._replace(**changes)
 
 
-def asking(due_in_s: float = 60.0, **knobs: Any) -> Asking:
+def asking(due_in_s: float = 60.0, **knobs: Any) -> FanOutQuery:
     """Return a question that sources have all the time for that a busy machine may need, unless the memory's knobs differ."""
     patient = {source.value: {"deadline_ms": 30_000} for source in Source}
     profile = merge(parse_layer({"sources": patient | {"memory": patient["memory"] | knobs}}))
-    return Asking(QUERY, SCOPE, profile, "v", 1000, time.monotonic() + due_in_s)
+    return FanOutQuery(QUERY, SCOPE, profile, "v", 1000, time.monotonic() + due_in_s)
 
 
-def inquiry_of(**sources: Behaving) -> Inquiry:
-    return Inquiry({Source(name): source for name, source in sources.items()}, clock=time.monotonic)
+def inquiry_of(**sources: Behaving) -> FanOut:
+    return FanOut({Source(name): source for name, source in sources.items()}, clock=time.monotonic)
 
 
 def good(source: Source = Source.MEMORY) -> Behaving:
-    async def answer() -> Answer:
-        return Answer((an_item(source),))
+    async def answer() -> SourceAnswer:
+        return SourceAnswer((an_item(source),))
 
     return Behaving(answer)
 
 
 def raising(error: Exception) -> Behaving:
-    async def fail() -> Answer:
+    async def fail() -> SourceAnswer:
         raise error
 
     return Behaving(fail)
@@ -71,14 +71,14 @@ def raising(error: Exception) -> Behaving:
 def hanging(release: asyncio.Event | None = None) -> Behaving:
     """A source that never answers; with `release`, one that ignores being cancelled until that is set."""
 
-    async def hang() -> Answer:
+    async def hang() -> SourceAnswer:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             if release is None:
                 raise
             await release.wait()
-        return Answer()
+        return SourceAnswer()
 
     return Behaving(hang)
 
@@ -90,11 +90,11 @@ def saying(answer: Any) -> Behaving:
     return Behaving(say)
 
 
-def once(answer: Answer) -> Behaving:
+def once(answer: SourceAnswer) -> Behaving:
     """A source that answers once and fails from then on."""
     answers = [answer]
 
-    async def say() -> Answer:
+    async def say() -> SourceAnswer:
         if not answers:
             raise ConnectionResetError
         return answers.pop()
@@ -102,7 +102,7 @@ def once(answer: Answer) -> Behaving:
     return Behaving(say)
 
 
-async def status_of(source: Behaving, question: Asking | None = None) -> tuple[Status, str]:
+async def status_of(source: Behaving, question: FanOutQuery | None = None) -> tuple[Status, str]:
     findings = await inquiry_of(memory=source, wiki=good(Source.WIKI)).ask(question or asking())
     reports = {report.source: report for report in findings.reports}
     assert reports[Source.WIKI].status is Status.OK, "the other source answers whatever this one does"
@@ -116,11 +116,11 @@ async def test_every_source_has_a_report_in_one_order() -> None:
 
 
 async def test_empty_is_not_failed() -> None:
-    assert (await status_of(saying(Answer())))[0] is Status.EMPTY
+    assert (await status_of(saying(SourceAnswer())))[0] is Status.EMPTY
 
 
 async def test_a_source_with_nothing_to_ask_says_why() -> None:
-    assert await status_of(raising(Skipped("no base"))) == (Status.SKIPPED, "no base")
+    assert await status_of(raising(SourceSkipped("no base"))) == (Status.SKIPPED, "no base")
 
 
 async def test_a_failure_becomes_a_report_that_tells_no_foreign_secret() -> None:
@@ -136,13 +136,13 @@ async def test_a_full_pool_sheds() -> None:
     [
         None,
         "text",
-        Answer((an_item(source=Source.WIKI),)),
-        Answer((an_item(id=""),)),
-        Answer((an_item(provenance=()),)),
-        Answer((an_item(relevance=float("nan")),)),
-        Answer((an_item(relevance=7.0),)),
-        Answer((an_item(text="lone \ud800 surrogate"),)),
-        Answer(("not an item",)),  # type: ignore[arg-type]
+        SourceAnswer((an_item(source=Source.WIKI),)),
+        SourceAnswer((an_item(id=""),)),
+        SourceAnswer((an_item(provenance=()),)),
+        SourceAnswer((an_item(relevance=float("nan")),)),
+        SourceAnswer((an_item(relevance=7.0),)),
+        SourceAnswer((an_item(text="lone \ud800 surrogate"),)),
+        SourceAnswer(("not an item",)),  # type: ignore[arg-type]
     ],
 )
 async def test_garbage_is_an_error(garbage: Any) -> None:
@@ -192,15 +192,15 @@ class Queued:
     def __init__(self) -> None:
         self.may_begin = asyncio.Event()
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         await self.may_begin.wait()
         limits.begin()
-        return Answer((an_item(),))
+        return SourceAnswer((an_item(),))
 
 
-def beside_the_database(**sources: Any) -> Inquiry:
+def beside_the_database(**sources: Any) -> FanOut:
     """Return an inquiry whose memory is a built-in source, and no other."""
-    return Inquiry(
+    return FanOut(
         {Source(name): source for name, source in sources.items()},
         clock=time.monotonic,
         local=lambda tenant_id: {Source.MEMORY},
@@ -210,7 +210,7 @@ def beside_the_database(**sources: Any) -> Inquiry:
 async def test_the_time_of_a_built_in_source_begins_with_its_query() -> None:
     queued = Queued()
 
-    async def hang() -> Answer:
+    async def hang() -> SourceAnswer:
         try:
             await asyncio.Event().wait()
         finally:
@@ -226,10 +226,10 @@ async def test_the_time_of_a_built_in_source_begins_with_its_query() -> None:
 
 async def test_a_built_in_source_that_hangs_once_it_has_begun_ends_at_its_deadline() -> None:
     class Begun:
-        async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+        async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
             limits.begin()
             await asyncio.Event().wait()
-            return Answer()
+            return SourceAnswer()
 
     async with asyncio.timeout(20):
         findings = await beside_the_database(memory=Begun()).ask(asking(deadline_ms=30))
@@ -248,9 +248,9 @@ async def test_a_wait_for_the_database_opens_no_breaker() -> None:
 async def test_the_turns_place_is_left_when_the_built_in_sources_are_done() -> None:
     left = asyncio.Event()
 
-    async def patient() -> Answer:
+    async def patient() -> SourceAnswer:
         await left.wait()
-        return Answer((an_item(Source.WIKI),))
+        return SourceAnswer((an_item(Source.WIKI),))
 
     queued = Queued()
     queued.may_begin.set()
@@ -269,7 +269,7 @@ async def test_a_source_is_cut_off_when_the_time_left_is_needed_for_what_is_ther
 
 
 async def test_no_more_than_top_k_items_are_taken() -> None:
-    many = Answer(tuple(an_item(id=f"memory:{n}", rank=n) for n in range(10)))
+    many = SourceAnswer(tuple(an_item(id=f"memory:{n}", rank=n) for n in range(10)))
     findings = await inquiry_of(memory=saying(many)).ask(asking(top_k=3))
     assert [len(report.items) for report in findings.reports if report.source is Source.MEMORY] == [3]
 
@@ -306,12 +306,12 @@ class Outage:
         self.clock, self.is_away = Clock(), True
         self._fail = failing
         self._sources = {source: Behaving(partial(self._find, source)) for source in DATABASE_SOURCES}
-        self.inquiry = Inquiry(self._sources, clock=self.clock)
+        self.inquiry = FanOut(self._sources, clock=self.clock)
 
     async def ask(self, *sources: Source) -> dict[Source, Status]:
         """Ask these sources alone and return their statuses."""
         knobs = {one.value: {"enabled": one in sources, "deadline_ms": LOCAL_DEADLINE_MS} for one in Source}
-        question = Asking(QUERY, SCOPE, merge(parse_layer({"sources": knobs})), "v", 1000, self.clock() + 60)
+        question = FanOutQuery(QUERY, SCOPE, merge(parse_layer({"sources": knobs})), "v", 1000, self.clock() + 60)
         reports = (await self.inquiry.ask(question)).reports
         return {report.source: report.status for report in reports if report.source in sources}
 
@@ -320,7 +320,7 @@ class Outage:
             await self.ask(*DATABASE_SOURCES)
 
     async def _find(self, source: Source) -> Any:
-        return await self._fail() if self.is_away else Answer((an_item(source),))
+        return await self._fail() if self.is_away else SourceAnswer((an_item(source),))
 
 
 DATABASE_SOURCES = (Source.THREAD, Source.KNOWLEDGE, Source.MEMORY, Source.WIKI)
@@ -365,7 +365,7 @@ async def test_a_source_that_fails_beside_others_that_answer_is_left_alone() -> 
 
 
 async def test_the_same_question_gets_a_recent_answer_when_the_source_fails() -> None:
-    inquiry = inquiry_of(memory=once(Answer((an_item(),))))
+    inquiry = inquiry_of(memory=once(SourceAnswer((an_item(),))))
     assert _memory_status(await inquiry.ask(asking())) is Status.OK
     stale = await inquiry.ask(asking())
     assert _memory_status(stale) is Status.STALE
@@ -376,8 +376,8 @@ async def test_the_same_question_gets_a_recent_answer_when_the_source_fails() ->
 async def test_of_a_recent_answer_no_more_is_taken_and_judged_than_is_asked_for_now() -> None:
     items = tuple(an_item(id=f"memory:{rank}", rank=rank) for rank in range(5))
     ids, texts = [item.id for item in items], [item.text for item in items]
-    judged_by = Candidates(Kind.FACT, ids, texts, of_shares([0.5] * 5, parts=1))
-    inquiry = inquiry_of(memory=once(Answer(items, candidates=judged_by)))
+    judged_by = Candidates(CandidateKind.FACT, ids, texts, of_shares([0.5] * 5, parts=1))
+    inquiry = inquiry_of(memory=once(SourceAnswer(items, candidates=judged_by)))
     await inquiry.ask(asking())
     stale = next(report for report in (await inquiry.ask(asking(top_k=2))).reports if report.source is Source.MEMORY)
     assert (stale.status, stale.items) == (Status.STALE, items[:2])
@@ -387,14 +387,14 @@ async def test_of_a_recent_answer_no_more_is_taken_and_judged_than_is_asked_for_
 
 @pytest.mark.parametrize("changed", [{"template_id": "board"}, {"agent_id": "other"}, {"space_id": "hr"}], ids=str)
 async def test_a_recent_answer_stands_in_where_the_same_knowledge_is_reached_only(changed: dict[str, Any]) -> None:
-    inquiry = inquiry_of(memory=once(Answer((an_item(),))))
+    inquiry = inquiry_of(memory=once(SourceAnswer((an_item(),))))
     await inquiry.ask(asking())
     elsewhere = replace(asking(), query=replace(QUERY, **changed))
     assert _memory_status(await inquiry.ask(elsewhere)) is Status.ERROR
 
 
 async def test_another_owner_never_gets_that_recent_answer() -> None:
-    inquiry = inquiry_of(memory=once(Answer((an_item(),))))
+    inquiry = inquiry_of(memory=once(SourceAnswer((an_item(),))))
     await inquiry.ask(asking())
     other = replace(asking(), scope=Scope(UUID(int=1), UUID(int=3)))
     assert _memory_status(await inquiry.ask(other)) is Status.ERROR

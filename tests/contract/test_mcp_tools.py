@@ -15,25 +15,27 @@ from uuid import UUID
 import httpx
 import pytest
 
-from sidecar.backends.asking import Bounds
+from sidecar.backends.asking import CallLimits
 from sidecar.backends.errors import BackendDenied, BackendTimedOut, BackendUnavailable
-from sidecar.backends.mcp_tools import McpTools, Server, ToolFailed
+from sidecar.backends.mcp_tools import McpServer, McpTools, ToolFailed
 from sidecar.backends.secrets import Secret
 from sidecar.backends.tools import Calling
-from sidecar.context.ports import Answer, Limits, Query, Skipped
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.sources.tools import ToolsSource
 from store.scope import Scope
 
 STDIO = (sys.executable, "-m", "tests.stand_ins.tool_server", "stdio")
 CANARY = "canary-77aa88bb"
 SCOPE = Scope(UUID(int=1), UUID(int=2))
-QUERY = Query("Which berth is free?", ("berth", "free"), "t", "a", "default", "", "", datetime(2026, 5, 1, tzinfo=UTC))
-LIMITS = Limits(10, 3)
+QUERY = SourceQuery(
+    "Which berth is free?", ("berth", "free"), "t", "a", "default", "", "", datetime(2026, 5, 1, tzinfo=UTC)
+)
+LIMITS = SourceLimits(10, 3)
 
 
 @asynccontextmanager
-async def asked(server: Server | None = None, bounds: Bounds | None = None) -> AsyncIterator[McpTools]:
-    tools = McpTools("harbour", server or Server(STDIO), bounds or Bounds(60.0))
+async def asked(server: McpServer | None = None, bounds: CallLimits | None = None) -> AsyncIterator[McpTools]:
+    tools = McpTools("harbour", server or McpServer(STDIO), bounds or CallLimits(60.0))
     yield tools
     await tools.close()
 
@@ -72,7 +74,7 @@ async def hashes(tools: McpTools, *names: str) -> Approved:
     return Approved({tool.name: tool.schema_hash for tool in await tools.declared() if tool.name in names})
 
 
-async def find(tools: McpTools, approved: Approved, calling: Calling | None = None) -> Answer:
+async def find(tools: McpTools, approved: Approved, calling: Calling | None = None) -> SourceAnswer:
     return await ToolsSource(tools, approved, calling or Calling()).find(QUERY, SCOPE, LIMITS)
 
 
@@ -88,13 +90,13 @@ async def test_a_process_declares_its_tools_and_answers() -> None:
 
 
 async def test_a_server_at_an_address_answers_the_same(address: str) -> None:
-    async with asked(Server(url=address)) as tools, asked() as process:
+    async with asked(McpServer(url=address)) as tools, asked() as process:
         assert await tools.call("search", {"query": "x"}) == await process.call("search", {"query": "x"})
         assert await tools.declared() == await process.declared()
 
 
 async def test_what_is_approved_is_called_and_its_results_are_items(address: str) -> None:
-    async with asked(Server(url=address)) as tools:
+    async with asked(McpServer(url=address)) as tools:
         answer = await find(tools, await hashes(tools, "search"))
     assert [item.text for item in answer.items] == [
         "Berth 12 is free. You asked: Which berth is free?",
@@ -104,8 +106,8 @@ async def test_what_is_approved_is_called_and_its_results_are_items(address: str
 
 
 async def test_nothing_approved_calls_nothing() -> None:
-    async with asked(Server(("/nonexistent/program",))) as tools:
-        with pytest.raises(Skipped, match="no tool is approved"):
+    async with asked(McpServer(("/nonexistent/program",))) as tools:
+        with pytest.raises(SourceSkipped, match="no tool is approved"):
             await find(tools, Approved({}))
 
 
@@ -114,14 +116,14 @@ async def test_nothing_approved_calls_nothing() -> None:
     [("writes", "read-only"), ("undeclared", "safe to search"), ("needy", "arguments that are not configured: port")],
 )
 async def test_a_tool_that_is_not_for_turns_is_not_called_though_approved(address: str, name: str, why: str) -> None:
-    async with asked(Server(url=address)) as tools:
-        with pytest.raises(Skipped, match=why):
+    async with asked(McpServer(url=address)) as tools:
+        with pytest.raises(SourceSkipped, match=why):
             await find(tools, await hashes(tools, name))
 
 
 async def test_what_the_operator_declares_and_configures_is_called(address: str) -> None:
     calling = Calling(arguments={"port": "Lisbon"}, search_safe=frozenset({"undeclared"}))
-    async with asked(Server(url=address)) as tools:
+    async with asked(McpServer(url=address)) as tools:
         answer = await find(tools, await hashes(tools, "undeclared", "needy"), calling)
     assert {item.text for item in answer.items} == {"reads, but is it safe?", "Which berth is free? in Lisbon"}
 
@@ -129,17 +131,17 @@ async def test_what_the_operator_declares_and_configures_is_called(address: str)
 async def test_a_tool_that_changed_since_it_was_approved_is_not_called() -> None:
     async with asked() as tools:
         approved = await hashes(tools, "search")
-    async with asked(Server((*STDIO, "changed"))) as changed:
-        with pytest.raises(Skipped, match="has changed since it was approved"):
+    async with asked(McpServer((*STDIO, "changed"))) as changed:
+        with pytest.raises(SourceSkipped, match="has changed since it was approved"):
             await find(changed, approved)
-        with pytest.raises(Skipped, match="no longer has it"):
+        with pytest.raises(SourceSkipped, match="no longer has it"):
             await find(changed, Approved({"gone": b"x"}))
 
 
 async def test_a_tool_that_fails_hides_no_other_and_says_nothing_of_its_secrets(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    server = Server(STDIO, env={"HARBOUR_KEY": Secret("env:KEY", {"KEY": CANARY})})
+    server = McpServer(STDIO, env={"HARBOUR_KEY": Secret("env:KEY", {"KEY": CANARY})})
     with caplog.at_level(logging.DEBUG):
         async with asked(server) as tools:
             answer = await find(tools, await hashes(tools, "broken", "key", "tells"))
@@ -153,7 +155,7 @@ async def test_a_tool_that_fails_hides_no_other_and_says_nothing_of_its_secrets(
 async def test_a_tool_that_hangs_is_left_at_the_deadline_and_the_next_call_works() -> None:
     async with asked() as tools:
         await tools.declared()
-        impatient = McpTools("harbour", Server(STDIO), Bounds(0.2))
+        impatient = McpTools("harbour", McpServer(STDIO), CallLimits(0.2))
         impatient._session = tools._session
         with pytest.raises(BackendTimedOut):
             await impatient.call("hung", {"query": "x"})
@@ -169,25 +171,25 @@ async def test_a_process_that_died_is_started_anew() -> None:
 
 
 async def test_a_program_that_is_not_there_is_unavailable() -> None:
-    async with asked(Server(("/nonexistent/program",))) as tools:
+    async with asked(McpServer(("/nonexistent/program",))) as tools:
         with pytest.raises(BackendUnavailable, match="FileNotFoundError"):
             await tools.declared()
 
 
 async def test_nobody_at_the_address_is_unavailable() -> None:
-    async with asked(Server(url="http://127.0.0.1:9/mcp")) as tools:
+    async with asked(McpServer(url="http://127.0.0.1:9/mcp")) as tools:
         with pytest.raises(BackendUnavailable):
             await tools.declared()
 
 
 async def test_a_secret_that_is_not_there_is_said_by_its_reference() -> None:
-    async with asked(Server(STDIO, env={"HARBOUR_KEY": Secret("env:NOTHING", {})})) as tools:
+    async with asked(McpServer(STDIO, env={"HARBOUR_KEY": Secret("env:NOTHING", {})})) as tools:
         with pytest.raises(BackendDenied, match="env:NOTHING"):
             await tools.declared()
 
 
 async def test_a_caller_that_goes_away_leaves_the_session_to_others(address: str) -> None:
-    async with asked(Server(url=address)) as tools:
+    async with asked(McpServer(url=address)) as tools:
         await tools.declared()
         waiting = asyncio.create_task(tools.call("hung", {"query": "x"}))
         await tools.call("search", {"query": "x"})

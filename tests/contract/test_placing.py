@@ -11,8 +11,8 @@ from uuid import UUID
 import pytest
 
 from sidecar.backends import configuration
-from sidecar.backends.backend_policy import Rulings
-from sidecar.context.ports import Answer, Limits, Query
+from sidecar.backends.backend_policy import BackendPolicy
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.runtime.errors import SettingInvalid
 from sidecar.sources.registry import back
 from sidecar.turn.items import Source
@@ -27,14 +27,14 @@ NO_POOL = cast("Pool", None)  # nothing is asked, so nothing needs it
 class Local:
     """The built-in source."""
 
-    async def find(self, query: Query, scope: Scope, limits: Limits) -> Answer:
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Find nothing."""
-        return Answer()
+        return SourceAnswer()
 
 
 async def named(tables: dict[str, Any]) -> dict[UUID, set[str]]:
     """Return the names of the places that tables make, by tenant, all let go of."""
-    rulings = Rulings(NO_POOL, clock=lambda: 0.0)
+    rulings = BackendPolicy(NO_POOL, clock=lambda: 0.0)
     backing = back({Source.THREAD: Local()}, configuration.parse(tables, {}), NO_POOL, rulings)
     await backing.close()
     return {tenant_id: set(places) for tenant_id, places in backing.places.items()}

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from sidecar.rpc.transport import idempotency
-from sidecar.rpc.transport.idempotency import Repeats
+from sidecar.rpc.transport.idempotency import RepeatedAnswers
 from sidecar.runtime.errors import RequestIdReused
 
 
@@ -58,20 +58,22 @@ async def failing() -> str:
     raise ConnectionResetError
 
 
-async def both_under_way(work: Working, kept: Repeats[object, str]) -> tuple[asyncio.Task[str], asyncio.Task[str]]:
+async def both_under_way(
+    work: Working, kept: RepeatedAnswers[object, str]
+) -> tuple[asyncio.Task[str], asyncio.Task[str]]:
     one, other = (asyncio.create_task(kept.once("id", b"", work)) for _ in range(2))
     await work.has_begun.wait()
     return one, other
 
 
 async def test_those_who_ask_meanwhile_share_the_work(work: Working) -> None:
-    one, other = await both_under_way(work, Repeats(clock=Hands()))
+    one, other = await both_under_way(work, RepeatedAnswers(clock=Hands()))
     work.may_end.set()
     assert (await one, await other, work.began_count) == ("answer 1", "answer 1", 1)
 
 
 async def test_who_leaves_takes_nothing_from_the_others(work: Working) -> None:
-    leaving, staying = await both_under_way(work, Repeats(clock=Hands()))
+    leaving, staying = await both_under_way(work, RepeatedAnswers(clock=Hands()))
     leaving.cancel()
     await asyncio.wait([leaving])
     work.may_end.set()
@@ -79,7 +81,7 @@ async def test_who_leaves_takes_nothing_from_the_others(work: Working) -> None:
 
 
 async def test_when_the_last_one_leaves_the_work_is_cancelled_and_can_be_asked_for_again(work: Working) -> None:
-    kept: Repeats[object, str] = Repeats(clock=Hands())
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
     asked = await both_under_way(work, kept)
     for one in asked:
         one.cancel()
@@ -90,7 +92,7 @@ async def test_when_the_last_one_leaves_the_work_is_cancelled_and_can_be_asked_f
 
 
 async def test_another_request_under_the_same_id_is_refused() -> None:
-    kept: Repeats[object, str] = Repeats(clock=Hands())
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
     await kept.once("id", b"one", saying("one"))
     with pytest.raises(RequestIdReused):
         await kept.once("id", b"other", saying("other"))
@@ -98,7 +100,7 @@ async def test_another_request_under_the_same_id_is_refused() -> None:
 
 
 async def test_a_failure_is_shared_but_not_remembered() -> None:
-    kept: Repeats[object, str] = Repeats(clock=Hands())
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
     outcomes = await asyncio.gather(*(kept.once("id", b"", failing) for _ in range(2)), return_exceptions=True)
     assert [type(one) for one in outcomes] == [ConnectionResetError] * 2
     assert await kept.once("id", b"other", saying("well")) == "well"
@@ -106,7 +108,7 @@ async def test_a_failure_is_shared_but_not_remembered() -> None:
 
 async def test_an_answer_is_kept_for_ten_minutes() -> None:
     clock = Hands()
-    kept: Repeats[object, str] = Repeats(clock=clock)
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=clock)
     await kept.once("id", b"", saying("first"))
     clock.at_s = 600.0
     assert await kept.once("id", b"", saying("second")) == "first"
@@ -117,7 +119,7 @@ async def test_an_answer_is_kept_for_ten_minutes() -> None:
 
 async def test_the_oldest_answers_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "_CAPACITY", 3)
-    kept: Repeats[object, str] = Repeats(clock=Hands())
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
     for number in range(4):
         await kept.once(number, b"", saying("first"))
     answers = [await kept.once(number, b"", saying("second")) for number in (3, 2, 0)]
@@ -126,7 +128,7 @@ async def test_the_oldest_answers_give_way(monkeypatch: pytest.MonkeyPatch) -> N
 
 async def test_large_answers_give_way_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "_CAPACITY_BYTES", 10)
-    kept: Repeats[object, str] = Repeats(clock=Hands(), size_of=len)
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands(), size_of=len)
     for number in range(3):
         await kept.once(number, b"", saying("12345"))
     assert await kept.once(0, b"", saying("again")) == "again"
@@ -136,7 +138,7 @@ async def test_large_answers_give_way_sooner(monkeypatch: pytest.MonkeyPatch) ->
 
 
 async def test_an_answer_that_stands_no_more_is_dropped_and_made_anew() -> None:
-    kept: Repeats[object, str] = Repeats(clock=Hands())
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
     ages: list[float] = []
 
     async def fallen(age_s: float) -> bool:
@@ -150,7 +152,7 @@ async def test_an_answer_that_stands_no_more_is_dropped_and_made_anew() -> None:
 
 
 async def test_callers_that_waited_together_ask_once_whether_the_answer_stands(work: Working) -> None:
-    kept: Repeats[object, str] = Repeats(clock=Hands())
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
     asked = 0
 
     async def still(_age_s: float) -> bool:
@@ -167,7 +169,7 @@ async def test_callers_that_waited_together_ask_once_whether_the_answer_stands(w
 
 
 async def test_what_is_forgotten_under_way_is_given_to_those_that_wait_and_no_further(work: Working) -> None:
-    kept: Repeats[object, str] = Repeats(clock=Hands())
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
     waiting = await both_under_way(work, kept)
     kept.forget(lambda key: key == "id")
     assert await kept.once("id", b"", saying("anew")) == "anew"

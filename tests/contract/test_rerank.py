@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sidecar.backends.asking import Bounds
+from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
 from sidecar.backends.errors import (
     AnswerUnreadable,
@@ -37,7 +37,7 @@ def _aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
 def asked(aws: Aws, **options: Any) -> Iterator[BedrockRerank]:
     clients = Clients()
     reranking = Reranking(ARN, Where("eu-central-1", aws.url), **options)
-    rerank = BedrockRerank("order", reranking, clients, Bounds(30.0))
+    rerank = BedrockRerank("order", reranking, clients, CallLimits(30.0))
     yield rerank
     rerank.close()
     clients.close()

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from models.errors import AttemptsFailed, BreakerOpen, CallTimedOut
-from models.transport.resilience import Answer, BreakerState, Endpoint, Verdict
+from models.transport.resilience import BreakerState, CallAnswer, Endpoint, Verdict
 from tests.contract.remote_calls import BAD_REQUEST, BROKEN, BUSY, POLICY, READ, Refused, Remote, ask, known, now_s, run
 
 
@@ -123,7 +123,7 @@ def test_a_failing_endpoint_is_left_alone_until_a_probe_finds_it_back() -> None:
         assert refused.value.report.breaker is BreakerState.OPEN
         await asyncio.sleep(2.0)
         both = await asyncio.gather(*[ask(endpoint, Remote([(0.1, "back")])) for _ in range(2)], return_exceptions=True)
-        assert [type(outcome) for outcome in both] == [Answer, BreakerOpen]
+        assert [type(outcome) for outcome in both] == [CallAnswer, BreakerOpen]
         assert (await ask(endpoint, Remote([(0.1, "back")]))).report.breaker is BreakerState.CLOSED
 
     run(story())

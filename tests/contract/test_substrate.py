@@ -9,10 +9,10 @@ from uuid import UUID
 
 import pytest
 
-from compiler.plan.contract import Memory
+from compiler.plan.contract import BatchMemory
 from compiler.state.substrates import (
-    Listed,
-    Listing,
+    ListingRow,
+    MemoryListing,
     MemorySubstrate,
     PostgresSubstrate,
     TimedMemory,
@@ -38,10 +38,10 @@ class Shelf:
 
     now: datetime = NOW
     written_at: dict[str, datetime] = field(default_factory=dict)
-    kept: dict[str, Memory] = field(default_factory=dict)
+    kept: dict[str, BatchMemory] = field(default_factory=dict)
 
     def put(self, memory_id: str, text: str, *, at: datetime | None = None) -> None:
-        self.kept[memory_id] = Memory(memory_id, text, text_hash(text), NOW)
+        self.kept[memory_id] = BatchMemory(memory_id, text, text_hash(text), NOW)
         self.written_at[memory_id] = at or self.now
 
     async def written(
@@ -50,12 +50,12 @@ class Shelf:
         found = sorted((at, one) for one, at in self.written_at.items() if after < (at, one) and at <= until)
         return [TimedMemory(self.kept[one], at) for at, one in found[:limit]]
 
-    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         return {one: self.kept[one] for one in memory_ids if one in self.kept}
 
-    async def listing(self, scope: Scope) -> Listing:
-        listed = {one: Listed(memory.document_id, memory.text_hash) for one, memory in self.kept.items()}
-        return Listing(listed, is_complete=True)
+    async def listing(self, scope: Scope) -> MemoryListing:
+        listed = {one: ListingRow(memory.document_id, memory.text_hash) for one, memory in self.kept.items()}
+        return MemoryListing(listed, is_complete=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,18 +186,18 @@ async def test_a_services_instant_is_one_that_the_database_gives_back(
     assert (kept.year, kept.tzinfo) == (year, UTC)
     async with scoped(pools.background, SCOPE) as connection:
         await tenants.ensure_tenant(connection, SCOPE.tenant_id, now=NOW)
-        await ledger.write(connection, SCOPE, [ledger.Entry("m", "", b"", b"", kept)], now=NOW)
+        await ledger.write(connection, SCOPE, [ledger.LedgerEntry("m", "", b"", b"", kept)], now=NOW)
         assert (await ledger.read(connection, SCOPE, ["m"]))["m"].occurred_at == kept
 
 
 def test_a_content_hash_covers_all_that_is_read() -> None:
-    one = Memory("m", "Text.", text_hash("Text."), NOW, "d", {"a": {"b": 1, "c": [2]}})
-    same = Memory("other", "Text.", text_hash("Text."), NOW, "d", {"a": {"c": [2], "b": 1}})
+    one = BatchMemory("m", "Text.", text_hash("Text."), NOW, "d", {"a": {"b": 1, "c": [2]}})
+    same = BatchMemory("other", "Text.", text_hash("Text."), NOW, "d", {"a": {"c": [2], "b": 1}})
     assert content_hash(one) == content_hash(same)
     for changed in (
-        Memory("m", "Text!", text_hash("Text!"), NOW, "d", one.metadata),
-        Memory("m", "Text.", one.text_hash, NOW + timedelta(microseconds=1), "d", one.metadata),
-        Memory("m", "Text.", one.text_hash, NOW, "e", one.metadata),
-        Memory("m", "Text.", one.text_hash, NOW, "d", {"a": {"b": 2, "c": [2]}}),
+        BatchMemory("m", "Text!", text_hash("Text!"), NOW, "d", one.metadata),
+        BatchMemory("m", "Text.", one.text_hash, NOW + timedelta(microseconds=1), "d", one.metadata),
+        BatchMemory("m", "Text.", one.text_hash, NOW, "e", one.metadata),
+        BatchMemory("m", "Text.", one.text_hash, NOW, "d", {"a": {"b": 2, "c": [2]}}),
     ):
         assert content_hash(changed) != content_hash(one)

@@ -10,7 +10,7 @@ from models.tokens.catalog import CATALOG, Catalog
 from models.tokens.encodings import ENCODINGS
 from models.tokens.estimates import CLASSES, WEIGHTS, class_counts
 from models.tokens.meters import EstimateMeter, ExactMeter, Meter, calibration_key, meter_for, stored_counts
-from models.tokens.prices import Model, Window
+from models.tokens.prices import Model, ModelWindow
 
 METERS: tuple[Meter, ...] = (
     *(ExactMeter(encoding, 0.005) for encoding in ENCODINGS),
@@ -118,5 +118,5 @@ def test_a_models_calibration_has_one_key_for_every_way_to_call_it() -> None:
 
 
 def test_a_model_of_another_catalog_gets_the_tokenizer_it_names() -> None:
-    catalog = Catalog({"house-model": Model("house-model", Window(32_000), "mistral_tekken")})
+    catalog = Catalog({"house-model": Model("house-model", ModelWindow(32_000), "mistral_tekken")})
     assert meter_for("house-model", catalog=catalog).name == "mistral_tekken"

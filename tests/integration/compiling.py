@@ -10,7 +10,7 @@ from uuid import UUID
 
 import asyncpg
 
-from compiler.job.compilation import Engine, Hand
+from compiler.job.compilation import BatchDeps, Engine
 from compiler.job.worker import Worker, WorkerSettings
 from compiler.passes import forgetting
 from compiler.planners.planner import ExtractivePlanner, Planner
@@ -22,7 +22,7 @@ from store.compile import jobs
 from store.compile.jobs import Job, JobOptions, Ticket, Trigger
 from store.content import memories
 from store.content.memories import NewMemory
-from store.db.postgres import Pools, Role, scoped
+from store.db.postgres import DatabaseRole, Pools, scoped
 from store.scope import Scope
 from store.tenancy import tenants
 
@@ -73,8 +73,8 @@ def engine_on(
     """Return an engine on the built-in memories, extractive unless told otherwise."""
     chosen = planner or ExtractivePlanner()
 
-    async def hand(access: Access, job: Job) -> Hand:
-        return Hand(chosen)
+    async def hand(access: Access, job: Job) -> BatchDeps:
+        return BatchDeps(chosen)
 
     return Engine(
         substrate or PostgresSubstrate(pools.background),
@@ -140,7 +140,7 @@ async def all_jobs(pools: Pools, *, scope: Scope = SCOPE) -> list[Job]:
 
 
 async def wiki_of(pools: Pools, *, scope: Scope = SCOPE) -> dict[str, bytes]:
-    async with scoped(pools.background, scope, role=Role.WORKER, read_only=True) as connection:
+    async with scoped(pools.background, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
         return await snapshot(connection, scope)
 
 

@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from compiler.job.compilation import Engine, Hand
+from compiler.job.compilation import BatchDeps, Engine
 from compiler.operations import lint
 from compiler.passes import forgetting
-from compiler.planners.model_planner import Meter, ModelPlanner
+from compiler.planners.model_planner import CostMeter, ModelPlanner
 from compiler.settings import Costs
 from compiler.state.access import Access
 from models.language.language import DEFAULT_MODEL_ID, LanguageModel
 from models.language.openai_compatible import openai_model
 from models.language.remote import RemoteModel
 from models.transport.openai_client import OpenAIConfig
-from models.transport.provider import Patience
+from models.transport.provider import RetryPolicy
 from models.transport.resilience import BreakerPolicy
 from store.compile import ledger
 from store.compile.jobs import Job
@@ -37,7 +37,9 @@ from tests.stand_ins.model_server import ModelServer, model_server
 LATER = NOW + timedelta(minutes=10)
 LAST = NOW + timedelta(hours=1)
 HELD = "Chef Ondine"
-_PATIENCE = Patience(backoff_s=0.001, longest_backoff_s=0.002, breaker=BreakerPolicy(open_s=0.01, longest_open_s=0.01))
+_PATIENCE = RetryPolicy(
+    backoff_s=0.001, longest_backoff_s=0.002, breaker=BreakerPolicy(open_s=0.01, longest_open_s=0.01)
+)
 _TREES = (
     "Alder",
     "Birch",
@@ -97,9 +99,9 @@ def engine(pools: Pools, model: LanguageModel, clock: Clock) -> Engine:
     settings = replace(settings, costs=Costs(call_deadline_s=60.0, writers_at_once=4))
     made = engine_on(pools, settings=settings, clock=clock)
 
-    async def hand(access: Access, job: Job) -> Hand:
-        meter = Meter(settings.costs, float(job.metrics.get("cost_usd", 0.0)), 0.0)
-        return Hand(ModelPlanner(model, DEFAULT_MODEL_ID, access, settings.costs, meter, clock), meter)
+    async def hand(access: Access, job: Job) -> BatchDeps:
+        meter = CostMeter(settings.costs, float(job.metrics.get("cost_usd", 0.0)), 0.0)
+        return BatchDeps(ModelPlanner(model, DEFAULT_MODEL_ID, access, settings.costs, meter, clock), meter)
 
     return replace(made, hand_for=hand)
 

@@ -23,9 +23,9 @@ from grpc_status import rpc_status
 from sidecar.rpc.auth.authentication import Authenticator
 from sidecar.rpc.auth.devkey import mint
 from sidecar.rpc.auth.identity import Grant, IdentitySettings, require_admin, resolve_scope
-from sidecar.rpc.transport.admission import Lanes
-from sidecar.rpc.transport.call import Call, Terms, service_handler
-from sidecar.rpc.transport.interceptor import Door
+from sidecar.rpc.transport.admission import AdmissionControl
+from sidecar.rpc.transport.call import Call, MethodOptions, service_handler
+from sidecar.rpc.transport.interceptor import CallInterceptor
 from sidecar.runtime.errors import InvalidArgument
 from store.scope import owner_uuid, tenant_uuid
 
@@ -87,10 +87,10 @@ class Site:
     """One running server, the ways to reach it, and its knobs."""
 
     echo: Echo
-    lanes: Lanes
+    lanes: AdmissionControl
     settings: IdentitySettings
     not_before: dict[UUID, datetime | Exception]
-    door: Door = field(init=False)
+    door: CallInterceptor = field(init=False)
     port: int = 0
     socket: str = ""
     ahead_s: float = 0.0
@@ -105,7 +105,7 @@ class Site:
 
 
 def new_site(settings: IdentitySettings) -> Site:
-    lanes = Lanes(
+    lanes = AdmissionControl(
         max_in_flight=8, max_waiting=1, max_wait_s=30.0, per_tenant_in_flight=1, clock=asyncio.get_running_loop()
     )
     return Site(Echo(), lanes, settings, {})
@@ -119,15 +119,15 @@ async def build_server(made: Site) -> tuple[Any, Authenticator]:
         return moment
 
     authenticator = Authenticator(made.settings, not_before=not_before, now_s=lambda: time.time() + made.ahead_s)
-    made.door = Door(authenticator)
+    made.door = CallInterceptor(authenticator)
     server = grpc.aio.server(interceptors=[made.door])
     echo = made.echo
     behaviours = {"Say": echo.say, "Hang": echo.hang, "Fail": echo.fail, "Reset": echo.reset}
-    open_lanes = Lanes(
+    open_lanes = AdmissionControl(
         max_in_flight=64, max_waiting=64, max_wait_s=30.0, per_tenant_in_flight=64, clock=asyncio.get_running_loop()
     )
-    apart = {"Hang": Terms(made.lanes, default_deadline_s=0.2, max_deadline_s=30.0)}
-    server.add_generic_rpc_handlers((service_handler(ECHO, behaviours, Terms(open_lanes), apart=apart),))
+    apart = {"Hang": MethodOptions(made.lanes, default_deadline_s=0.2, max_deadline_s=30.0)}
+    server.add_generic_rpc_handlers((service_handler(ECHO, behaviours, MethodOptions(open_lanes), apart=apart),))
     servicer = health.aio.HealthServicer()
     health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
     await servicer.set("", health_pb2.HealthCheckResponse.SERVING)

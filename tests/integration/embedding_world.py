@@ -13,7 +13,7 @@ from sidecar.runtime.embedders import Numbered
 from store.content import documents, embedders, memories, threads
 from store.content.documents import NewChunk, NewDocument
 from store.content.memories import NewMemory
-from store.content.recalling import Wanted, literal
+from store.content.recalling import RecallQuery, literal
 from store.content.threads import NewTurn, ThreadToOpen
 from store.db.postgres import Pools, scoped, tenant_scoped
 from store.scope import Scope
@@ -65,13 +65,13 @@ async def numbered(pools: Pools, embedder: TopicEmbedder) -> Numbered:
     return Numbered(embedder, number)
 
 
-async def wanted(text: str, embedder: Numbered | None = None, *, limit: int = 10) -> Wanted:
+async def wanted(text: str, embedder: Numbered | None = None, *, limit: int = 10) -> RecallQuery:
     """Return what a question looks for, with its vector when there is an embedder."""
     words = tuple(query_words(text))
     if embedder is None:
-        return Wanted(words, limit)
+        return RecallQuery(words, limit)
     (vector,) = await embedder.embedder.embed([text])
-    return Wanted(words, limit, embedder.embedder_no, (literal(vector.tolist()),))
+    return RecallQuery(words, limit, embedder.embedder_no, (literal(vector.tolist()),))
 
 
 async def say(pools: Pools, *said: str, scope: Scope = SCOPE, thread_id: str = "t") -> None:

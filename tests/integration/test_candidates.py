@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from compiler.plan.batch import LeafBatch
-from compiler.plan.contract import Alias, CreatePage, Memory, Page, PageKey, PageType, Section
+from compiler.plan.contract import Alias, BatchMemory, CreatePage, Page, PageKey, PageType, Section
 from compiler.plan.names.merge import Names, Way
 from compiler.plan.text.markdown import alias_key, slug
 from compiler.settings import Sight
@@ -20,7 +20,7 @@ from sidecar.worker.embedding_jobs import embed_some
 from store.compile import batches
 from store.content import embeddings
 from store.content.memories import NewMemory
-from store.db.postgres import Pools, Role, scoped
+from store.db.postgres import DatabaseRole, Pools, scoped
 from store.db.queries import Connection
 from store.scope import Scope
 from store.tenancy import tenants
@@ -47,9 +47,9 @@ async def made(pools: Pools, *pages: Page, scope: Scope = SCOPE) -> None:
 
 
 async def seen(pools: Pools, *texts: str, near: tuple[PageKey, ...] | None = None, scope: Scope = SCOPE) -> LeafBatch:
-    memories = tuple(Memory(f"m{at}", text, text_hash(text), NOW) for at, text in enumerate(texts))
+    memories = tuple(BatchMemory(f"m{at}", text, text_hash(text), NOW) for at, text in enumerate(texts))
     looking = Looking(Sight(), lambda text: len(text) // 4 + 1, near=near)
-    async with scoped(pools.background, scope, role=Role.WORKER, read_only=True) as connection:
+    async with scoped(pools.background, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
         return await views.leaf_batch(connection, scope, memories, looking)
 
 
@@ -85,7 +85,7 @@ async def test_pages_found_by_words_come_before_hubs(pools: Pools) -> None:
 async def test_a_name_that_goes_on_is_found_by_its_beginning(pools: Pools) -> None:
     await made(pools, page("Franklin Barbecue"), page("Franklinia Nursery"), page("Old Franklin Mill"))
     await made(pools, page("Franklin Barbecue"), scope=HOUSEMATE)
-    async with scoped(pools.background, SCOPE, role=Role.WORKER, read_only=True) as connection:
+    async with scoped(pools.background, SCOPE, role=DatabaseRole.WORKER, read_only=True) as connection:
         found = await views.matches(connection, SCOPE, Names(prefixes=("franklin", "nothing")))
     assert [(one.asked, one.way, one.alias) for one in found.found] == [("franklin", Way.PREFIX, "franklin barbecue")]
     assert [one.title for one in found.pages] == ["Franklin Barbecue"]
@@ -93,14 +93,14 @@ async def test_a_name_that_goes_on_is_found_by_its_beginning(pools: Pools) -> No
 
 async def test_beginnings_are_told_apart_by_bytes_in_every_script(pools: Pools) -> None:
     await made(pools, page("Über Café"), page("東京 駅"), page("Übersee"))
-    async with scoped(pools.background, SCOPE, role=Role.WORKER, read_only=True) as connection:
+    async with scoped(pools.background, SCOPE, role=DatabaseRole.WORKER, read_only=True) as connection:
         found = await candidates.by_beginnings(connection, SCOPE, ["uber", "東京", "100%", ""], each=50)
     assert [(beginning, alias) for beginning, alias, _ in found] == [("uber", "uber cafe"), ("東京", "東京 駅")]
 
 
 async def test_no_more_longer_names_come_than_are_asked_for(pools: Pools) -> None:
     await made(pools, *OTHERS)
-    async with scoped(pools.background, SCOPE, role=Role.WORKER, read_only=True) as connection:
+    async with scoped(pools.background, SCOPE, role=DatabaseRole.WORKER, read_only=True) as connection:
         assert len(await candidates.by_beginnings(connection, SCOPE, ["place"], each=7)) == 7
 
 
@@ -134,7 +134,7 @@ async def test_a_replay_is_told_which_pages_were_near(pools: Pools) -> None:
     await embedded(pools)
     await wish(pools)
     await compiled(pools, engine_on(pools))
-    async with scoped(pools.background, SCOPE, role=Role.WORKER, read_only=True) as connection:
+    async with scoped(pools.background, SCOPE, role=DatabaseRole.WORKER, read_only=True) as connection:
         (leaf,) = [one for one in await batches.log(connection, SCOPE) if one.memory_ids]
     assert leaf.options["near"] == [["entity", "quiet-harbour"]]
 

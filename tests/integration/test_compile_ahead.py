@@ -9,12 +9,12 @@ from uuid import UUID
 
 import pytest
 
-from compiler.job.prefetch import Ahead
+from compiler.job.prefetch import Prefetch
 from compiler.passes import forgetting
 from compiler.plan import intake
-from compiler.plan.contract import Memory
+from compiler.plan.contract import BatchMemory
 from compiler.plan.names import lookup
-from compiler.state.substrates import Feed, Listing, PostgresSubstrate, Reading
+from compiler.state.substrates import Feed, FeedPage, MemoryListing, PostgresSubstrate
 from store.compile import scopes
 from store.content import memories
 from store.db.postgres import Pools, scoped
@@ -59,7 +59,7 @@ class Feeding:
     def resume(self, scope: Scope, cursor: str) -> str:
         return self._memories.resume(scope, cursor)
 
-    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
+    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
         step = self.told[-1] if self.told else ""
         if self.fails and cursor.endswith(self.fails):
             self.fails = ""
@@ -74,10 +74,10 @@ class Feeding:
                 await forgetting.forget(connection, scope, [memory_id], now=NOW)
         return reading
 
-    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, Memory]:
+    async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
         return await self._memories.fetch(scope, memory_ids)
 
-    async def listing(self, scope: Scope) -> Listing:
+    async def listing(self, scope: Scope) -> MemoryListing:
         return await self._memories.listing(scope)
 
 
@@ -133,7 +133,7 @@ async def test_a_memory_forgotten_after_it_was_read_ahead_leaves_no_word(pools: 
 
 async def test_what_was_looked_through_is_what_looking_now_finds(pools: Pools) -> None:
     await write(pools, journal(7))
-    ahead = Ahead(PostgresSubstrate(pools.background), SCOPE)
+    ahead = Prefetch(PostgresSubstrate(pools.background), SCOPE)
     ahead.begin("", limit=5)
     reading = await ahead.reading("", limit=5)
     kept, dropped = ahead.sift(reading.memories)
@@ -146,7 +146,7 @@ async def test_what_was_looked_through_is_what_looking_now_finds(pools: Pools) -
 async def test_what_was_begun_for_another_place_is_given_up(pools: Pools) -> None:
     await write(pools, journal(7))
     feeding = Feeding(pools)
-    ahead = Ahead(feeding, SCOPE)
+    ahead = Prefetch(feeding, SCOPE)
     ahead.begin("", limit=5)
     assert len((await ahead.reading("", limit=2)).memories) == 2
     ahead.begin("", limit=5)

@@ -10,19 +10,19 @@ from uuid import UUID
 
 import pytest
 
-from compiler.job.compilation import Engine, Hand
+from compiler.job.compilation import BatchDeps, Engine
 from compiler.plan.batch import LeafBatch
-from compiler.plan.contract import CreatePage, Memory, Page, PageKey, PageType, Section
+from compiler.plan.contract import BatchMemory, CreatePage, Page, PageKey, PageType, Section
 from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings
 from compiler.state import apply, views
 from compiler.state.access import Access, LentAccess, PooledAccess
-from compiler.state.substrates import PostgresSubstrate, Reading
+from compiler.state.substrates import FeedPage, PostgresSubstrate
 from compiler.state.views import Looking
 from store.compile import scopes
 from store.compile.jobs import Job
 from store.content.memories import NewMemory
-from store.db.postgres import Pools, Role, scoped
+from store.db.postgres import DatabaseRole, Pools, scoped
 from store.db.queries import Connection
 from store.db.shared_transaction import lent
 from store.errors import StoreError
@@ -119,11 +119,11 @@ async def test_the_words_of_pages_are_waited_for(pools: Pools) -> None:
 
 async def test_pages_are_looked_for_by_words_once_these_are_written(pools: Pools) -> None:
     text = "kohlrabi dumplings again"
-    memory = Memory("m", text, text_hash(text), NOW)
+    memory = BatchMemory("m", text, text_hash(text), NOW)
     section = Section("overview", "Overview", "It serves smoked kohlrabi dumplings.")
     page = Page(PageKey(PageType.ENTITY, "suerte"), "Suerte", "A place.", sections=(section,))
     await write(pools, journal(1))
-    async with scoped(pools.background, SCOPE, role=Role.WORKER) as connection:
+    async with scoped(pools.background, SCOPE, role=DatabaseRole.WORKER) as connection:
 
         async def told() -> None:
             await apply.apply_items(connection, SCOPE, [CreatePage(page)], now=NOW)
@@ -144,8 +144,8 @@ async def test_two_tasks_use_one_connection_in_turn(pools: Pools) -> None:
 def dear(pools: Pools) -> Engine:
     """Return an engine whose plans are made one after another."""
 
-    async def hand(access: Access, job: Job) -> Hand:
-        return Hand(ExtractivePlanner(), Dear())
+    async def hand(access: Access, job: Job) -> BatchDeps:
+        return BatchDeps(ExtractivePlanner(), Dear())
 
     return replace(engine_on(pools, settings=FIVES), hand_for=hand)
 
@@ -210,7 +210,7 @@ class Garbling(PostgresSubstrate):
 
     readings = 0
 
-    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> Reading:
+    async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
         reading = await super().changed_after(scope, cursor, limit=limit)
         self.readings += 1
         if self.readings != 2:

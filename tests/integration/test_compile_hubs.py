@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compiler.job.compilation import Engine, Hand
+from compiler.job.compilation import BatchDeps, Engine
 from compiler.job.run import NothingSpent
 from compiler.operations.replay import replay
 from compiler.operations.upkeep import backfill
@@ -131,8 +131,8 @@ class Paid:
 def looking(pools: Pools, planner: Planner, *, is_paid: bool, clock: Clock | None = None) -> Engine:
     """Return an engine whose aggregations see eight pages each."""
 
-    async def hand(access: Access, job: Job) -> Hand:
-        return Hand(planner, Paid() if is_paid else NothingSpent())
+    async def hand(access: Access, job: Job) -> BatchDeps:
+        return BatchDeps(planner, Paid() if is_paid else NothingSpent())
 
     settings = capped(**{"max_aggregation_pages" if is_paid else "max_free_aggregation_pages": 8})
     return replace(engine_on(pools, settings=settings, clock=clock), hand_for=hand)

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from compiler.errors import LeaseLost
-from compiler.job.compilation import Claim, Hand, compile_job
+from compiler.job.compilation import BatchDeps, Claim, compile_job
 from compiler.plan.batch import LeafBatch
-from compiler.planners.model_planner import Meter
+from compiler.planners.model_planner import CostMeter
 from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings, Costs, Flags
 from compiler.state.access import PooledAccess
@@ -100,8 +100,8 @@ async def test_a_zombie_can_apply_nothing_where_its_successor_has_written_nothin
     assert await claimed(pools, holder="successor", now=later()) is not None
     engine = engine_on(pools, clock=later)
 
-    async def hand(*given: object) -> Hand:
-        return Hand(ExtractivePlanner(), Meter(Costs())) if is_paid else Hand(ExtractivePlanner())
+    async def hand(*given: object) -> BatchDeps:
+        return BatchDeps(ExtractivePlanner(), CostMeter(Costs())) if is_paid else BatchDeps(ExtractivePlanner())
 
     with pytest.raises(LeaseLost):
         await compile_job(replace(engine, hand_for=hand), PooledAccess(pools.background, SCOPE), zombie)

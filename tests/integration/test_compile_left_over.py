@@ -12,12 +12,12 @@ from compiler.operations.preview import preview
 from compiler.operations.replay import replay
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import PageType
-from compiler.plan.proposal import NewPage, Proposal, ProposedSection
+from compiler.plan.proposal import Proposal, ProposedPage, ProposedSection
 from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings, Flags
 from compiler.state.access import PooledAccess
 from store.compile import ledger
-from store.compile.ledger import Outcome
+from store.compile.ledger import MemoryOutcome
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.text.texts import text_hash
@@ -43,9 +43,9 @@ LEFT = NewMemory("It sells kumquats in June.", "left", NOW - timedelta(days=1))
 STALL = "page /wiki/topic/kumquat-stall"
 
 
-def page(title: str, kind: PageType, body: str, *memory_ids: str) -> NewPage:
+def page(title: str, kind: PageType, body: str, *memory_ids: str) -> ProposedPage:
     section = ProposedSection("overview", "Overview", body, memory_ids)
-    return NewPage(kind, title, sections=(section,), memory_ids=memory_ids[:1])
+    return ProposedPage(kind, title, sections=(section,), memory_ids=memory_ids[:1])
 
 
 class Naming(ExtractivePlanner):
@@ -75,7 +75,7 @@ async def test_what_stood_on_a_page_that_went_with_its_name_is_read_again(pools:
     assert (await all_jobs(pools))[-1].metrics["records_read"] == 1
     async with scoped(pools.background, SCOPE, read_only=True) as connection:
         (entry,) = (await ledger.read_all(connection, SCOPE)).values()
-    assert (entry.memory_id, entry.outcome, entry.content_hash != b"") == ("left", Outcome.APPLIED, True)
+    assert (entry.memory_id, entry.outcome, entry.content_hash != b"") == ("left", MemoryOutcome.APPLIED, True)
     await again(pools, planner=Naming())
     assert await wiki_of(pools) == after
     found = await replay(engine_on(pools, planner=Naming()), pools.background, SCOPE)

@@ -16,7 +16,7 @@ from compiler.operations.upkeep import ResetMode
 from compiler.plan.batch import LeafBatch
 from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings, Patience
-from compiler.state.substrates import Listed, Listing, PostgresSubstrate
+from compiler.state.substrates import ListingRow, MemoryListing, PostgresSubstrate
 from models.errors import Throttled
 from store.compile import answers, ledger
 from store.compile.jobs import JobOptions, JobStatus, Trigger
@@ -302,9 +302,9 @@ async def test_sixteen_writers_and_four_workers_lose_and_double_nothing(pools: P
 class Listless(PostgresSubstrate):
     """The built-in memories with another listing."""
 
-    listed = Listing()
+    listed = MemoryListing()
 
-    async def listing(self, scope: Scope) -> Listing:
+    async def listing(self, scope: Scope) -> MemoryListing:
         return self.listed
 
 
@@ -315,7 +315,7 @@ async def test_a_source_that_came_back_empty_archives_nothing(pools: Pools, *, i
     await compiled(pools, engine_on(pools))
     before = await wiki_of(pools)
     substrate = Listless(pools.background)
-    substrate.listed = Listing({}, is_complete)
+    substrate.listed = MemoryListing({}, is_complete)
     engine = engine_on(pools, substrate=substrate)
     with pytest.raises(ListingUnsafe):
         await sweep(engine, pools.background, SCOPE)
@@ -338,7 +338,7 @@ async def test_a_memory_that_was_compiled_while_the_service_listed_is_not_gone(p
     later = Clock(NOW + timedelta(minutes=6))
 
     class Slow(PostgresSubstrate):
-        async def listing(self, scope: Scope) -> Listing:
+        async def listing(self, scope: Scope) -> MemoryListing:
             listing = await super().listing(scope)
             await write(pools, journal(6, first=12))
             await wish(pools, now=later())
@@ -379,7 +379,7 @@ async def test_a_word_of_the_operator_lets_a_sweep_archive_most(pools: Pools) ->
     await wish(pools)
     await compiled(pools, engine_on(pools))
     substrate = Listless(pools.background)
-    substrate.listed = Listing({"m00000": Listed("", text_hash(journal(1)[0].text))}, is_complete=True)
+    substrate.listed = MemoryListing({"m00000": ListingRow("", text_hash(journal(1)[0].text))}, is_complete=True)
     careful = replace(CompileSettings(), patience=Patience(archive_pages_needing_word=2))
     engine = engine_on(pools, substrate=substrate, clock=Clock(NOW + timedelta(minutes=6)), settings=careful)
     with pytest.raises(ListingUnsafe):

@@ -15,7 +15,7 @@ from compiler.job import metrics
 from compiler.job.compilation import Engine
 from compiler.plan.contract import LinkOrigin
 from compiler.settings import Caps
-from store.compile.ledger import Outcome
+from store.compile.ledger import MemoryOutcome
 from store.db.postgres import Pools
 from store.scope import Scope
 from tests.integration.compiling import (
@@ -108,7 +108,7 @@ async def figures(pools: Pools, engine: Engine, scope: Scope) -> list[dict[str, 
 def test_every_count_is_counted_somewhere() -> None:
     """A figure that nothing counts says that nothing ever happened."""
     code = "".join(one.read_text() for one in COMPILER.rglob("*.py") if one.name != "metrics.py")
-    composed = {f"links_written_{one.value}" for one in LinkOrigin} | {f"records_{one.value}" for one in Outcome}
+    composed = {f"links_written_{one.value}" for one in LinkOrigin} | {f"records_{one.value}" for one in MemoryOutcome}
     composed |= {f"aggregation_{one}_tokens" for one in ("input", "output")}
     counts = {name for name, value in metrics.empty().items() if isinstance(value, int)}
     assert len(counts) > 40

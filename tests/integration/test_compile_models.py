@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from compiler.job.compilation import Engine, Hand
+from compiler.job.compilation import BatchDeps, Engine
 from compiler.operations.replay import replay
-from compiler.plan.contract import Draft, Memory, PageKey, PageType, Section
-from compiler.planners.model_planner import Meter, ModelPlanner
+from compiler.plan.contract import BatchMemory, Draft, PageKey, PageType, Section
+from compiler.planners.model_planner import CostMeter, ModelPlanner
 from compiler.settings import CompileSettings, Costs
 from compiler.state.access import Access, PooledAccess
 from models.language.language import DEFAULT_MODEL_ID
 from models.language.openai_compatible import openai_model
 from models.language.remote import RemoteModel
 from models.transport.openai_client import OpenAIConfig
-from models.transport.provider import Patience
+from models.transport.provider import RetryPolicy
 from models.transport.resilience import BreakerPolicy
 from store.compile import answers
 from store.compile.jobs import Job, JobStatus
@@ -45,7 +45,7 @@ from tests.stand_ins.model_script import Ask, Behaviour, Break, Cut, Garble, Han
 from tests.stand_ins.model_server import ModelServer, model_server
 
 # Nothing opens the breaker for long: what is tested is what the compile makes of each answer.
-HASTY = Patience(backoff_s=0.001, longest_backoff_s=0.002, breaker=BreakerPolicy(open_s=0.01, longest_open_s=0.01))
+HASTY = RetryPolicy(backoff_s=0.001, longest_backoff_s=0.002, breaker=BreakerPolicy(open_s=0.01, longest_open_s=0.01))
 
 
 def planned(user: str) -> dict[str, Any]:
@@ -102,12 +102,12 @@ def engine_with(pools: Pools, model: RemoteModel, *, costs: Costs | None = None,
         pools, settings=replace(CompileSettings(), costs=costs or Costs(call_deadline_s=60.0)), clock=clock
     )
 
-    async def hand(access: Access, job: Job) -> Hand:
+    async def hand(access: Access, job: Job) -> BatchDeps:
         async with access.reading() as connection:
             today = await answers.spent(connection, access.scope, now=engine.now())
-        meter = Meter(engine.settings.costs, float(job.metrics.get("cost_usd", 0.0)), today)
+        meter = CostMeter(engine.settings.costs, float(job.metrics.get("cost_usd", 0.0)), today)
         model_id = job.options.model_id or DEFAULT_MODEL_ID
-        return Hand(ModelPlanner(model, model_id, access, engine.settings.costs, meter, engine.now), meter)
+        return BatchDeps(ModelPlanner(model, model_id, access, engine.settings.costs, meter, engine.now), meter)
 
     return replace(engine, hand_for=hand)
 
@@ -278,10 +278,10 @@ async def test_a_kept_answer_goes_with_every_memory_that_it_was_used_for(
 ) -> None:
     await write(pools, journal(1))
     access, costs = PooledAccess(pools.background, SCOPE), Costs(call_deadline_s=60.0)
-    planner = ModelPlanner(model, DEFAULT_MODEL_ID, access, costs, Meter(costs), Clock())
+    planner = ModelPlanner(model, DEFAULT_MODEL_ID, access, costs, CostMeter(costs), Clock())
     draft = Draft(PageKey(PageType.ENTITY, "suerte"), "Suerte", Section("notes", "Notes", "Good masa."), "", ())
     for memory_id in ("m1", "m2"):
-        memory = Memory(memory_id, "Suerte makes its own masa.", b"", NOW)
+        memory = BatchMemory(memory_id, "Suerte makes its own masa.", b"", NOW)
         await planner.write_section(replace(draft, memories=(memory,)))
     assert len(site.asks) == 1
     async with scoped(pools.background, SCOPE) as connection:

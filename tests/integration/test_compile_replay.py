@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compiler.job.compilation import Hand
+from compiler.job.compilation import BatchDeps
 from compiler.operations import acts
 from compiler.operations.replay import replay
 from compiler.state.access import Access
@@ -93,7 +93,7 @@ async def test_a_plan_for_hubs_that_an_act_ended_midway_is_replayed_as_far_as_it
     engine = engine_on(pools, settings=capped(max_new_pages_per_job=new_pages))
     acted: list[str] = []
 
-    async def hand(access: Access, job: Job) -> Hand:
+    async def hand(access: Access, job: Job) -> BatchDeps:
         if not acted and await fetch(database, LEFT):
             async with scoped(pools.background, SCOPE) as connection:
                 first, *_ = await browse.pages_by_name(connection, SCOPE, page_type="entity", status="active", limit=9)

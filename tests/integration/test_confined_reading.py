@@ -8,7 +8,7 @@ import pytest
 from reportlab.pdfgen.canvas import Canvas
 
 from sidecar.ingest import confined, pdf
-from sidecar.ingest.confined import Bounds
+from sidecar.ingest.confined import ProcessLimits
 from sidecar.ingest.document import ReadLimits
 from sidecar.ingest.errors import TooLarge, UnreadableDocument
 
@@ -73,9 +73,9 @@ def test_a_refusal_comes_back_as_it_was_made(
 
 def test_one_that_never_comes_to_an_end_is_ended_and_named() -> None:
     with pytest.raises(TooLarge, match=r"slow\.pdf: it takes more than 1 s of the processor"):
-        confined.pdf_parts("slow.pdf", tireless(2_000), LIMITS, Bounds(cpu_s=1))
+        confined.pdf_parts("slow.pdf", tireless(2_000), LIMITS, ProcessLimits(cpu_s=1))
 
 
 def test_one_that_wants_all_the_memory_is_refused_and_named() -> None:
     with pytest.raises(TooLarge, match=r"wide\.pdf: it takes more than 64 MiB of memory"):
-        confined.pdf_parts("wide.pdf", tireless(4), LIMITS, Bounds(memory_bytes=64 << 20))
+        confined.pdf_parts("wide.pdf", tireless(4), LIMITS, ProcessLimits(memory_bytes=64 << 20))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from store.db.postgres import Pools, Role, check_server, installation, open_pools, scoped
+from store.db.postgres import DatabaseRole, Pools, check_server, installation, open_pools, scoped
 from store.errors import (
     AlreadyExists,
     DatabaseRefused,
@@ -69,7 +69,7 @@ async def test_a_schema_that_lacks_something_points_at_the_migrations(opened: Po
 
 
 async def test_a_missing_role_points_at_the_migrations(opened: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Role.APP, "_value_", "sidecar_nobody")
+    monkeypatch.setattr(DatabaseRole.APP, "_value_", "sidecar_nobody")
     with pytest.raises(SchemaOutdated, match="role"):
         async with scoped(opened.turn, ADA):
             pass

@@ -16,7 +16,7 @@ from sidecar.worker.embedding_jobs import KIND, Embedded, Embedding, embed_some,
 from sidecar.worker.worker_process import handlers
 from store.compile import background
 from store.content import embeddings, memories
-from store.content.embeddings import Kind, Place
+from store.content.embeddings import EmbeddingPlace, TextKind
 from store.db.postgres import Pools, scoped
 from tests.integration.compiling import Clock, engine_on, worker_on
 from tests.integration.embedding_world import (
@@ -144,7 +144,7 @@ async def test_every_place_of_every_tenant_is_walked_through(pools: Pools) -> No
     found = [place async for place in embeddings.every_place(pools.background)]
     owned = [(place.kind, place.tenant_id, place.owner_id, place.ref) for place in found if place.owner_id]
     assert len(owned) == len(set(owned)) == 3 * (2 + 1 + 1)
-    assert {place.ref for place in found if place.kind is Kind.CHUNKS} == {str(base_id) for base_id in base_ids}
+    assert {place.ref for place in found if place.kind is TextKind.CHUNKS} == {str(base_id) for base_id in base_ids}
 
 
 async def test_what_is_forgotten_takes_its_vector_along(pools: Pools, database: str, topics: Numbered) -> None:
@@ -169,7 +169,7 @@ async def test_a_text_that_goes_while_it_is_embedded_gets_no_vector(pools: Pools
 
 async def test_a_place_is_another_owners_only_in_its_own_scope(pools: Pools, topics: Numbered) -> None:
     await remember(pools, "Mara has a boat")
-    foreign = Place(Kind.MEMORIES, OTHER_OWNER.tenant_id, OTHER_OWNER.owner_id)
+    foreign = EmbeddingPlace(TextKind.MEMORIES, OTHER_OWNER.tenant_id, OTHER_OWNER.owner_id)
     assert (await embed_some(pools.background, topics, foreign)).count == 0
 
 
@@ -297,7 +297,7 @@ async def test_what_a_dead_process_had_is_anothers_once_its_lease_is_over(pools:
 async def test_a_worker_does_what_a_dead_process_had_as_one_more_kind_of_job(pools: Pools, topics: Numbered) -> None:
     clock = Clock()
     base_id = await read_in(pools, "boats ashore")
-    place = Place(Kind.CHUNKS, SCOPE.tenant_id, None, str(base_id))
+    place = EmbeddingPlace(TextKind.CHUNKS, SCOPE.tenant_id, None, str(base_id))
     async with scoped(pools.background, place.scope) as connection:
         await background.take(connection, place.scope, (KIND, place.subject), holder="dead", lease_s=60, now=clock())
     worker = worker_on(pools, engine_on(pools, clock=clock))

@@ -20,7 +20,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from sidecar.rpc.auth.authentication import Authenticator
 from sidecar.rpc.auth.identity import Grant, IdentitySettings, Role
-from sidecar.rpc.transport.call import Terms, service_handler
+from sidecar.rpc.transport.call import MethodOptions, service_handler
 from sidecar.rpc.transport.listen import check_listen_address, prepare_socket_directory
 from sidecar.runtime.errors import ServiceIncomplete, SettingInvalid
 from store.errors import DatabaseUnavailable
@@ -235,7 +235,7 @@ async def test_a_service_without_the_door_serves_nobody() -> None:
     made = new_site(IdentitySettings(data_dir=Path("/nowhere")))
     behaviours = dict.fromkeys(METHODS, made.echo.say)
     server = grpc.aio.server()
-    server.add_generic_rpc_handlers((service_handler(ECHO, behaviours, Terms(made.lanes)),))
+    server.add_generic_rpc_handlers((service_handler(ECHO, behaviours, MethodOptions(made.lanes)),))
     made.port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with made.tcp as channel:
@@ -248,10 +248,13 @@ async def test_a_service_without_the_door_serves_nobody() -> None:
 async def test_a_service_must_match_its_descriptor(names: Sequence[str]) -> None:
     made = new_site(IdentitySettings(data_dir=Path("/nowhere")))
     with pytest.raises(ServiceIncomplete, match=r"Say|More"):
-        service_handler(ECHO, dict.fromkeys(names, made.echo.say), Terms(made.lanes))
+        service_handler(ECHO, dict.fromkeys(names, made.echo.say), MethodOptions(made.lanes))
     with pytest.raises(ServiceIncomplete, match="Typo"):
         service_handler(
-            ECHO, dict.fromkeys(METHODS, made.echo.say), Terms(made.lanes), apart={"Typo": Terms(made.lanes)}
+            ECHO,
+            dict.fromkeys(METHODS, made.echo.say),
+            MethodOptions(made.lanes),
+            apart={"Typo": MethodOptions(made.lanes)},
         )
 
 

@@ -17,7 +17,7 @@ from sidecar.rpc.transport.validation import write_time
 from sidecar.runtime.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.v1 import knowledge_pb2 as pb
 from store.content import documents
-from store.content.recalling import Wanted
+from store.content.recalling import RecallQuery
 from store.db.postgres import Pools, tenant_scoped
 from store.scope import tenant_uuid
 from tests.integration.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
@@ -60,7 +60,7 @@ async def found(pools: Pools, base: str, *words: str, tenant: str = "acme") -> l
     async with tenant_scoped(pools.turn, tenant_id, read_only=True) as connection:
         stored = await documents.get_base(connection, tenant_id, base)
         bases = [stored.base_id] if stored else []
-        told = await documents.recall(connection, tenant_id, bases, Wanted(words, 9))
+        told = await documents.recall(connection, tenant_id, bases, RecallQuery(words, 9))
     return [chunk for chunk, matched in zip(told.texts, told.matched, strict=True) if matched]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from store.content import memories
 from store.content.memories import NewMemory
-from store.content.recalling import Wanted
+from store.content.recalling import RecallQuery
 from store.db.postgres import Pools, scoped
 from store.scope import Scope
 from store.tenancy import tenants
@@ -33,7 +33,7 @@ async def test_nearly_every_question_finds_its_text_among_the_first_five(pools: 
     missed = []
     async with scoped(pools.turn, scope, read_only=True) as connection:
         for question, gold in questions:
-            found = await memories.recall(connection, scope, Wanted(tuple(query_words(question)), 5))
+            found = await memories.recall(connection, scope, RecallQuery(tuple(query_words(question)), 5))
             if f"m{gold}" not in {memory.memory_id for memory in found.texts}:
                 missed.append(question)
     assert len(missed) <= len(questions) // 5, missed

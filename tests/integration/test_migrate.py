@@ -14,7 +14,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from store.db.migrate import Report, Waiting, migrate, status
+from store.db.migrate import MigrationReport, Waiting, migrate, status
 from store.errors import DatabaseRefused, DatabaseUnavailable, MigrationEdited, MigrationFailed
 
 REPOSITORY = Path(__file__).parents[2]
@@ -55,8 +55,8 @@ async def tables(dsn: str) -> set[object]:
 async def test_files_are_applied_once_in_order_and_put_in_the_ledger(empty_database: str, tmp_path: Path) -> None:
     folder(tmp_path, "CREATE TABLE a (n int)", "INSERT INTO a VALUES (1); INSERT INTO a VALUES (2);")
     report = await migrate(empty_database, tmp_path)
-    assert report == Report(("0001_step", "0002_step"), (), is_dry_run=False)
-    assert await migrate(empty_database, tmp_path) == Report((), (), is_dry_run=False)
+    assert report == MigrationReport(("0001_step", "0002_step"), (), is_dry_run=False)
+    assert await migrate(empty_database, tmp_path) == MigrationReport((), (), is_dry_run=False)
     assert await fetch(empty_database, "SELECT n FROM a ORDER BY n") == [(1,), (2,)]
     assert await fetch(empty_database, "SELECT version, name FROM schema_migrations") == [
         (1, "0001_step"),
@@ -66,7 +66,7 @@ async def test_files_are_applied_once_in_order_and_put_in_the_ledger(empty_datab
 
 async def test_a_dry_run_says_what_it_would_do_and_writes_nothing(empty_database: str, tmp_path: Path) -> None:
     folder(tmp_path, "CREATE TABLE a (n int)")
-    assert await migrate(empty_database, tmp_path, dry_run=True) == Report(("0001_step",), (), is_dry_run=True)
+    assert await migrate(empty_database, tmp_path, dry_run=True) == MigrationReport(("0001_step",), (), is_dry_run=True)
     assert await tables(empty_database) == set()
 
 
@@ -101,7 +101,7 @@ async def test_a_file_that_fails_leaves_nothing_and_says_where(empty_database: s
 async def test_a_file_waits_for_an_extension_the_server_lacks(empty_database: str, tmp_path: Path) -> None:
     folder(tmp_path, "-- requires: telepathy\nCREATE TABLE a (n int)", "-- requires: unaccent\nCREATE TABLE b (n int)")
     report = await migrate(empty_database, tmp_path)
-    assert report == Report(("0002_step",), (Waiting("0001_step", "telepathy"),), is_dry_run=False)
+    assert report == MigrationReport(("0002_step",), (Waiting("0001_step", "telepathy"),), is_dry_run=False)
     assert await tables(empty_database) == {"b", "schema_migrations"}
 
 

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from store.compile import jobs, ledger, overview
-from store.compile.ledger import Entry, Outcome
+from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.content import feed, memories
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
@@ -32,8 +32,8 @@ async def wiki(pools: Pools) -> Pools:
     return pools
 
 
-def entry(memory_id: str, reason: str) -> Entry:
-    return Entry(memory_id, "", sha256(memory_id.encode()).digest(), b"", NOW, Outcome.QUARANTINED, reason)
+def entry(memory_id: str, reason: str) -> LedgerEntry:
+    return LedgerEntry(memory_id, "", sha256(memory_id.encode()).digest(), b"", NOW, MemoryOutcome.QUARANTINED, reason)
 
 
 async def test_memories_that_are_held_back_are_listed_by_id_with_why_and_how_they_begin(wiki: Pools) -> None:
@@ -55,7 +55,7 @@ async def test_a_memory_that_is_tried_again_is_read_by_the_next_compile(wiki: Po
         assert await ledger.owed(connection, SCOPE, limit=9) == ["odd"]
         known = await ledger.read(connection, SCOPE, ["odd", "gone"])
     assert known["odd"].content_hash == b"", "it is new to the compile"
-    assert known["gone"].outcome is Outcome.QUARANTINED
+    assert known["gone"].outcome is MemoryOutcome.QUARANTINED
 
 
 async def test_without_ids_the_first_that_are_held_back_are_tried_again(

@@ -14,7 +14,7 @@ import asyncpg
 import pytest
 import uvloop
 
-from store.db.postgres import Pools, Role, installation, open_pools, scoped, tenant_scoped
+from store.db.postgres import DatabaseRole, Pools, installation, open_pools, scoped, tenant_scoped
 from store.db.queries import Json
 from store.errors import (
     AccessRefused,
@@ -56,7 +56,7 @@ async def test_role_and_scope_are_in_force_inside_and_gone_outside(opened: Pools
 
 
 async def test_the_worker_has_a_role_of_its_own_and_a_tenant_transaction_no_owner(opened: Pools) -> None:
-    async with tenant_scoped(opened.background, ADA.tenant_id, role=Role.WORKER) as connection:
+    async with tenant_scoped(opened.background, ADA.tenant_id, role=DatabaseRole.WORKER) as connection:
         role, tenant, owner = await in_force(connection)
         assert (role, tenant, owner or "") == ("sidecar_worker", str(ADA.tenant_id), "")
 

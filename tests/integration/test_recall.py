@@ -12,7 +12,7 @@ import pytest
 from sidecar.runtime.embedders import Numbered
 from sidecar.worker.embedding_jobs import embed_some
 from store.content import documents, embedders, embeddings, memories, threads
-from store.content.recalling import MAX_WORDS, Recalled, Wanted, literal
+from store.content.recalling import MAX_WORDS, Recalled, RecallQuery, literal
 from store.content.threads import RecalledTurn
 from store.db.postgres import Pools, scoped, tenant_scoped
 from store.scope import Scope
@@ -60,12 +60,14 @@ def told_of(found: Recalled[Any]) -> dict[str, Told]:
     return {one.text: of_it for one, of_it in zip(found.texts, told, strict=True)}
 
 
-async def turns(pools: Pools, question: Wanted, scope: Scope = SCOPE, thread_id: str = "t") -> Recalled[RecalledTurn]:
+async def turns(
+    pools: Pools, question: RecallQuery, scope: Scope = SCOPE, thread_id: str = "t"
+) -> Recalled[RecalledTurn]:
     async with scoped(pools.turn, scope, read_only=True) as connection:
         return await threads.recall(connection, scope, thread_id, question)
 
 
-async def facts(pools: Pools, question: Wanted, scope: Scope = SCOPE) -> dict[str, Told]:
+async def facts(pools: Pools, question: RecallQuery, scope: Scope = SCOPE) -> dict[str, Told]:
     async with scoped(pools.turn, scope, read_only=True) as connection:
         found = await memories.recall(connection, scope, question)
     return told_of(found)
@@ -73,14 +75,14 @@ async def facts(pools: Pools, question: Wanted, scope: Scope = SCOPE) -> dict[st
 
 async def test_each_text_says_which_words_it_holds_and_each_word_how_many_hold_it(pools: Pools) -> None:
     await remember(pools, "the ferry to Bar", "the ferry to Ancona", "a night in Bar", "nothing of this")
-    found = await facts(pools, Wanted(("ferry", "bar", "nowhere"), 10))
+    found = await facts(pools, RecallQuery(("ferry", "bar", "nowhere"), 10))
     assert {text: match.matched for text, match in found.items()} == {
         "the ferry to Bar": 0b011,
         "the ferry to Ancona": 0b001,
         "a night in Bar": 0b010,
     }
     async with scoped(pools.turn, SCOPE, read_only=True) as connection:
-        told = await memories.recall(connection, SCOPE, Wanted(("ferry", "bar", "nowhere"), 10))
+        told = await memories.recall(connection, SCOPE, RecallQuery(("ferry", "bar", "nowhere"), 10))
     assert (told.frequencies, told.total) == ((2, 2, 0), 4)
     assert all(match.cosines == () for match in found.values())
 
@@ -117,9 +119,9 @@ async def test_every_part_of_a_question_has_its_own_cosine(pools: Pools, topics:
     await remember(pools, "a sloop", "roses")
     await embed_all(pools, topics)
     boat, garden = (await wanted("boat", topics)).vectors, (await wanted("garden", topics)).vectors
-    found = await facts(pools, Wanted((), 1, topics.embedder_no, (*boat, *garden)))
+    found = await facts(pools, RecallQuery((), 1, topics.embedder_no, (*boat, *garden)))
     assert len(found) == 1, "the nearest to any part"
-    found = await facts(pools, Wanted((), 2, topics.embedder_no, (*boat, *garden)))
+    found = await facts(pools, RecallQuery((), 2, topics.embedder_no, (*boat, *garden)))
     assert found["a sloop"].cosines == pytest.approx([1.0, 0.0], abs=1e-3)
     assert found["roses"].cosines == pytest.approx([0.0, 1.0], abs=1e-3)
 
@@ -198,8 +200,8 @@ async def test_scopes_that_share_a_key_of_the_search_index_stay_apart(pools: Poo
 async def test_more_words_than_bits_are_left_out(pools: Pools) -> None:
     await remember(pools, "the last word is ferry")
     words = tuple(f"w{number}" for number in range(MAX_WORDS))
-    assert await facts(pools, Wanted((*words, "ferry"), 10)) == {}
-    assert (await facts(pools, Wanted((*words[1:], "ferry"), 10)))["the last word is ferry"].matched == 1 << (
+    assert await facts(pools, RecallQuery((*words, "ferry"), 10)) == {}
+    assert (await facts(pools, RecallQuery((*words[1:], "ferry"), 10)))["the last word is ferry"].matched == 1 << (
         MAX_WORDS - 1
     )
 
@@ -214,28 +216,28 @@ async def test_who_speaks_is_known_from_the_newest_turns(pools: Pools) -> None:
 async def test_a_word_that_nobody_wrote_stands_for_one_a_letter_away(pools: Pools) -> None:
     await remember(pools, "the boat winters in Trieste", "the boat is blue", "a night in Bar")
     for written in ("trieste", "triest", "triesste", "trisete", "triesta", "grieste"):
-        found = await facts(pools, Wanted(("boat", written), 10))
+        found = await facts(pools, RecallQuery(("boat", written), 10))
         held = {text: match.matched for text, match in found.items()}
         assert held == {"the boat winters in Trieste": 0b11, "the boat is blue": 0b01}, written
-    assert await facts(pools, Wanted(("riestet",), 10)) == {}, "two letters are too many"
+    assert await facts(pools, RecallQuery(("riestet",), 10)) == {}, "two letters are too many"
 
 
 async def test_of_many_words_that_nobody_wrote_the_two_longest_stand_for_others(pools: Pools) -> None:
     await remember(pools, "the boats winter in Trieste")
-    (found,) = (await facts(pools, Wanted(("boast", "wintre", "triesta"), 10))).values()
+    (found,) = (await facts(pools, RecallQuery(("boast", "wintre", "triesta"), 10))).values()
     assert found.matched == 0b110
 
 
 async def test_a_word_that_nobody_wrote_may_be_the_beginning_of_one(pools: Pools) -> None:
     await remember(pools, "an appointment at the orthodontist", "nothing of this")
-    assert list(await facts(pools, Wanted(("orthodont",), 10))) == ["an appointment at the orthodontist"]
+    assert list(await facts(pools, RecallQuery(("orthodont",), 10))) == ["an appointment at the orthodontist"]
 
 
 async def test_a_close_word_tells_less_than_the_word_itself(pools: Pools) -> None:
     await remember(pools, "the boat winters in Trieste", *(f"page {number} of the log" for number in range(24)))
     async with scoped(pools.turn, SCOPE, read_only=True) as connection:
         told = [
-            (await memories.recall(connection, SCOPE, Wanted((word,), 10))).frequencies
+            (await memories.recall(connection, SCOPE, RecallQuery((word,), 10))).frequencies
             for word in ("trieste", "triesta", "winter")
         ]
     assert told == [(1,), (5,), (1,)], "the root of one in twenty-five, and stems are the word itself"
@@ -244,12 +246,12 @@ async def test_a_close_word_tells_less_than_the_word_itself(pools: Pools) -> Non
 async def test_numbers_and_short_and_odd_words_stand_for_themselves_alone(pools: Pools) -> None:
     await remember(pools, "the gate code of the boat is 4417", "the plan is 44180")
     for word in ("4418", "44181", "bat", "boa", "b" * 30, "boats|plan:*", "it's", "\\baots", "日本語日本語"):
-        assert await facts(pools, Wanted((word,), 10)) == {}, word
+        assert await facts(pools, RecallQuery((word,), 10)) == {}, word
 
 
 async def test_a_word_that_was_found_stands_for_no_other(pools: Pools) -> None:
     await remember(pools, "Marina sails", "Martina sings")
-    assert list(await facts(pools, Wanted(("marina",), 10))) == ["Marina sails"]
+    assert list(await facts(pools, RecallQuery(("marina",), 10))) == ["Marina sails"]
 
 
 async def test_of_many_texts_with_a_close_word_the_shortest_are_looked_at_wherever_they_stand(pools: Pools) -> None:
@@ -257,8 +259,8 @@ async def test_of_many_texts_with_a_close_word_the_shortest_are_looked_at_wherev
     await remember(pools, *long)
     await remember(pools, "Trieste at last")
     await say(pools, *long, "Trieste at last")
-    assert next(iter(await facts(pools, Wanted(("triesta",), 5)))) == "Trieste at last"
-    assert (await turns(pools, Wanted(("triesta",), 5))).texts[0].text == "Trieste at last"
+    assert next(iter(await facts(pools, RecallQuery(("triesta",), 5)))) == "Trieste at last"
+    assert (await turns(pools, RecallQuery(("triesta",), 5))).texts[0].text == "Trieste at last"
 
 
 async def test_close_words_are_those_of_the_scope(pools: Pools) -> None:
@@ -266,7 +268,7 @@ async def test_close_words_are_those_of_the_scope(pools: Pools) -> None:
     await say(pools, "the boat winters in Trieste")
     base_id = await read_in(pools, "the boat winters in Trieste")
     await compile_page(pools, "It winters in Trieste.", summary="On Trieste.")
-    question = Wanted(("triesta",), 10)
+    question = RecallQuery(("triesta",), 10)
     for scope, count in ((SCOPE, 1), (OTHER_OWNER, 0), (OTHER_TENANT, 0)):
         assert len(await facts(pools, question, scope)) == count
         assert len((await turns(pools, question, scope)).texts) == count
@@ -284,7 +286,7 @@ async def test_in_a_large_scope_the_nearest_are_the_same(pools: Pools, database:
     base_id = await read_in(pools, "a sloop", "roses", "a cello", "nothing of this")
     await embed_all(pools, topics)
     boat, garden = (await wanted("boat", topics)).vectors, (await wanted("garden", topics)).vectors
-    question = Wanted((), 2, topics.embedder_no, (*boat, *garden))
+    question = RecallQuery((), 2, topics.embedder_no, (*boat, *garden))
 
     async def nearest() -> list[dict[str, Told]]:
         async with tenant_scoped(pools.turn, SCOPE.tenant_id, read_only=True) as connection:
@@ -324,7 +326,7 @@ async def test_among_many_vectors_the_nearest_by_signs_hold_the_nearest(pools: P
     )
     await connection.execute("UPDATE memory_feeds SET change_seq = 50000")
     await connection.close()
-    found = await facts(pools, Wanted((), 5, embedder_no, (literal(asked.tolist()),)))
+    found = await facts(pools, RecallQuery((), 5, embedder_no, (literal(asked.tolist()),)))
     best = np.argsort(-(numbers @ asked))[:5]
     assert list(found) == [f"note {place}" for place in best]
 
@@ -337,6 +339,6 @@ async def test_without_vectors_in_the_database_recall_goes_by_words(pools: Pools
     await say(pools, "the boat leaks")
     await remember(pools, "Mara has a boat")
     assert await embedders.number_of(pools.background, "topics", 5) is None
-    question = Wanted(("boat",), 10, 1, ("[1,0,0,0,0]",))
+    question = RecallQuery(("boat",), 10, 1, ("[1,0,0,0,0]",))
     assert list(await facts(pools, question)) == ["Mara has a boat"]
     assert [turn.text for turn in (await turns(pools, question)).texts] == ["the boat leaks"]

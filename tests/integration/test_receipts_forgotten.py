@@ -14,7 +14,7 @@ import pytest
 
 from compiler.job.reconciliation import sweep
 from compiler.passes import forgetting
-from sidecar.context.receipt_writer import Recorder
+from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.rpc.admin import AdminService
 from sidecar.rpc.memory import MemoryService
 from sidecar.v1 import admin_pb2, memory_pb2
@@ -43,14 +43,14 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-async def recorder(pools: Pools, clock: Clock) -> AsyncIterator[Recorder]:
+async def recorder(pools: Pools, clock: Clock) -> AsyncIterator[ReceiptWriter]:
     """A recorder at work, in a tenant with one memory of either owner."""
     async with tenant_scoped(pools.background, MARA.tenant_id) as connection:
         await tenants.ensure_tenant(connection, MARA.tenant_id, now=NOW)
     for scope in (MARA, NOOR):
         async with scoped(pools.background, scope) as connection:
             await memories.retain(connection, scope, [NewMemory("The vault opens with 4417.", "m1")], now=NOW)
-    recorder = Recorder(pools.background, capacity=500, keep_texts_days=7, clock=clock)
+    recorder = ReceiptWriter(pools.background, capacity=500, keep_texts_days=7, clock=clock)
     task = asyncio.create_task(recorder.run())
     yield recorder
     task.cancel()
@@ -67,7 +67,7 @@ def a_receipt(*refs: tuple[str, str], text: str = "", scope: Scope = MARA, ended
     return NewReceipt(scope, uuid4(), "a", "t", "gpt-4o", False, TAKEN_MS, details, {text_hash(said): said}, at)
 
 
-def take(recorder: Recorder, receipt: NewReceipt) -> NewReceipt:
+def take(recorder: ReceiptWriter, receipt: NewReceipt) -> NewReceipt:
     recorder.record(receipt.scope, receipt.receipt_id, lambda: receipt)
     return receipt
 
@@ -93,7 +93,9 @@ async def is_kept(pools: Pools, receipt: NewReceipt) -> bool:
     return bool(texts)
 
 
-async def test_what_was_forgotten_between_a_turn_and_its_receipt_is_not_kept(pools: Pools, recorder: Recorder) -> None:
+async def test_what_was_forgotten_between_a_turn_and_its_receipt_is_not_kept(
+    pools: Pools, recorder: ReceiptWriter
+) -> None:
     await forget(pools, at_s=-0.2)  # in the middle of the turn
     late = take(recorder, a_receipt(("memory", "m1")))
     both = take(recorder, a_receipt(("memory", "m0"), ("memory", "m1")))
@@ -110,7 +112,9 @@ async def test_what_was_forgotten_between_a_turn_and_its_receipt_is_not_kept(poo
     ]
 
 
-async def test_a_page_as_it_stood_before_it_was_made_anew_is_not_kept_either(pools: Pools, recorder: Recorder) -> None:
+async def test_a_page_as_it_stood_before_it_was_made_anew_is_not_kept_either(
+    pools: Pools, recorder: ReceiptWriter
+) -> None:
     page_id = uuid4()
     async with scoped(pools.background, MARA) as connection:
         await forgotten.note(connection, MARA, ["m1"], [page_id])
@@ -138,7 +142,7 @@ async def someone_waits(database: str) -> None:
         await connection.close()
 
 
-async def test_a_receipt_waits_for_who_is_forgetting(pools: Pools, recorder: Recorder, database: str) -> None:
+async def test_a_receipt_waits_for_who_is_forgetting(pools: Pools, recorder: ReceiptWriter, database: str) -> None:
     async with open_forgetting(pools):
         late = take(recorder, a_receipt(("memory", "m1")))
         await someone_waits(database)
@@ -147,7 +151,7 @@ async def test_a_receipt_waits_for_who_is_forgetting(pools: Pools, recorder: Rec
 
 
 async def test_a_turn_that_begins_while_a_long_forgetting_is_not_committed_leaves_no_word(
-    pools: Pools, database: str, clock: Clock, recorder: Recorder
+    pools: Pools, database: str, clock: Clock, recorder: ReceiptWriter
 ) -> None:
     """However long it takes: the turn began a minute after the forgetting, and still read what was there."""
     async with open_forgetting(pools) as notes:
@@ -164,7 +168,7 @@ async def test_a_turn_that_begins_while_a_long_forgetting_is_not_committed_leave
 
 
 async def test_who_dies_before_the_date_costs_the_receipts_until_the_next_and_none_after(
-    pools: Pools, clock: Clock, recorder: Recorder
+    pools: Pools, clock: Clock, recorder: ReceiptWriter
 ) -> None:
     async with open_forgetting(pools):
         pass
@@ -198,7 +202,7 @@ async def test_the_release_before_can_compare_a_note_without_a_date(pools: Pools
 
 
 async def test_an_owner_who_is_forgotten_slowly_gets_no_receipt_either(
-    pools: Pools, clock: Clock, recorder: Recorder, database: str
+    pools: Pools, clock: Clock, recorder: ReceiptWriter, database: str
 ) -> None:
     async with scoped(pools.background, MARA) as connection:
         await owners.forget(connection, MARA)
@@ -212,7 +216,7 @@ async def test_an_owner_who_is_forgotten_slowly_gets_no_receipt_either(
 
 
 async def test_who_forgets_waits_for_a_receipt_that_is_being_written(
-    pools: Pools, recorder: Recorder, database: str
+    pools: Pools, recorder: ReceiptWriter, database: str
 ) -> None:
     early = a_receipt(("memory", "m1"))
     async with scoped(pools.background, MARA) as connection:
@@ -225,7 +229,7 @@ async def test_who_forgets_waits_for_a_receipt_that_is_being_written(
     assert not await is_kept(pools, early)
 
 
-async def test_turns_and_forgetting_at_once_leave_no_word(pools: Pools, recorder: Recorder) -> None:
+async def test_turns_and_forgetting_at_once_leave_no_word(pools: Pools, recorder: ReceiptWriter) -> None:
     """Whatever comes first: thirty memories are forgotten while two hundred turns that read them are written down."""
     taken: list[NewReceipt] = []
 
@@ -244,7 +248,7 @@ async def test_turns_and_forgetting_at_once_leave_no_word(pools: Pools, recorder
 
 
 async def test_an_owner_who_is_forgotten_gets_no_receipt_of_a_turn_that_was_under_way(
-    pools: Pools, recorder: Recorder, database: str
+    pools: Pools, recorder: ReceiptWriter, database: str
 ) -> None:
     async with scoped(pools.background, MARA) as connection:
         await owners.forget(connection, MARA)
@@ -261,7 +265,7 @@ async def test_an_owner_who_is_forgotten_gets_no_receipt_of_a_turn_that_was_unde
 
 
 async def test_an_owner_of_whom_nothing_is_stored_yet_gets_no_receipt_of_a_turn_that_was_under_way(
-    pools: Pools, recorder: Recorder, database: str
+    pools: Pools, recorder: ReceiptWriter, database: str
 ) -> None:
     ann = Scope(tenant_uuid("acme"), owner_uuid("ann"))
     async with tenant_scoped(pools.background, ann.tenant_id) as connection:
@@ -278,7 +282,7 @@ async def test_an_owner_of_whom_nothing_is_stored_yet_gets_no_receipt_of_a_turn_
 
 
 async def test_a_margin_for_differing_clocks_is_left_for_forgettings_of_other_processes_alone(
-    pools: Pools, recorder: Recorder, database: str
+    pools: Pools, recorder: ReceiptWriter, database: str
 ) -> None:
     await forget(pools)
     own = take(recorder, a_receipt(("memory", "m1"), ended_s=0.5))
@@ -320,7 +324,7 @@ async def test_whoever_forgets_says_when(pools: Pools, database: str) -> None:
     assert 0 < by_hand < by_sweep < await dated()
 
 
-async def test_notes_bear_no_id_and_are_let_go(pools: Pools, recorder: Recorder, database: str) -> None:
+async def test_notes_bear_no_id_and_are_let_go(pools: Pools, recorder: ReceiptWriter, database: str) -> None:
     await forget(pools)
     connection = await asyncpg.connect(database)
     noted = await connection.fetch("SELECT t::text AS row FROM forgotten_refs t")

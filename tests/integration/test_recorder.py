@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from sidecar.context.receipt_writer import Recorder, sweep_texts
+from sidecar.context.receipt_writer import ReceiptWriter, sweep_texts
 from store.accounting import receipts
 from store.accounting.receipts import NewReceipt, StoredReceipt
 from store.db.postgres import Pools, PoolsConfig, open_pools, scoped, tenant_scoped
@@ -43,12 +43,12 @@ async def clock(pools: Pools) -> Day:
     return Day()
 
 
-def recorder_of(pools: Pools, clock: Day, *, capacity: int = 100) -> Recorder:
-    return Recorder(pools.background, capacity=capacity, keep_texts_days=7, clock=clock)
+def recorder_of(pools: Pools, clock: Day, *, capacity: int = 100) -> ReceiptWriter:
+    return ReceiptWriter(pools.background, capacity=capacity, keep_texts_days=7, clock=clock)
 
 
 @asynccontextmanager
-async def writing(recorder: Recorder) -> AsyncIterator[None]:
+async def writing(recorder: ReceiptWriter) -> AsyncIterator[None]:
     """Let the writer run."""
     task = asyncio.create_task(recorder.run())
     try:
@@ -63,7 +63,7 @@ def a_receipt(scope: Scope = MARA, text: str = "a text", model_id: str = "gpt-4o
     return NewReceipt(scope, uuid4(), "planner", "t", model_id, False, 1.5, {"said": text}, named, NOW)
 
 
-def take(recorder: Recorder, receipt: NewReceipt, make: Callable[[], NewReceipt] | None = None) -> NewReceipt:
+def take(recorder: ReceiptWriter, receipt: NewReceipt, make: Callable[[], NewReceipt] | None = None) -> NewReceipt:
     recorder.record(receipt.scope, receipt.receipt_id, make or (lambda: receipt))
     return receipt
 

@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 
 from store.content import documents, memories
-from store.content.recalling import Wanted
-from store.db.postgres import Pools, Role, installation, scoped, tenant_scoped
+from store.content.recalling import RecallQuery
+from store.db.postgres import DatabaseRole, Pools, installation, scoped, tenant_scoped
 from store.db.queries import Connection
 from store.errors import AccessRefused
 from store.scope import Scope
@@ -21,7 +21,7 @@ from tests.integration.schema_rows import INSTALLATION_TABLES, Table, fill, inse
 MINE = Scope(UUID(int=1), UUID(int=11))
 HOUSEMATE = Scope(UUID(int=1), UUID(int=12))
 THEIRS = Scope(UUID(int=2), UUID(int=21))
-ROLES = (Role.APP, Role.WORKER)
+ROLES = (DatabaseRole.APP, DatabaseRole.WORKER)
 
 # Functions that pass row security check their tenant argument against the one in force; these work across tenants
 # instead, and return ids of tenants and scopes, never content.
@@ -57,7 +57,7 @@ async def tables(superuser: Connection) -> list[Table]:
 
 
 @asynccontextmanager
-async def no_settings(pools: Pools, role: Role) -> AsyncIterator[Connection]:
+async def no_settings(pools: Pools, role: DatabaseRole) -> AsyncIterator[Connection]:
     async with installation(pools.background, role=role) as connection:
         yield connection
 
@@ -210,13 +210,13 @@ async def test_search_functions_find_for_the_scope_in_force_only(pools: Pools, s
             assert await hits(connection, THEIRS) == 0, name
             if "{owner}" in arguments:
                 assert await hits(connection, HOUSEMATE) == 0, name
-        async with no_settings(pools, Role.APP) as connection:
+        async with no_settings(pools, DatabaseRole.APP) as connection:
             assert await hits(connection, MINE) == 0, name
 
 
 @pytest.mark.usefixtures("tables")
 async def test_a_search_in_the_wrong_scope_finds_nothing(pools: Pools) -> None:
-    wanted = Wanted(("ferry",), 9)
+    wanted = RecallQuery(("ferry",), 9)
     async with scoped(pools.turn, MINE) as connection:
         for scope in (THEIRS, HOUSEMATE):
             assert (await memories.recall(connection, scope, wanted)).texts == ()

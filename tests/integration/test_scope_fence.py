@@ -11,7 +11,7 @@ from compiler.plan.batch import LeafBatch
 from compiler.planners.planner import ExtractivePlanner, Proposed
 from store.compile import jobs, scopes
 from store.compile.scopes import Lease, Stand
-from store.db.postgres import Pools, Role, scoped
+from store.db.postgres import DatabaseRole, Pools, scoped
 from store.tenancy import owners, tenants
 from tests.integration.compiling import NOW, SCOPE, engine_on, fetch, journal, wish, worker_on, write
 
@@ -21,7 +21,7 @@ async def test_an_overtaken_worker_cannot_open_an_apply(pools: Pools) -> None:
     async with scoped(pools.background, SCOPE) as connection:
         await tenants.ensure_tenant(connection, SCOPE.tenant_id, now=NOW)
         await scopes.lock(connection, SCOPE, now=NOW)
-    async with scoped(pools.background, SCOPE, role=Role.WORKER) as connection:
+    async with scoped(pools.background, SCOPE, role=DatabaseRole.WORKER) as connection:
         first = await scopes.claim(connection, SCOPE, Lease("first", 60.0), now=NOW)
         second = await scopes.claim(connection, SCOPE, Lease("second", 60.0), now=later)
         assert first is not None
@@ -41,7 +41,7 @@ async def test_a_plan_for_an_owner_who_was_forgotten_and_began_anew_is_not_appli
                 await owners.forget(connection, SCOPE)
             await write(pools, journal(1, first=90))
             await wish(pools)
-            async with scoped(pools.background, SCOPE, role=Role.WORKER) as connection:
+            async with scoped(pools.background, SCOPE, role=DatabaseRole.WORKER) as connection:
                 assert await scopes.claim(connection, SCOPE, Lease("other", 60.0), now=NOW) is not None
                 assert await jobs.start_next(connection, SCOPE, now=NOW) is not None
             return proposed

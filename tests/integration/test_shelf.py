@@ -11,7 +11,7 @@ from compiler.plan.contract import PageKey
 from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.state import page_cache
 from store.compile import scopes
-from store.db.postgres import Pools, Role, scoped
+from store.db.postgres import DatabaseRole, Pools, scoped
 from store.wiki import browse, candidates
 from tests.integration.compiling import NOW, SCOPE, Clock, capped, compiled, engine_on, journal, wish, write
 
@@ -27,7 +27,7 @@ class Comparing(ExtractivePlanner):
     async def plan_leaf(self, batch: LeafBatch) -> Proposed:
         """Return what the extractive planner does, once everything was compared."""
         assert self.pools is not None
-        async with scoped(self.pools.background, SCOPE, role=Role.WORKER) as connection:
+        async with scoped(self.pools.background, SCOPE, role=DatabaseRole.WORKER) as connection:
             await scopes.lock_there(connection, SCOPE)  # the batch before may still be being written
             standing = await page_cache.load(connection, SCOPE, await candidates.all_ids(connection, SCOPE))
         self.compared += len(batch.pages)

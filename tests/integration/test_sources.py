@@ -12,7 +12,7 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from sidecar.context.ports import Answer, Limits, Query, Skipped
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.sources import workspace
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
@@ -36,7 +36,7 @@ from store.wiki.pages import NewPage, NewSection
 SCOPE = Scope(UUID(int=1), UUID(int=11))
 OTHER_OWNER, OTHER_TENANT = Scope(UUID(int=1), UUID(int=12)), Scope(UUID(int=2), UUID(int=11))
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-WIDE = Limits(top_k=100, lead_lines=3, window_tokens=1_000_000, window_turns=10_000)
+WIDE = SourceLimits(top_k=100, lead_lines=3, window_tokens=1_000_000, window_turns=10_000)
 TURN_TOKENS = 10
 
 
@@ -47,12 +47,12 @@ async def tenants_of_the_tests(pools: Pools) -> None:
             await tenants.ensure_tenant(connection, scope.tenant_id, now=NOW)
 
 
-def asking(text: str, **changes: Any) -> Query:
+def asking(text: str, **changes: Any) -> SourceQuery:
     where = {"thread_id": "t", "agent_id": "planner", "template_id": "travel", "space_id": "", "client_turn_id": ""}
-    return Query(text=text, words=tuple(query_words(text)), now=NOW, **where | changes)
+    return SourceQuery(text=text, words=tuple(query_words(text)), now=NOW, **where | changes)
 
 
-def texts(answer: Answer) -> list[str]:
+def texts(answer: SourceAnswer) -> list[str]:
     return [item.text for item in answer.items]
 
 
@@ -71,7 +71,7 @@ async def say(pools: Pools, *said: str, scope: Scope = SCOPE, thread_id: str = "
 class TestThread:
     async def test_the_newest_turns_are_history_and_older_ones_are_found(self, pools: Pools) -> None:
         await say(pools, "boat leaks", "caulk it", "rope?", "in the shed", "paint?", "green")
-        limits = Limits(top_k=5, lead_lines=3, window_tokens=2 * TURN_TOKENS, window_turns=100)
+        limits = SourceLimits(top_k=5, lead_lines=3, window_tokens=2 * TURN_TOKENS, window_turns=100)
         recent = await ThreadSource(pools.turn).recent(asking("Does the boat leak?"), SCOPE, limits)
         answer = await ThreadSource(pools.turn).find(asking("Does the boat leak?"), SCOPE, limits)
         assert [turn.text for turn in recent.history] == ["paint?", "green"]
@@ -81,7 +81,7 @@ class TestThread:
 
     async def test_the_last_exchange_comes_however_small_the_window(self, pools: Pools) -> None:
         await say(pools, "one", "two", "three", "four")
-        answer = await ThreadSource(pools.turn).recent(asking(""), SCOPE, Limits(0, 3, 0, 0))
+        answer = await ThreadSource(pools.turn).recent(asking(""), SCOPE, SourceLimits(0, 3, 0, 0))
         assert [turn.text for turn in answer.history] == ["three", "four"]
 
     async def test_the_current_turn_is_neither_history_nor_found(self, pools: Pools) -> None:
@@ -96,7 +96,7 @@ class TestThread:
 
     async def test_no_more_items_than_asked_for(self, pools: Pools) -> None:
         await say(pools, *(f"boat {number}" for number in range(20)))
-        answer = await ThreadSource(pools.turn).find(asking("boat"), SCOPE, Limits(3, 3, 100, 10))
+        answer = await ThreadSource(pools.turn).find(asking("boat"), SCOPE, SourceLimits(3, 3, 100, 10))
         assert [item.rank for item in answer.items] == [0, 1, 2]
 
     async def test_the_summary_comes_with_the_turns_it_covers(self, pools: Pools, database: str) -> None:
@@ -113,14 +113,14 @@ class TestThread:
     @pytest.mark.parametrize("other", [OTHER_OWNER, OTHER_TENANT])
     async def test_a_thread_of_the_same_name_is_another_owners(self, pools: Pools, other: Scope) -> None:
         await say(pools, "boat", "yes")
-        assert await ThreadSource(pools.turn).recent(asking("boat"), other, WIDE) == Answer()
-        assert await ThreadSource(pools.turn).find(asking("boat"), other, WIDE) == Answer()
-        assert await ThreadSource(pools.turn).find(asking("boat", thread_id="u"), SCOPE, WIDE) == Answer()
+        assert await ThreadSource(pools.turn).recent(asking("boat"), other, WIDE) == SourceAnswer()
+        assert await ThreadSource(pools.turn).find(asking("boat"), other, WIDE) == SourceAnswer()
+        assert await ThreadSource(pools.turn).find(asking("boat", thread_id="u"), SCOPE, WIDE) == SourceAnswer()
 
     async def test_without_a_thread_nothing_is_asked(self, pools: Pools) -> None:
         await say(pools, "boat", "yes")
-        assert await ThreadSource(pools.turn).find(asking("boat", thread_id=""), SCOPE, WIDE) == Answer()
-        assert await ThreadSource(pools.turn).recent(asking("boat", thread_id=""), SCOPE, WIDE) == Answer()
+        assert await ThreadSource(pools.turn).find(asking("boat", thread_id=""), SCOPE, WIDE) == SourceAnswer()
+        assert await ThreadSource(pools.turn).recent(asking("boat", thread_id=""), SCOPE, WIDE) == SourceAnswer()
 
 
 class TestKnowledge:
@@ -139,7 +139,7 @@ class TestKnowledge:
 
     async def test_without_an_assigned_base_nothing_is_asked(self, pools: Pools) -> None:
         await self.put(pools, "boats", "boat")
-        with pytest.raises(Skipped, match="no knowledge base is assigned"):
+        with pytest.raises(SourceSkipped, match="no knowledge base is assigned"):
             await KnowledgeSource(pools.turn).find(asking("boat"), SCOPE, WIDE)
 
     @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ class TestKnowledge:
         await self.put(pools, "secrets", "boat of another base")
         source = KnowledgeSource(pools.turn)
         assert texts(await source.find(asking("boat", space_id="home"), SCOPE, WIDE)) == ["boat of the base"]
-        with pytest.raises(Skipped):
+        with pytest.raises(SourceSkipped):
             await source.find(asking("boat", **{"space_id": "home"} | changes), SCOPE, WIDE)
 
     async def test_a_base_assigned_twice_answers_once(self, pools: Pools) -> None:
@@ -169,7 +169,7 @@ class TestKnowledge:
 
     async def test_a_chunk_says_its_document_section_and_page(self, pools: Pools) -> None:
         await self.assign(pools, await self.put(pools, "boats", "boat ashore", "boat afloat"), "agent", "planner")
-        answer = await KnowledgeSource(pools.turn).find(asking("boat afloat"), SCOPE, Limits(1, 3))
+        answer = await KnowledgeSource(pools.turn).find(asking("boat afloat"), SCOPE, SourceLimits(1, 3))
         (item,) = answer.items
         assert item.text == "boat afloat"
         assert item.header == "On boats › Winter > Ashore, page 4"
@@ -193,15 +193,15 @@ class TestMemory:
             assert item.header == "Remembered, 2026-03-01"
             assert item.provenance == (Ref("memory", "tea", "journal-7"), Ref("turn", "turn-1"))
             assert item.stands_for == ("turn:turn-1",)
-        assert await source.find(asking("tea"), OTHER_OWNER, WIDE) == Answer()
-        assert await source.find(asking("tea"), OTHER_TENANT, WIDE) == Answer()
-        assert await source.find(asking("…"), SCOPE, WIDE) == Answer()
+        assert await source.find(asking("tea"), OTHER_OWNER, WIDE) == SourceAnswer()
+        assert await source.find(asking("tea"), OTHER_TENANT, WIDE) == SourceAnswer()
+        assert await source.find(asking("…"), SCOPE, WIDE) == SourceAnswer()
 
     async def test_only_a_long_memory_has_a_lead(self, pools: Pools) -> None:
         new = [NewMemory("boat\ntwo\nthree\nfour", "long"), NewMemory("boat", "short")]
         async with scoped(pools.background, SCOPE) as connection:
             await memories.retain(connection, SCOPE, new, now=NOW)
-        answer = await MemorySource(pools.turn).find(asking("boat"), SCOPE, Limits(10, 2))
+        answer = await MemorySource(pools.turn).find(asking("boat"), SCOPE, SourceLimits(10, 2))
         assert {item.id: item.lead for item in answer.items} == {"memory:long": "boat\ntwo", "memory:short": ""}
 
 
@@ -240,13 +240,13 @@ class TestWiki:
         assert section.provenance == (Ref("page", str(page_id), "Calypso"), Ref("memory", "m1"))
 
     async def test_the_best_are_taken_of_both_kinds_together(self, pools: Pools) -> None:
-        answer = await WikiSource(pools.turn).find(asking("Calypso winter cover"), SCOPE, Limits(2, 3))
+        answer = await WikiSource(pools.turn).find(asking("Calypso winter cover"), SCOPE, SourceLimits(2, 3))
         assert len(answer.items) == 2
         assert answer.items[0].relevance >= answer.items[1].relevance
 
     async def test_pages_are_their_owners(self, pools: Pools) -> None:
         for other in (OTHER_OWNER, OTHER_TENANT):
-            assert await WikiSource(pools.turn).find(asking("Calypso"), other, WIDE) == Answer()
+            assert await WikiSource(pools.turn).find(asking("Calypso"), other, WIDE) == SourceAnswer()
 
 
 Write = Callable[[str, str | bytes], Path]
@@ -283,7 +283,7 @@ class TestWorkspace:
             assert item.id == "file:agent/notes/packing.md"
             assert item.header == "notes/packing.md (agent workspace)"
             assert item.provenance == (Ref("file", f"{SCOPE.tenant_id}/agent/notes/packing.md", "notes/packing.md"),)
-        assert await source.find(asking("…"), SCOPE, WIDE) == Answer()
+        assert await source.find(asking("…"), SCOPE, WIDE) == SourceAnswer()
 
     async def test_the_nearer_file_shadows_the_same_path(self, source: WorkspaceSource, write: Write) -> None:
         for level in ("agent", "template", "tenant"):
@@ -299,16 +299,16 @@ class TestWorkspace:
     async def test_a_nearer_file_that_cannot_be_read_shadows_too(self, source: WorkspaceSource, write: Write) -> None:
         write("of-agent/boat.md", "")
         write("of-template/boat.md", "boat of template")
-        assert await source.find(asking("boat"), SCOPE, WIDE) == Answer()
+        assert await source.find(asking("boat"), SCOPE, WIDE) == SourceAnswer()
 
     async def test_a_changed_file_is_read_anew(self, source: WorkspaceSource, write: Write) -> None:
         place = write("of-agent/a.md", "the boat is blue")
         assert texts(await source.find(asking("boat"), SCOPE, WIDE)) == ["the boat is blue"]
         write("of-agent/a.md", "the ship is blue")
-        assert await source.find(asking("boat"), SCOPE, WIDE) == Answer()
+        assert await source.find(asking("boat"), SCOPE, WIDE) == SourceAnswer()
         assert texts(await source.find(asking("ship"), SCOPE, WIDE)) == ["the ship is blue"]
         place.unlink()
-        assert await source.find(asking("ship"), SCOPE, WIDE) == Answer()
+        assert await source.find(asking("ship"), SCOPE, WIDE) == SourceAnswer()
 
     @pytest.mark.parametrize(
         ("path", "content"),
@@ -371,7 +371,7 @@ class TestWorkspace:
         (tmp_path / "elsewhere" / "of-agent").mkdir(parents=True)
         (tmp_path / "elsewhere" / "of-agent" / "boat.md").write_text("boat")
         (tmp_path / str(SCOPE.tenant_id)).symlink_to(tmp_path / "elsewhere")
-        assert await source.find(asking("boat"), SCOPE, WIDE) == Answer()
+        assert await source.find(asking("boat"), SCOPE, WIDE) == SourceAnswer()
 
     async def test_no_more_files_are_looked_at_than_is_said(
         self, source: WorkspaceSource, write: Write, monkeypatch: pytest.MonkeyPatch
@@ -381,12 +381,12 @@ class TestWorkspace:
             write(f"of-agent/{number:02}.md", "boat")
         answer = await source.find(asking("boat"), SCOPE, WIDE)
         assert [item.id for item in answer.items] == [f"file:agent/{number:02}.md" for number in range(20)]
-        few = await source.find(asking("boat"), SCOPE, Limits(3, 3))
+        few = await source.find(asking("boat"), SCOPE, SourceLimits(3, 3))
         assert few.items == answer.items[:3]
 
     async def test_without_a_workspace_nothing_is_asked(self, source: WorkspaceSource) -> None:
-        with pytest.raises(Skipped, match="no workspace is set up"):
+        with pytest.raises(SourceSkipped, match="no workspace is set up"):
             await source.find(asking("boat"), OTHER_TENANT, WIDE)
 
     async def test_a_workspace_without_a_folder_is_empty(self, source: WorkspaceSource) -> None:
-        assert await source.find(asking("boat"), SCOPE, WIDE) == Answer()
+        assert await source.find(asking("boat"), SCOPE, WIDE) == SourceAnswer()

@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from store.content import documents
-from store.content.documents import Assignment, Base, Document, NewChunk, NewDocument, Outcome, RecalledChunk
-from store.content.recalling import Wanted
+from store.content.documents import Assignment, Base, Document, NewChunk, NewDocument, PutOutcome, RecalledChunk
+from store.content.recalling import RecallQuery
 from store.db.postgres import Pools, PoolsConfig, open_pools, tenant_scoped
 from store.errors import ReferenceMissing
 from store.tenancy import tenants
@@ -40,7 +40,7 @@ def a_document(*texts: str, path: str = "a.md", title: str = "Guide") -> NewDocu
 
 async def put(
     pools: Pools, base: Base, document: NewDocument, *, tenant_id: UUID = TENANT, now: datetime = NOW
-) -> tuple[Document, Outcome]:
+) -> tuple[Document, PutOutcome]:
     prepared = await documents.prepare(document)
     async with tenant_scoped(pools.background, tenant_id) as connection:
         return await documents.put(connection, tenant_id, base.base_id, prepared, now=now)
@@ -49,7 +49,7 @@ async def put(
 async def found(pools: Pools, question: str, *bases: Base, tenant_id: UUID = TENANT) -> list[RecalledChunk]:
     async with tenant_scoped(pools.turn, tenant_id, read_only=True) as connection:
         base_ids = [base.base_id for base in bases]
-        told = await documents.recall(connection, tenant_id, base_ids, Wanted(tuple(query_words(question)), 10))
+        told = await documents.recall(connection, tenant_id, base_ids, RecallQuery(tuple(query_words(question)), 10))
     return [chunk for chunk, matched in zip(told.texts, told.matched, strict=True) if matched]
 
 
@@ -100,12 +100,12 @@ async def test_a_turn_asks_the_bases_of_its_template_agent_and_space_and_no_othe
 
 async def test_a_document_is_created_then_unchanged_then_updated(pools: Pools, base: Base) -> None:
     created, outcome = await put(pools, base, a_document("The ferry leaves at nine.", "Tickets cost five."))
-    assert outcome is Outcome.CREATED
+    assert outcome is PutOutcome.CREATED
     assert (created.path, created.title, created.chunk_count, created.updated_at) == ("a.md", "Guide", 2, NOW)
     same, outcome = await put(pools, base, a_document("The ferry leaves at nine.", "Tickets cost five."), now=LATER)
-    assert (same, outcome) == (created, Outcome.UNCHANGED)
+    assert (same, outcome) == (created, PutOutcome.UNCHANGED)
     updated, outcome = await put(pools, base, a_document("The ferry leaves at ten.", title="New guide"), now=LATER)
-    assert outcome is Outcome.UPDATED
+    assert outcome is PutOutcome.UPDATED
     assert (updated.document_id, updated.chunk_count, updated.updated_at) == (created.document_id, 1, LATER)
     assert [one.text for one in await found(pools, "ferry ten nine", base)] == ["The ferry leaves at ten."]
     assert await found(pools, "tickets", base) == []
@@ -147,7 +147,7 @@ async def test_search_keeps_to_the_bases_it_is_given(pools: Pools, base: Base) -
 
 async def test_a_document_without_chunks_is_stored_and_never_found(pools: Pools, base: Base) -> None:
     stored, outcome = await put(pools, base, a_document())
-    assert (stored.chunk_count, outcome) == (0, Outcome.CREATED)
+    assert (stored.chunk_count, outcome) == (0, PutOutcome.CREATED)
 
 
 async def test_documents_are_paged_by_path(pools: Pools, base: Base) -> None:
@@ -172,7 +172,7 @@ async def test_a_deleted_document_takes_its_chunks_along(pools: Pools, base: Bas
         assert not await documents.delete(connection, TENANT, base.base_id, "a.md")
         assert await documents.get(connection, TENANT, base.base_id, "a.md") is None
     assert await found(pools, "ferry", base) == []
-    assert (await put(pools, base, a_document("The ferry.")))[1] is Outcome.CREATED
+    assert (await put(pools, base, a_document("The ferry.")))[1] is PutOutcome.CREATED
 
 
 async def test_one_document_put_by_many_at_once_is_created_by_one(database: str, base: Base) -> None:
@@ -180,13 +180,13 @@ async def test_one_document_put_by_many_at_once_is_created_by_one(database: str,
     try:
         document = a_document(*(f"Chunk {n} about the ferry." for n in range(50)))
         outcomes = [outcome for _, outcome in await asyncio.gather(*(put(pools, base, document) for _ in range(8)))]
-        assert sorted(outcomes) == [Outcome.CREATED, *[Outcome.UNCHANGED] * 7]
+        assert sorted(outcomes) == [PutOutcome.CREATED, *[PutOutcome.UNCHANGED] * 7]
         versions = [a_document(*(f"Version {v} chunk {n}, ferry." for n in range(20))) for v in range(8)]
         written = await asyncio.gather(*(put(pools, base, version) for version in versions))
         chunks = await found(pools, "version chunk", base)
     finally:
         await pools.close()
-    assert [outcome for _, outcome in written] == [Outcome.UPDATED] * 8
+    assert [outcome for _, outcome in written] == [PutOutcome.UPDATED] * 8
     assert len({chunk.text.split(" chunk")[0] for chunk in chunks}) == 1
     assert {document.chunk_count for document, _ in written} == {20}
 
@@ -205,6 +205,6 @@ async def test_another_tenants_base_takes_no_document_and_gives_none(pools: Pool
     assert await found(pools, "ferry", base, tenant_id=OTHER) == []
     async with tenant_scoped(pools.background, OTHER) as connection:
         assert await documents.page(connection, TENANT, base.base_id, limit=9) == []
-        assert (await documents.recall(connection, TENANT, [base.base_id], Wanted(("ferry",), 9))).texts == ()
+        assert (await documents.recall(connection, TENANT, [base.base_id], RecallQuery(("ferry",), 9))).texts == ()
         assert not await documents.delete(connection, TENANT, base.base_id, "a.md")
     assert len(await found(pools, "ferry", base)) == 1

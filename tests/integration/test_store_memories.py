@@ -14,7 +14,7 @@ import pytest
 
 from store.content import memories, threads
 from store.content.memories import NewMemory, Retained
-from store.content.recalling import Wanted
+from store.content.recalling import RecallQuery
 from store.content.threads import NewTurn, ThreadToOpen
 from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.errors import StoreError
@@ -59,7 +59,7 @@ async def feed(dsn: str, scope: Scope = SCOPE) -> tuple[int | None, list[tuple[s
 
 async def found(pools: Pools, question: str, scope: Scope = SCOPE) -> list[str]:
     async with scoped(pools.turn, scope, read_only=True) as connection:
-        told = await memories.recall(connection, scope, Wanted(tuple(query_words(question)), 10))
+        told = await memories.recall(connection, scope, RecallQuery(tuple(query_words(question)), 10))
     return [memory.memory_id for memory in told.texts]
 
 
@@ -255,7 +255,7 @@ async def test_the_best_match_comes_first_with_its_signature(pools: Pools) -> No
         NewMemory("Bought bread.", "none"),
     )
     async with scoped(pools.turn, SCOPE, read_only=True) as connection:
-        found = await memories.recall(connection, SCOPE, Wanted(("dentist", "kaunas"), 10))
+        found = await memories.recall(connection, SCOPE, RecallQuery(("dentist", "kaunas"), 10))
     assert [memory.memory_id for memory in found.texts] == ["both", "one"]
     assert found.matched == (0b11, 0b01)
     assert found.texts[0].signature == signatures([found.texts[0].text])[0]
@@ -281,7 +281,7 @@ async def test_words_nobody_wrote_do_not_hide_the_ones_somebody_did(pools: Pools
 @pytest.mark.usefixtures("tenant")
 async def test_no_words_find_nothing(pools: Pools) -> None:
     async with scoped(pools.turn, SCOPE) as connection:
-        assert (await memories.recall(connection, SCOPE, Wanted((), 10))).texts == ()
+        assert (await memories.recall(connection, SCOPE, RecallQuery((), 10))).texts == ()
 
 
 HOSTILE_QUESTIONS = ("'; DROP TABLE memories; --", "a & | ! ( ) :* <->", "\\ % _ ' \" ", "日本語 ☂ 🌧", "x" * 10_000)
@@ -292,7 +292,7 @@ async def test_a_hostile_question_harms_nothing(pools: Pools) -> None:
     await retain(pools, NewMemory("Umbrella ☂ in 日本語, DROP by the table.", "a"))
     async with scoped(pools.turn, SCOPE) as connection:
         for question in HOSTILE_QUESTIONS:
-            await memories.recall(connection, SCOPE, Wanted((*query_words(question), question), 10))
+            await memories.recall(connection, SCOPE, RecallQuery((*query_words(question), question), 10))
         assert await memories.get(connection, SCOPE, "a")
 
 
@@ -328,7 +328,7 @@ async def test_owners_and_tenants_see_their_own_memories_only(pools: Pools) -> N
             for foreign in {SCOPE, OTHER_OWNER, OTHER_TENANT} - {scope}:
                 assert await memories.page(connection, foreign, limit=9) == []
                 assert await memories.get(connection, foreign, "a") is None
-                assert (await memories.recall(connection, foreign, Wanted(("dentist",), 9))).texts == ()
+                assert (await memories.recall(connection, foreign, RecallQuery(("dentist",), 9))).texts == ()
         assert [one.text for one in listed] == [f"The dentist of {scope.owner_id}."]
         assert len(await found(pools, "dentist", scope)) == 1
 

@@ -12,7 +12,7 @@ import pytest
 
 from store.content import memories
 from store.content.memories import NewMemory
-from store.content.recalling import Wanted
+from store.content.recalling import RecallQuery
 from store.db.postgres import Pools, PoolsConfig, open_pools, scoped
 from store.errors import ReferenceMissing
 from store.scope import Scope
@@ -70,7 +70,7 @@ async def found(
     pools: Pools, question: str, scope: Scope = SCOPE, limit: int = 10
 ) -> tuple[list[Passage], list[Passage]]:
     """Return the sections and the summaries that a question finds by its words."""
-    wanted = Wanted(tuple(query_words(question)), limit)
+    wanted = RecallQuery(tuple(query_words(question)), limit)
     async with scoped(pools.turn, scope, read_only=True) as connection:
         sections, summaries = await pages.recall(connection, scope, wanted)
     return list(sections.texts), list(summaries.texts)
@@ -145,7 +145,7 @@ async def test_the_same_slug_is_another_page_for_another_type_or_owner(pools: Po
     assert len({wiki, topic, theirs}) == 3
     assert {one.page.page_id for one in (await found(pools, "Trieste", OTHER_OWNER))[0]} == {theirs}
     async with scoped(pools.turn, OTHER_OWNER) as connection:
-        both = await pages.recall(connection, SCOPE, Wanted(("trieste",), 9))
+        both = await pages.recall(connection, SCOPE, RecallQuery(("trieste",), 9))
     assert [found.texts for found in both] == [(), ()]
 
 

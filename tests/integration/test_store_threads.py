@@ -10,8 +10,8 @@ from uuid import UUID
 import pytest
 
 from store.content import threads
-from store.content.recalling import Wanted
-from store.content.threads import Appended, NewTurn, StoredTurn, ThreadToOpen, Window
+from store.content.recalling import RecallQuery
+from store.content.threads import Appended, HistoryWindow, NewTurn, StoredTurn, ThreadToOpen
 from store.db.postgres import Pools, scoped
 from store.scope import Scope
 from store.tenancy import tenants
@@ -20,7 +20,7 @@ from tests.integration.notes import MOST_STATEMENT_CHARS, Noting
 SCOPE = Scope(UUID(int=1), UUID(int=11))
 OTHER_OWNER = Scope(UUID(int=1), UUID(int=12))
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
-WIDE = Window(tokens=1_000_000, turns=10_000)
+WIDE = HistoryWindow(tokens=1_000_000, turns=10_000)
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ async def append(
         return await threads.append(connection, scope, ThreadToOpen(thread_id, title, "key-1"), turns, now=NOW)
 
 
-async def history(pools: Pools, window: Window = WIDE, scope: Scope = SCOPE) -> list[StoredTurn]:
+async def history(pools: Pools, window: HistoryWindow = WIDE, scope: Scope = SCOPE) -> list[StoredTurn]:
     async with scoped(pools.turn, scope, read_only=True) as connection:
         return await threads.history(connection, scope, "t", window)
 
@@ -85,23 +85,23 @@ async def test_writers_at_the_same_time_leave_no_gap_and_no_twin(pools: Pools) -
 
 async def test_the_window_holds_the_newest_turns_that_fit_its_tokens(pools: Pools) -> None:
     await append(pools, *(a_turn(number) for number in range(1, 101)))
-    assert positions(await history(pools, Window(tokens=55, turns=1000))) == list(range(96, 101))
+    assert positions(await history(pools, HistoryWindow(tokens=55, turns=1000))) == list(range(96, 101))
 
 
 async def test_the_window_holds_no_more_turns_than_asked(pools: Pools) -> None:
     await append(pools, *(a_turn(number) for number in range(1, 101)))
-    assert positions(await history(pools, Window(tokens=10_000, turns=7))) == list(range(94, 101))
+    assert positions(await history(pools, HistoryWindow(tokens=10_000, turns=7))) == list(range(94, 101))
 
 
 async def test_the_last_exchange_is_there_however_small_the_window(pools: Pools) -> None:
     tools = [a_turn(number, role="tool", tokens=500) for number in range(4, 30)]
     await append(pools, a_turn(1), a_turn(2), a_turn(3, role="user"), *tools)
-    assert positions(await history(pools, Window(tokens=1, turns=1))) == list(range(3, 30))
+    assert positions(await history(pools, HistoryWindow(tokens=1, turns=1))) == list(range(3, 30))
 
 
 async def test_a_stored_current_message_is_left_out_and_opens_no_exchange(pools: Pools) -> None:
     await append(pools, a_turn(1), a_turn(2), a_turn(3))
-    turns = await history(pools, Window(tokens=1, turns=1, except_client_turn_id="c3"))
+    turns = await history(pools, HistoryWindow(tokens=1, turns=1, except_client_turn_id="c3"))
     assert positions(turns) == [1, 2]
 
 
@@ -113,8 +113,8 @@ async def test_older_turns_are_found_by_their_words_in_their_thread_alone(pools:
     await append(pools, a_turn(1, text="The gate code is 4417."), a_turn(2, text="Noted."))
     await append(pools, a_turn(1, text="The gate code is 9999."), thread_id="other")
     async with scoped(pools.turn, SCOPE, read_only=True) as connection:
-        found = await threads.recall(connection, SCOPE, "t", Wanted(("gate", "code"), 10))
-        nothing = await threads.recall(connection, SCOPE, "t", Wanted((), 10))
+        found = await threads.recall(connection, SCOPE, "t", RecallQuery(("gate", "code"), 10))
+        nothing = await threads.recall(connection, SCOPE, "t", RecallQuery((), 10))
     assert [(turn.text, matched) for turn, matched in zip(found.texts, found.matched, strict=True)] == [
         ("The gate code is 4417.", 0b11),
         ("Noted.", 0),
@@ -127,7 +127,7 @@ async def test_another_owner_sees_nothing(pools: Pools) -> None:
     assert await history(pools, scope=OTHER_OWNER) == []
     async with scoped(pools.turn, OTHER_OWNER, read_only=True) as connection:
         assert await threads.list_threads(connection, OTHER_OWNER, limit=10) == []
-        assert (await threads.recall(connection, OTHER_OWNER, "t", Wanted(("gate",), 10))).texts == ()
+        assert (await threads.recall(connection, OTHER_OWNER, "t", RecallQuery(("gate",), 10))).texts == ()
 
 
 async def test_threads_come_by_their_newest_turn_and_pages_meet(pools: Pools) -> None:
@@ -165,4 +165,4 @@ async def test_each_statement_of_a_large_append_carries_a_bounded_share_of_it(po
     assert appended.new_count == 100
     assert max(noting.chars) <= MOST_STATEMENT_CHARS
     assert positions(await history(pools)) == list(range(1, 101))
-    assert await history(pools, Window(tokens=35, turns=10)) == (await history(pools))[-3:]
+    assert await history(pools, HistoryWindow(tokens=35, turns=10)) == (await history(pools))[-3:]

@@ -33,7 +33,7 @@ async def wiki(pools: Pools) -> Pools:
     return pools
 
 
-async def looked(pools: Pools, *, days: int = 0) -> lint.Report:
+async def looked(pools: Pools, *, days: int = 0) -> lint.LintFindings:
     async with scoped(pools.background, SCOPE) as connection:
         return await lint.look(connection, SCOPE, now=NOW + timedelta(days=days))
 

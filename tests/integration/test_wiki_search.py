@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncpg
 import pytest
 
-from store.db.postgres import Pools, Role, installation, scoped
+from store.db.postgres import DatabaseRole, Pools, installation, scoped
 from store.db.queries import Connection
 from store.scope import Scope, owner_uuid, tenant_uuid
 from store.wiki import page_search
@@ -66,7 +66,7 @@ async def test_both_find_for_the_scope_in_force_only(pools: Pools) -> None:
         async with scoped(pools.background, MINE) as connection:
             assert await hits(connection, MINE) > 0, name
             assert await hits(connection, HOUSEMATE) == await hits(connection, THEIRS) == 0, name
-        async with installation(pools.background, role=Role.APP) as connection:
+        async with installation(pools.background, role=DatabaseRole.APP) as connection:
             assert await hits(connection, MINE) == 0, name
     async with scoped(pools.turn, MINE) as connection:
         for scope in (HOUSEMATE, THEIRS):

@@ -8,6 +8,7 @@ from compiler.operations import acts
 from compiler.plan.contract import (
     Aggregation,
     Alias,
+    CitedMemory,
     CreatePage,
     HoldMention,
     Item,
@@ -21,7 +22,6 @@ from compiler.plan.contract import (
     Section,
     SetHubness,
     Sighting,
-    Source,
     Tag,
     WriteLink,
 )
@@ -46,9 +46,9 @@ FRANKLIN = PageKey(PageType.ENTITY, "franklin-barbecue")
 JOAO_ID = "chef joao"
 
 
-def source(memory_id: str) -> Source:
+def source(memory_id: str) -> CitedMemory:
     """A memory as it is cited."""
-    return Source(memory_id, text_hash(TEXTS[memory_id]))
+    return CitedMemory(memory_id, text_hash(TEXTS[memory_id]))
 
 
 def small_wiki() -> tuple[Item, ...]:

@@ -5,11 +5,18 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.tokens.calibration import RATIO_BOUNDS, Calibration, Usage, calibration_from, headroom_ratio, learn
+from models.tokens.calibration import (
+    RATIO_BOUNDS,
+    Calibration,
+    CalibrationSample,
+    calibration_from,
+    headroom_ratio,
+    learn,
+)
 from tests.unit.test_calibration import learned
 
 usages = st.builds(
-    Usage,
+    CalibrationSample,
     estimated_tokens=st.integers(-5, 10**12),
     reported_tokens=st.integers(-5, 10**12),
     ratio=st.floats(allow_nan=True, allow_infinity=True),
@@ -17,7 +24,7 @@ usages = st.builds(
 
 
 @given(st.lists(usages, max_size=40), st.booleans())
-def test_no_reports_lead_out_of_bounds(reports: list[Usage], is_exact: bool) -> None:
+def test_no_reports_lead_out_of_bounds(reports: list[CalibrationSample], is_exact: bool) -> None:
     least, largest = RATIO_BOUNDS[is_exact]
     calibration = Calibration()
     for report in reports:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidecar.ingest.chunking import CountTokens, chunk
-from sidecar.ingest.document import Part
+from sidecar.ingest.document import DocumentPart
 from sidecar.ingest.packing import ChunkLimits, Seam, pack
 from tests.unit.test_ingest_chunking import KINDS, SMALL, Recording, by_characters, by_words, document, texts
 
@@ -18,7 +18,7 @@ prose = st.lists(
     st.sampled_from(["the harbour", "opens. ", "Dr. ", "No! ", "港口开放。", "é", "👩‍👩‍👧", "\n", " ", "x" * 70])
 )
 parts = st.builds(
-    Part,
+    DocumentPart,
     kind=st.sampled_from(KINDS),
     text=st.one_of(words, prose.map("".join), prose.map("\n".join)),
     level=st.integers(1, 6),
@@ -41,7 +41,7 @@ def squashed(text: str) -> str:
     st.sampled_from([SMALL, ChunkLimits(), ChunkLimits(target_tokens=4, max_tokens=4, min_tokens=1)]),
 )
 def test_every_character_lands_in_exactly_one_chunk_and_none_is_too_large(
-    given_parts: list[Part], counted: CountTokens, limits: ChunkLimits
+    given_parts: list[DocumentPart], counted: CountTokens, limits: ChunkLimits
 ) -> None:
     whole = document(*given_parts)
     chunks = chunk(whole, count=counted, limits=limits)
@@ -75,7 +75,7 @@ GRAPHEMES = [
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(GRAPHEMES), min_size=120, max_size=250).map("".join))
 def test_graphemes_are_never_parted(text: str) -> None:
-    whole = document(Part("paragraph", text))
+    whole = document(DocumentPart("paragraph", text))
     chunks = chunk(whole, count=by_bytes, limits=ChunkLimits(target_tokens=60, max_tokens=100, min_tokens=10))
     starts = {match.start() for match in regex.finditer(r"\X", whole.text)}
     assert len(chunks) > 1
@@ -99,7 +99,7 @@ def test_only_crumbs_cross_a_section(section_words: list[int]) -> None:
     given_parts = [
         part
         for number, size in enumerate(section_words)
-        for part in (Part("heading", f"Head{number}", 1), Part("paragraph", "word " * size))
+        for part in (DocumentPart("heading", f"Head{number}", 1), DocumentPart("paragraph", "word " * size))
     ]
     for one in chunk(document(*given_parts), count=by_words, limits=SMALL):
         pieces = [len(piece.split()) for piece in one.text.split("Head") if piece]
@@ -109,8 +109,8 @@ def test_only_crumbs_cross_a_section(section_words: list[int]) -> None:
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 25), min_size=1, max_size=20))
 def test_a_heading_stays_with_what_stands_under_it(sizes: list[int]) -> None:
-    inner = [(Part("heading", "Head", 2), Part("paragraph", "word " * size)) for size in sizes]
-    tops = Part("heading", "Top", 1), Part("heading", "Top", 1), Part("paragraph", "word " * 25)
+    inner = [(DocumentPart("heading", "Head", 2), DocumentPart("paragraph", "word " * size)) for size in sizes]
+    tops = DocumentPart("heading", "Top", 1), DocumentPart("heading", "Top", 1), DocumentPart("paragraph", "word " * 25)
     chunks = chunk(document(tops[0], *(part for two in inner for part in two), *tops[1:]), count=by_words, limits=SMALL)
     assert [one.text for one in chunks if one.text.endswith(("Head", "Top"))] == []
 
@@ -131,7 +131,7 @@ def test_a_heading_stays_with_what_stands_under_it(sizes: list[int]) -> None:
 )
 def test_a_huge_text_without_seams_is_counted_about_twice_in_short_pieces(text: str, largest: int) -> None:
     count = Recording()
-    chunks = chunk(document(Part("paragraph", text)), count=count)
+    chunks = chunk(document(DocumentPart("paragraph", text)), count=count)
     assert squashed("".join(texts(chunks))) == squashed(text)
     assert max(one.tokens for one in chunks) <= ChunkLimits().max_tokens
     asked = [piece for batch in count.batches for piece in batch]
@@ -141,6 +141,6 @@ def test_a_huge_text_without_seams_is_counted_about_twice_in_short_pieces(text: 
 
 
 def test_many_headings_make_no_crumbs() -> None:
-    chunks = chunk(document(*(Part("heading", f"H{n}", 1) for n in range(10_000))), count=by_characters)
+    chunks = chunk(document(*(DocumentPart("heading", f"H{n}", 1) for n in range(10_000))), count=by_characters)
     assert min(one.tokens for one in chunks) >= ChunkLimits().min_tokens
     assert max(one.tokens for one in chunks) <= ChunkLimits().max_tokens

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.ingest.conversation import Skipped
+from sidecar.ingest.conversation import SkippedPiece
 from sidecar.ingest.journal import ImportedRecord
 from tests.unit.test_ingest_journal import read
 
@@ -20,4 +20,4 @@ from tests.unit.test_ingest_journal import read
 )
 def test_no_json_breaks_the_reader(value: object) -> None:
     for one in read(value, {"text": "good"}):
-        assert isinstance(one, ImportedRecord | Skipped)
+        assert isinstance(one, ImportedRecord | SkippedPiece)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sidecar.ingest import markdown, webpage
-from sidecar.ingest.document import Part, lay_out
+from sidecar.ingest.document import DocumentPart, lay_out
 from sidecar.ingest.errors import (
     IngestError,
 )
@@ -29,8 +29,8 @@ def test_any_bytes_give_a_document_fit_to_store_or_an_ingest_error(name: str, da
     assert all(block.text and block.text == block.text.rstrip() for block in document.blocks)
 
 
-@given(st.text(st.characters()), st.lists(st.builds(Part, st.just("paragraph"), st.text(st.characters()))))
-def test_no_reader_can_slip_nul_or_lone_surrogates_into_a_document(title: str, parts: list[Part]) -> None:
+@given(st.text(st.characters()), st.lists(st.builds(DocumentPart, st.just("paragraph"), st.text(st.characters()))))
+def test_no_reader_can_slip_nul_or_lone_surrogates_into_a_document(title: str, parts: list[DocumentPart]) -> None:
     document = lay_out(title + "\ud800\0", "text/plain", parts)
     (document.text + document.title).encode()
     assert "\0" not in document.text + document.title

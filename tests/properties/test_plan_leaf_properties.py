@@ -15,9 +15,9 @@ from compiler.plan.contract import (
 from compiler.plan.judging import leaf
 from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import (
-    NewPage,
     PageUpdate,
     Proposal,
+    ProposedPage,
     ProposedSection,
 )
 from tests.unit.plan_cases import batch, new_page, page, section
@@ -37,7 +37,8 @@ def test_no_source_is_ever_there_that_was_not_cited(proposed: list[tuple[str, st
     standing = page("Maria", section("Old words.", "m0"))
     sections = tuple(ProposedSection(slug, "", f"New words {slug}.", tuple(ids)) for _, slug, ids in proposed)
     pages = tuple(
-        NewPage(PageType.ENTITY, title, sections=(one,)) for (title, *_), one in zip(proposed, sections, strict=True)
+        ProposedPage(PageType.ENTITY, title, sections=(one,))
+        for (title, *_), one in zip(proposed, sections, strict=True)
     )
     decision = decided(
         Proposal(updates=(PageUpdate(standing.key, sections),), new_pages=pages), of=batch(M1, M2, pages=[standing])

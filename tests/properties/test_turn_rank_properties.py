@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sidecar.turn.rank import Kind
+from sidecar.turn.rank import CandidateKind
 from tests.unit.test_turn_rank import One, blind, relevances
 
 SHARES = st.floats(0, 1)
@@ -15,7 +15,7 @@ ANY_TEXT = st.builds(
     One,
     numbers=st.tuples(ANY_NUMBERS),
     text=st.text(max_size=60),
-    kind=st.sampled_from(Kind),
+    kind=st.sampled_from(CandidateKind),
     speaker=st.sampled_from(["", "Ana", "rui", "x"]),
     day=st.one_of(st.none(), st.dates()),
 )

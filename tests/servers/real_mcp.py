@@ -9,18 +9,20 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.backends.asking import Bounds
+from sidecar.backends.asking import CallLimits
 from sidecar.backends.errors import BackendMisused
-from sidecar.backends.mcp_tools import McpTools, Server, ToolFailed
+from sidecar.backends.mcp_tools import McpServer, McpTools, ToolFailed
 from sidecar.backends.secrets import Secret
 from sidecar.backends.tools import Calling
-from sidecar.context.ports import Answer, Limits, Query, Skipped
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
 from sidecar.sources.tools import ToolsSource
 from store.scope import Scope
 
 CANARY = "canary-5d6e7f80"
 SCOPE = Scope(UUID(int=1), UUID(int=2))
-QUERY = Query("Which berth is free?", ("berth", "free"), "t", "a", "default", "", "", datetime(2026, 5, 1, tzinfo=UTC))
+QUERY = SourceQuery(
+    "Which berth is free?", ("berth", "free"), "t", "a", "default", "", "", datetime(2026, 5, 1, tzinfo=UTC)
+)
 
 
 @pytest.fixture(params=["stdio", "http"])
@@ -28,10 +30,10 @@ async def tools(request: pytest.FixtureRequest) -> AsyncIterator[McpTools]:
     """The server's tools over one of the transports."""
     secrets = {"HARBOUR_KEY": Secret("env:KEY", {"KEY": CANARY})}
     by_name = {
-        "stdio": Server((os.environ["MCP_PROGRAM"], "stdio"), env=secrets),
-        "http": Server(url=os.environ["MCP_URL"], headers={"X-Harbour-Key": secrets["HARBOUR_KEY"]}),
+        "stdio": McpServer((os.environ["MCP_PROGRAM"], "stdio"), env=secrets),
+        "http": McpServer(url=os.environ["MCP_URL"], headers={"X-Harbour-Key": secrets["HARBOUR_KEY"]}),
     }
-    one = McpTools("everything", by_name[request.param], Bounds(60.0))
+    one = McpTools("everything", by_name[request.param], CallLimits(60.0))
     yield one
     await one.close()
 
@@ -47,11 +49,11 @@ class Approved:
         return self._hashes
 
 
-async def asked(tools: McpTools, name: str, **calling: object) -> Answer:
+async def asked(tools: McpTools, name: str, **calling: object) -> SourceAnswer:
     """Return what an approved tool brings to a turn."""
     hashes = {tool.name: tool.schema_hash for tool in await tools.declared() if tool.name == name}
     source = ToolsSource(tools, Approved(hashes), Calling(**calling))  # type: ignore[arg-type]  # as each test has it
-    return await source.find(QUERY, SCOPE, Limits(9, 3))
+    return await source.find(QUERY, SCOPE, SourceLimits(9, 3))
 
 
 async def test_the_tools_are_read_as_they_are_declared(tools: McpTools) -> None:
@@ -65,14 +67,14 @@ async def test_the_tools_are_read_as_they_are_declared(tools: McpTools) -> None:
 
 
 async def test_an_approved_tool_answers_a_turn_once_the_operator_calls_it_safe(tools: McpTools) -> None:
-    with pytest.raises(Skipped, match="not declared safe"):
+    with pytest.raises(SourceSkipped, match="not declared safe"):
         await asked(tools, "echo", question_argument="message")
     answer = await asked(tools, "echo", question_argument="message", search_safe=frozenset({"echo"}))
     assert [item.text for item in answer.items] == ["Echo: Which berth is free?"]
 
 
 async def test_a_tool_that_changes_things_is_never_asked(tools: McpTools) -> None:
-    with pytest.raises(Skipped, match="read-only"):
+    with pytest.raises(SourceSkipped, match="read-only"):
         await asked(tools, "toggle-simulated-logging", search_safe=frozenset({"toggle-simulated-logging"}))
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
-from sidecar.backends.asking import Bounds
+from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
 from tests.contract.aws_site import use_credentials
 from tests.contract.s3_cases import *  # noqa: F403 - the cases are collected here
@@ -41,7 +41,7 @@ async def test_a_sessions_events_come_in_the_order_in_which_they_were_made(
             eventTimestamp=datetime.now(UTC) + timedelta(seconds=number),
             payload=[{"conversational": {"role": "USER", "content": {"text": text}}}],
         )
-    memory = AgentCoreMemory("sessions", MemoryPlace(memory_id, "/actors/{owner}", where), clients, Bounds(60.0))
+    memory = AgentCoreMemory("sessions", MemoryPlace(memory_id, "/actors/{owner}", where), clients, CallLimits(60.0))
     found = await memory.events(OWNER, "harbour", most=10)
     memory.close()
     clients.close()

@@ -7,17 +7,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from compiler.plan.batch import LeafBatch
-from compiler.plan.contract import Alias, Memory, Page, PageKey, PageType, Section, Source, Tag
-from compiler.plan.proposal import NewPage, ProposedSection
+from compiler.plan.contract import Alias, BatchMemory, CitedMemory, Page, PageKey, PageType, Section, Tag
+from compiler.plan.proposal import ProposedPage, ProposedSection
 from compiler.plan.text.markdown import alias_keys, slug
 from store.text.texts import text_hash
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def memory(memory_id: str, text: str, metadata: Mapping[str, Any] | None = None, *, day: int = 0) -> Memory:
+def memory(memory_id: str, text: str, metadata: Mapping[str, Any] | None = None, *, day: int = 0) -> BatchMemory:
     """Return a memory of some day after the start."""
-    return Memory(memory_id, text, text_hash(text), START + timedelta(days=day), "", metadata or {})
+    return BatchMemory(memory_id, text, text_hash(text), START + timedelta(days=day), "", metadata or {})
 
 
 def at(name: str, city: str, *tags: str, types: Iterable[str] = ()) -> dict[str, Any]:
@@ -25,9 +25,9 @@ def at(name: str, city: str, *tags: str, types: Iterable[str] = ()) -> dict[str,
     return {"place": {"name": name, "city": city, "types": list(types)}, "tags": list(tags)}
 
 
-def source(memory_id: str, text: str = "") -> Source:
+def source(memory_id: str, text: str = "") -> CitedMemory:
     """Return the source of a memory of this text."""
-    return Source(memory_id, text_hash(text))
+    return CitedMemory(memory_id, text_hash(text))
 
 
 def page(
@@ -53,11 +53,11 @@ def section(body: str, *memory_ids: str, name: str = "overview") -> Section:
     return Section(name, name.capitalize(), body, tuple(source(one) for one in memory_ids))
 
 
-def new_page(title: str, body: str, *memory_ids: str, kind: PageType = PageType.ENTITY) -> NewPage:
+def new_page(title: str, body: str, *memory_ids: str, kind: PageType = PageType.ENTITY) -> ProposedPage:
     """Return a proposed page with one section."""
-    return NewPage(kind, title, sections=(ProposedSection("overview", "Overview", body, memory_ids),))
+    return ProposedPage(kind, title, sections=(ProposedSection("overview", "Overview", body, memory_ids),))
 
 
-def batch(*memories: Memory, pages: Iterable[Page] = ()) -> LeafBatch:
+def batch(*memories: BatchMemory, pages: Iterable[Page] = ()) -> LeafBatch:
     """Return a batch of the memories."""
     return LeafBatch(memories, tuple(pages))

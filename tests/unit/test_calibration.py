@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from models.tokens.calibration import TRUSTED_AFTER, Calibration, Usage, calibration_from, headroom_ratio, learn
+from models.tokens.calibration import (
+    TRUSTED_AFTER,
+    Calibration,
+    CalibrationSample,
+    calibration_from,
+    headroom_ratio,
+    learn,
+)
 
 
 def learned(*ratios: float, start: Calibration | None = None, is_exact: bool = False) -> Calibration:
@@ -12,7 +19,9 @@ def learned(*ratios: float, start: Calibration | None = None, is_exact: bool = F
     calibration = start or Calibration()
     for ratio in ratios:
         used = calibration.trusted_ratio
-        calibration = learn(calibration, Usage(round(10_000 * used), round(10_000 * ratio), used), is_exact=is_exact)
+        calibration = learn(
+            calibration, CalibrationSample(round(10_000 * used), round(10_000 * ratio), used), is_exact=is_exact
+        )
     return calibration
 
 
@@ -36,24 +45,24 @@ def test_a_ratio_is_used_only_after_enough_reports() -> None:
 
 def test_the_ratio_in_force_when_the_prompt_was_counted_is_taken_out_again() -> None:
     settled = Calibration(ratio=1.5, report_count=50)
-    assert learn(settled, Usage(15_000, 15_000, ratio=1.5), is_exact=False).ratio == pytest.approx(1.5)
+    assert learn(settled, CalibrationSample(15_000, 15_000, ratio=1.5), is_exact=False).ratio == pytest.approx(1.5)
 
 
 @pytest.mark.parametrize(
     "usage",
     [
-        Usage(10_000, 0),
-        Usage(10_000, -3),
-        Usage(0, 10_000),
-        Usage(10, 40),
-        Usage(10_000, 900_000),
-        Usage(900_000, 10_000),
-        Usage(10**400, 10**400),
-        Usage(1_000, 1_000, ratio=float("nan")),
-        Usage(1_000, 1_000, ratio=-1.0),
+        CalibrationSample(10_000, 0),
+        CalibrationSample(10_000, -3),
+        CalibrationSample(0, 10_000),
+        CalibrationSample(10, 40),
+        CalibrationSample(10_000, 900_000),
+        CalibrationSample(900_000, 10_000),
+        CalibrationSample(10**400, 10**400),
+        CalibrationSample(1_000, 1_000, ratio=float("nan")),
+        CalibrationSample(1_000, 1_000, ratio=-1.0),
     ],
 )
-def test_an_absurd_report_is_counted_and_teaches_nothing(usage: Usage) -> None:
+def test_an_absurd_report_is_counted_and_teaches_nothing(usage: CalibrationSample) -> None:
     before = learned(1.2, 1.2)
     assert learn(before, usage, is_exact=False) == Calibration(
         before.ratio, before.error, before.report_count, before.ignored_count + 1

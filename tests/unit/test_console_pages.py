@@ -13,7 +13,7 @@ from sidecar.http.console.charts import share_chart
 from sidecar.http.console.desk import PLACES
 from sidecar.http.console.sentences import marked
 from sidecar.http.console.writing import SHOWN_KINDS, markdown, moment, place_of
-from store.accounting.receipts import StoredReceipt, Usage
+from store.accounting.receipts import ReportedUsage, StoredReceipt
 from store.compile.overview import Grown
 
 LOLA = "Ate a beef empanada at Casa Lola in Austin with Mara."
@@ -76,7 +76,7 @@ def item(number: int, decision: str, tokens: int, **fields: Any) -> dict[str, An
             "relevance": 0.5, "mark": "", "into": "", "provenance": [["memory", str(number), ""]]} | fields  # fmt: skip
 
 
-def receipt(*rows: dict[str, Any], usage: Usage | None = None, duration_ms: float = 100.0) -> StoredReceipt:
+def receipt(*rows: dict[str, Any], usage: ReportedUsage | None = None, duration_ms: float = 100.0) -> StoredReceipt:
     details = {"sources": list(rows), "timings": {"before_ms": 10.0, "asking_ms": 60.0}, "history": {"turns": []}}
     return StoredReceipt(
         UUID(int=1), "", "", "gpt-4o", False, duration_ms, details, datetime(2026, 3, 1, tzinfo=UTC), usage
@@ -117,7 +117,7 @@ def test_a_source_that_was_given_up_on_is_drawn_for_as_long_as_it_was_waited_for
 
 def test_what_the_answer_used_is_counted_among_what_it_was_shown() -> None:
     rows = row("memory", item(1, "kept", 10), item(2, "kept", 30), item(3, "over_budget", 5))
-    usage = Usage(1, 1, 0, 0, ("memory:2", "memory:3", "memory:unknown"))
+    usage = ReportedUsage(1, 1, 0, 0, ("memory:2", "memory:3", "memory:unknown"))
     assert turn_pages.use(receipt(rows, usage=usage)) == turn_pages.Use(1, 2, 30, 40)
     assert turn_pages.use(receipt(rows)) is None
 

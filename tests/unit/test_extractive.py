@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compiler.plan.batch import AggregationView, Evidence, LeafBatch
-from compiler.plan.contract import CreatePage, Draft, Memory, Mention, PageKey, PageType, SettleMention, Sighting
+from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence
+from compiler.plan.contract import BatchMemory, CreatePage, Draft, Mention, PageKey, PageType, SettleMention, Sighting
 from compiler.plan.judging import aggregation, leaf, parents
 from compiler.plan.names import merge
 from compiler.plan.names.merge import Matches
@@ -106,7 +106,7 @@ def test_a_rebuilt_section_has_the_sentences_that_are_left() -> None:
     assert extractive.write_section(draft) == "- Then Beatriz moved to a new flat."
 
 
-def cafes(city: str, count: int) -> tuple[list[Memory], list[CreatePage]]:
+def cafes(city: str, count: int) -> tuple[list[BatchMemory], list[CreatePage]]:
     memories = [
         memory(
             f"{city}{number}-{day}",
@@ -125,7 +125,7 @@ def cafes(city: str, count: int) -> tuple[list[Memory], list[CreatePage]]:
 @pytest.mark.parametrize(("count", "hubs"), [(2, []), (3, ["Lisbon"])])
 def test_a_city_with_three_places_gets_a_hub(count: int, hubs: list[str]) -> None:
     memories, made = cafes("Lisbon", count)
-    evidence = {one.memory_id: Evidence(source(one.memory_id, one.text), one.occurred_at) for one in memories}
+    evidence = {one.memory_id: MemoryEvidence(source(one.memory_id, one.text), one.occurred_at) for one in memories}
     view = AggregationView(tuple(item.page for item in made), parents.from_memories(memories), evidence=evidence)
     proposal = extractive.plan_aggregation(view)
     decision = aggregation.decide(view, proposal, Matches())

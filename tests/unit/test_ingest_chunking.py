@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 
 from sidecar.ingest.chunking import Chunk, chunk
-from sidecar.ingest.document import Document, Kind, Part, lay_out
+from sidecar.ingest.document import DocumentPart, DocumentText, Kind, lay_out
 from sidecar.ingest.errors import InvalidLimits
 from sidecar.ingest.packing import ChunkLimits
 
@@ -36,7 +36,7 @@ class Recording:
         return by_characters(texts)
 
 
-def document(*parts: Part) -> Document:
+def document(*parts: DocumentPart) -> DocumentText:
     return lay_out("a document", "text/plain", parts)
 
 
@@ -46,7 +46,7 @@ def texts(chunks: Sequence[Chunk]) -> list[str]:
 
 def test_sentences_stay_whole_and_chunks_come_near_the_target() -> None:
     sentences = [f"Sentence number {number} tells of one boat and its master." for number in range(200)]
-    chunks = chunk(document(Part("paragraph", " ".join(sentences))), count=by_words, limits=SMALL)
+    chunks = chunk(document(DocumentPart("paragraph", " ".join(sentences))), count=by_words, limits=SMALL)
     assert all(one.text.endswith(".") and one.text.startswith("Sentence") for one in chunks)
     assert all(SMALL.min_tokens <= one.tokens <= SMALL.max_tokens for one in chunks)
     assert abs(sum(one.tokens for one in chunks) / len(chunks) - SMALL.target_tokens) < 3
@@ -55,40 +55,42 @@ def test_sentences_stay_whole_and_chunks_come_near_the_target() -> None:
 @pytest.mark.parametrize("kind", ["table", "code"])
 def test_a_table_or_code_block_that_fits_is_never_parted(kind: Kind) -> None:
     block = "\n".join(f"row {number} value" for number in range(10))
-    around = Part("paragraph", "Some words come before it. They fill up the chunk nearly. So it goes.")
-    chunks = chunk(document(around, Part(kind, block), around), count=by_words, limits=SMALL)
+    around = DocumentPart("paragraph", "Some words come before it. They fill up the chunk nearly. So it goes.")
+    chunks = chunk(document(around, DocumentPart(kind, block), around), count=by_words, limits=SMALL)
     assert any(block in one.text for one in chunks)
 
 
 def test_a_table_that_does_not_fit_is_parted_between_rows() -> None:
     rows = [f"row {number} holds a few words more" for number in range(60)]
-    chunks = chunk(document(Part("table", "\n".join(rows))), count=by_words, limits=SMALL)
+    chunks = chunk(document(DocumentPart("table", "\n".join(rows))), count=by_words, limits=SMALL)
     assert [line for one in chunks for line in one.text.split("\n")] == rows
 
 
 def test_code_keeps_its_indentation_across_chunks() -> None:
     lines = [f"    deep = call_number_{number}(with_some, arguments, and_more)" for number in range(60)]
-    chunks = chunk(document(Part("code", "\n".join(lines))), count=by_words, limits=SMALL)
+    chunks = chunk(document(DocumentPart("code", "\n".join(lines))), count=by_words, limits=SMALL)
     assert len(chunks) > 1
     assert [line for one in chunks for line in one.text.split("\n")] == lines
 
 
 def test_a_paragraphs_end_is_worth_missing_the_target() -> None:
     paragraph = "Eight words make up this sentence right here. " * 3
-    chunks = chunk(document(*[Part("paragraph", paragraph)] * 9), count=by_words, limits=SMALL)
+    chunks = chunk(document(*[DocumentPart("paragraph", paragraph)] * 9), count=by_words, limits=SMALL)
     assert texts(chunks) == [paragraph.strip()] * 9
 
 
 def test_the_heading_path_is_what_all_of_the_chunk_stands_under() -> None:
     chunks = chunk(
         document(
-            Part("heading", "Guide", 1),
-            Part("heading", "Fees", 2),
-            Part("paragraph", "Small boats pay ten. Large boats pay thirty. Nobody else pays anything at all here."),
-            Part("heading", "Hours", 2),
-            Part("paragraph", "Open at dawn."),
-            Part("heading", "Closing", 3),
-            Part("paragraph", "Closed at dusk on most days."),
+            DocumentPart("heading", "Guide", 1),
+            DocumentPart("heading", "Fees", 2),
+            DocumentPart(
+                "paragraph", "Small boats pay ten. Large boats pay thirty. Nobody else pays anything at all here."
+            ),
+            DocumentPart("heading", "Hours", 2),
+            DocumentPart("paragraph", "Open at dawn."),
+            DocumentPart("heading", "Closing", 3),
+            DocumentPart("paragraph", "Closed at dusk on most days."),
         ),
         count=by_words,
         limits=SMALL,
@@ -99,19 +101,21 @@ def test_the_heading_path_is_what_all_of_the_chunk_stands_under() -> None:
 def test_a_chunk_names_the_page_it_begins_on() -> None:
     long = "Nine words make a line of this short text. " * 4
     chunks = chunk(
-        document(Part("paragraph", long, page=3), Part("paragraph", long, page=4)), count=by_words, limits=SMALL
+        document(DocumentPart("paragraph", long, page=3), DocumentPart("paragraph", long, page=4)),
+        count=by_words,
+        limits=SMALL,
     )
     assert [one.page for one in chunks] == [3, 3, 4, 4]
 
 
 def test_an_empty_document_has_no_chunks_and_asks_no_count() -> None:
     count = Recording()
-    assert chunk(document(Part("paragraph", " \n ")), count=count) == []
+    assert chunk(document(DocumentPart("paragraph", " \n ")), count=count) == []
     assert count.batches == []
 
 
 def test_a_counter_that_calls_everything_too_large_ends_in_single_characters() -> None:
-    chunks = chunk(document(Part("paragraph", "some words")), count=by_gluttony, limits=SMALL)
+    chunks = chunk(document(DocumentPart("paragraph", "some words")), count=by_gluttony, limits=SMALL)
     assert texts(chunks) == list("somewords")
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sidecar.ingest.archive import ZipArchive
-from sidecar.ingest.conversation import Conversation, ImportedTurn, Skipped
+from sidecar.ingest.conversation import Conversation, ImportedTurn, SkippedPiece
 from sidecar.ingest.conversations import conversations_at, read_conversations
 from sidecar.ingest.errors import TooLarge, UnreadableExport, UnreadablePath
 
@@ -115,7 +115,7 @@ def zipped(files: dict[str, Any], root: str = "") -> bytes:
 
 def read(data: bytes, name: str = "export.json") -> tuple[list[Conversation], list[str]]:
     found = list(read_conversations(name, data))
-    return [c for c in found if isinstance(c, Conversation)], [str(s) for s in found if isinstance(s, Skipped)]
+    return [c for c in found if isinstance(c, Conversation)], [str(s) for s in found if isinstance(s, SkippedPiece)]
 
 
 def call(call_id: str, name: str, arguments: dict[str, Any]) -> dict[str, Any]:

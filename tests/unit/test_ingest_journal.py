@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-from sidecar.ingest.conversation import Skipped
+from sidecar.ingest.conversation import SkippedPiece
 from sidecar.ingest.journal import ImportedPlace, ImportedRecord, read_journal
 
 PLACE = {"name": "Casa Lola", "city": "Austin", "address": "1 Main St", "alternate_names": ["Lola", " ", "東京"]}
 
 
-def read(*lines: object) -> list[ImportedRecord | Skipped]:
+def read(*lines: object) -> list[ImportedRecord | SkippedPiece]:
     return list(read_journal("j.jsonl", "\n".join(json.dumps(line) for line in lines).encode()))
 
 
@@ -54,4 +54,4 @@ def test_what_cannot_be_used_is_left_out_with_its_reason() -> None:
     *left_out, good = read(*bad, {"text": "good"})
     assert isinstance(good, ImportedRecord)
     assert len(left_out) == len(bad)
-    assert all(isinstance(one, Skipped) and one.reason for one in left_out)
+    assert all(isinstance(one, SkippedPiece) and one.reason for one in left_out)

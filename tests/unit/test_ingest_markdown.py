@@ -3,7 +3,7 @@
 import pytest
 
 from sidecar.ingest.chunking import chunk
-from sidecar.ingest.document import Document
+from sidecar.ingest.document import DocumentText
 from sidecar.ingest.reader import read
 
 GUIDE = b"""\
@@ -53,11 +53,11 @@ The end.
 """
 
 
-def of(text: str) -> Document:
+def of(text: str) -> DocumentText:
     return read("a.md", text.encode())
 
 
-def shapes(document: Document) -> list[tuple[str, tuple[str, ...], str]]:
+def shapes(document: DocumentText) -> list[tuple[str, tuple[str, ...], str]]:
     return [(block.kind, block.heading_path, block.text) for block in document.blocks]
 
 

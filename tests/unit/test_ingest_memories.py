@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sidecar.ingest.conversation import Skipped
+from sidecar.ingest.conversation import SkippedPiece
 from sidecar.ingest.memories import ImportedMemory, read_memories
 
 
-def read(*values: object) -> list[ImportedMemory | Skipped]:
+def read(*values: object) -> list[ImportedMemory | SkippedPiece]:
     return list(read_memories("memories.jsonl", "\n".join(json.dumps(value) for value in values).encode()))
 
 
@@ -61,4 +61,4 @@ def test_what_is_wrong_is_named_with_its_line_and_its_mend(value: object, reason
     good = {"text": "good"}
     before, skipped, after = read(good, value, good)
     assert before == after
-    assert skipped == Skipped("memories.jsonl", "line 2", reason)
+    assert skipped == SkippedPiece("memories.jsonl", "line 2", reason)

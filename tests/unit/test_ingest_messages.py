@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sidecar.ingest.conversation import Conversation, ImportedTurn, Skipped, id_of, time_of
+from sidecar.ingest.conversation import Conversation, ImportedTurn, SkippedPiece, id_of, time_of
 from sidecar.ingest.conversations import read_conversations
 from sidecar.ingest.errors import UnreadableExport
 
@@ -18,9 +18,11 @@ def jsonl(*values: object) -> bytes:
     return "\n".join(json.dumps(value) for value in values).encode()
 
 
-def read(data: bytes, name: str = "chat.jsonl") -> tuple[list[Conversation], list[Skipped]]:
+def read(data: bytes, name: str = "chat.jsonl") -> tuple[list[Conversation], list[SkippedPiece]]:
     found = list(read_conversations(name, data))
-    return [one for one in found if isinstance(one, Conversation)], [one for one in found if isinstance(one, Skipped)]
+    return [one for one in found if isinstance(one, Conversation)], [
+        one for one in found if isinstance(one, SkippedPiece)
+    ]
 
 
 def turns(*messages: object) -> tuple[ImportedTurn, ...]:

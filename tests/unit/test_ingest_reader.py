@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from sidecar.ingest.document import Content, Part, ReadLimits, content_hash
+from sidecar.ingest.document import Content, DocumentPart, ReadLimits, content_hash
 from sidecar.ingest.errors import (
     InvalidLimits,
     TooLarge,
@@ -177,7 +177,7 @@ def test_text_behind_a_mark_is_read_in_any_script(text: str) -> None:
 
 @pytest.mark.parametrize("title", ["untitled", "Untitled Document", "untitled-1", " (Untitled) "])
 def test_a_title_that_says_there_is_none_gives_way_to_the_files_name(title: str) -> None:
-    def parts(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[Part]]:
-        return title, [Part("paragraph", "Words.")]
+    def parts(name: str, data: bytes, limits: ReadLimits) -> tuple[str, list[DocumentPart]]:
+        return title, [DocumentPart("paragraph", "Words.")]
 
     assert read("guides/ferry.pdf", b"%PDF-1.7", pdf_parts=parts).title == "ferry"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sidecar.ingest.document import Content, Document
+from sidecar.ingest.document import Content, DocumentText
 from sidecar.ingest.errors import UnreadableDocument
 from sidecar.ingest.reader import read
 
@@ -19,11 +19,11 @@ PAGE = """\
 <img alt="A cat"><!-- note --><p>日本語</body></html>"""
 
 
-def of(text: str) -> Document:
+def of(text: str) -> DocumentText:
     return read("a.html", text.encode())
 
 
-def shapes(document: Document) -> list[tuple[str, str]]:
+def shapes(document: DocumentText) -> list[tuple[str, str]]:
     return [(block.kind, block.text) for block in document.blocks]
 
 

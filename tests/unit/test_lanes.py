@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.rpc.transport.admission import MAX_RETRY_S, MIN_RETRY_S, Lanes
+from sidecar.rpc.transport.admission import MAX_RETRY_S, MIN_RETRY_S, AdmissionControl
 from sidecar.runtime.errors import Overloaded, SettingInvalid
 
 A, B, C = UUID(int=1), UUID(int=2), UUID(int=3)
@@ -51,14 +51,14 @@ class HandClock:
 class Visit:
     """One call that holds its place until the test lets it go."""
 
-    def __init__(self, lanes: Lanes, tenant_id: UUID, caller: str, log: list[str]) -> None:
+    def __init__(self, lanes: AdmissionControl, tenant_id: UUID, caller: str, log: list[str]) -> None:
         self.name = f"{'?ABC'[tenant_id.int]}.{caller}"
         self.is_inside = False
         self.may_leave = asyncio.Event()
         self.on_leaving: Callable[[], object] = bool
         self.task = asyncio.create_task(self._stay(lanes, tenant_id, caller, log))
 
-    async def _stay(self, lanes: Lanes, tenant_id: UUID, caller: str, log: list[str]) -> None:
+    async def _stay(self, lanes: AdmissionControl, tenant_id: UUID, caller: str, log: list[str]) -> None:
         async with lanes.place(tenant_id, caller):
             self.is_inside = True
             log.append(self.name)
@@ -80,7 +80,7 @@ class House:
         self.clock = HandClock()
         self.log: list[str] = []
         self.visits: list[Visit] = []
-        self.lanes = Lanes(
+        self.lanes = AdmissionControl(
             max_in_flight=in_flight,
             max_waiting=waiting,
             max_wait_s=wait_s,
@@ -299,7 +299,7 @@ async def test_the_retry_delay_follows_the_pace_of_the_work_and_the_queue() -> N
 
 async def test_the_event_loop_serves_as_the_clock() -> None:
     loop = asyncio.get_running_loop()
-    lanes = Lanes(max_in_flight=1, max_waiting=1, max_wait_s=0.0, per_tenant_in_flight=1, clock=loop)
+    lanes = AdmissionControl(max_in_flight=1, max_waiting=1, max_wait_s=0.0, per_tenant_in_flight=1, clock=loop)
     async with lanes.place(A, "x"):
         with pytest.raises(Overloaded):
             async with lanes.place(A, "x"):

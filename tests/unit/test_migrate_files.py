@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from store.db.extensions import Requirement, version_numbers
-from store.db.migration_files import Applied, MigrationFile, plan, read_folder
+from store.db.extensions import ExtensionRequirement, version_numbers
+from store.db.migration_files import AppliedMigration, MigrationFile, plan, read_folder
 from store.errors import MigrationEdited, MigrationFileInvalid, MigrationMissing, MigrationOutOfOrder
 
 THEN = datetime(2026, 5, 1, tzinfo=UTC)
@@ -21,8 +21,8 @@ def folder(path: Path, *texts: str | bytes) -> Path:
     return path
 
 
-def applied(file: MigrationFile) -> Applied:
-    return Applied(file.version, file.name, file.checksum, THEN)
+def applied(file: MigrationFile) -> AppliedMigration:
+    return AppliedMigration(file.version, file.name, file.checksum, THEN)
 
 
 def names(files: tuple[MigrationFile, ...]) -> list[int]:
@@ -41,7 +41,7 @@ def test_files_are_read_in_order_with_checksum_and_statements(tmp_path: Path) ->
 def test_the_top_of_a_file_says_how_it_is_applied(tmp_path: Path) -> None:
     (file,) = read_folder(folder(tmp_path, "-- requires: vector >= 0.8\n-- no-transaction\nSELECT 1;"))
     assert not file.is_transactional
-    assert file.requirement == Requirement("vector", (0, 8))
+    assert file.requirement == ExtensionRequirement("vector", (0, 8))
 
 
 def test_a_directive_below_the_top_is_only_a_comment(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_an_edited_a_renamed_and_a_missing_file_are_refused(tmp_path: Path) -> N
     with pytest.raises(MigrationEdited, match=r"0001_step\.sql, applied 2026-05-01"):
         plan([edited], [applied(before)], {})
     with pytest.raises(MigrationEdited, match=r"applied as 0001_other\.sql"):
-        plan([before], [Applied(1, "0001_other", before.checksum, THEN)], {})
+        plan([before], [AppliedMigration(1, "0001_other", before.checksum, THEN)], {})
     with pytest.raises(MigrationMissing, match=r"0001_step\.sql"):
         plan([], [applied(before)], {})
 

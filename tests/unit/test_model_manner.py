@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from models.language.language import AnswerSchema, ConverseRequest
-from models.language.request_mode import Form, Manner, Question, first_manner, next_manner
+from models.language.request_mode import JsonMeans, ModelRequest, RequestMode, first_manner, next_manner
 
 SHAPE = AnswerSchema("place", {"type": "object", "properties": {"city": {"type": "string"}}})
 
@@ -13,38 +13,40 @@ def request(schema: AnswerSchema | None = SHAPE, system: str = "Be brief.") -> C
 
 
 def test_an_object_is_first_asked_for_by_the_surest_means() -> None:
-    assert first_manner(request()) == Manner(Form.JSON_SCHEMA)
-    assert first_manner(request(None)) == Manner(Form.TEXT)
+    assert first_manner(request()) == RequestMode(JsonMeans.JSON_SCHEMA)
+    assert first_manner(request(None)) == RequestMode(JsonMeans.TEXT)
 
 
 def test_a_refusal_leads_to_the_next_means_and_then_to_none() -> None:
-    tool = next_manner(Manner(Form.JSON_SCHEMA), "no response_format here")
-    assert tool == Manner(Form.TOOL)
-    assert next_manner(Manner(Form.TOOL), "no tools here") == Manner(Form.TEXT)
-    assert next_manner(Manner(Form.TEXT), "no") is None
+    tool = next_manner(RequestMode(JsonMeans.JSON_SCHEMA), "no response_format here")
+    assert tool == RequestMode(JsonMeans.TOOL)
+    assert next_manner(RequestMode(JsonMeans.TOOL), "no tools here") == RequestMode(JsonMeans.TEXT)
+    assert next_manner(RequestMode(JsonMeans.TEXT), "no") is None
 
 
 def test_a_refused_parameter_changes_only_itself_and_only_once() -> None:
-    warm = Manner(Form.JSON_SCHEMA)
+    warm = RequestMode(JsonMeans.JSON_SCHEMA)
     cold = next_manner(warm, "`Temperature` is deprecated for this model")
-    assert cold == Manner(Form.JSON_SCHEMA, has_temperature=False)
-    assert next_manner(cold, "temperature") == Manner(Form.TOOL, has_temperature=False)
+    assert cold == RequestMode(JsonMeans.JSON_SCHEMA, has_temperature=False)
+    assert next_manner(cold, "temperature") == RequestMode(JsonMeans.TOOL, has_temperature=False)
     capped = next_manner(warm, "Use 'max_completion_tokens' instead.")
-    assert capped == Manner(Form.JSON_SCHEMA, has_new_cap=True)
+    assert capped == RequestMode(JsonMeans.JSON_SCHEMA, has_new_cap=True)
 
 
 def test_every_way_of_refusing_comes_to_an_end() -> None:
-    manner: Manner | None = first_manner(request())
+    manner: RequestMode | None = first_manner(request())
     for _ in range(5):
         manner = manner and next_manner(manner, "temperature max_completion_tokens")
     assert manner is None
 
 
 def test_the_schema_stands_in_the_prompt_only_where_nothing_else_carries_it() -> None:
-    told = Question(request(), Manner(Form.TEXT), 10)
+    told = ModelRequest(request(), RequestMode(JsonMeans.TEXT), 10)
     assert told.schema is None
     assert told.system.startswith("Be brief.\n\nAnswer with one JSON object")
     assert '"city": {"type": "string"}' in told.system
-    assert Question(request(system=""), Manner(Form.TEXT), 10).system.startswith("Answer with one JSON object")
-    assert Question(request(), Manner(Form.TOOL), 10).system == "Be brief."
-    assert Question(request(None), Manner(Form.TEXT), 10).system == "Be brief."
+    assert ModelRequest(request(system=""), RequestMode(JsonMeans.TEXT), 10).system.startswith(
+        "Answer with one JSON object"
+    )
+    assert ModelRequest(request(), RequestMode(JsonMeans.TOOL), 10).system == "Be brief."
+    assert ModelRequest(request(None), RequestMode(JsonMeans.TEXT), 10).system == "Be brief."

@@ -18,56 +18,56 @@ from models.errors import (
     ProviderError,
     Throttled,
 )
-from models.transport.refusals import Refusal, provider_error, retry_after_s
+from models.transport.refusals import ProviderRefusal, provider_error, retry_after_s
 from tests.unit.each import each
 
 
 @each(
     ("refusal", "kind"),
     [
-        (Refusal(429, "ThrottlingException"), Throttled),
-        (Refusal(429), Throttled),
-        (Refusal(400, "ThrottledException"), Throttled),
-        (Refusal(402, "ServiceQuotaExceededException"), Throttled),
-        (Refusal(400, "", "Rate exceeded"), Throttled),
-        (Refusal(429, "insufficient_quota"), Throttled),
-        (Refusal(429, "ModelNotReadyException"), ModelUnavailable),
-        (Refusal(424, "ModelErrorException"), ModelUnavailable),
-        (Refusal(503, "ServiceUnavailableException"), ModelUnavailable),
-        (Refusal(500, "InternalServerException"), ModelUnavailable),
-        (Refusal(529), ModelUnavailable),
-        (Refusal(408, "ModelTimeoutException"), ModelTimeout),
-        (Refusal(403, "AccessDeniedException"), AccessDenied),
-        (Refusal(403, "ExpiredTokenException"), AccessDenied),
-        (Refusal(400, "UnrecognizedClientException"), AccessDenied),
-        (Refusal(401), AccessDenied),
-        (Refusal(404, "ResourceNotFoundException"), ModelNotFound),
-        (Refusal(400, "ValidationException", "The provided model identifier is invalid."), ModelNotFound),
-        (Refusal(400, "", 'model "qwen" not found, try pulling it first'), ModelNotFound),
-        (Refusal(413), PromptTooLong),
-        (Refusal(400, "content_filter", "The prompt triggered the content management policy."), PromptRefused),
-        (Refusal(400, "content_policy_violation"), PromptRefused),
-        (Refusal(400, "context_length_exceeded"), PromptTooLong),
-        (Refusal(400, "ValidationException", "Input is too long for requested model."), PromptTooLong),
-        (Refusal(400, "", "This model's maximum context length is 8192 tokens."), PromptTooLong),
-        (Refusal(400, "", "the request exceeds the available context size"), PromptTooLong),
-        (Refusal(400, "ValidationException", "no such field"), InvalidRequest),
-        (Refusal(422), InvalidRequest),
-        (Refusal(302), InvalidRequest),
+        (ProviderRefusal(429, "ThrottlingException"), Throttled),
+        (ProviderRefusal(429), Throttled),
+        (ProviderRefusal(400, "ThrottledException"), Throttled),
+        (ProviderRefusal(402, "ServiceQuotaExceededException"), Throttled),
+        (ProviderRefusal(400, "", "Rate exceeded"), Throttled),
+        (ProviderRefusal(429, "insufficient_quota"), Throttled),
+        (ProviderRefusal(429, "ModelNotReadyException"), ModelUnavailable),
+        (ProviderRefusal(424, "ModelErrorException"), ModelUnavailable),
+        (ProviderRefusal(503, "ServiceUnavailableException"), ModelUnavailable),
+        (ProviderRefusal(500, "InternalServerException"), ModelUnavailable),
+        (ProviderRefusal(529), ModelUnavailable),
+        (ProviderRefusal(408, "ModelTimeoutException"), ModelTimeout),
+        (ProviderRefusal(403, "AccessDeniedException"), AccessDenied),
+        (ProviderRefusal(403, "ExpiredTokenException"), AccessDenied),
+        (ProviderRefusal(400, "UnrecognizedClientException"), AccessDenied),
+        (ProviderRefusal(401), AccessDenied),
+        (ProviderRefusal(404, "ResourceNotFoundException"), ModelNotFound),
+        (ProviderRefusal(400, "ValidationException", "The provided model identifier is invalid."), ModelNotFound),
+        (ProviderRefusal(400, "", 'model "qwen" not found, try pulling it first'), ModelNotFound),
+        (ProviderRefusal(413), PromptTooLong),
+        (ProviderRefusal(400, "content_filter", "The prompt triggered the content management policy."), PromptRefused),
+        (ProviderRefusal(400, "content_policy_violation"), PromptRefused),
+        (ProviderRefusal(400, "context_length_exceeded"), PromptTooLong),
+        (ProviderRefusal(400, "ValidationException", "Input is too long for requested model."), PromptTooLong),
+        (ProviderRefusal(400, "", "This model's maximum context length is 8192 tokens."), PromptTooLong),
+        (ProviderRefusal(400, "", "the request exceeds the available context size"), PromptTooLong),
+        (ProviderRefusal(400, "ValidationException", "no such field"), InvalidRequest),
+        (ProviderRefusal(422), InvalidRequest),
+        (ProviderRefusal(302), InvalidRequest),
     ],
 )
-def test_a_refusal_is_raised_as(refusal: Refusal, kind: type[ProviderError]) -> None:
+def test_a_refusal_is_raised_as(refusal: ProviderRefusal, kind: type[ProviderError]) -> None:
     assert type(provider_error(refusal)) is kind
 
 
 def test_the_delay_goes_with_the_error() -> None:
-    assert provider_error(Refusal(429, retry_after_s=3.0)).retry_after_s == 3.0
-    assert provider_error(Refusal(503, retry_after_s=4.0)).retry_after_s == 4.0
-    assert provider_error(Refusal(429)).retry_after_s is None
+    assert provider_error(ProviderRefusal(429, retry_after_s=3.0)).retry_after_s == 3.0
+    assert provider_error(ProviderRefusal(503, retry_after_s=4.0)).retry_after_s == 4.0
+    assert provider_error(ProviderRefusal(429)).retry_after_s is None
 
 
 def test_an_empty_account_is_not_asked_again_within_a_call() -> None:
-    assert provider_error(Refusal(429, "insufficient_quota")).retry_after_s == 3_600.0
+    assert provider_error(ProviderRefusal(429, "insufficient_quota")).retry_after_s == 3_600.0
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_delay_may_be_a_date_to_come() -> None:
 
 
 def test_a_message_is_shown_short_on_one_line_and_without_long_quotes() -> None:
-    quoted = Refusal(400, "bad", "the value\n'" + "my secret diary " * 5 + "' is wrong").detail
+    quoted = ProviderRefusal(400, "bad", "the value\n'" + "my secret diary " * 5 + "' is wrong").detail
     assert quoted == "400 bad the value … is wrong"
-    assert len(Refusal(400, "bad", "word " * 100_000).detail) < 300
-    assert Refusal(400, "", "a\0\ud800").detail == "400 a\ufffd\ufffd"
+    assert len(ProviderRefusal(400, "bad", "word " * 100_000).detail) < 300
+    assert ProviderRefusal(400, "", "a\0\ud800").detail == "400 a\ufffd\ufffd"

@@ -11,11 +11,11 @@ import orjson
 import pytest
 from google.protobuf.wrappers_pb2 import StringValue
 
-from sidecar.rpc.transport.paging import Int4, Listing, read_page_size
+from sidecar.rpc.transport.paging import Int4, ListCall, read_page_size
 from sidecar.runtime.errors import InvalidArgument
 
 KINDS = (datetime, str, int, UUID)
-LISTING = Listing("ListThings", ("tenant", "owner"), KINDS)
+LISTING = ListCall("ListThings", ("tenant", "owner"), KINDS)
 KEYS = (datetime(2026, 5, 4, 3, 2, 1, 7, tzinfo=UTC), "ключ/é", 2**40, UUID(int=5))
 
 
@@ -24,7 +24,7 @@ def shown(row: tuple[Any, ...]) -> StringValue:
     return StringValue(value="".join(map(str, row[1:2])))
 
 
-def token_for(listing: Listing, keys: tuple[Any, ...]) -> str:
+def token_for(listing: ListCall, keys: tuple[Any, ...]) -> str:
     """Return the token that a page of one row, followed by another, ends with."""
     _, token = listing.cut([keys, keys], listing.read(1, ""), lambda row: row, shown)
     return token
@@ -74,13 +74,13 @@ def test_a_page_that_the_store_ended_by_bytes_has_a_token() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        Listing("ListOthers", LISTING.arguments, KINDS),
-        Listing("ListThings", ("tenant", "another"), KINDS),
-        Listing("ListThings", ("tenantowner",), KINDS),
-        Listing("ListThings", LISTING.arguments, KINDS[:3]),
+        ListCall("ListOthers", LISTING.arguments, KINDS),
+        ListCall("ListThings", ("tenant", "another"), KINDS),
+        ListCall("ListThings", ("tenantowner",), KINDS),
+        ListCall("ListThings", LISTING.arguments, KINDS[:3]),
     ],
 )
-def test_a_token_of_another_list_is_refused(other: Listing) -> None:
+def test_a_token_of_another_list_is_refused(other: ListCall) -> None:
     with pytest.raises(InvalidArgument) as caught:
         other.read(0, token_for(LISTING, KEYS))
     assert caught.value.field == "page_token"
@@ -117,7 +117,7 @@ def test_a_forged_token_with_keys_of_other_kinds_is_refused(keys: tuple[Any, ...
 
 
 def test_a_store_is_told_where_to_begin_only_after_the_first_page() -> None:
-    single = Listing("ListNames", (), (str,))
+    single = ListCall("ListNames", (), (str,))
     assert single.read(1, "").starting("after") == {}
     assert single.read(1, token_for(single, ("b",))).starting("after") == {"after": "b"}
     assert LISTING.read(1, token_for(LISTING, KEYS)).starting("before") == {"before": KEYS}
@@ -138,8 +138,8 @@ def test_a_store_is_told_where_to_begin_only_after_the_first_page() -> None:
     ],
 )
 def test_a_forged_key_that_no_column_holds_is_refused_by_name(kind: type, key: Any) -> None:
-    listing = Listing("ListThings", (), (kind,))
-    forged = token_for(Listing("ListThings", (), (str,)), (key,))
+    listing = ListCall("ListThings", (), (kind,))
+    forged = token_for(ListCall("ListThings", (), (str,)), (key,))
     with pytest.raises(InvalidArgument) as caught:
         listing.read(1, forged)
     assert caught.value.field == "page_token"

@@ -7,17 +7,17 @@ from datetime import timedelta
 
 import pytest
 
-from compiler.plan.batch import AggregationView, Evidence, ParentCandidate
+from compiler.plan.batch import AggregationView, MemoryEvidence, ParentCandidate
 from compiler.plan.contract import (
     Aggregation,
     Alias,
     CreatePage,
-    Decision,
     DropLink,
     LinkOrigin,
     Page,
     PageKey,
     PageType,
+    PlanDecision,
     PromotionStatus,
     ScoreHubs,
     Section,
@@ -28,8 +28,8 @@ from compiler.plan.contract import (
 from compiler.plan.judging import aggregation
 from compiler.plan.names import merge
 from compiler.plan.names.merge import Match, Matches, Way
-from compiler.plan.proposal import NewPage, Proposal, ProposedLink, Rollup, SectionPromotion
-from compiler.state.reducer import Limits, fold
+from compiler.plan.proposal import Proposal, ProposedLink, ProposedPage, Rollup, SectionPromotion
+from compiler.state.reducer import RemainingCaps, fold
 from tests.unit.plan_cases import START, page, section, source
 
 AUSTIN = PageKey(PageType.TOPIC, "austin")
@@ -40,9 +40,9 @@ def places(count: int, city: str = "austin", *, tags: tuple[str, ...] = ()) -> l
     return [page(f"{city} place {number}", summary="Good.", tags=(f"city:{city}", *tags)) for number in range(count)]
 
 
-def evidence(records: int, days: int) -> dict[str, Evidence]:
+def evidence(records: int, days: int) -> dict[str, MemoryEvidence]:
     times = [START + timedelta(days=days * number / max(1, records - 1)) for number in range(records)]
-    return {f"m{number:02}": Evidence(source(f"m{number:02}"), when) for number, when in enumerate(times)}
+    return {f"m{number:02}": MemoryEvidence(source(f"m{number:02}"), when) for number, when in enumerate(times)}
 
 
 def hub(*sections: Section) -> Page:
@@ -53,16 +53,16 @@ def rollup(children: list[Page], *memory_ids: str, name: str = "restaurants", ta
     return Rollup(AUSTIN, name, "", tuple(one.key for one in children), "", memory_ids, tags)
 
 
-def decided(pages: list[Page], proposal: Proposal, *, records: int = 0, days: int = 0, **view: object) -> Decision:
+def decided(pages: list[Page], proposal: Proposal, *, records: int = 0, days: int = 0, **view: object) -> PlanDecision:
     seen = AggregationView(tuple(pages), (CITY,), evidence=evidence(records, days), **view)  # type: ignore[arg-type]  # names of its fields
     return aggregation.decide(seen, proposal, Matches())
 
 
-def written(decision: Decision) -> dict[str, Section]:
+def written(decision: PlanDecision) -> dict[str, Section]:
     return {item.section.slug: item.section for item in decision.items if isinstance(item, WriteSection)}
 
 
-def reasons(decision: Decision) -> list[str]:
+def reasons(decision: PlanDecision) -> list[str]:
     return [one.reason for one in decision.rejections]
 
 
@@ -107,7 +107,7 @@ def test_a_hub_named_for_a_city_asks_for_it_even_where_no_candidate_does() -> No
 @pytest.mark.parametrize(("count", "made"), [(2, False), (3, True)])
 def test_a_new_hub_needs_three_verified_children(count: int, made: bool) -> None:
     children = [*places(count), *places(2, "toronto")]
-    proposal = Proposal(new_pages=(NewPage(PageType.TOPIC, "Austin"),), rollups=(rollup(children),))
+    proposal = Proposal(new_pages=(ProposedPage(PageType.TOPIC, "Austin"),), rollups=(rollup(children),))
     decision = decided(children, proposal)
     assert [item.page.key for item in decision.items if isinstance(item, CreatePage)] == [AUSTIN] * made
     assert ("hub_with_few_children" in reasons(decision)) is not made
@@ -162,7 +162,7 @@ def ready(children: list[Page], status: PromotionStatus = PromotionStatus.CANDID
 
 
 ASKED = SectionPromotion(
-    AUSTIN, "restaurants", NewPage(PageType.TOPIC, "Austin Restaurants"), "Good food in Austin.", ("- A", "- B")
+    AUSTIN, "restaurants", ProposedPage(PageType.TOPIC, "Austin Restaurants"), "Good food in Austin.", ("- A", "- B")
 )
 
 
@@ -201,13 +201,15 @@ def test_an_ancestor_is_no_child() -> None:
 
 
 def test_a_leaf_page_or_an_entity_is_not_made_here() -> None:
-    decision = decided([], Proposal(new_pages=(NewPage(PageType.ENTITY, "Uchi"), NewPage(PageType.TOPIC, "***"))))
+    decision = decided(
+        [], Proposal(new_pages=(ProposedPage(PageType.ENTITY, "Uchi"), ProposedPage(PageType.TOPIC, "***")))
+    )
     assert reasons(decision) == ["hub_is_no_topic", "hub_without_name"]
     assert decision.items == ()
 
 
 def asking(hub_key: PageKey, title: str) -> SectionPromotion:
-    return SectionPromotion(hub_key, "restaurants", NewPage(PageType.TOPIC, title), "Many.", ("one",))
+    return SectionPromotion(hub_key, "restaurants", ProposedPage(PageType.TOPIC, title), "Many.", ("one",))
 
 
 def test_two_sections_are_not_promoted_to_one_page() -> None:
@@ -220,7 +222,9 @@ def test_two_sections_are_not_promoted_to_one_page() -> None:
     assert reasons(decision) == ["promoted_page_exists"]
     (made,) = [item.page for item in decision.items if isinstance(item, CreatePage)]
     assert set(made.sections[0].children) == {one.key for one in inside}
-    kept = fold({one.key: one for one in (first, second, *inside, *outside)}, decision.items, Limits(99, 99)).pages
+    kept = fold(
+        {one.key: one for one in (first, second, *inside, *outside)}, decision.items, RemainingCaps(99, 99)
+    ).pages
     assert len(kept[second.key].sections[0].children) == 15, "a list that was not promoted stands as it was"
 
 
@@ -245,7 +249,7 @@ def test_hubs_are_linked_as_the_planner_says_where_both_are_there() -> None:
     children = places(3)
     texas, ghost = page("Texas", kind=PageType.TOPIC), PageKey(PageType.TOPIC, "ghost")
     links = (ProposedLink(AUSTIN, texas.key, "in"), ProposedLink(AUSTIN, ghost), ProposedLink(AUSTIN, AUSTIN))
-    proposal = Proposal(new_pages=(NewPage(PageType.TOPIC, "Austin"),), rollups=(rollup(children),), links=links)
+    proposal = Proposal(new_pages=(ProposedPage(PageType.TOPIC, "Austin"),), rollups=(rollup(children),), links=links)
     decision = decided([texas, *children], proposal)
     planned = [one for one in decision.items if isinstance(one, WriteLink) and one.origin is LinkOrigin.PLANNER]
     assert [(one.source, one.target, one.context) for one in planned] == [(AUSTIN, texas.key, "in")]
@@ -255,7 +259,7 @@ def test_hubs_are_linked_as_the_planner_says_where_both_are_there() -> None:
 def test_a_list_that_was_suppressed_stays_so_when_its_hub_comes_back() -> None:
     children = places(3)
     archived = replace(ready(children, PromotionStatus.SUPPRESSED), is_active=False)
-    proposal = Proposal(new_pages=(NewPage(PageType.TOPIC, "Austin"),), rollups=(rollup(children),))
+    proposal = Proposal(new_pages=(ProposedPage(PageType.TOPIC, "Austin"),), rollups=(rollup(children),))
     view = AggregationView(tuple(children), (CITY,))
     decision = aggregation.decide(view, proposal, Matches(pages=(archived,)))
     (made,) = [item.page for item in decision.items if isinstance(item, CreatePage)]

@@ -8,7 +8,16 @@ import pytest
 
 from compiler.plan.batch import AggregationView, LeafBatch
 from compiler.plan.citing import united
-from compiler.plan.contract import CreatePage, Decision, HoldMention, Page, PageKey, PageType, WriteLink, WriteSummary
+from compiler.plan.contract import (
+    CreatePage,
+    HoldMention,
+    Page,
+    PageKey,
+    PageType,
+    PlanDecision,
+    WriteLink,
+    WriteSummary,
+)
 from compiler.plan.judging import aggregation, leaf
 from compiler.plan.names import lookup
 from compiler.plan.names.merge import Matches
@@ -30,7 +39,7 @@ WORDS = tuple(f"word{chr(97 + at)}" for at in range(20))
 SAID = memory("m1", "Ada Byron wrote about engines.")
 
 
-def decided(proposal: Proposal, *pages: Page) -> Decision:
+def decided(proposal: Proposal, *pages: Page) -> PlanDecision:
     return leaf.decide(LeafBatch((SAID,), pages), proposal, Matches())
 
 

@@ -7,11 +7,11 @@ import pytest
 from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import (
     CreatePage,
-    Decision,
     HoldMention,
     Mention,
     PageKey,
     PageType,
+    PlanDecision,
     RemoveSection,
     SettleMention,
     Sighting,
@@ -23,11 +23,11 @@ from compiler.plan.judging import leaf
 from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import (
     HeldName,
-    NewPage,
     PageUpdate,
     Proposal,
     ProposedLink,
     ProposedName,
+    ProposedPage,
     ProposedSection,
 )
 from compiler.plan.text import finishing
@@ -39,15 +39,15 @@ M2 = memory("m2", "Uchi is on South Lamar.", day=2)
 UCHI = PageKey(PageType.ENTITY, "uchi")
 
 
-def decided(proposal: Proposal, *, of: LeafBatch | None = None, matches: Matches | None = None) -> Decision:
+def decided(proposal: Proposal, *, of: LeafBatch | None = None, matches: Matches | None = None) -> PlanDecision:
     return leaf.decide(of or batch(M1, M2), proposal, matches or Matches())
 
 
-def created(decision: Decision) -> dict[str, CreatePage]:
+def created(decision: PlanDecision) -> dict[str, CreatePage]:
     return {item.page.key.slug: item for item in decision.items if isinstance(item, CreatePage)}
 
 
-def reasons(decision: Decision) -> list[str]:
+def reasons(decision: PlanDecision) -> list[str]:
     return [one.reason for one in decision.rejections]
 
 
@@ -58,7 +58,7 @@ def test_a_section_cites_exactly_the_memories_it_was_given() -> None:
 
 
 def test_refs_of_a_whole_page_prove_its_summary_and_no_section() -> None:
-    proposed = NewPage(
+    proposed = ProposedPage(
         PageType.ENTITY,
         "Uchi",
         summary="A sushi place.",
@@ -177,7 +177,7 @@ def test_the_last_walls_leave_no_wiki_syntax_and_no_bad_link(body: str) -> None:
     texts = [one.body_md for item in items if isinstance(item, CreatePage) for one in item.page.sections]
     assert "[[" not in "".join(texts)
     assert set(references(texts).pages) <= {UCHI, PageKey(PageType.ENTITY, "maria")}
-    again = leaf.finish(Decision(items), {}, {})
+    again = leaf.finish(PlanDecision(items), {}, {})
     assert again == items
 
 

@@ -13,7 +13,7 @@ from compiler.operations import vault
 from compiler.plan.contract import CreatePage, PageKey, PageType
 from compiler.plan.judging import leaf
 from compiler.plan.names.merge import Matches
-from compiler.plan.proposal import NewPage, Proposal, ProposedSection
+from compiler.plan.proposal import Proposal, ProposedPage, ProposedSection
 from compiler.plan.text import finishing
 from compiler.plan.text.markup import harmless
 from sidecar.http.console.writing import markdown
@@ -85,7 +85,7 @@ def test_a_stored_page_keeps_its_code(kept: str) -> None:
     said = memory("m1", "Uchi serves sushi.")
     sections = (ProposedSection("overview", "", f"Uchi.\n\n{kept}", ("m1",)),)
     decision = leaf.decide(
-        batch(said), Proposal(new_pages=(NewPage(PageType.ENTITY, "Bar", sections=sections),)), Matches()
+        batch(said), Proposal(new_pages=(ProposedPage(PageType.ENTITY, "Bar", sections=sections),)), Matches()
     )
     (made,) = (
         item.page for item in finishing.finish(decision, {}, {"uchi": UCHI}, [UCHI]) if isinstance(item, CreatePage)
@@ -106,7 +106,7 @@ def open_html(text: str) -> str:
 
 def test_no_part_of_a_stored_page_holds_markup_of_a_models() -> None:
     said = memory("m1", "Uchi serves sushi.")
-    proposed = NewPage(
+    proposed = ProposedPage(
         PageType.ENTITY, "Uchi", ATTACK, (ProposedSection("overview", ATTACK, ATTACK, ("m1",)),), memory_ids=("m1",)
     )
     items = finishing.finish(leaf.decide(batch(said), Proposal(new_pages=(proposed,)), Matches()), {}, {})

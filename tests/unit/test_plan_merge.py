@@ -12,7 +12,7 @@ from compiler.plan.names import spelling
 from compiler.plan.names.merge import SIMILARITY, Match, Matches, Resolution, Way, merger, names
 from compiler.plan.names.subjects import subjects
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
-from compiler.plan.proposal import NewPage, Proposal
+from compiler.plan.proposal import Proposal, ProposedPage
 from compiler.plan.text.markdown import alias_key
 from tests.unit.plan_cases import batch, memory, page
 
@@ -44,7 +44,7 @@ def resolved(
     kind: PageType = PageType.ENTITY,
 ) -> Resolution | None:
     """Return what becomes of a title among the pages, looked up as the store does it."""
-    proposed = NewPage(kind, title, city=city)
+    proposed = ProposedPage(kind, title, city=city)
     wanted = names(Proposal(new_pages=(proposed,)), gazetteer=places)
     found = []
     for one in pages:

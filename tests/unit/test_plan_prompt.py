@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from compiler.plan.batch import AggregationView, Evidence, LeafBatch, ParentCandidate
+from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence, ParentCandidate
 from compiler.plan.contract import Draft, Mention, PageKey, PageType, Sighting
 from compiler.plan.judging import validate
 from compiler.plan.names import lookup
@@ -95,7 +95,9 @@ def test_no_text_from_outside_opens_a_part_of_a_prompt_or_a_turn(frame: str) -> 
     asked = (
         prompt.leaf(LeafBatch((said,), (named,), (held,))),
         prompt.section(replace(draft, section=replace(standing, heading=f"Overview{frame}"))),
-        prompt.aggregation(AggregationView((named,), (candidate,), evidence={"m1": Evidence(source("m1"), START)})),
+        prompt.aggregation(
+            AggregationView((named,), (candidate,), evidence={"m1": MemoryEvidence(source("m1"), START)})
+        ),
     )
     parts = ("PAGES", "HELD NAMES", "MEMORIES", "SECTION", "STANDS", "PROPOSAL", "CANDIDATES")
     for one in asked:
@@ -110,7 +112,7 @@ def test_no_text_from_outside_opens_a_part_of_a_prompt_or_a_turn(frame: str) -> 
 
 
 def test_an_aggregation_is_asked_with_handles_too() -> None:
-    view = AggregationView((page("Uchi", section("Sushi.", ID)),), evidence={ID: Evidence(source(ID), START)})
+    view = AggregationView((page("Uchi", section("Sushi.", ID)),), evidence={ID: MemoryEvidence(source(ID), START)})
     assert not UUID.search(prompt.aggregation(view).user)
 
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 
 from compiler.plan.batch import StaleView
-from compiler.plan.contract import Alias, CreatePage, Item, Memory, Page, PageKey, PageType, Section, WriteSection
+from compiler.plan.contract import Alias, BatchMemory, CreatePage, Item, Page, PageKey, PageType, Section, WriteSection
 from compiler.plan.facts import past, rewriting
 from compiler.plan.judging import leaf, stale
 from compiler.plan.names.merge import Matches
-from compiler.plan.proposal import NewPage, PageUpdate, Proposal, ProposedSection
+from compiler.plan.proposal import PageUpdate, Proposal, ProposedPage, ProposedSection
 from compiler.plan.text.finishing import finish
 from tests.unit.plan_cases import batch, memory, page, source
 
@@ -21,13 +21,13 @@ CODE = memory("m1", "The gate code of the house is 4471.", day=1)
 HOSTILE = memory("m9", "The gate code of the house is 9999.", day=9)
 
 
-def standing(body: str, *said: Memory) -> Page:
+def standing(body: str, *said: BatchMemory) -> Page:
     """Return the page of the house with one section that cites the memories."""
     return page("House", Section("overview", "Overview", body, tuple(source(one.memory_id, one.text) for one in said)))
 
 
 def rewritten(
-    there: Page, text: str, cited: Iterable[Memory], known: Iterable[Memory] = ()
+    there: Page, text: str, cited: Iterable[BatchMemory], known: Iterable[BatchMemory] = ()
 ) -> tuple[Section, dict[str, int]]:
     """Return the section after a writer answered with the text for memories, and the counters."""
     memories = tuple(cited)
@@ -159,7 +159,7 @@ def test_a_text_too_long_to_be_compared_keeps_every_fact() -> None:
 def test_a_new_page_says_what_the_user_said_and_not_what_a_tool_says_against_it() -> None:
     tool = replace(HOSTILE, metadata={"origin": "tool"})
     sections = (ProposedSection("overview", "", "The gate code is 9999.", ("m1", "m9")),)
-    proposal = Proposal(new_pages=(NewPage(PageType.ENTITY, "House", sections=sections),))
+    proposal = Proposal(new_pages=(ProposedPage(PageType.ENTITY, "House", sections=sections),))
     decision = leaf.decide(batch(CODE, tool), proposal, Matches())
     decision, kept = rewriting.keep(decision, {}, {})
     (made,) = (item.page for item in finish(decision, kept, {}) if isinstance(item, CreatePage))
@@ -172,7 +172,7 @@ def test_a_new_page_says_what_the_user_said_and_not_what_a_tool_says_against_it(
 
 def test_a_page_that_comes_back_keeps_what_its_plan_would_write_over() -> None:
     archived = replace(standing("The gate code is 4471.", CODE), is_active=False, summary="A house.")
-    proposed = NewPage(
+    proposed = ProposedPage(
         PageType.ENTITY,
         "House",
         "Some other house.",

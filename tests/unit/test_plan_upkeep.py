@@ -21,14 +21,14 @@ from compiler.plan.contract import (
     SetParent,
 )
 from compiler.plan.upkeep import ActRefused
-from compiler.state.reducer import Limits, fold
+from compiler.state.reducer import RemainingCaps, fold
 
 HUB = PageKey(PageType.TOPIC, "austin")
 FOOD = PageKey(PageType.TOPIC, "austin-restaurants")
 LOLA = PageKey(PageType.ENTITY, "casa-lola")
 SUERTE = PageKey(PageType.ENTITY, "suerte")
 Act = Callable[[Page, Mapping[PageKey, Page]], tuple[Item, ...]]
-NO_LIMITS = Limits(1_000, 1_000)
+NO_LIMITS = RemainingCaps(1_000, 1_000)
 
 
 def leaf(key: PageKey, title: str) -> Page:

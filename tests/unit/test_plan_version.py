@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from hashlib import sha256
 
 from compiler.plan import codec
-from compiler.plan.batch import AggregationView, Evidence, LeafBatch, StaleView
-from compiler.plan.contract import CreatePage, Decision, Item, Memory, Page, Source
+from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence, StaleView
+from compiler.plan.contract import BatchMemory, CitedMemory, CreatePage, Item, Page, PlanDecision
 from compiler.plan.judging import aggregation, leaf, parents, stale
 from compiler.plan.names.merge import Matches
 from compiler.plan.prompting import prompt
@@ -22,18 +22,20 @@ from store.text.texts import text_hash
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.
 DIGESTS = {3: "4d8972ad2a65ac161c4de0786fd31fcc048e7a6edf36a9602389962c91d4a6d0"}
-ANEW = Memory("", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC))
+ANEW = BatchMemory(
+    "", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC)
+)
 
 
-def journal() -> tuple[Memory, ...]:
+def journal() -> tuple[BatchMemory, ...]:
     return tuple(
-        Memory(one.id, one.text, text_hash(one.text), one.occurred_at, one.document_id, one.metadata)
+        BatchMemory(one.id, one.text, text_hash(one.text), one.occurred_at, one.document_id, one.metadata)
         for one in corpus.memories()[:90]
         if one.occurred_at is not None
     )
 
 
-def finished(decision: Decision) -> tuple[Item, ...]:
+def finished(decision: PlanDecision) -> tuple[Item, ...]:
     bodies = {(draft.page, draft.section.slug): extractive.write_section(draft) for draft in decision.drafts}
     made = [item.page for item in decision.items if isinstance(item, CreatePage)]
     return finishing.finish(decision, bodies, {alias.key: page.key for page in made for alias in page.aliases})
@@ -43,15 +45,17 @@ def pages_of(items: tuple[Item, ...]) -> tuple[Page, ...]:
     return tuple(item.page for item in items if isinstance(item, CreatePage))
 
 
-def aggregated(pages: tuple[Page, ...], memories: tuple[Memory, ...]) -> tuple[Item, ...]:
+def aggregated(pages: tuple[Page, ...], memories: tuple[BatchMemory, ...]) -> tuple[Item, ...]:
     found = parents.merge_candidates(parents.from_memories(memories), parents.from_pages(pages))
-    evidence = {one.memory_id: Evidence(Source(one.memory_id, one.text_hash), one.occurred_at) for one in memories}
+    evidence = {
+        one.memory_id: MemoryEvidence(CitedMemory(one.memory_id, one.text_hash), one.occurred_at) for one in memories
+    }
     view = AggregationView(pages, found, (), evidence)
     proposal = extractive.plan_aggregation(view)
     return finished(aggregation.decide(view, proposal, Matches()))
 
 
-def rebuilt(pages: tuple[Page, ...], left: Mapping[str, Memory], *, gone: frozenset[str]) -> tuple[Item, ...]:
+def rebuilt(pages: tuple[Page, ...], left: Mapping[str, BatchMemory], *, gone: frozenset[str]) -> tuple[Item, ...]:
     changed = frozenset(one.memory_id for one in left.values() if one.text == ANEW.text)
     view = StaleView(pages, changed, gone, left)
     return stale.emptied(view, finished(stale.decide(view)))

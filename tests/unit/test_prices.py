@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from models.errors import UnknownModel
-from models.tokens.catalog import CATALOG, Spending, cost_usd, model_id_of
+from models.tokens.catalog import CATALOG, TokenSpending, cost_usd, model_id_of
 from models.tokens.encodings import ENCODINGS
 from models.tokens.estimates import WEIGHTS
-from models.tokens.prices import MODELS, Window
+from models.tokens.prices import MODELS, ModelWindow
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_an_unknown_model_is_refused_with_names_that_are_close() -> None:
 def test_a_window_given_by_hand_makes_do_for_an_unknown_model_and_wins_over_the_table() -> None:
     unknown = CATALOG.require("acme-llm", 32_000)
     assert (unknown.name, unknown.window.context_tokens, unknown.price) == ("acme-llm", 32_000, None)
-    assert CATALOG.require("gpt-5", 64_000).window == Window(64_000)
+    assert CATALOG.require("gpt-5", 64_000).window == ModelWindow(64_000)
     assert CATALOG.require("gpt-5", 64_000).tokenizer == "o200k_base"
 
 
@@ -92,12 +92,14 @@ def test_every_price_is_sound() -> None:
 
 def test_a_call_costs_what_its_tokens_cost() -> None:
     sonnet = CATALOG.require("claude-sonnet-4-5")
-    spent = Spending(input_tokens=100_000, output_tokens=2_000, cache_read_tokens=80_000, cache_write_tokens=10_000)
+    spent = TokenSpending(
+        input_tokens=100_000, output_tokens=2_000, cache_read_tokens=80_000, cache_write_tokens=10_000
+    )
     assert cost_usd(sonnet, spent) == pytest.approx((10_000 * 3 + 2_000 * 15 + 80_000 * 0.3 + 10_000 * 3.75) / 1e6)
 
 
 def test_a_call_within_a_geography_costs_its_surcharge() -> None:
-    spent = Spending(1_000_000, 0)
+    spent = TokenSpending(1_000_000, 0)
     assert cost_usd(CATALOG.require("global.anthropic.claude-opus-5"), spent) == pytest.approx(5.0)
     assert cost_usd(CATALOG.require("eu.anthropic.claude-opus-5"), spent) == pytest.approx(5.5)
     assert cost_usd(CATALOG.require("us.amazon.nova-pro-v1:0"), spent) == pytest.approx(0.8)
@@ -106,20 +108,20 @@ def test_a_call_within_a_geography_costs_its_surcharge() -> None:
 @pytest.mark.parametrize(
     ("model_id", "spent"),
     [
-        ("eu.amazon.nova-pro-v1:0", Spending(10)),
-        ("us-gov.anthropic.claude-opus-5", Spending(10)),
-        ("gpt-oss-120b", Spending(10)),
-        ("gpt-6-sol", Spending(10)),
-        ("o3-pro", Spending(10, cache_read_tokens=5)),
-        ("gpt-5.5", Spending(272_001)),
-        ("claude-haiku-5-5", Spending(100_001)),
+        ("eu.amazon.nova-pro-v1:0", TokenSpending(10)),
+        ("us-gov.anthropic.claude-opus-5", TokenSpending(10)),
+        ("gpt-oss-120b", TokenSpending(10)),
+        ("gpt-6-sol", TokenSpending(10)),
+        ("o3-pro", TokenSpending(10, cache_read_tokens=5)),
+        ("gpt-5.5", TokenSpending(272_001)),
+        ("claude-haiku-5-5", TokenSpending(100_001)),
     ],
 )
-def test_no_money_is_shown_where_a_price_is_not_known(model_id: str, spent: Spending) -> None:
+def test_no_money_is_shown_where_a_price_is_not_known(model_id: str, spent: TokenSpending) -> None:
     assert cost_usd(CATALOG.require(model_id), spent) is None
 
 
 def test_the_default_model_of_a_compile_is_priced() -> None:
     model = CATALOG.require("openai.gpt-oss-120b-1:0")
-    assert (model.tokenizer, model.window) == ("o200k_harmony", Window(128_000, 16_384))
-    assert cost_usd(model, Spending(1_000_000, 1_000_000)) == pytest.approx(0.75)
+    assert (model.tokenizer, model.window) == ("o200k_harmony", ModelWindow(128_000, 16_384))
+    assert cost_usd(model, TokenSpending(1_000_000, 1_000_000)) == pytest.approx(0.75)

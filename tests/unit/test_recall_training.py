@@ -7,7 +7,7 @@ import pytest
 
 from bench.recall.training import Sample, with_pages
 from sidecar.turn.rank import NAMES
-from sidecar.turn.weights import BY_VECTORS, BY_WORDS, Weights
+from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 
 PAGES = np.random.default_rng(7).random((200, len(NAMES))) * [name not in {"is_passage", "is_fact"} for name in NAMES]
 PAGES[:, NAMES.index("is_page")] = 1
@@ -17,14 +17,14 @@ def sample(held: int, fold: str = "one") -> Sample:
     return Sample(PAGES, (np.arange(len(PAGES)) < held).astype(np.float64), frozenset({fold}))
 
 
-def mean_relevance(weights: Weights) -> float:
+def mean_relevance(weights: RankerWeights) -> float:
     logits = PAGES @ [weights.of.get(name, 0.0) for name in NAMES] + weights.bias
     return float((1 / (1 + np.exp(-logits))).mean())
 
 
 @pytest.mark.parametrize("weights", [BY_VECTORS, BY_WORDS])
 @pytest.mark.parametrize("held", [1, 60])
-def test_the_mean_relevance_of_pages_is_the_share_that_adds_evidence(weights: Weights, held: int) -> None:
+def test_the_mean_relevance_of_pages_is_the_share_that_adds_evidence(weights: RankerWeights, held: int) -> None:
     told = with_pages(weights, [sample(held)])
     assert mean_relevance(told) == pytest.approx(held / len(PAGES), rel=0.01)
     assert {**told.of, "is_page": 0} == {**weights.of, "is_page": 0}

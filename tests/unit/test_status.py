@@ -95,7 +95,7 @@ def test_reasons_are_well_formed_and_each_names_one_error() -> None:
     ("error", "code", "reason"),
     [
         (errors.InvalidArgument("top_k", "is -1", "send 1 to 100"), "INVALID_ARGUMENT", "INVALID_ARGUMENT"),
-        (errors.CredentialsMissing(), "UNAUTHENTICATED", "CREDENTIALS_MISSING"),
+        (errors.IdentityMissing(), "UNAUTHENTICATED", "CREDENTIALS_MISSING"),
         (errors.ScopeForbidden(), "PERMISSION_DENIED", "SCOPE_FORBIDDEN"),
         (errors.ReceiptDropped(), "NOT_FOUND", "RECEIPT_DROPPED"),
         (errors.PoolTooSmall(12, "system", 9000), "FAILED_PRECONDITION", "POOL_TOO_SMALL"),

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sidecar.turn.evidence import Evidence, EvidenceUnusable, Standing, evidence_of, of_shares, weigh
-from sidecar.turn.reading import Part
+from sidecar.turn.evidence import Evidence, EvidenceUnusable, TextPositions, evidence_of, of_shares, weigh
+from sidecar.turn.reading import QuestionPart
 from store.content.recalling import Recalled
 
 
@@ -25,7 +25,7 @@ class Hit(NamedTuple):
 
 
 def weighed(hits: Sequence[Hit], *weights: list[float]) -> Evidence:
-    standing = Standing([hit.group for hit in hits], [hit.place for hit in hits])
+    standing = TextPositions([hit.group for hit in hits], [hit.place for hit in hits])
     found = Recalled(tuple(hits), tuple(hit.matched for hit in hits), tuple(hit.cosines for hit in hits))
     return weigh(found, weights, standing)
 
@@ -96,7 +96,7 @@ def test_what_search_cannot_tell_is_refused() -> None:
         "not counted": [replace(sound, frequencies=()), replace(sound, matched=(-1,))],
         "a count is": [replace(sound, frequencies=(-1,)), replace(sound, total=None)],  # type: ignore[arg-type]
     }
-    parts, words = [Part("x", ("x",))], ("x",)
+    parts, words = [QuestionPart("x", ("x",))], ("x",)
     assert evidence_of(sound, parts, words).coverage.tolist() == [[1.0]]
     assert evidence_of(Recalled(), parts, words).coverage.shape == (1, 0)
     for reason, found in garbage.items():

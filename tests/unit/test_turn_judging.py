@@ -9,7 +9,7 @@ from typing import Any
 from sidecar.turn.evidence import of_shares
 from sidecar.turn.items import Item, Ref, Source, SourceReport, Status
 from sidecar.turn.judging import judge
-from sidecar.turn.rank import Candidates, Kind
+from sidecar.turn.rank import CandidateKind, Candidates
 from sidecar.turn.reading import Reading, read
 
 READING = read("Where does Ana keep the spare keys?", today=date(2026, 3, 1))
@@ -24,7 +24,7 @@ def a_report(*shares: tuple[str, float], source: Source = Source.MEMORY, parts: 
     """Return a report of items with so much of the question's words in each."""
     items = tuple(an_item(name, source, rank=rank) for rank, (name, _) in enumerate(shares))
     evidence = of_shares([share for _, share in shares], parts=parts)
-    told = Candidates(Kind.FACT, [item.id for item in items], [item.text for item in items], evidence)
+    told = Candidates(CandidateKind.FACT, [item.id for item in items], [item.text for item in items], evidence)
     return SourceReport(source, Status.OK, items, reason="as it was", candidates=told)
 
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from sidecar.turn.evidence import Evidence, of_shares
-from sidecar.turn.rank import NAMES, Candidates, Kind, Ranked, rank
+from sidecar.turn.rank import NAMES, CandidateKind, Candidates, Ranked, rank
 from sidecar.turn.reading import Reading, read
-from sidecar.turn.weights import BY_VECTORS, BY_WORDS, Weights
+from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 
 READING = read("When did Ana go to the sea in May 2025?", speakers=("Ana", "Rui"), today=date(2026, 11, 21))
 Numbers = tuple[float, ...]
@@ -27,7 +27,7 @@ class One:
 
     numbers: tuple[Numbers, ...] = (GOOD,)
     text: str = SWIMMING
-    kind: Kind = Kind.TURN
+    kind: CandidateKind = CandidateKind.TURN
     speaker: str = ""
     day: date | None = None
 
@@ -77,7 +77,9 @@ def test_who_is_asked_about_speaks_for_a_turn() -> None:
 
 
 def test_whom_a_fact_is_about_speaks_for_it() -> None:
-    ana, nobody, rui = relevances(*(candidate(text=f"{name} swims.", kind=Kind.FACT) for name in ("Ana", "Eva", "Rui")))
+    ana, nobody, rui = relevances(
+        *(candidate(text=f"{name} swims.", kind=CandidateKind.FACT) for name in ("Ana", "Eva", "Rui"))
+    )
     assert ana > nobody > rui
 
 
@@ -123,7 +125,7 @@ def test_the_receipt_names_the_features_that_count() -> None:
 
 
 @pytest.mark.parametrize(("numbers", "weights"), [(GOOD, BY_VECTORS), (blind(0.5, 0.6, 0.6), BY_WORDS)])
-def test_a_relevance_follows_from_the_features_by_the_weights_alone(numbers: Numbers, weights: Weights) -> None:
+def test_a_relevance_follows_from_the_features_by_the_weights_alone(numbers: Numbers, weights: RankerWeights) -> None:
     told = ranked(candidate(numbers, speaker="Rui"))
     log_odds = weights.bias + sum(weights.of.get(name, 0.0) * value for name, value in told.features[0])
     assert told.relevances[0] == pytest.approx(1 / (1 + exp(-log_odds)), abs=1e-5)
@@ -140,7 +142,9 @@ def test_nothing_offered_is_nothing_ranked() -> None:
 
 def test_of_some_candidates_all_columns_stay_together() -> None:
     one, other = candidates(candidate(BEST, "one", day=date(2025, 5, 1))), candidates(candidate(POOR, "two"), "other")
-    both = Candidates(Kind.TURN, ["a", "b"], ["one", "two"], one.evidence.beside(other.evidence), ["Ana", "Rui"])
+    both = Candidates(
+        CandidateKind.TURN, ["a", "b"], ["one", "two"], one.evidence.beside(other.evidence), ["Ana", "Rui"]
+    )
     kept = both.only({"b", "unknown"})
     assert (kept.ids, kept.texts, kept.speakers, kept.days) == (["b"], ["two"], ["Rui"], [])
     assert rank(READING, [kept]) == rank(READING, [candidates(candidate(POOR, "two", speaker="Rui"))])
@@ -149,7 +153,7 @@ def test_of_some_candidates_all_columns_stay_together() -> None:
 def test_long_texts_are_judged_and_not_kept() -> None:
     text = "Ana asked: when was it in May 2025? " * 1_000
     held = getrefcount(text)
-    for kind in Kind:
+    for kind in CandidateKind:
         told = Candidates(kind, ["1"], [text], of_shares([0.5], parts=len(READING.parts)), speakers=["Ana"])
         assert 0 < rank(READING, [told]).relevances[0] < 1
     del told
@@ -157,13 +161,13 @@ def test_long_texts_are_judged_and_not_kept() -> None:
 
 
 def test_pages_set_no_bar_for_what_they_were_made_of() -> None:
-    turn, page = candidates(candidate(), "turn"), candidates(candidate(BEST, kind=Kind.PAGE), "page")
+    turn, page = candidates(candidate(), "turn"), candidates(candidate(BEST, kind=CandidateKind.PAGE), "page")
     alone = rank(READING, [turn]).relevances
     assert rank(READING, [turn, page]).relevances[0] == alone[0]
-    passage = candidates(candidate(BEST, kind=Kind.PASSAGE), "passage")
+    passage = candidates(candidate(BEST, kind=CandidateKind.PASSAGE), "passage")
     assert rank(READING, [turn, passage]).relevances[0] < alone[0]
 
 
 def test_a_page_is_less_relevant_than_a_passage_that_says_as_much() -> None:
-    page, passage = (candidate(kind=kind) for kind in (Kind.PAGE, Kind.PASSAGE))
+    page, passage = (candidate(kind=kind) for kind in (CandidateKind.PAGE, CandidateKind.PASSAGE))
     assert relevances(page)[0] < relevances(passage)[0]

@@ -8,7 +8,7 @@ from operator import add
 
 from sidecar.turn.fitting import fit
 from sidecar.turn.items import Decision, Form, HistorySummary, Source, Zone
-from sidecar.turn.pool import Spent
+from sidecar.turn.pool import PromptTokens
 from tests.unit.turn_cases import METER, a_call, a_fitting, a_profile, a_result, a_turn, an_item, count, fitted, text_of
 
 DAY = datetime(2024, 5, 1, 9, tzinfo=UTC)
@@ -132,7 +132,7 @@ def test_a_cache_point_stands_where_enough_tokens_come_before() -> None:
     slow = stable + fitted(*ITEMS, summary=SUMMARY).rendering.blocks[2].tokens
 
     def points(minimum: int, before: int = 0) -> list[tuple[str, int, int]]:
-        spent = Spent(system_tokens=before)
+        spent = PromptTokens(system_tokens=before)
         result = fitted(*ITEMS, summary=SUMMARY, spent=spent, cache_minimum_tokens=minimum)
         marked = [number for number, block in enumerate(result.rendering.blocks, start=1) if block.is_cache_point]
         assert marked == [point.blocks_before for point in result.rendering.cache_points]

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from sidecar.context.answer_validation import MOST_ID_CHARS, MOST_TEXT_CHARS, Garbage, check
-from sidecar.context.ports import Answer
+from sidecar.context.ports import SourceAnswer
 from sidecar.turn.evidence import Evidence, of_shares
 from sidecar.turn.items import HistorySummary, Item, Ref, Source
-from sidecar.turn.rank import Candidates, Kind
+from sidecar.turn.rank import CandidateKind, Candidates
 from store.content.threads import StoredTurn
 from store.text.texts import Signature, signatures
 
@@ -31,7 +31,9 @@ GOOD = Item(
     at=MOMENT,
     signature=signatures(["Mara drinks tea."])[0],
 )
-JUDGED_BY = Candidates(Kind.FACT, ["memory:1"], ["Mara drinks tea."], of_shares([0.5], parts=2), days=[MOMENT.date()])
+JUDGED_BY = Candidates(
+    CandidateKind.FACT, ["memory:1"], ["Mara drinks tea."], of_shares([0.5], parts=2), days=[MOMENT.date()]
+)
 TURN = StoredTurn(UUID(int=1), "u1", 1, "user", "", "hello", MOMENT, ({"type": "tool_result"},), 3, 4)
 NAN = float("nan")
 
@@ -78,7 +80,7 @@ BAD_CANDIDATES: dict[str, Any] = {
     "of one length": replace(JUDGED_BY, evidence=Evidence._make((*ONE[:5], of_shares([0.5], parts=2).coverage))),
     "expected str": replace(JUDGED_BY, texts=[b"bytes"]),  # type: ignore[list-item]
     "expected str instance": replace(JUDGED_BY, ids=[["memory:1"]]),  # type: ignore[list-item]
-    "one length": replace(JUDGED_BY, kind=Kind.TURN),
+    "one length": replace(JUDGED_BY, kind=CandidateKind.TURN),
     "length": replace(JUDGED_BY, speakers=["Mara", "Bo"]),
     "is not of one": replace(JUDGED_BY, evidence=Evidence._make(column[0] for column in ONE)),
     "not of one": replace(JUDGED_BY, evidence=Evidence._make(column[:, None] for column in ONE)),
@@ -103,14 +105,14 @@ BAD_TURNS: dict[str, dict[str, Any]] = {
 BAD_ANSWERS: dict[str, tuple[Any, Source]] = {
     "answered with NoneType": (None, Source.MEMORY),
     "answered with dict": ({"items": "none"}, Source.MEMORY),
-    "tuple of items": (Answer(("not an item",)), Source.MEMORY),  # type: ignore[arg-type]
-    "no tuple": (Answer([GOOD]), Source.MEMORY),  # type: ignore[arg-type]
-    "wrong type": (Answer(None), Source.MEMORY),  # type: ignore[arg-type]
-    "only the thread": (Answer((GOOD,), history=(TURN,)), Source.MEMORY),
-    "only the thread has": (Answer(summary=HistorySummary("they spoke", 3)), Source.WIKI),
-    "its summary holds": (Answer(summary=HistorySummary("\ud800", 3)), Source.THREAD),
-    "a note holds": (Answer(notes=("\ud800",)), Source.MEMORY),
-    "one id": (Answer((GOOD, GOOD._replace(text="Mara drinks milk."))), Source.MEMORY),
+    "tuple of items": (SourceAnswer(("not an item",)), Source.MEMORY),  # type: ignore[arg-type]
+    "no tuple": (SourceAnswer([GOOD]), Source.MEMORY),  # type: ignore[arg-type]
+    "wrong type": (SourceAnswer(None), Source.MEMORY),  # type: ignore[arg-type]
+    "only the thread": (SourceAnswer((GOOD,), history=(TURN,)), Source.MEMORY),
+    "only the thread has": (SourceAnswer(summary=HistorySummary("they spoke", 3)), Source.WIKI),
+    "its summary holds": (SourceAnswer(summary=HistorySummary("\ud800", 3)), Source.THREAD),
+    "a note holds": (SourceAnswer(notes=("\ud800",)), Source.MEMORY),
+    "one id": (SourceAnswer((GOOD, GOOD._replace(text="Mara drinks milk."))), Source.MEMORY),
 }
 
 
@@ -122,14 +124,16 @@ def refused(answer: Any, source: Source) -> str:
 
 def test_a_good_answer_passes_as_it_is_up_to_top_k() -> None:
     items = tuple(GOOD._replace(id=f"memory:{place}", rank=place) for place in range(5))
-    assert check(Answer(items), Source.MEMORY, top_k=3).items == items[:3]
-    assert check(Answer(), Source.WIKI, top_k=3) == Answer()
+    assert check(SourceAnswer(items), Source.MEMORY, top_k=3).items == items[:3]
+    assert check(SourceAnswer(), Source.WIKI, top_k=3) == SourceAnswer()
 
 
 def test_what_items_are_judged_by_passes_with_them_and_goes_with_them() -> None:
     first, second = GOOD, GOOD._replace(id="memory:2")
-    told = Candidates(Kind.FACT, [first.id, second.id], [first.text, second.text], of_shares([0.5, 0.2], parts=2))
-    answer = Answer((first, second), candidates=told)
+    told = Candidates(
+        CandidateKind.FACT, [first.id, second.id], [first.text, second.text], of_shares([0.5, 0.2], parts=2)
+    )
+    answer = SourceAnswer((first, second), candidates=told)
     assert check(answer, Source.MEMORY, top_k=2) == answer
     kept = check(answer, Source.MEMORY, top_k=1).candidates
     assert kept is not None
@@ -138,28 +142,28 @@ def test_what_items_are_judged_by_passes_with_them_and_goes_with_them() -> None:
 
 def test_a_bare_item_is_enough() -> None:
     bare = Item("x", Source.TOOLS, "", rank=0, relevance=0, provenance=(Ref("tool", "1"),))
-    assert check(Answer((bare,)), Source.TOOLS, top_k=1).items == (bare,)
+    assert check(SourceAnswer((bare,)), Source.TOOLS, top_k=1).items == (bare,)
 
 
 def test_a_thread_may_bring_its_history_and_summary() -> None:
-    answer = Answer(history=(TURN,), summary=HistorySummary("They spoke.", 3, ("turn:1",)))
+    answer = SourceAnswer(history=(TURN,), summary=HistorySummary("They spoke.", 3, ("turn:1",)))
     assert check(answer, Source.THREAD, top_k=1) == answer
 
 
 def test_what_is_said_twice_under_one_id_passes() -> None:
-    assert len(check(Answer((GOOD, GOOD)), Source.MEMORY, top_k=9).items) == 2
+    assert len(check(SourceAnswer((GOOD, GOOD)), Source.MEMORY, top_k=9).items) == 2
 
 
 def test_an_item_that_cannot_be_is_refused_with_a_reason() -> None:
     for reason, changes in BAD_ITEMS.items():
-        answer = Answer((GOOD, GOOD._replace(**{"id": "memory:2"} | changes)))
+        answer = SourceAnswer((GOOD, GOOD._replace(**{"id": "memory:2"} | changes)))
         assert reason in refused(answer, Source.MEMORY), changes
 
 
 def test_what_items_cannot_be_judged_by_is_refused_with_a_reason() -> None:
-    assert check(Answer((GOOD,), candidates=JUDGED_BY), Source.MEMORY, top_k=1).candidates is JUDGED_BY
+    assert check(SourceAnswer((GOOD,), candidates=JUDGED_BY), Source.MEMORY, top_k=1).candidates is JUDGED_BY
     for reason, told in BAD_CANDIDATES.items():
-        assert reason in refused(Answer((GOOD,), candidates=told), Source.MEMORY), told
+        assert reason in refused(SourceAnswer((GOOD,), candidates=told), Source.MEMORY), told
 
 
 class NoZone(tzinfo):
@@ -178,8 +182,8 @@ class NoZone(tzinfo):
 
 def test_a_time_zone_that_fails_does_so_before_a_turn_depends_on_it() -> None:
     for answer in (
-        Answer((GOOD._replace(at=MOMENT.replace(tzinfo=NoZone())),)),
-        Answer(history=(replace(TURN, said_at=MOMENT.replace(tzinfo=NoZone())),)),
+        SourceAnswer((GOOD._replace(at=MOMENT.replace(tzinfo=NoZone())),)),
+        SourceAnswer(history=(replace(TURN, said_at=MOMENT.replace(tzinfo=NoZone())),)),
     ):
         with pytest.raises(RuntimeError, match="no such zone"):
             check(answer, Source.THREAD if answer.history else Source.MEMORY, top_k=1)
@@ -187,7 +191,7 @@ def test_a_time_zone_that_fails_does_so_before_a_turn_depends_on_it() -> None:
 
 def test_a_turn_that_cannot_be_is_refused_with_a_reason() -> None:
     for reason, changes in BAD_TURNS.items():
-        answer = Answer(history=(TURN, replace(TURN, **changes)))
+        answer = SourceAnswer(history=(TURN, replace(TURN, **changes)))
         assert reason in refused(answer, Source.THREAD), changes
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
-from compiler.plan.contract import Memory
+from compiler.plan.contract import BatchMemory
 from compiler.plan.facts.facts import holds_all, read
 from compiler.plan.text.markdown import escape, one_line, unescape
 
@@ -37,7 +37,7 @@ _ORIGINS = {
 }
 
 
-def origin(memory: Memory) -> Origin:
+def origin(memory: BatchMemory) -> Origin:
     """Return where a memory comes from, by its metadata's `origin` (else `source`, `source_type` or `role`); else the user."""
     given = (memory.metadata.get(key) for key in ORIGIN_KEYS)
     told = (_ORIGINS.get(one.strip().casefold()) for one in given if isinstance(one, str))
@@ -61,12 +61,12 @@ def join(present: str, kept: Iterable[str]) -> str:
     return "\n\n".join(part for part in (present.strip("\n"), listed) if part)
 
 
-def earlier(said: str, memory: Memory | None) -> str:
+def earlier(said: str, memory: BatchMemory | None) -> str:
     """Return the line for a sentence that was replaced; `memory` is the one that it came from, None if not known."""
     return _line("Earlier", said, memory)
 
 
-def claimed(said: str, memory: Memory) -> str:
+def claimed(said: str, memory: BatchMemory) -> str:
     """Return the line for a sentence that contradicts the user; `memory` is the one of another origin that says it."""
     return _line("Claimed", said, memory)
 
@@ -78,7 +78,7 @@ def inert(markdown: str) -> str:
     return "\n".join(line.replace("(", "\\(", 1) if _MARK.fullmatch(line) else line for line in markdown.split("\n"))
 
 
-def borne_out(markdown: str, memories: Iterable[Memory]) -> tuple[str, ...]:
+def borne_out(markdown: str, memories: Iterable[BatchMemory]) -> tuple[str, ...]:
     """Return the kept lines of a section whose words and facts all stand in one of these memories."""
     texts = [memory.text for memory in memories]
     return tuple(
@@ -100,6 +100,6 @@ def plain(markdown: str) -> str:
     return "\n".join(unescape(_OUTSIDE.sub(r"](x) \1", line)) for line in lines)
 
 
-def _line(word: str, said: str, memory: Memory | None) -> str:
+def _line(word: str, said: str, memory: BatchMemory | None) -> str:
     told = f"{origin(memory)}, {memory.occurred_at.date().isoformat()}" if memory else Origin.USER
     return f"- {word} ({told}): {escape(one_line(said))}"

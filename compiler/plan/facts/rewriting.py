@@ -11,7 +11,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from compiler.plan.contract import CreatePage, Decision, Draft, Item, Memory, PageKey, Section, Source, WriteSection
+from compiler.plan.contract import (
+    BatchMemory,
+    CitedMemory,
+    CreatePage,
+    Draft,
+    Item,
+    PageKey,
+    PlanDecision,
+    Section,
+    WriteSection,
+)
 from compiler.plan.facts import facts, past
 from compiler.plan.facts.facts import Gist, Loss, Sentence
 from compiler.plan.facts.past import Origin
@@ -30,14 +40,14 @@ _COUNTED_AS = {
 }
 
 
-def sought(decision: Decision) -> frozenset[str]:
+def sought(decision: PlanDecision) -> frozenset[str]:
     """Return the memories whose texts `keep` has to be given: those that rewritten sections cite."""
     return frozenset(source.memory_id for draft in (*decision.drafts, *decision.proposed) for source in draft.standing)
 
 
 def keep(
-    decision: Decision, bodies: Bodies, memories: Mapping[str, Memory], shown: Sequence[Memory] = ()
-) -> tuple[Decision, Bodies]:
+    decision: PlanDecision, bodies: Bodies, memories: Mapping[str, BatchMemory], shown: Sequence[BatchMemory] = ()
+) -> tuple[PlanDecision, Bodies]:
     """Return the decision and its texts with what a rewrite has to keep; counters say how much was kept and for which facts.
 
     `memories` are the ones that standing texts cite, as they are now. One that is missing, or was edited, stays cited. `shown`
@@ -62,12 +72,12 @@ class _Rewrite:
     """One section whose text is replaced."""
 
     draft: Draft
-    standing: Mapping[str, Memory]
+    standing: Mapping[str, BatchMemory]
     own: frozenset[str]
-    shown: Sequence[Memory] = ()
+    shown: Sequence[BatchMemory] = ()
     counters: Counter[str] = field(default_factory=Counter)
     common: frozenset[str] = frozenset()
-    newest: Sequence[tuple[Memory, Gist]] = ()
+    newest: Sequence[tuple[BatchMemory, Gist]] = ()
 
     def __post_init__(self) -> None:
         # Of what stood there alone: a new memory that writes a name small must not make a word of it.
@@ -184,11 +194,11 @@ class _Rewrite:
         self.counters["claims_set_apart"] += 1
         return without, [past.claimed(loss.by.text, by)]
 
-    def _others(self) -> list[Memory]:
+    def _others(self) -> list[BatchMemory]:
         """Return the memories that do not come from the user, the cited ones first."""
         return [one for one in (*self.draft.memories, *self.shown) if past.origin(one) is not Origin.USER]
 
-    def _source_of(self, one: Sentence) -> Memory | None:
+    def _source_of(self, one: Sentence) -> BatchMemory | None:
         """Return the memory that a sentence of the standing text most likely came from."""
         said = facts.gist((one,), self.own)
         return max(self.newest, key=lambda known: facts.shared(said, known[1]), default=(None, None))[0]
@@ -196,10 +206,10 @@ class _Rewrite:
     def _read(self, markdown: str) -> tuple[Sentence, ...]:
         return facts.read(past.plain(markdown), self.common)
 
-    def _known(self) -> list[Memory]:
+    def _known(self) -> list[BatchMemory]:
         return [memory for source in self.draft.standing if (memory := self._cited(source)) is not None]
 
-    def _cited(self, source: Source) -> Memory | None:
+    def _cited(self, source: CitedMemory) -> BatchMemory | None:
         """Return a cited memory, if it is there and still says what was read."""
         memory = self.standing.get(source.memory_id)
         return memory if memory is not None and memory.text_hash == source.text_hash else None

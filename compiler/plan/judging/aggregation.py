@@ -14,29 +14,29 @@ from compiler.plan.citing import united
 from compiler.plan.contract import (
     Aggregation,
     Alias,
+    CitedMemory,
     CreatePage,
-    Decision,
     DropLink,
     LinkKind,
     LinkOrigin,
     Page,
     PageKey,
     PageType,
+    PlanDecision,
     PromotionStatus,
     ScoreHubs,
     Section,
     SetParent,
-    Source,
     WriteLink,
     WriteSection,
 )
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import promotion, writing
-from compiler.plan.judging.membership import MIN_CHILDREN, Requirement, cities_told, requirement, shows
+from compiler.plan.judging.membership import MIN_CHILDREN, MemberRequirement, cities_told, requirement, shows
 from compiler.plan.names import naming
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
-from compiler.plan.proposal import NewPage, Proposal, ProposedLink, Rollup, SectionPromotion
+from compiler.plan.proposal import Proposal, ProposedLink, ProposedPage, Rollup, SectionPromotion
 from compiler.plan.text import markdown, rollup
 
 MAX_HIGHLIGHTS = 5
@@ -44,7 +44,7 @@ MAX_HIGHLIGHTS = 5
 
 def decide(
     view: AggregationView, proposal: Proposal, matches: Matches, *, gazetteer: Gazetteer = NO_PLACES
-) -> Decision:
+) -> PlanDecision:
     """Return what of the proposal is done, and what has to be rendered again because a child changed.
 
     The order of the view's pages and of matches changes nothing. No draft comes of it: nothing is left to write.
@@ -78,7 +78,7 @@ class _Pass:
     rollups: dict[tuple[PageKey, str], Section] = field(default_factory=dict)
     promoted: list[tuple[PageKey, Page]] = field(default_factory=list)
 
-    def take_hub(self, proposed: NewPage) -> None:
+    def take_hub(self, proposed: ProposedPage) -> None:
         """Note a proposed hub: as the page that it is already, or as new, to be made once it has its children."""
         key = proposed_key(proposed)
         if key is None or proposed.type is not PageType.TOPIC:
@@ -168,12 +168,12 @@ class _Pass:
             self.rollups = {place: one for place, one in self.rollups.items() if place[0] != page_key}
         self.rollups = {place: self._rendered(one) for place, one in sorted(self.rollups.items())}
 
-    def _required(self, page: Page) -> Requirement:
+    def _required(self, page: Page) -> MemberRequirement:
         names = (one.title for one in self.view.candidates)
         cities = cities_told(self.view.candidates, (*self.view.pages, *self.view.others))
         return requirement(page.title, names, cities=cities, gazetteer=self.merger.gazetteer)
 
-    def _still(self, key: PageKey, required: Requirement) -> bool:
+    def _still(self, key: PageKey, required: MemberRequirement) -> bool:
         child = self.merger.pages.get(key)
         return child is not None and child.is_active and shows(child, required)
 
@@ -333,5 +333,5 @@ class _Pass:
     def _children(self, section: Section) -> Iterable[Page]:
         return (self.merger.pages[key] for key in section.children if key in self.merger.pages)
 
-    def _cited(self, memory_ids: Iterable[str]) -> tuple[Source, ...]:
+    def _cited(self, memory_ids: Iterable[str]) -> tuple[CitedMemory, ...]:
         return tuple(sorted({self.view.evidence[one].source for one in memory_ids if one in self.view.evidence}))

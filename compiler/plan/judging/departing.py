@@ -13,16 +13,16 @@ from compiler.plan.batch import StaleView
 from compiler.plan.contract import (
     Aggregation,
     ArchivePage,
+    BatchMemory,
+    CitedMemory,
     DeletePage,
     Item,
-    Memory,
     Page,
     PageKey,
     PageType,
     PromotionStatus,
     Section,
     SetParent,
-    Source,
     WriteSection,
 )
 from compiler.plan.names import naming
@@ -36,7 +36,7 @@ def ending(view: StaleView) -> frozenset[PageKey]:
     return frozenset(page.key for page in view.pages if _ends(view, page))
 
 
-def present(view: StaleView, sources: Iterable[Source]) -> tuple[Memory, ...]:
+def present(view: StaleView, sources: Iterable[CitedMemory]) -> tuple[BatchMemory, ...]:
     """Return the cited memories that are there, by time and id."""
     ids = {one.memory_id for one in sources} - view.gone
     found = [view.memories[one] for one in ids if one in view.memories]
@@ -51,7 +51,7 @@ def _ends(view: StaleView, page: Page) -> bool:
     return not left or not _is_named(view, page, left)
 
 
-def _is_named(view: StaleView, page: Page, left: Collection[Memory]) -> bool:
+def _is_named(view: StaleView, page: Page, left: Collection[BatchMemory]) -> bool:
     """Return whether the page's title may stay: what named it is there, or other words of its say the same."""
     keys = set(markdown.alias_keys(page.title))
     proof = tuple(source for alias in page.aliases if alias.key in keys for source in alias.sources)
@@ -63,7 +63,7 @@ def _is_named(view: StaleView, page: Page, left: Collection[Memory]) -> bool:
     return all(any(naming.stands_in(word, memory) for memory in left) for word in words)
 
 
-def witnesses(view: StaleView, page: Page) -> tuple[Memory, ...]:
+def witnesses(view: StaleView, page: Page) -> tuple[BatchMemory, ...]:
     """Return the memories that are left in which a word of the page's title stands: what it rests on without its own."""
     words = markdown.plain_key(page.title).split()
     return tuple(one for one in present(view, page.cited()) if any(naming.stands_in(word, one) for word in words))
@@ -88,7 +88,7 @@ def left_behind(view: StaleView, items: Iterable[Item]) -> tuple[str, ...]:
     return tuple(sorted(told & view.memories.keys() - view.gone))
 
 
-def _told(page: Page) -> Iterator[Source]:
+def _told(page: Page) -> Iterator[CitedMemory]:
     yield from page.summary_sources
     yield from (source for section in page.sections if section.aggregation is None for source in section.sources)
 

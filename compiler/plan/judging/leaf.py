@@ -12,15 +12,15 @@ from dataclasses import dataclass, field, replace
 from compiler.plan.batch import LeafBatch
 from compiler.plan.citing import Citable, citable, source_of, united
 from compiler.plan.contract import (
+    BatchMemory,
     CreatePage,
-    Decision,
     HoldMention,
     LinkKind,
     LinkOrigin,
-    Memory,
     Mention,
     Page,
     PageKey,
+    PlanDecision,
     SettleMention,
     Sighting,
     Tag,
@@ -37,7 +37,7 @@ from compiler.plan.names.locating import located
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
 from compiler.plan.names.spelling import exact_keys
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
-from compiler.plan.proposal import HeldName, NewPage, PageUpdate, Proposal, ProposedLink, ProposedName
+from compiler.plan.proposal import HeldName, PageUpdate, Proposal, ProposedLink, ProposedName, ProposedPage
 from compiler.plan.text import markdown
 from compiler.plan.text.finishing import Bodies, finish, references
 
@@ -46,7 +46,7 @@ __all__ = ["Bodies", "decide", "finish", "references"]
 _COUNTED_AS = {"exact": "alias_dedup_merged", "derived": "alias_dedup_merged", "fuzzy": "fuzzy_dedupe_merges"}
 
 
-def decide(batch: LeafBatch, proposal: Proposal, matches: Matches, *, gazetteer: Gazetteer = NO_PLACES) -> Decision:
+def decide(batch: LeafBatch, proposal: Proposal, matches: Matches, *, gazetteer: Gazetteer = NO_PLACES) -> PlanDecision:
     """Return what of the proposal is done. The order of candidate pages, mentions and matches changes nothing."""
     leaf = _Leaf(citable(batch), merger(matches, batch.pages, gazetteer=gazetteer), batch.mentions)
     for update in proposal.updates:
@@ -72,7 +72,7 @@ class _Leaf:
     mentions: tuple[Mention, ...]
     gathering: Gathering = field(default_factory=Gathering)
     updates: dict[PageKey, list[PageUpdate]] = field(default_factory=dict)
-    new: dict[PageKey, NewPage] = field(default_factory=dict)
+    new: dict[PageKey, ProposedPage] = field(default_factory=dict)
     ended: dict[PageKey, PageKey] = field(default_factory=dict)
     keys: dict[str, PageKey] = field(default_factory=dict)
 
@@ -84,7 +84,7 @@ class _Leaf:
             return
         self.updates.setdefault(update.page, []).append(update)
 
-    def take_new(self, proposed: NewPage) -> None:
+    def take_new(self, proposed: ProposedPage) -> None:
         """Note a proposed page: as an update of the page that it is already, as part of a twin in this plan, or as new."""
         page = located(proposed, self.citable)
         key = proposed_key(page)
@@ -107,7 +107,7 @@ class _Leaf:
         self.ended[key] = twin
         self.keys.update({name: twin for name in exact_keys(page) if name not in self.keys})
 
-    def _twin(self, page: NewPage) -> PageKey | None:
+    def _twin(self, page: ProposedPage) -> PageKey | None:
         """Return the page in this plan that has one of the names, of the same type and not in another city."""
         found = {self.keys[name] for name in exact_keys(page) if name in self.keys}
         same = sorted(
@@ -117,7 +117,7 @@ class _Leaf:
         )
         return same[0] if same else None
 
-    def _free(self, key: PageKey, page: NewPage) -> PageKey:
+    def _free(self, key: PageKey, page: ProposedPage) -> PageKey:
         """Return a key that no other page has: with the city, else with a number after it. An archived page's own is free."""
         city = markdown.slug(page.city)
         wanted = [key, *([PageKey(key.type, f"{key.slug}-{city}")] if city else [])]
@@ -156,7 +156,7 @@ class _Leaf:
         tags = naming.tags(page, (tag for update in together for tag in update.tags), citable=self.citable)
         self.gathering.add(WriteTag(page.key, tag) for tag in tags)
 
-    def _create(self, key: PageKey, proposed: NewPage) -> None:
+    def _create(self, key: PageKey, proposed: ProposedPage) -> None:
         self.gathering.rejections.extend(self.citable.unknown(proposed.memory_ids))
         there = self.merger.pages.get(key) or Page(
             key, markdown.one_line(proposed.title)[: markdown.MAX_NAME_CHARS], ""
@@ -236,12 +236,12 @@ class _Leaf:
                 self.gathering.items.append(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.PLANNER, context))
 
 
-def _as_update(page: NewPage, key: PageKey) -> PageUpdate:
+def _as_update(page: ProposedPage, key: PageKey) -> PageUpdate:
     aliases = (ProposedName(page.title, page.memory_ids), *page.aliases)
     return PageUpdate(key, page.sections, aliases, page.tags, page.summary, page.memory_ids)
 
 
-def _joined(first: NewPage, second: NewPage) -> NewPage:
+def _joined(first: ProposedPage, second: ProposedPage) -> ProposedPage:
     return replace(
         first,
         summary=first.summary or second.summary,
@@ -258,5 +258,5 @@ def _with_tags(page: Page, tags: Iterable[Tag]) -> tuple[Tag, ...]:
     return (*(tag for tag in page.tags if tag.name not in written), *written.values())
 
 
-def _sighting(alias: str, memory: Memory) -> Sighting:
+def _sighting(alias: str, memory: BatchMemory) -> Sighting:
     return Sighting(source_of(memory), naming.quote(alias, memory.text), memory.occurred_at)

@@ -11,12 +11,12 @@ from itertools import combinations
 
 from compiler.plan.batch import ParentCandidate
 from compiler.plan.contract import (
-    Decision,
+    BatchMemory,
     LinkKind,
     LinkOrigin,
-    Memory,
     PageKey,
     PageType,
+    PlanDecision,
     ScoreHubs,
     WriteLink,
 )
@@ -27,14 +27,14 @@ from store.text.texts import fold
 MAX_CO_MENTIONS = 10
 
 
-def parent_titles(memories: Iterable[Memory]) -> tuple[str, ...]:
+def parent_titles(memories: Iterable[BatchMemory]) -> tuple[str, ...]:
     """Return the folded titles of the hubs that the memories could link to, to be looked up exactly, sorted."""
     return tuple(sorted({fold(one.title) for one in _hubs(memories)}))
 
 
 def to_parents(
-    memories: Iterable[Memory], fed: Mapping[str, Iterable[PageKey]], parents: Mapping[str, PageKey]
-) -> Decision:
+    memories: Iterable[BatchMemory], fed: Mapping[str, Iterable[PageKey]], parents: Mapping[str, PageKey]
+) -> PlanDecision:
     """Return only the links to hubs, as `emit` does, and their targets to be scored anew; the counters are told apart."""
     gathering = Gathering()
     found = tuple(_to_parents(tuple(memories), fed, parents, gathering))
@@ -46,7 +46,9 @@ def to_parents(
     return replace(decision, counters={f"after_hubs_{name}": count for name, count in decision.counters.items()})
 
 
-def emit(memories: Iterable[Memory], fed: Mapping[str, Iterable[PageKey]], parents: Mapping[str, PageKey]) -> Decision:
+def emit(
+    memories: Iterable[BatchMemory], fed: Mapping[str, Iterable[PageKey]], parents: Mapping[str, PageKey]
+) -> PlanDecision:
     """Return the links of these memories as items, with counters for every stage.
 
     `fed` maps a memory's id to the pages that cite it after the batch, `parents` a folded title to the topic page of that name.
@@ -63,12 +65,12 @@ def emit(memories: Iterable[Memory], fed: Mapping[str, Iterable[PageKey]], paren
     return gathering.decision()
 
 
-def _hubs(memories: Iterable[Memory]) -> list[ParentCandidate]:
+def _hubs(memories: Iterable[BatchMemory]) -> list[ParentCandidate]:
     return [one for one in from_memories(memories, least=1) if one.kind in {"city", "journal"}]
 
 
 def _to_parents(
-    memories: tuple[Memory, ...],
+    memories: tuple[BatchMemory, ...],
     fed: Mapping[str, Iterable[PageKey]],
     parents: Mapping[str, PageKey],
     gathering: Gathering,
@@ -99,6 +101,6 @@ def _pairs(pages: Iterable[PageKey], gathering: Gathering) -> Iterator[tuple[Pag
         yield other, one
 
 
-def _co_mention(source: PageKey, target: PageKey, memory: Memory) -> WriteLink:
+def _co_mention(source: PageKey, target: PageKey, memory: BatchMemory) -> WriteLink:
     context = f"co_mention:{memory.memory_id}"
     return WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.CO_MENTION, context, memory.memory_id)

@@ -20,7 +20,7 @@ MIN_CHILDREN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class MemberRequirement:
     """What a child has to show: every one of `keys` (a city, a journal, a tag), and one of `words` where there are any."""
 
     keys: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Requirement:
 
 def requirement(
     title: str, names: Iterable[str], *, cities: Iterable[str] = (), gazetteer: Gazetteer = NO_PLACES
-) -> Requirement:
+) -> MemberRequirement:
     """Return what the children of a hub of this title show, given the names of candidates and of cities.
 
     A candidate's name when it is the whole title; else every city that stands in it. Other names in it ask for nothing: a tag
@@ -42,7 +42,7 @@ def requirement(
     runs = (" ".join(words[start:end]) for start in range(len(words)) for end in range(start + 1, len(words) + 1))
     is_whole = key != "" and key in {*given, *map(plain_key, names)}
     keys = (key,) if is_whole else tuple(sorted({one for one in runs if one in given or gazetteer.is_known_city(one)}))
-    return Requirement(keys, frozenset() if keys else frozenset(map(_stem, content_words(key))))
+    return MemberRequirement(keys, frozenset() if keys else frozenset(map(_stem, content_words(key))))
 
 
 def cities_told(candidates: Iterable[ParentCandidate], pages: Iterable[Page]) -> frozenset[str]:
@@ -51,7 +51,7 @@ def cities_told(candidates: Iterable[ParentCandidate], pages: Iterable[Page]) ->
     return frozenset({one.title for one in candidates if one.kind == "city"} | tagged)
 
 
-def shows(child: Page, required: Requirement) -> bool:
+def shows(child: Page, required: MemberRequirement) -> bool:
     """Return whether the page shows what is required. A hub that asks for nothing has no members."""
     if not required.keys and not required.words:
         return False

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from compiler.plan.batch import ParentCandidate
-from compiler.plan.contract import Memory, Page, PageType
+from compiler.plan.contract import BatchMemory, Page, PageType
 from compiler.plan.names.locating import city_of, journal_of, tags_of, types_of
 from compiler.plan.places.addresses import city_of_address, is_address
 from compiler.plan.text.markdown import one_line, plain_key, slug, unescape
@@ -27,7 +27,7 @@ _IN_CITY = re.compile(
 )
 
 
-def from_memories(memories: Iterable[Memory], *, least: int = MIN_MEMORIES) -> tuple[ParentCandidate, ...]:
+def from_memories(memories: Iterable[BatchMemory], *, least: int = MIN_MEMORIES) -> tuple[ParentCandidate, ...]:
     """Return the cities, journals and tags that at least so many of the memories share, by kind, slug and section."""
     found: dict[tuple[str, str, str], list[ParentCandidate]] = {}
     for memory in memories:
@@ -75,7 +75,7 @@ def section_for(types: Iterable[str]) -> str:
     return next((section for section, known in _SECTIONS if not given.isdisjoint(known)), "places")
 
 
-def _of_memory(memory: Memory) -> Iterable[ParentCandidate]:
+def _of_memory(memory: BatchMemory) -> Iterable[ParentCandidate]:
     ids, tags = (memory.memory_id,), tags_of(memory)
     place = memory.metadata.get("place")
     address = place.get("address") if isinstance(place, Mapping) else memory.metadata.get("place_address")

@@ -14,23 +14,23 @@ from compiler.plan.citing import source_of
 from compiler.plan.contract import (
     Aggregation,
     ArchivePage,
+    BatchMemory,
+    CitedMemory,
     CreatePage,
-    Decision,
     DeletePage,
     Draft,
     DropLink,
     DropSighting,
     HoldMention,
     Item,
-    Memory,
     Mention,
     Page,
     PageKey,
     PageType,
+    PlanDecision,
     RemoveSection,
     Section,
     Sighting,
-    Source,
     WriteAlias,
     WriteSection,
     WriteSummary,
@@ -47,7 +47,7 @@ from compiler.plan.text.finishing import SUMMARY
 from compiler.plan.text.rollup import rolled_up
 
 
-def decide(view: StaleView) -> Decision:
+def decide(view: StaleView) -> PlanDecision:
     """Return what of the view's pages and mentions has to change, with drafts of the texts to write again."""
     stale = _Stale(view, {page.key: page for page in (*view.around, *view.pages)})
     ended = departing.ending(view)
@@ -136,7 +136,7 @@ class _Stale:
         return rebuilt
 
     def _listing(
-        self, section: Section, known: Aggregation, memories: tuple[Memory, ...], sources: tuple[Source, ...]
+        self, section: Section, known: Aggregation, memories: tuple[BatchMemory, ...], sources: tuple[CitedMemory, ...]
     ) -> Section:
         """Return a rollup that rests on the memories that are left: their tags, and of a promoted one no prose."""
         tagged = {tag for memory in memories for tag in tag_names(memory)}
@@ -176,13 +176,13 @@ class _Stale:
         if kept:
             self.gathering.items.append(HoldMention(replace(mention, sightings=tuple(kept))))
 
-    def _is_stale(self, sources: Iterable[Source]) -> bool:
+    def _is_stale(self, sources: Iterable[CitedMemory]) -> bool:
         return any(one.memory_id in self.view.changed or one.memory_id in self.view.gone for one in sources)
 
-    def _present(self, sources: Iterable[Source]) -> tuple[Memory, ...]:
+    def _present(self, sources: Iterable[CitedMemory]) -> tuple[BatchMemory, ...]:
         return departing.present(self.view, sources)
 
-    def _speaking(self, page: Page, sources: Iterable[Source]) -> tuple[Memory, ...]:
+    def _speaking(self, page: Page, sources: Iterable[CitedMemory]) -> tuple[BatchMemory, ...]:
         """Return the cited memories that are there, of an entity's page without edited ones that name it no more."""
         present = self._present(sources)
         if page.key.type is not PageType.ENTITY:
@@ -190,5 +190,5 @@ class _Stale:
         names = page_names(page)
         return tuple(one for one in present if any(self._names(name, one) for name in names))
 
-    def _names(self, name: str, memory: Memory) -> bool:
+    def _names(self, name: str, memory: BatchMemory) -> bool:
         return memory.memory_id not in self.view.changed or naming.stands_in(name, memory)

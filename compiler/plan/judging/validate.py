@@ -15,11 +15,11 @@ from compiler.plan.prompting.handles import NEW, Handles, normal
 from compiler.plan.proposal import (
     HeldName,
     MentionPromotion,
-    NewPage,
     PageUpdate,
     Proposal,
     ProposedLink,
     ProposedName,
+    ProposedPage,
     ProposedSection,
     Rollup,
     SectionPromotion,
@@ -76,13 +76,13 @@ class _Reader:
             page, sections, self._names(value), summary=_text(value, "summary"), memory_ids=self._refs(value)
         )
 
-    def new_page(self, value: Mapping[str, Any]) -> NewPage | None:
+    def new_page(self, value: Mapping[str, Any]) -> ProposedPage | None:
         title = one_line(_text(value, "title"))
         kind = _page_type(value.get("type"))
         if kind is None or not title or not (slug(title) or slug(_text(value, "slug"))):
             self._reject("page_without_type" if kind is None else "page_without_name", title)
             return None
-        return NewPage(
+        return ProposedPage(
             type=kind,
             title=title,
             summary=_text(value, "summary"),

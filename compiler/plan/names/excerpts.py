@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 
-from compiler.plan.contract import Memory, Page
+from compiler.plan.contract import BatchMemory, Page
 from compiler.plan.facts import past
 from compiler.plan.names.naming import holds
-from compiler.plan.names.spotting import SPEAKER, Kind, told
+from compiler.plan.names.spotting import SPEAKER, NameKind, told
 from compiler.plan.proposal import ProposedSection
 from compiler.plan.text.change import content_words
 from compiler.plan.text.markdown import escape, plain_key
@@ -26,7 +26,7 @@ _LONG_UNSPACED = 8
 _ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
 
 
-def excerpt(memory: Memory, keys: Collection[str]) -> tuple[str, ...]:
+def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
     """Return the memory's sentences about a subject of these keys: those that name it and say something.
 
     Of a memory that only tells the name its most telling sentence: of who speaks one that they say of themselves. Questions
@@ -36,9 +36,9 @@ def excerpt(memory: Memory, keys: Collection[str]) -> tuple[str, ...]:
     telling = [one for one in every if _is_telling(one, keys)]
     naming = tuple(one for one in telling if any(holds(key, plain_key(one)) for key in keys))
     kinds = {one.kind for one in told(memory) if plain_key(one.name) in keys}
-    if not kinds or kinds == {Kind.CITY} or (naming and Kind.PERSON not in kinds):
+    if not kinds or kinds == {NameKind.CITY} or (naming and NameKind.PERSON not in kinds):
         return naming
-    if Kind.PERSON in kinds:
+    if NameKind.PERSON in kinds:
         telling = [one for one in telling if _is_own(one)]
     best = max(telling, key=lambda one: (len(content_words(one)), -every.index(one)), default=None)
     return (best,) if best is not None else ()
@@ -49,7 +49,7 @@ def line(sentence: str) -> str:
     return past.inert(f"- {escape(sentence)}")
 
 
-def arrange(excerpts: Iterable[tuple[Memory, tuple[str, ...]]], page: Page | None) -> tuple[ProposedSection, ...]:
+def arrange(excerpts: Iterable[tuple[BatchMemory, tuple[str, ...]]], page: Page | None) -> tuple[ProposedSection, ...]:
     """Return sections for the sentences: the overview until it is full, then one for each month, split when full.
 
     A line that stands on the page already stays where it is.

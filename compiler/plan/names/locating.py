@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from compiler.plan.citing import Citable
-from compiler.plan.contract import Memory
+from compiler.plan.contract import BatchMemory
 from compiler.plan.names.merge import CITY_TAG
-from compiler.plan.proposal import NewPage, ProposedName
+from compiler.plan.proposal import ProposedName, ProposedPage
 from compiler.plan.text.markdown import one_line, plain_key, slug
 
 JOURNAL_TAG = "journal:"
 
 
-def located(page: NewPage, citable: Citable) -> NewPage:
+def located(page: ProposedPage, citable: Citable) -> ProposedPage:
     """Return the page with its city and the tags of cited memories that were made at a place of one of its names."""
     names = {plain_key(name) for name in (page.title, *(alias.name for alias in page.aliases))}
     cited = [*page.memory_ids, *(one for section in page.sections for one in section.memory_ids)]
@@ -30,14 +30,14 @@ def located(page: NewPage, citable: Citable) -> NewPage:
     return replace(page, city=city, tags=(*page.tags, *tags))
 
 
-def place_name(memory: Memory) -> str:
+def place_name(memory: BatchMemory) -> str:
     """Return the name of the place that the memory was made at, empty when it tells none."""
     place = memory.metadata.get("place")
     name = place.get("name") if isinstance(place, Mapping) else memory.metadata.get("place_name", place)
     return name.strip() if isinstance(name, str) else ""
 
 
-def city_of(memory: Memory) -> str:
+def city_of(memory: BatchMemory) -> str:
     """Return the city in the memory's metadata: its place's, else its own; empty when it tells none."""
     place = memory.metadata.get("place")
     told = place.get("city") if isinstance(place, Mapping) else None
@@ -47,7 +47,7 @@ def city_of(memory: Memory) -> str:
     return ""
 
 
-def types_of(memory: Memory) -> tuple[str, ...]:
+def types_of(memory: BatchMemory) -> tuple[str, ...]:
     """Return what kind of place the memory was made at, as its metadata says, casefolded."""
     place = memory.metadata.get("place")
     types = place.get("types") if isinstance(place, Mapping) else None
@@ -57,14 +57,14 @@ def types_of(memory: Memory) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for one in found if one))
 
 
-def tag_names(memory: Memory) -> tuple[str, ...]:
+def tag_names(memory: BatchMemory) -> tuple[str, ...]:
     """Return the tags that the memory's metadata gives to what it is about: its own, its place's types, city and journal."""
     city, journal = slug(city_of(memory)), slug(journal_of(memory))
     classed = (*([CITY_TAG + city] if city else []), *([JOURNAL_TAG + journal] if journal else []))
     return tuple(dict.fromkeys((*tags_of(memory), *types_of(memory), *classed)))
 
 
-def journal_of(memory: Memory) -> str:
+def journal_of(memory: BatchMemory) -> str:
     """Return the title of the journal that the memory belongs to, of its id where it has none; empty without a journal."""
     journal, title = memory.metadata.get("journal_id"), memory.metadata.get("journal_title")
     if not isinstance(journal, str | int) or not str(journal).strip():
@@ -72,7 +72,7 @@ def journal_of(memory: Memory) -> str:
     return one_line(title) if isinstance(title, str) and slug(title) else f"Journal {str(journal).strip()[:8]}"
 
 
-def tags_of(memory: Memory) -> tuple[str, ...]:
+def tags_of(memory: BatchMemory) -> tuple[str, ...]:
     """Return the memory's tags, casefolded, each once: from a list, or a text with commas."""
     found: dict[str, None] = {}
     for key in ("tags", "idea_tags"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from compiler.plan.contract import Memory, Mention, Page, PageKey
+from compiler.plan.contract import BatchMemory, Mention, Page, PageKey
 from compiler.plan.names.spotting import runs, told
 from compiler.plan.text.markdown import alias_keys, first_sentence, plain_key
 from store.text.texts import query_words
@@ -49,7 +49,7 @@ class Sought:
         return sum(1 << at for at, text in enumerate(self.texts) if f" {key} " in text)
 
 
-def names_in(memories: Iterable[Memory]) -> Sought:
+def names_in(memories: Iterable[BatchMemory]) -> Sought:
     """Return what may be named in the memories: names told and spotted, and runs of up to four words of the texts."""
     keys: dict[str, None] = {}
     names: dict[str, None] = {}
@@ -71,13 +71,13 @@ def names_in(memories: Iterable[Memory]) -> Sought:
     return Sought(tuple(sorted(keys)), tuple(sorted(names)), tuple(texts), where)
 
 
-def unnamed(memories: Sequence[Memory], sought: Sought, found: Iterable[str]) -> tuple[Memory, ...]:
+def unnamed(memories: Sequence[BatchMemory], sought: Sought, found: Iterable[str]) -> tuple[BatchMemory, ...]:
     """Return the memories in which none of the found keys stands: what they are about has to be told by their words."""
     named = sought.naming(found)
     return tuple(memory for at, memory in enumerate(memories) if not named >> at & 1)
 
 
-def telling_words(memories: Iterable[Memory], *, most: int = MAX_WORDS) -> list[list[str]]:
+def telling_words(memories: Iterable[BatchMemory], *, most: int = MAX_WORDS) -> list[list[str]]:
     """Return the words that each memory may be found by, the longest first, up to `most` in all."""
     texts, left = [], most
     for memory in memories:

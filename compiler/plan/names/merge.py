@@ -12,7 +12,7 @@ from enum import StrEnum
 from compiler.plan.contract import Page, PageKey, PageType
 from compiler.plan.names import spelling
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
-from compiler.plan.proposal import NewPage, Proposal
+from compiler.plan.proposal import Proposal, ProposedPage
 from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_key, alias_keys, plain_key, slug
 
 SIMILARITY = 0.85
@@ -77,7 +77,7 @@ class Merger:
     by_asked: Mapping[tuple[Way, str], tuple[Match, ...]]
     gazetteer: Gazetteer = field(default=NO_PLACES)
 
-    def resolve(self, proposed: NewPage) -> Resolution | None:
+    def resolve(self, proposed: ProposedPage) -> Resolution | None:
         """Return the page that the proposal is already, or None. What two pages could be is neither."""
         ways = (
             ("exact", self._exact(proposed, spelling.exact_keys(proposed))),
@@ -105,11 +105,11 @@ class Merger:
         found = {match.page for match in self.by_asked.get((Way.EXACT, key), ())}
         return self._one({key}, found)
 
-    def _exact(self, proposed: NewPage, keys: Iterable[str]) -> set[PageKey]:
+    def _exact(self, proposed: ProposedPage, keys: Iterable[str]) -> set[PageKey]:
         found = {match.page for key in keys for match in self.by_asked.get((Way.EXACT, key), ())}
         return {page for page in found if self._same_place(proposed, page)}
 
-    def _longer(self, proposed: NewPage) -> set[PageKey]:
+    def _longer(self, proposed: ProposedPage) -> set[PageKey]:
         """Return the pages of the type whose longer names the proposed title is short for."""
         key = plain_key(proposed.title)
         aliases = {
@@ -121,7 +121,7 @@ class Merger:
         chosen = spelling.meant(key, aliases, self.gazetteer)
         return {aliases[alias] for alias in chosen}
 
-    def _similar(self, proposed: NewPage) -> set[PageKey]:
+    def _similar(self, proposed: ProposedPage) -> set[PageKey]:
         """Return the page of the type that is spelled most alike, when the spellings differ as typing errors do."""
         key = alias_key(proposed.title)
         found = [
@@ -135,7 +135,7 @@ class Merger:
         best = max((match.similarity for match in found), default=0.0)
         return {match.page for match in found if match.similarity == best}
 
-    def _only(self, proposed: NewPage, found: set[PageKey]) -> PageKey | None:
+    def _only(self, proposed: ProposedPage, found: set[PageKey]) -> PageKey | None:
         """Return the one page among these, those of the same type first, then those that bear the title as theirs."""
         same = {page for page in found if page.type == proposed.type} or found
         return self._one(alias_keys(proposed.title), same)
@@ -145,7 +145,7 @@ class Merger:
             found = {page for page in found if not set(alias_keys(self.pages[page].title)).isdisjoint(keys)}
         return min(found) if len(found) == 1 else None
 
-    def _same_place(self, proposed: NewPage, key: PageKey) -> bool:
+    def _same_place(self, proposed: ProposedPage, key: PageKey) -> bool:
         """Return whether nothing says that the two are in different cities, or are different cities."""
         page = self.pages[key]
         there = {tag.name.removeprefix(CITY_TAG) for tag in page.tags if tag.name.startswith(CITY_TAG)}
@@ -188,7 +188,7 @@ def merger(matches: Matches, pages: Iterable[Page] = (), *, gazetteer: Gazetteer
     return Merger(known, ordered, gazetteer)
 
 
-def proposed_key(page: NewPage) -> PageKey | None:
+def proposed_key(page: ProposedPage) -> PageKey | None:
     """Return the key that a page of this title gets, or None when it has no letter to make a slug of."""
     made = slug(page.title) or slug(page.slug)
     return PageKey(page.type, made) if made else None

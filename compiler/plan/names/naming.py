@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from compiler.plan.citing import Citable, united
-from compiler.plan.contract import Alias, Memory, Page, Source, Tag
+from compiler.plan.contract import Alias, BatchMemory, CitedMemory, Page, Tag
 from compiler.plan.proposal import ProposedName
 from compiler.plan.text.markdown import MAX_NAME_CHARS, alias_keys, one_line, plain_key
 
@@ -45,7 +45,7 @@ def tags(page: Page, proposed: Iterable[ProposedName], *, citable: Citable) -> t
     return tuple(tag for name, tag in found.items() if tag != standing.get(name))
 
 
-def stands_in(name: str, memory: Memory) -> bool:
+def stands_in(name: str, memory: BatchMemory) -> bool:
     """Return whether the name stands in the memory's text or metadata as whole words, case and accents aside."""
     key = plain_key(name)
     return bool(key) and any(holds(key, plain_key(text)) for text in (memory.text, *strings(memory.metadata)))
@@ -75,5 +75,5 @@ def strings(value: object, depth: int = 4) -> Iterator[str]:
             yield from strings(one, depth - 1)
 
 
-def _proving(name: str, memories: Iterable[Memory]) -> tuple[Source, ...]:
-    return tuple(sorted(Source(one.memory_id, one.text_hash) for one in memories if stands_in(name, one)))
+def _proving(name: str, memories: Iterable[BatchMemory]) -> tuple[CitedMemory, ...]:
+    return tuple(sorted(CitedMemory(one.memory_id, one.text_hash) for one in memories if stands_in(name, one)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from compiler.plan.places.gazetteer import Gazetteer
-from compiler.plan.proposal import NewPage
+from compiler.plan.proposal import ProposedPage
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.words import GENERIC, INSERTED, NO_NAMES
 
@@ -27,13 +27,13 @@ _NUMBERS = {
 }
 
 
-def exact_keys(page: NewPage) -> tuple[str, ...]:
+def exact_keys(page: ProposedPage) -> tuple[str, ...]:
     """Return the alias keys of the page's title and aliases."""
     every = (page.title, *(alias.name for alias in page.aliases))
     return tuple(dict.fromkeys(key for name in every for key in alias_keys(name)))
 
 
-def derived_keys(page: NewPage, gazetteer: Gazetteer) -> tuple[str, ...]:
+def derived_keys(page: ProposedPage, gazetteer: Gazetteer) -> tuple[str, ...]:
     """Return the keys that other spellings of the title give.
 
     The text before a comma, the name without or with its article, numbers as digits, other names of a city.
@@ -81,7 +81,7 @@ def city_after_comma(title: str, gazetteer: Gazetteer) -> str:
     return after.strip() if comma and not gazetteer.is_region(key) and gazetteer.city(key) else ""
 
 
-def prefixes(page: NewPage, gazetteer: Gazetteer) -> tuple[str, ...]:
+def prefixes(page: ProposedPage, gazetteer: Gazetteer) -> tuple[str, ...]:
     """Return what longer names of the same thing begin with: the title's words, with an article too.
 
     Nothing for a city (what is called after it is something else), for a title that only says what kind of thing it is, or

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 
-from compiler.plan.contract import Memory
+from compiler.plan.contract import BatchMemory
 from compiler.plan.names.locating import city_of, place_name
 from compiler.plan.text.markdown import MAX_NAME_CHARS, one_line, plain_key
 from compiler.plan.text.words import ALWAYS_CAPITAL, CONNECTORS, NO_NAMES
@@ -19,7 +19,7 @@ from compiler.plan.text.words import ALWAYS_CAPITAL, CONNECTORS, NO_NAMES
 MAX_RUN_WORDS = 6
 
 
-class Kind(StrEnum):
+class NameKind(StrEnum):
     """What a name is known to be: a person, a place, a city, or something that was only named."""
 
     PERSON = "person"
@@ -33,7 +33,7 @@ class Spotted:
     """A name in a memory. `is_told` by metadata; `is_initial` when it only stands where any word has a capital."""
 
     name: str
-    kind: Kind = Kind.THING
+    kind: NameKind = NameKind.THING
     is_told: bool = False
     is_initial: bool = False
 
@@ -49,7 +49,13 @@ class Known:
 _PEOPLE = ("speaker", "people", "person", "persons", "participants", "author")
 _PLACES = ("places", "venues")
 _THINGS = ("entities", "organizations", "organisations", "companies", "projects", "pets")
-_KINDS = {"person": Kind.PERSON, "people": Kind.PERSON, "place": Kind.PLACE, "venue": Kind.PLACE, "city": Kind.CITY}
+_KINDS = {
+    "person": NameKind.PERSON,
+    "people": NameKind.PERSON,
+    "place": NameKind.PLACE,
+    "venue": NameKind.PLACE,
+    "city": NameKind.CITY,
+}
 SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): ")
 _TOKEN = re.compile(r"(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[^\W_](?:[\w'’.-]*[^\W_])?|[^\w\s]|\n")
 _POSSESSIVE = re.compile(r"['’]s?$", re.IGNORECASE)
@@ -58,18 +64,18 @@ _NO_TOKEN = ""
 _APART = frozenset(["&"])
 
 
-def told(memory: Memory) -> Iterator[Spotted]:
+def told(memory: BatchMemory) -> Iterator[Spotted]:
     """Yield the names that the memory's metadata tells, and who speaks when the text begins with a name and a colon."""
     speaker = SPEAKER.match(memory.text)
     if speaker and speaker[1][0].isupper() and not any(plain_key(word) in NO_NAMES for word in speaker[1].split()):
-        yield Spotted(speaker[1], Kind.PERSON, is_told=True)
+        yield Spotted(speaker[1], NameKind.PERSON, is_told=True)
     if not memory.metadata:
         return
-    for keys, kind in ((_PEOPLE, Kind.PERSON), (_PLACES, Kind.PLACE), (_THINGS, Kind.THING)):
+    for keys, kind in ((_PEOPLE, NameKind.PERSON), (_PLACES, NameKind.PLACE), (_THINGS, NameKind.THING)):
         for key in keys:
             yield from _listed(memory.metadata.get(key), kind)
-    yield from _listed(place_name(memory), Kind.PLACE)
-    yield from _listed(city_of(memory), Kind.CITY)
+    yield from _listed(place_name(memory), NameKind.PLACE)
+    yield from _listed(city_of(memory), NameKind.CITY)
 
 
 def known_names(names: Iterable[str]) -> Known:
@@ -111,7 +117,7 @@ def runs(text: str) -> list[Spotted]:
     return list(_runs(_TOKEN.findall(text)))
 
 
-def _listed(value: object, kind: Kind) -> Iterator[Spotted]:
+def _listed(value: object, kind: NameKind) -> Iterator[Spotted]:
     if value is None:
         return
     if isinstance(value, str):

@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from compiler.plan.batch import LeafBatch
-from compiler.plan.contract import Memory, Page
-from compiler.plan.names.spotting import Kind, Spotted, known_names, spotted, told
+from compiler.plan.contract import BatchMemory, Page
+from compiler.plan.names.spotting import NameKind, Spotted, known_names, spotted, told
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text.markdown import alias_keys, plain_key
 from compiler.plan.text.words import GENERIC
@@ -28,20 +28,20 @@ class Subject:
     """A name with the memories that speak of it, in their order. `key` is its plain key, `page` the page that it is already."""
 
     key: str
-    kind: Kind = Kind.THING
+    kind: NameKind = NameKind.THING
     page: Page | None = None
     names: dict[str, int] = field(default_factory=dict)
-    memories: dict[str, Memory] = field(default_factory=dict)
+    memories: dict[str, BatchMemory] = field(default_factory=dict)
     named_in: dict[str, set[str]] = field(default_factory=dict)
     is_sure: bool = False
 
-    def see(self, one: Spotted, memory: Memory) -> None:
+    def see(self, one: Spotted, memory: BatchMemory) -> None:
         """Note the name in a memory. A name that is told, or has a capital within a sentence, is sure to be one."""
         self.names[one.name] = self.names.get(one.name, 0) + (10 if one.is_told else 1)
         self.named_in.setdefault(one.name, set()).add(memory.memory_id)
         self.memories[memory.memory_id] = memory
         self.is_sure |= one.is_told or not one.is_initial
-        if one.is_told and self.kind is Kind.THING:
+        if one.is_told and self.kind is NameKind.THING:
             self.kind = one.kind
 
     def take(self, other: Subject) -> None:
@@ -71,8 +71,8 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
     found = _seen(batch.memories, {*map(plain_key, pages), *held})
     for key, subject in found.items():
         subject.page = pages.get(key)
-        if gazetteer.is_known_city(key) and subject.kind is Kind.THING:
-            subject.kind = Kind.CITY
+        if gazetteer.is_known_city(key) and subject.kind is NameKind.THING:
+            subject.kind = NameKind.CITY
     sure = {key: one for key, one in sorted(found.items()) if one.is_sure or one.page is not None or key in held}
     return list(_joined(sure, batch.memories).values())
 
@@ -85,7 +85,7 @@ def _pages(pages: Iterable[Page]) -> dict[str, Page]:
     return borne | titled
 
 
-def _seen(memories: Iterable[Memory], known: Collection[str]) -> dict[str, Subject]:
+def _seen(memories: Iterable[BatchMemory], known: Collection[str]) -> dict[str, Subject]:
     every = [(memory, list(told(memory))) for memory in memories]
     lookout = known_names({*known, *(plain_key(one.name) for _, names in every for one in names)})
     found: dict[str, Subject] = {}
@@ -97,7 +97,7 @@ def _seen(memories: Iterable[Memory], known: Collection[str]) -> dict[str, Subje
     return found
 
 
-def _joined(found: dict[str, Subject], memories: Iterable[Memory]) -> dict[str, Subject]:
+def _joined(found: dict[str, Subject], memories: Iterable[BatchMemory]) -> dict[str, Subject]:
     called = {plain_key(name) for memory in memories for name in _CALLED.findall(memory.text)}
     kept = dict(found)
     for key in sorted(found, key=lambda one: (len(one), one)):
@@ -106,8 +106,8 @@ def _joined(found: dict[str, Subject], memories: Iterable[Memory]) -> dict[str, 
         if subject.page is None and plural is not None and any(name.isupper() for name in subject.names):
             plural.take(subject)
             del kept[key]
-        elif subject.page is None and subject.kind in (Kind.THING, Kind.PERSON) and " " not in key:
-            longer = _longer(key, kept, is_called=key in called and subject.kind is Kind.THING)
+        elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and " " not in key:
+            longer = _longer(key, kept, is_called=key in called and subject.kind is NameKind.THING)
             if longer is not None:
                 longer.take(subject)
                 del kept[key]
@@ -123,9 +123,15 @@ def _longer(key: str, found: Mapping[str, Subject], *, is_called: bool) -> Subje
     begins = [one for other, one in found.items() if other.startswith(f"{key} ")]
     if begins:
         rest = begins[0].key.split()[1:]
-        fits = begins[0].kind is Kind.PERSON or all(word in GENERIC for word in rest) or begins[0].kind is Kind.THING
+        fits = (
+            begins[0].kind is NameKind.PERSON
+            or all(word in GENERIC for word in rest)
+            or begins[0].kind is NameKind.THING
+        )
         return begins[0] if len(begins) == 1 and fits else None
     if not is_called or len(key) < SHORTEST_NICKNAME:
         return None
-    people = [one for other, one in found.items() if one.kind is Kind.PERSON and other.startswith(key) and other != key]
+    people = [
+        one for other, one in found.items() if one.kind is NameKind.PERSON and other.startswith(key) and other != key
+    ]
     return people[0] if len(people) == 1 else None

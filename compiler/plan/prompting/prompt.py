@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compiler.plan.batch import AggregationView, LeafBatch
-from compiler.plan.contract import Draft, Memory, Mention, Page, Section
+from compiler.plan.contract import BatchMemory, Draft, Mention, Page, Section
 from compiler.plan.facts import past
 from compiler.plan.names.lookup import choose_mentions
 from compiler.plan.prompting import schema, wording
@@ -172,7 +172,7 @@ def _mention(handle: str, mention: Mention, by_id: Mapping[str, str]) -> str:
     return _json({"id": handle, "name": mention.alias, "type": suggested, "seen": len(mention.sightings), "last": seen})
 
 
-def _memory(handle: str, memory: Memory) -> str:
+def _memory(handle: str, memory: BatchMemory) -> str:
     shown = {name: value for name, value in sorted(memory.metadata.items()) if _is_telling(value)}
     return _json({"ref": handle, "date": memory.occurred_at.date().isoformat(), "about": shown, "text": memory.text})
 

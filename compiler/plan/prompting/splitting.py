@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from compiler.plan.batch import LeafBatch
-from compiler.plan.contract import Memory
+from compiler.plan.contract import BatchMemory
 from compiler.plan.proposal import Proposal
 
 
@@ -15,7 +15,7 @@ def split(batch: LeafBatch, *, max_chars: int) -> tuple[LeafBatch, ...]:
 
     Each has all pages and mentions. What fits stays one.
     """
-    groups: list[list[Memory]] = [[]]
+    groups: list[list[BatchMemory]] = [[]]
     left = max_chars
     for piece in (piece for memory in batch.memories for piece in _pieces(memory, max_chars)):
         if len(piece.text) > left and groups[-1]:
@@ -40,7 +40,7 @@ def join(proposals: Iterable[Proposal]) -> Proposal:
     )
 
 
-def _pieces(memory: Memory, max_chars: int) -> Iterator[Memory]:
+def _pieces(memory: BatchMemory, max_chars: int) -> Iterator[BatchMemory]:
     """Yield the memory, or its text in pieces cut after white space where there is any; together they are the whole text."""
     text = memory.text
     while len(text) > max_chars:

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from compiler.plan.contract import (
     CreatePage,
-    Decision,
     DeletePage,
     Item,
     PageKey,
+    PlanDecision,
     RemoveSection,
     Section,
     WriteSection,
@@ -24,13 +24,13 @@ Bodies = Mapping[tuple[PageKey, str], str]
 SUMMARY = ""
 
 
-def references(decision: Decision, bodies: Bodies) -> markdown.References:
+def references(decision: PlanDecision, bodies: Bodies) -> markdown.References:
     """Return the names and pages that the decision's texts and the written bodies refer to: what `finish` has to be told of."""
     return markdown.references((*bodies.values(), *_texts(decision.items)))
 
 
 def finish(
-    decision: Decision, bodies: Bodies, known: Mapping[str, PageKey], existing: Collection[PageKey] = ()
+    decision: PlanDecision, bodies: Bodies, known: Mapping[str, PageKey], existing: Collection[PageKey] = ()
 ) -> tuple[Item, ...]:
     """Return the decision's items with their final texts.
 

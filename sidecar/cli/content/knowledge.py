@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared.failures import FAILED, OK, CommandFailed
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import CallRefused, CallUnavailable, SidecarCallError
 from sidecar.ingest.errors import UnsupportedFormat
 from sidecar.ingest.reader import media_type_of
@@ -29,7 +29,7 @@ _HEAD_BYTES = 4096
 @click.option("--assign-agent", multiple=True, metavar="AGENT", help="Let an agent ask it; repeatable.")
 @click.option("--assign-space", multiple=True, metavar="SPACE", help="Let a space ask it; repeatable.")
 @connected
-def ingest(session: Session, path: Path, base: str, **assigned: Sequence[str]) -> int:
+def ingest(session: CommandSession, path: Path, base: str, **assigned: Sequence[str]) -> int:
     """Read documents into a knowledge base: Markdown, text, HTML and PDF, a file or a whole tree.
 
     A document that has not changed is left as it is. One that cannot be read is reported, and the others go on. Files of
@@ -49,7 +49,7 @@ def ingest(session: Session, path: Path, base: str, **assigned: Sequence[str]) -
     return FAILED if facts["failed"] or len(facts["empty"]) == len(files) else OK
 
 
-def assign(session: Session, base: str, assigned: Mapping[str, Sequence[str]]) -> None:
+def assign(session: CommandSession, base: str, assigned: Mapping[str, Sequence[str]]) -> None:
     """Assign the base to each named template, agent and space."""
     for level, refs in assigned.items():
         for ref in refs:
@@ -81,7 +81,7 @@ def _is_document(file: Path) -> bool:
     return True
 
 
-def read_in(session: Session, base: str, files: Sequence[tuple[str, Path]]) -> dict[str, Any]:
+def read_in(session: CommandSession, base: str, files: Sequence[tuple[str, Path]]) -> dict[str, Any]:
     """Return how many documents were created, updated and unchanged, which hold no text, and why each of the others failed."""
     outcomes = Counter[str]()
     failed: list[str] = []
@@ -96,7 +96,9 @@ def read_in(session: Session, base: str, files: Sequence[tuple[str, Path]]) -> d
     return {"base": base, "documents": len(files), **counts, "empty": empty, "failed": failed}
 
 
-def _read_one(session: Session, base: str, name: str, file: Path, outcomes: Counter[str], empty: list[str]) -> str:
+def _read_one(
+    session: CommandSession, base: str, name: str, file: Path, outcomes: Counter[str], empty: list[str]
+) -> str:
     """Return why the document was refused, or nothing. What is wrong with the service ends the whole command."""
     try:
         content = file.read_bytes()

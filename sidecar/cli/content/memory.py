@@ -14,7 +14,7 @@ from sidecar.cli.shared.batches import batches
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.listing import every, limit_option
 from sidecar.cli.shared.output import printable
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers import Memory
 from sidecar.client.imported import new_memory
 from sidecar.ingest.memories import ImportedMemory, read_memories
@@ -31,7 +31,7 @@ def memory() -> None:
 @memory.command("import", short_help="Import memories from a file.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @connected
-def import_file(session: Session, file: Path) -> int:
+def import_file(session: CommandSession, file: Path) -> int:
     """Import memories from JSONL or a JSON array of objects with a text; importing again changes nothing.
 
     \b
@@ -75,7 +75,7 @@ def _draw_facts(facts: dict[str, Any]) -> Iterator[str]:
 @memory.command("list", short_help="List memories, newest first.")
 @limit_option
 @connected
-def list_memories(session: Session, limit: int) -> None:
+def list_memories(session: CommandSession, limit: int) -> None:
     """List the owner's memories, newest first.
 
     \b
@@ -101,7 +101,7 @@ def _day(one: Memory) -> str:
 @memory.command("get", short_help="Show one memory.")
 @click.argument("memory_id", metavar="MEMORY")
 @connected
-def get_memory(session: Session, memory_id: str) -> None:
+def get_memory(session: CommandSession, memory_id: str) -> None:
     """Show one memory, whole.
 
     \b
@@ -121,7 +121,7 @@ def _draw_memory(one: Memory) -> Iterator[str]:
 @memory.command("forget", short_help="Forget one memory.")
 @click.argument("memory_id", metavar="MEMORY")
 @connected
-def forget_memory(session: Session, memory_id: str) -> None:
+def forget_memory(session: CommandSession, memory_id: str) -> None:
     """Forget one memory: its text is gone when this returns.
 
     \b

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers.cost import Storage
 
 _MB = 2**20
@@ -21,7 +21,7 @@ def owner() -> None:
 
 @owner.command(short_help="Show how much an owner holds.")
 @connected
-def show(session: Session) -> None:
+def show(session: CommandSession) -> None:
     """Show how many bytes the turns and memories of --owner hold, and how many they may (SIDECAR_OWNER_QUOTA_MB).
 
     \b
@@ -40,7 +40,7 @@ def _draw_storage(storage: Storage) -> Iterator[str]:
 @owner.command(short_help="Delete everything that is an owner's.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @connected
-def forget(session: Session, yes: bool) -> None:
+def forget(session: CommandSession, yes: bool) -> None:
     """Delete the threads, memories, wiki, receipts, accounts and jobs of --owner, for good; needs an admin's token.
 
     Revoke the owner's tokens first: a call that is under way may still write. Memories that another service keeps stay there.

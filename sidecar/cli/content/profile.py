@@ -10,7 +10,7 @@ import click
 
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.listing import every, limit_option
-from sidecar.cli.shared.session import Command, Session, connected
+from sidecar.cli.shared.session import Command, CommandSession, connected
 from sidecar.client import knobs
 from sidecar.client.answers import ProfileInForce, ProfileVersion
 
@@ -34,7 +34,7 @@ def profile() -> None:
 @click.option("--agent", default="", help="For the merged profile: the agent.")
 @click.option("--space", default="", help="For the merged profile: the space.")
 @connected
-def get(session: Session, level: str | None, ref: str, agent: str, space: str) -> None:
+def get(session: CommandSession, level: str | None, ref: str, agent: str, space: str) -> None:
     """Show one level's own knobs or, without a level, every knob in force for an agent and a space.
 
     \b
@@ -53,7 +53,7 @@ def get(session: Session, level: str | None, ref: str, agent: str, space: str) -
 @click.option("--replace", is_flag=True, help="Let the level have these knobs and no others.")
 @connected
 def set_profile(
-    session: Session, level: str, ref: str, assignments: Sequence[str], file: Path | None, replace: bool
+    session: CommandSession, level: str, ref: str, assignments: Sequence[str], file: Path | None, replace: bool
 ) -> None:
     """Change one level's knobs; the others stay. An empty value takes a knob back, so that it is inherited again.
 
@@ -99,7 +99,7 @@ def _text(file: Path) -> str:
 @_of_level
 @limit_option
 @connected
-def history(session: Session, level: str, ref: str, limit: int) -> None:
+def history(session: CommandSession, level: str, ref: str, limit: int) -> None:
     """List one level's versions, newest first: when, by whom, which knobs.
 
     \b
@@ -114,7 +114,7 @@ def history(session: Session, level: str, ref: str, limit: int) -> None:
 @click.argument("version", type=click.IntRange(min=1))
 @_of_level
 @connected
-def rollback(session: Session, version: int, level: str, ref: str) -> None:
+def rollback(session: CommandSession, version: int, level: str, ref: str) -> None:
     """Write an earlier version of one level again, as its newest.
 
     \b

@@ -15,12 +15,12 @@ from sidecar.cli.shared.batches import batches
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.listing import every, limit_option
 from sidecar.cli.shared.output import Step
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import SidecarCallError
 from sidecar.client.answers import Thread, Turn
 from sidecar.client.imported import new_turn
 from sidecar.client.shapes import Message
-from sidecar.ingest.conversation import Conversation, ImportedTurn, Skipped
+from sidecar.ingest.conversation import Conversation, ImportedTurn, SkippedPiece
 from sidecar.ingest.conversations import conversations_at
 
 _REASONS_SHOWN = 20
@@ -55,7 +55,7 @@ class _Tally:
 @click.option("--thread", "thread_id", default="", help="The thread to write to, for a file of one conversation.")
 @click.option("--title", default="", help="A title for that thread.")
 @connected
-def import_file(session: Session, file: Path, thread_id: str, title: str) -> int:
+def import_file(session: CommandSession, file: Path, thread_id: str, title: str) -> int:
     """Import conversations: JSONL of OpenAI-style messages, or an export of ChatGPT, Claude or Slack.
 
     The file itself says which of these it is. Importing it again writes only what is new, so an import that was
@@ -68,14 +68,14 @@ def import_file(session: Session, file: Path, thread_id: str, title: str) -> int
     """
     surveyed = Counter[str]()
     for found in conversations_at(file):
-        if not isinstance(found, Skipped):
+        if not isinstance(found, SkippedPiece):
             surveyed[found.id] += len(found.turns)
     if (thread_id or title) and len(surveyed) > 1:
         raise click.UsageError(f"{file} holds {len(surveyed)} conversations; --thread and --title are for one.")
     tally = _Tally()
     with session.voice.progress("turns", sum(surveyed.values())) as step:
         for found in conversations_at(file):
-            if isinstance(found, Skipped):
+            if isinstance(found, SkippedPiece):
                 tally.skipped.append(str(found))
             else:
                 _send(session, found, thread_id or found.id, title=title or found.title, tally=tally, step=step)
@@ -86,7 +86,7 @@ def import_file(session: Session, file: Path, thread_id: str, title: str) -> int
 
 
 def _send(
-    session: Session, conversation: Conversation, thread_id: str, *, title: str, tally: _Tally, step: Step
+    session: CommandSession, conversation: Conversation, thread_id: str, *, title: str, tally: _Tally, step: Step
 ) -> None:
     """Write a conversation's turns in batches. Says how far it came before it raises a SidecarCallError."""
     tally.threads.add(thread_id)
@@ -121,7 +121,7 @@ def _draw_tally(facts: dict[str, Any]) -> Iterator[str]:
 @thread.command("list", short_help="List threads, newest turn first.")
 @limit_option
 @connected
-def list_threads(session: Session, limit: int) -> None:
+def list_threads(session: CommandSession, limit: int) -> None:
     """List the owner's threads, the one with the newest turn first.
 
     \b
@@ -144,7 +144,7 @@ def _draw_threads(threads: list[Thread]) -> Iterator[Any]:
 @click.argument("thread_id", metavar="THREAD")
 @limit_option
 @connected
-def show_thread(session: Session, thread_id: str, limit: int) -> None:
+def show_thread(session: CommandSession, thread_id: str, limit: int) -> None:
     """Show a thread's turns as they were said, oldest first.
 
     \b

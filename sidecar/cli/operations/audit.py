@@ -10,7 +10,7 @@ import click
 
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.listing import every, limit_option
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers import AuditEntry
 
 
@@ -18,7 +18,7 @@ from sidecar.client.answers import AuditEntry
 @click.option("--days", type=click.IntRange(min=1), default=7, show_default=True, help="How far to look back.")
 @limit_option
 @connected
-def audit(session: Session, days: int, limit: int) -> None:
+def audit(session: CommandSession, days: int, limit: int) -> None:
     """List what admins of the tenant read and changed, newest first, by calls and at the console; needs an admin's token.
 
     With --owner, only what concerns that owner. Entries are kept for SIDECAR_AUDIT_DAYS.

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import NewBudget
 from sidecar.client.answers.cost import BudgetsTold, CompileSpendingRow, SpendingTold
 
@@ -26,7 +26,7 @@ def cost() -> None:
 @click.option("--days", type=click.IntRange(1, 3660), default=7, show_default=True, help="How many days back.")
 @click.option("--whole-tenant", is_flag=True, help="All owners, with the compiles; needs an admin's token.")
 @connected
-def show(session: Session, by: str, days: int, whole_tenant: bool) -> None:
+def show(session: CommandSession, by: str, days: int, whole_tenant: bool) -> None:
     """Show tokens and money of the last days, added up by source, day, owner, agent, thread or model.
 
     \b
@@ -44,7 +44,7 @@ def show(session: Session, by: str, days: int, whole_tenant: bool) -> None:
 @click.option("--days", type=click.IntRange(1, 3660), default=7, show_default=True, help="How many days (UTC) back.")
 @click.option("--whole-tenant", is_flag=True, help="All owners; needs an admin's token.")
 @connected
-def compiles(session: Session, days: int, whole_tenant: bool) -> None:
+def compiles(session: CommandSession, days: int, whole_tenant: bool) -> None:
     """Show what compiling spent by pass (leaf, section, aggregation) and model. Answers that were kept cost nothing again.
 
     \b
@@ -101,7 +101,7 @@ def budget() -> None:
 
 @budget.command(name="list", short_help="List budgets and alerts.")
 @connected
-def list_budgets(session: Session) -> None:
+def list_budgets(session: CommandSession) -> None:
     """List the tenant's budgets and its newest alerts.
 
     \b
@@ -139,7 +139,7 @@ def _draw_budgets(told: BudgetsTold) -> Iterator[Any]:
 @click.option("--ref", default="", help="Which owner, agent or model.")
 @click.option("--percent", "percents", type=click.IntRange(1, 1000), multiple=True, help="When to tell; repeatable.")
 @connected
-def put(session: Session, percents: Sequence[int], **given: Any) -> None:
+def put(session: CommandSession, percents: Sequence[int], **given: Any) -> None:
     """Make a budget, or change the one of its name.
 
     \b
@@ -153,7 +153,7 @@ def put(session: Session, percents: Sequence[int], **given: Any) -> None:
 @budget.command(short_help="Remove a budget.")
 @click.argument("name")
 @connected
-def remove(session: Session, name: str) -> None:
+def remove(session: CommandSession, name: str) -> None:
     """Remove a budget with its alerts.
 
     \b

@@ -13,7 +13,7 @@ from sidecar.runtime import database, embedders
 from sidecar.runtime.settings import Settings
 from sidecar.worker.embedding_jobs import Embedding, embedding_here
 from store.content import embeddings
-from store.content.embeddings import Place
+from store.content.embeddings import EmbeddingPlace
 from store.db.postgres import Pool, open_pools
 from store.scope import tenant_uuid
 
@@ -21,7 +21,7 @@ _LOOK_AGAIN_S = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
+class EmbedReport:
     """What was done: texts that got vectors, and the places (threads, memories, wikis, bases) that were looked at.
 
     Without an embedder nothing was, and `why_not` says why.
@@ -33,7 +33,7 @@ class Embedded:
     why_not: str = ""
 
 
-async def embed(settings: Settings, *, tenant: str, advance: Callable[[int], None]) -> Embedded:
+async def embed(settings: Settings, *, tenant: str, advance: Callable[[int], None]) -> EmbedReport:
     """Embed what has no vector yet, of one tenant or of all; `advance` hears of each batch. Safe to break off and run again.
 
     Raises SettingInvalid, EmbedderUnusable, a ModelsError of the embedder, what `store.db.migrate` and the pools raise.
@@ -44,13 +44,13 @@ async def embed(settings: Settings, *, tenant: str, advance: Callable[[int], Non
         try:
             chosen = await embedders.choose(settings, pools.background)
             if chosen.numbered is None:
-                return Embedded(settings.embedder, 0, 0, chosen.why_not)
+                return EmbedReport(settings.embedder, 0, 0, chosen.why_not)
             try:
                 only = tenant_uuid(tenant) if tenant else None
                 embedding = embedding_here(chosen.numbered, settings, pools.background, now=partial(datetime.now, UTC))
                 assert embedding is not None, "there is an embedder"
                 texts, places = await _embed_all(pools.background, embedding, only, advance)
-                return Embedded(chosen.numbered.embedder.name, texts, places)
+                return EmbedReport(chosen.numbered.embedder.name, texts, places)
             finally:
                 await chosen.close()
         finally:
@@ -69,7 +69,7 @@ async def _embed_all(
     return texts, places
 
 
-async def _embed_place(embedding: Embedding, place: Place, advance: Callable[[int], None]) -> int:
+async def _embed_place(embedding: Embedding, place: EmbeddingPlace, advance: Callable[[int], None]) -> int:
     """Return how many texts of a place got vectors here. Where another process is at it, that is waited for."""
     count = 0
     while True:

@@ -16,7 +16,7 @@ from models.errors import EmbedderUnusable, ModelsError
 from models.tokens import meters
 from models.tokens.meters import meter_for
 from sidecar.backends import configuration
-from sidecar.backends.entries import Entry, HindsightEntry, ToolsEntry
+from sidecar.backends.entries import BackendEntry, HindsightEntry, ToolsEntry
 from sidecar.cli.operations.migrating import reached
 from sidecar.rpc.auth.authentication import Authenticator
 from sidecar.rpc.server import identity_settings
@@ -221,7 +221,7 @@ def reach(name: str, url: str, *, mend: str) -> Finding:
     return Finding(name, is_well=True, told=f"{url} in {(time.monotonic() - began_s) * 1000:.0f} ms")
 
 
-def _entry(entry: Entry) -> Finding:
+def _entry(entry: BackendEntry) -> Finding:
     name, mend = f"backend {entry.name}", "start it, or correct its entry; turns go on without it"
     match entry:
         case ToolsEntry(command=(program, *_)):

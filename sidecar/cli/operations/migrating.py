@@ -9,17 +9,17 @@ from typing import Any
 from sidecar.runtime.database import Database, bring_up_to_date, migrations
 from sidecar.runtime.settings import Settings
 from store.db import migrate
-from store.db.migrate import MigrationState, Report
+from store.db.migrate import MigrationReport, MigrationState
 from store.embedded.server import EmbeddedPostgres
 
 
-async def apply(settings: Settings, *, dry_run: bool) -> Report:
+async def apply(settings: Settings, *, dry_run: bool) -> MigrationReport:
     """Apply the migrations that are left and return what was done. Raises what `store.db.migrate` raises."""
     async with reached(settings) as database:
         return await bring_up_to_date(database, dry_run=dry_run)
 
 
-def facts(report: Report) -> dict[str, Any]:
+def facts(report: MigrationReport) -> dict[str, Any]:
     """Return a report as a JSON document tells it: of a dry run what would be applied, never that anything was."""
     done = "would_apply" if report.is_dry_run else "applied"
     return {done: report.applied, "skipped": report.skipped, "is_dry_run": report.is_dry_run}

@@ -15,7 +15,7 @@ import click
 
 from sidecar import telemetry
 from sidecar.cli.operations import embedding, migrating
-from sidecar.cli.operations.embedding import Embedded
+from sidecar.cli.operations.embedding import EmbedReport
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.output import Voice
 from sidecar.cli.shared.session import speaking
@@ -24,7 +24,7 @@ from sidecar.demo.story import Story
 from sidecar.process import app
 from sidecar.runtime import settings
 from sidecar.telemetry import watch
-from store.db.migrate import MigrationState, Report
+from store.db.migrate import MigrationReport, MigrationState
 
 _LINES_SHOWN = 6
 
@@ -102,7 +102,7 @@ def embed(voice: Voice, tenant: str) -> None:
     voice.show(done, _draw_embedded)
 
 
-def _draw_embedded(done: Embedded) -> Iterator[str]:
+def _draw_embedded(done: EmbedReport) -> Iterator[str]:
     if done.why_not:
         yield f"nothing to do, {done.why_not}"
     else:
@@ -116,7 +116,7 @@ def _draw_states(states: Sequence[MigrationState]) -> Iterator[Any]:
     )
 
 
-def _draw_report(report: Report) -> Iterator[str]:
+def _draw_report(report: MigrationReport) -> Iterator[str]:
     verb = "would apply" if report.is_dry_run else "applied"
     yield from (f"{verb} {name}" for name in report.applied)
     yield from (f"skipped {one.name}: the server lacks the extension {one.extension}" for one in report.skipped)

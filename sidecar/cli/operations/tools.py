@@ -10,7 +10,7 @@ import click
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.output import printable
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers.backends import Backend, Tool, ToolListing, Webhook
 
 _backend = click.argument("backend")
@@ -25,7 +25,7 @@ def tools() -> None:
 @tools.command("list", short_help="List the tools and why each is called or not.")
 @click.option("--backend", default="", help="One server; all without it.")
 @connected
-def list_tools(session: Session, backend: str) -> int:
+def list_tools(session: CommandSession, backend: str) -> int:
     """List the tools that servers declare, whether they are approved, and why a turn does not call one.
 
     \b
@@ -42,7 +42,7 @@ def list_tools(session: Session, backend: str) -> int:
 @_tool
 @click.option("--hash", "schema_hash", default="", help="The declaration's hash as `tools list --json` shows it.")
 @connected
-def approve(session: Session, backend: str, tool: str, schema_hash: str) -> None:
+def approve(session: CommandSession, backend: str, tool: str, schema_hash: str) -> None:
     """Approve a tool as it is declared now. Any change of its declaration takes the approval back.
 
     \b
@@ -56,7 +56,7 @@ def approve(session: Session, backend: str, tool: str, schema_hash: str) -> None
 @_backend
 @_tool
 @connected
-def revoke(session: Session, backend: str, tool: str) -> None:
+def revoke(session: CommandSession, backend: str, tool: str) -> None:
     """Take a tool's approval back: the next turn does not call it.
 
     \b
@@ -72,7 +72,7 @@ def revoke(session: Session, backend: str, tool: str) -> None:
 @_tool
 @click.argument("question")
 @connected
-def test(session: Session, backend: str, tool: str, question: str) -> None:
+def test(session: CommandSession, backend: str, tool: str, question: str) -> None:
     """Call a read-only tool once with a question, approved or not, and show what a turn would get.
 
     \b
@@ -90,7 +90,7 @@ def backends() -> None:
 
 @backends.command("list", short_help="List the backends and their switches.")
 @connected
-def list_backends(session: Session) -> None:
+def list_backends(session: CommandSession) -> None:
     """List the tenant's backends and their switches.
 
     \b
@@ -104,7 +104,7 @@ def list_backends(session: Session) -> None:
 @_backend
 @click.option("--reason", default="", help="Why; it stands in the list.")
 @connected
-def off(session: Session, backend: str, reason: str) -> None:
+def off(session: CommandSession, backend: str, reason: str) -> None:
     """Ask a backend no more, from the next turn on.
 
     \b
@@ -118,7 +118,7 @@ def off(session: Session, backend: str, reason: str) -> None:
 @_backend
 @click.option("--reason", default="", help="Why; it stands in the list.")
 @connected
-def on(session: Session, backend: str, reason: str) -> None:
+def on(session: CommandSession, backend: str, reason: str) -> None:
     """Ask a backend again, from the next turn on.
 
     \b
@@ -132,7 +132,7 @@ def on(session: Session, backend: str, reason: str) -> None:
 @_backend
 @click.option("--remove", is_flag=True, help="Remove it.")
 @connected
-def webhook(session: Session, backend: str, remove: bool) -> None:
+def webhook(session: CommandSession, backend: str, remove: bool) -> None:
     """Make the owner's webhook of a backend, or show the one there is; a notice to it queues a compile.
 
     \b
@@ -146,7 +146,7 @@ def webhook(session: Session, backend: str, remove: bool) -> None:
     session.voice.show(session.client.create_webhook(backend=backend), _draw_webhook)
 
 
-def _switch(session: Session, backend: str, *, is_off: bool, reason: str) -> None:
+def _switch(session: CommandSession, backend: str, *, is_off: bool, reason: str) -> None:
     session.client.switch_backend(backend=backend, is_off=is_off, reason=reason)
     session.voice.show({"backend": backend, "is_off": is_off}, _draw_switched)
 

@@ -35,7 +35,7 @@ _UUID = re.compile(r"\b([0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class BarPart:
     """One part of a whole, in tokens."""
 
     name: str
@@ -113,27 +113,27 @@ def budget(given: Budget, reports: Sequence[SourceReport]) -> Iterator[str]:
     yield from bars(pool_shares(given, reports), given.pool_tokens)
 
 
-def window_shares(given: Budget) -> list[Share]:
+def window_shares(given: Budget) -> list[BarPart]:
     """Return what the window is spent on, in the order of the arithmetic; the tokens add up to the window."""
     spent = [
-        Share("system", given.system_tokens),
-        Share("tools", given.tool_tokens),
-        Share("reserve", given.response_reserve_tokens),
-        Share("message", given.message_tokens),
-        Share("headroom", given.headroom_tokens),
-        Share("pool", given.pool_tokens),
+        BarPart("system", given.system_tokens),
+        BarPart("tools", given.tool_tokens),
+        BarPart("reserve", given.response_reserve_tokens),
+        BarPart("message", given.message_tokens),
+        BarPart("headroom", given.headroom_tokens),
+        BarPart("pool", given.pool_tokens),
     ]
-    return [*spent, Share("not asked for", given.window_tokens - sum(share.tokens for share in spent))]
+    return [*spent, BarPart("not asked for", given.window_tokens - sum(share.tokens for share in spent))]
 
 
-def pool_shares(given: Budget, reports: Sequence[SourceReport]) -> list[Share]:
+def pool_shares(given: Budget, reports: Sequence[SourceReport]) -> list[BarPart]:
     """Return what the pool is spent on: each source, what belongs to none, and what is free; they add up to the pool."""
-    used = [Share(report.source, report.included_tokens) for report in reports]
-    frame = Share("frame", given.used_tokens - sum(share.tokens for share in used))
-    return [*used, frame, Share("free", given.pool_tokens - given.used_tokens)]
+    used = [BarPart(report.source, report.included_tokens) for report in reports]
+    frame = BarPart("frame", given.used_tokens - sum(share.tokens for share in used))
+    return [*used, frame, BarPart("free", given.pool_tokens - given.used_tokens)]
 
 
-def bars(parts: Sequence[Share], whole: int, *, cells: int = BAR_CELLS) -> Iterator[str]:
+def bars(parts: Sequence[BarPart], whole: int, *, cells: int = BAR_CELLS) -> Iterator[str]:
     """Yield a line for each part: name, tokens, share, and a bar of its own stretch of `cells` cells.
 
     A part that is there but narrower than a cell shows a sliver. Parts without tokens get no line.

@@ -25,7 +25,7 @@ Command = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class CommandSession:
     """A client, already calling for the tenant and owner of the options, and the voice to answer with.
 
     `owner` is whom it calls for, empty where that is the token's own.
@@ -107,7 +107,7 @@ def connected(work: Command) -> Command:
         token = os.environ.get("SIDECAR_TOKEN") if token is None else token
         caller = as_caller(Caller(address, token, tenant, owner), voice)
         with Sidecar(caller.address, caller.token or "", tls=tls, stance=Stance(caller.tenant, caller.owner)) as client:
-            return work(session=Session(client, voice, caller.owner), **given)
+            return work(session=CommandSession(client, voice, caller.owner), **given)
 
     return speaking(command)
 

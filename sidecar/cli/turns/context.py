@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client import knobs
 
 
@@ -26,7 +26,7 @@ from sidecar.client import knobs
 @click.option("--set", "assignments", multiple=True, metavar="KNOB=VALUE", help="A knob for this turn; repeatable.")
 @click.option("--context-only", is_flag=True, help="Write the context alone.")
 @connected
-def assemble(session: Session, message: str, context_only: bool, **given: Any) -> None:
+def assemble(session: CommandSession, message: str, context_only: bool, **given: Any) -> None:
     """Assemble one turn's context and show it with the budget and a line per source.
 
     \b
@@ -53,7 +53,7 @@ def assemble(session: Session, message: str, context_only: bool, **given: Any) -
 @click.argument("receipt")
 @click.option("--source", default="", help="Only this source's candidates.")
 @connected
-def explain(session: Session, receipt: str, source: str) -> None:
+def explain(session: CommandSession, receipt: str, source: str) -> None:
     """Show a receipt: every candidate, what became of it, and why.
 
     \b
@@ -72,7 +72,7 @@ def explain(session: Session, receipt: str, source: str) -> None:
 @click.option("--allocation", help="priority, seed_order or pooled.")
 @click.option("--set", "assignments", multiple=True, metavar="KNOB=VALUE", help="Any other knob; repeatable.")
 @connected
-def replay(session: Session, receipt: str, assignments: Sequence[str], **given: Any) -> None:
+def replay(session: CommandSession, receipt: str, assignments: Sequence[str], **given: Any) -> None:
     """Fit a stored assembly again under other knobs, and show what differs. No source is asked.
 
     \b
@@ -89,7 +89,7 @@ def replay(session: Session, receipt: str, assignments: Sequence[str], **given: 
 @click.argument("before")
 @click.argument("after")
 @connected
-def diff(session: Session, before: str, after: str) -> None:
+def diff(session: CommandSession, before: str, after: str) -> None:
     """Show what differs between two stored assemblies.
 
     \b

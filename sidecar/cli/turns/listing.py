@@ -9,7 +9,7 @@ import click
 
 from sidecar.cli.shared import drawing
 from sidecar.cli.shared.listing import every, limit_option
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers.cost import TurnCost
 
 
@@ -22,7 +22,7 @@ from sidecar.client.answers.cost import TurnCost
 @click.option("--slower-ms", type=click.FloatRange(min=0), default=0.0, help="Only those that took at least so long.")
 @limit_option
 @connected
-def turns(session: Session, limit: int, **given: Any) -> None:
+def turns(session: CommandSession, limit: int, **given: Any) -> None:
     """List turns, newest first: when, how long, how many tokens, what they cost, and what failed.
 
     \b

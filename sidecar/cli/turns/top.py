@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared import drawing
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.turns import listing as turns
 from sidecar.client.answers.cost import TurnCost
 
@@ -37,7 +37,7 @@ class Glance:
 @click.option("--every", "every_s", type=click.FloatRange(min=0.2), default=2.0, show_default=True, help="Seconds.")
 @click.option("--once", is_flag=True, help="Draw once and end.")
 @connected
-def top(session: Session, every_s: float, once: bool) -> None:
+def top(session: CommandSession, every_s: float, once: bool) -> None:
     """Watch the newest hundred turns: how fast, how many degraded, where the tokens go. Ctrl-C ends it.
 
     \b
@@ -91,5 +91,5 @@ def _draw(found: Glance) -> Iterator[Any]:
     if found.failed:
         yield "failed: " + ", ".join(f"{source} {count}" for source, count in sorted(found.failed.items()))
     whole = sum(found.source_tokens.values())
-    yield from drawing.bars([drawing.Share(name, tokens) for name, tokens in found.source_tokens.items()], whole)
+    yield from drawing.bars([drawing.BarPart(name, tokens) for name, tokens in found.source_tokens.items()], whole)
     yield from turns.draw(found.newest)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers import UsageEffect
 
 _TOKENS = click.IntRange(min=0)
@@ -30,7 +30,7 @@ def usage() -> None:
     "--used", "used_item_ids", multiple=True, metavar="ITEM", help="An item that the answer used; repeatable."
 )
 @connected
-def report(session: Session, receipt: str, used_item_ids: Sequence[str], **counts: Any) -> None:
+def report(session: CommandSession, receipt: str, used_item_ids: Sequence[str], **counts: Any) -> None:
     """Report what the provider counted for an assembly. Later estimates for the model learn from it.
 
     \b

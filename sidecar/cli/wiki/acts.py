@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from sidecar.cli.shared.output import printable
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.client.answers.wiki import DeleteEffect
 
 
@@ -13,7 +13,7 @@ from sidecar.client.answers.wiki import DeleteEffect
 @click.argument("page")
 @click.argument("name")
 @connected
-def alias(session: Session, page: str, name: str) -> None:
+def alias(session: CommandSession, page: str, name: str) -> None:
     """Give a page another name, by which the compile will know it.
 
     \b
@@ -27,7 +27,7 @@ def alias(session: Session, page: str, name: str) -> None:
 @click.command(short_help="Archive a page.")
 @click.argument("page")
 @connected
-def archive(session: Session, page: str) -> None:
+def archive(session: CommandSession, page: str) -> None:
     """Take a page out of reads and search. Its rows stay; a compile that touches it brings it back.
 
     \b
@@ -41,7 +41,7 @@ def archive(session: Session, page: str) -> None:
 @click.argument("page")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @connected
-def delete(session: Session, page: str, yes: bool) -> None:
+def delete(session: CommandSession, page: str, yes: bool) -> None:
     """Delete a page with its sections, names, links and sources.
 
     \b
@@ -64,7 +64,7 @@ def drawn_deletion(effect: DeleteEffect, named: str) -> str:
 @click.command(short_help="Set a held name aside for good.")
 @click.argument("mention_id", metavar="MENTION")
 @connected
-def ignore(session: Session, mention_id: str) -> None:
+def ignore(session: CommandSession, mention_id: str) -> None:
     """Set a held name aside, so that it never becomes a page. `sidecar wiki mentions --json` has the ids.
 
     \b
@@ -79,7 +79,7 @@ def ignore(session: Session, mention_id: str) -> None:
 @click.argument("page")
 @click.argument("section")
 @connected
-def suppress(session: Session, page: str, section: str) -> None:
+def suppress(session: CommandSession, page: str, section: str) -> None:
     """Keep a section from ever becoming a page of its own.
 
     \b
@@ -94,7 +94,7 @@ def suppress(session: Session, page: str, section: str) -> None:
 @click.argument("page")
 @click.argument("section")
 @connected
-def undo(session: Session, page: str, section: str) -> None:
+def undo(session: CommandSession, page: str, section: str) -> None:
     """Take a promotion back: the promoted page is archived, and the section lists its pages again.
 
     \b

@@ -9,7 +9,7 @@ import click
 
 from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.listing import every, limit_option
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.wiki import drawing
 from sidecar.client import SidecarCallError
 from sidecar.client.answers.wiki import CompileJob, CompileTicket
@@ -25,7 +25,7 @@ _GOOD = frozenset({"succeeded", "skipped"})
     "--may-archive-many", is_flag=True, help="Take the memory service's listing at its word, also if it empties most."
 )
 @connected
-def compile_now(session: Session, model_id: str, dry_run: bool, wait: bool, may_archive_many: bool) -> int:
+def compile_now(session: CommandSession, model_id: str, dry_run: bool, wait: bool, may_archive_many: bool) -> int:
     """Queue a compile of the owner's memories.
 
     \b
@@ -50,7 +50,7 @@ def _draw_ticket(ticket: CompileTicket) -> Iterator[Any]:
 @click.command(short_help="Follow a job until it has ended.")
 @click.argument("job_id", metavar="[JOB]", required=False, default="")
 @connected
-def watch(session: Session, job_id: str) -> int:
+def watch(session: CommandSession, job_id: str) -> int:
     """Follow a job, and those that go on with it, until the last has ended. Without JOB, the newest.
 
     \b
@@ -66,14 +66,14 @@ def watch(session: Session, job_id: str) -> int:
     return followed(session, job_id)
 
 
-def followed(session: Session, job_id: str) -> int:
+def followed(session: CommandSession, job_id: str) -> int:
     """Follow the job and its continuations, show how the last ended, and return the command's exit code."""
     *before, last = ended(session, job_id)
     session.voice.show(last, lambda one: _draw_job(one, before))
     return exit_of(last)
 
 
-def ended(session: Session, job_id: str) -> list[CompileJob]:
+def ended(session: CommandSession, job_id: str) -> list[CompileJob]:
     """Follow the job and its continuations, and return them as they ended, at least one."""
     chain = [_follow(session, job_id)]
     while (following := _continuation(session, chain[-1])) is not None:
@@ -86,7 +86,7 @@ def exit_of(last: CompileJob) -> int:
     return OK if last.status in _GOOD else FAILED
 
 
-def _follow(session: Session, job_id: str) -> CompileJob:
+def _follow(session: CommandSession, job_id: str) -> CompileJob:
     seen = 0
     last: CompileJob | None = None
     with session.voice.progress("memories", None) as step:
@@ -99,7 +99,7 @@ def _follow(session: Session, job_id: str) -> CompileJob:
     return last
 
 
-def _continuation(session: Session, job: CompileJob) -> CompileJob | None:
+def _continuation(session: CommandSession, job: CompileJob) -> CompileJob | None:
     newest = session.client.list_jobs(page_size=20).values
     return next((one for one in newest if one.parent_job_id == job.job_id), None)
 
@@ -111,7 +111,7 @@ def _draw_job(job: CompileJob, before: Sequence[CompileJob] = ()) -> Iterator[An
 @click.command(short_help="List jobs, newest first.")
 @limit_option
 @connected
-def jobs(session: Session, limit: int) -> None:
+def jobs(session: CommandSession, limit: int) -> None:
     """List compile jobs, newest first.
 
     \b
@@ -128,7 +128,7 @@ def _draw_jobs(found: list[CompileJob]) -> Iterator[Any]:
 @click.command(short_help="Cancel a job.")
 @click.argument("job_id", metavar="JOB")
 @connected
-def cancel(session: Session, job_id: str) -> None:
+def cancel(session: CommandSession, job_id: str) -> None:
     """Cancel a job: one that waits at once, one that runs before its next step.
 
     \b

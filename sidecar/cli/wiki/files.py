@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared.failures import CommandFailed
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.wiki import drawing
 from sidecar.client.answers.wiki import Density
 
@@ -24,7 +24,7 @@ from sidecar.client.answers.wiki import Density
     "--append", "folder", type=click.Path(file_okay=False, path_type=Path), help="Write a dated markdown file there."
 )
 @connected
-def density(session: Session, folder: Path | None) -> None:
+def density(session: CommandSession, folder: Path | None) -> None:
     """Count pages, links by kind and origin, and the share of pages that a reference link touches.
 
     \b
@@ -78,7 +78,7 @@ def _kept(folder: Path, name: str, text: str) -> Path:
 @click.command(short_help="Write the wiki as markdown files.")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @connected
-def export(session: Session, folder: Path) -> None:
+def export(session: CommandSession, folder: Path) -> None:
     """Write every active page as a markdown file with front matter, under FOLDER/TYPE/SLUG.md.
 
     A file of an earlier export is replaced whole; those of pages that are gone since stay.

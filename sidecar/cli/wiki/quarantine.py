@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared.listing import every, limit_option
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.wiki import drawing
 from sidecar.client.answers.wiki import QuarantinedMemory, RetryEffect
 
@@ -16,7 +16,7 @@ from sidecar.client.answers.wiki import QuarantinedMemory, RetryEffect
 @click.command(short_help="List memories that no batch could be made of.")
 @limit_option
 @connected
-def quarantine(session: Session, limit: int) -> None:
+def quarantine(session: CommandSession, limit: int) -> None:
     """List memories that a compile set aside, and why; needs an admin's token.
 
     \b
@@ -34,7 +34,7 @@ def _draw_held(found: list[QuarantinedMemory]) -> Iterator[Any]:
 @click.argument("memory_ids", metavar="[MEMORY_ID]...", nargs=-1)
 @click.option("--all", "is_all", is_flag=True, help="Try the first thousand that are held back.")
 @connected
-def retry(session: Session, memory_ids: tuple[str, ...], is_all: bool) -> None:
+def retry(session: CommandSession, memory_ids: tuple[str, ...], is_all: bool) -> None:
     """Have memories that were set aside read again by a compile that is queued now; needs an admin's token.
 
     \b

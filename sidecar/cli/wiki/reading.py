@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sidecar.cli.shared.listing import every, limit_option
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.wiki import acts, compiles, drawing, files, quarantine, upkeep
 from sidecar.client.answers.wiki import GraphPart, PageWhole
 
@@ -24,7 +24,7 @@ def wiki() -> None:
 @click.argument("page")
 @click.option("--texts", is_flag=True, help="Show the cited memories' texts too.")
 @connected
-def show(session: Session, page: str, texts: bool) -> None:
+def show(session: CommandSession, page: str, texts: bool) -> None:
     """Show a page: its sections with their sources, its names, links and history.
 
     PAGE is its id, its path, its slug, or any of its names.
@@ -48,7 +48,7 @@ def _draw_page(found: PageWhole) -> Iterator[Any]:
 @click.option("--archived", is_flag=True, help="List what is archived instead.")
 @limit_option
 @connected
-def list_pages(session: Session, page_type: str | None, order: str, archived: bool, limit: int) -> None:
+def list_pages(session: CommandSession, page_type: str | None, order: str, archived: bool, limit: int) -> None:
     """List pages by name, the greatest hubs first, or the latest compiled first.
 
     \b
@@ -65,7 +65,7 @@ def list_pages(session: Session, page_type: str | None, order: str, archived: bo
 @click.option("--type", "page_type", type=_TYPES, default=None, help="Only pages of this type.")
 @limit_option
 @connected
-def search(session: Session, query: str, page_type: str | None, limit: int) -> None:
+def search(session: CommandSession, query: str, page_type: str | None, limit: int) -> None:
     """Find active pages, best first.
 
     \b
@@ -80,7 +80,7 @@ def search(session: Session, query: str, page_type: str | None, limit: int) -> N
 @click.argument("memory_id", metavar="MEMORY_ID")
 @limit_option
 @connected
-def cite(session: Session, memory_id: str, limit: int) -> None:
+def cite(session: CommandSession, memory_id: str, limit: int) -> None:
     """List where pages cite a memory: section, summary, name or tag. A list of pages cites what these do: THROUGH names the page.
 
     \b
@@ -95,7 +95,7 @@ def cite(session: Session, memory_id: str, limit: int) -> None:
 @click.option("--status", type=click.Choice(["open", "promoted", "ignored"]), default="open", show_default=True)
 @limit_option
 @connected
-def mentions(session: Session, status: str, limit: int) -> None:
+def mentions(session: CommandSession, status: str, limit: int) -> None:
     """List held names, the latest changed first.
 
     \b
@@ -110,7 +110,7 @@ def mentions(session: Session, status: str, limit: int) -> None:
 @click.option("--depth", type=click.IntRange(1, 4), default=1, show_default=True, help="How many links away.")
 @click.option("--most", "most_pages", type=click.IntRange(1, 500), default=50, show_default=True, help="Pages at most.")
 @connected
-def graph(session: Session, focus: str, depth: int, most_pages: int) -> None:
+def graph(session: CommandSession, focus: str, depth: int, most_pages: int) -> None:
     """Show the pages around FOCUS, or the greatest hubs, and the links among them.
 
     \b

@@ -11,7 +11,7 @@ import click
 
 from sidecar.cli.shared.batches import batches
 from sidecar.cli.shared.failures import FAILED, OK
-from sidecar.cli.shared.session import Session, connected
+from sidecar.cli.shared.session import CommandSession, connected
 from sidecar.cli.wiki import drawing
 from sidecar.cli.wiki.compiles import ended, exit_of, followed
 from sidecar.client import JournalPlace, JournalRecord
@@ -29,7 +29,7 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Say what would be done,
 @click.command(short_help="Look for what is amiss.")
 @_dry_run
 @connected
-def lint(session: Session, dry_run: bool) -> None:
+def lint(session: CommandSession, dry_run: bool) -> None:
     """Look for broken links, sections without a source, shared names, stale and oversize pages, and queue held names that are
     ripe for a page.
 
@@ -49,7 +49,7 @@ def _draw_lint(report: LintReport) -> Iterator[Any]:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_dry_run
 @connected
-def reset(session: Session, full: bool, yes: bool, dry_run: bool) -> None:
+def reset(session: CommandSession, full: bool, yes: bool, dry_run: bool) -> None:
     """Set the compile back to the beginning; the next one reads every memory again. Refused while a job runs.
 
     \b
@@ -82,7 +82,7 @@ def _draw_reset(effect: ResetEffect, *, full: bool, dry_run: bool) -> Iterator[s
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_dry_run
 @connected
-def rebuild(session: Session, full: bool, yes: bool, dry_run: bool) -> int:
+def rebuild(session: CommandSession, full: bool, yes: bool, dry_run: bool) -> int:
     """Set the compile back, compile every memory again, and follow it to the end.
 
     \b
@@ -101,7 +101,7 @@ def rebuild(session: Session, full: bool, yes: bool, dry_run: bool) -> int:
 
 @click.command(short_help="Rebuild the wiki aside from its log, and compare.")
 @connected
-def verify(session: Session) -> int:
+def verify(session: CommandSession) -> int:
     """Compile the logged batches again, aside, and compare every byte. Nothing is changed, no model is called.
 
     A wiki that another version compiled cannot be verified until `sidecar wiki rebuild --full` has made it anew.
@@ -143,7 +143,7 @@ def drawn_verification(found: Verification) -> Iterator[str]:
 @click.command(short_help="Write deterministic links that are missing.")
 @_dry_run
 @connected
-def backfill(session: Session, dry_run: bool) -> None:
+def backfill(session: CommandSession, dry_run: bool) -> None:
     """Write the links that the memories' places, journals and shared mentions call for, where they are missing.
 
     \b
@@ -161,7 +161,7 @@ def backfill(session: Session, dry_run: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @_dry_run
 @connected
-def rollback(session: Session, origin: str, context_prefix: str, yes: bool, dry_run: bool) -> None:
+def rollback(session: CommandSession, origin: str, context_prefix: str, yes: bool, dry_run: bool) -> None:
     """Take the evidence of one origin away, and the links left without any.
 
     \b
@@ -178,7 +178,7 @@ def rollback(session: Session, origin: str, context_prefix: str, yes: bool, dry_
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--wait", is_flag=True, help="Follow the compile to the end.")
 @connected
-def import_journal(session: Session, file: Path, wait: bool) -> int:
+def import_journal(session: CommandSession, file: Path, wait: bool) -> int:
     """Import journal records from JSONL as memories and compile them; importing again changes nothing.
 
     \b
@@ -251,7 +251,7 @@ def drawn_import(facts: dict[str, Any]) -> Iterator[str]:
 @click.command(short_help="Say what turns read of the wiki, and what compiling it cost.")
 @click.option("--days", type=click.IntRange(1, 3650), default=30, show_default=True, help="How far to look back.")
 @connected
-def reads(session: Session, days: int) -> None:
+def reads(session: CommandSession, days: int) -> None:
     """Say how often assemblies held something of the wiki and answers used it, next to what compiling cost.
 
     \b

@@ -19,10 +19,10 @@ from starlette.routing import Route
 
 from sidecar.context.assembler import Assembler, Clocks
 from sidecar.context.profile_cache import Base, no_base
-from sidecar.context.receipt_writer import Recorder
+from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.context.replay import Replayer
 from sidecar.http.connection import has_many_stray_percents
-from sidecar.http.console.sessions import COOKIE, Note, Session, Sessions
+from sidecar.http.console.sessions import COOKIE, ConsoleSession, Note, Sessions
 from sidecar.http.console.writing import aside, render
 from sidecar.rpc.auth.identity import Identity, Role, resolve_scope
 from sidecar.rpc.transport.auditing import OK, AuditLog, named
@@ -81,7 +81,7 @@ class Desk:
     pools: Pools
     assembler: Assembler
     replayer: Replayer
-    recorder: Recorder
+    recorder: ReceiptWriter
     clocks: Clocks
     authenticate: Authenticate
     watch: Watch
@@ -100,7 +100,7 @@ class Visit:
 
     desk: Desk
     request: Request
-    session: Session
+    session: ConsoleSession
     identity: Identity
     form: Mapping[str, str]
 
@@ -260,7 +260,7 @@ async def read_form(request: Request) -> dict[str, str]:
     return {name: values[-1] for name, values in fields.items()}
 
 
-async def _form(request: Request, session: Session) -> Mapping[str, str]:
+async def _form(request: Request, session: ConsoleSession) -> Mapping[str, str]:
     if request.method != "POST":
         return {}
     form = await read_form(request)

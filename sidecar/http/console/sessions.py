@@ -26,7 +26,7 @@ class Note:
 
 
 @dataclass(slots=True)
-class Session:
+class ConsoleSession:
     """One sign-in: its token, the word that its forms must bear, the owner whose data are looked at, and what is to be told."""
 
     token: str = field(repr=False)
@@ -48,17 +48,17 @@ class Sessions:
     """The sign-ins of one process, the oldest making room for new ones past a thousand."""
 
     def __init__(self) -> None:
-        self._by_id: OrderedDict[str, Session] = OrderedDict()
+        self._by_id: OrderedDict[str, ConsoleSession] = OrderedDict()
 
     def open(self, token: str) -> str:
         """Return the id of a new session."""
         session_id = secrets.token_urlsafe(32)
-        self._by_id[session_id] = Session(token)
+        self._by_id[session_id] = ConsoleSession(token)
         while len(self._by_id) > _MOST:
             self._by_id.popitem(last=False)
         return session_id
 
-    def get(self, session_id: str) -> Session | None:
+    def get(self, session_id: str) -> ConsoleSession | None:
         """Return the session of an id, or None."""
         return self._by_id.get(session_id)
 

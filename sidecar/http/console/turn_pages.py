@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from models.tokens.catalog import CATALOG, Spending, cost_usd
+from models.tokens.catalog import CATALOG, TokenSpending, cost_usd
 from sidecar.turn.fitting import Fitted
 from sidecar.turn.items import Source
 from sidecar.turn.receipt import decided_items
@@ -101,7 +101,7 @@ def source_lines(receipt: StoredReceipt) -> list[SourceLine]:
             counts={name: row.get(f"{name}_count", 0) for name in ("offered", "included", "shortened", "dropped")},
             offered_tokens=row.get("offered_tokens", 0),
             tokens=row.get("included_tokens", 0),
-            cost_usd=cost_usd(model, Spending(row.get("included_tokens", 0))) if model else None,
+            cost_usd=cost_usd(model, TokenSpending(row.get("included_tokens", 0))) if model else None,
             waited=_within(row["source"], before_ms / whole_ms, _waited_ms(row, receipt) / whole_ms),
             stripes=_offer_stripes(
                 row, items[row["source"]], turns if row["source"] == Source.THREAD else (), most_tokens

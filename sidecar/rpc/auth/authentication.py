@@ -22,7 +22,7 @@ from sidecar.rpc.auth.keys import FileKeys, KeySource
 from sidecar.rpc.auth.tokens import TokenRules, TokenVerifier
 from sidecar.runtime.errors import (
     CertificateUnknown,
-    CredentialsMissing,
+    IdentityMissing,
     SettingInvalid,
     TokenMalformed,
     TokenRevoked,
@@ -109,7 +109,7 @@ class UnclaimedSpaces:
 
 def _only(callers: list[Identity] | None) -> Identity:
     if callers is None:
-        raise CredentialsMissing
+        raise IdentityMissing
     if not callers or any(replace(caller, subject=callers[0].subject) != callers[0] for caller in callers):
         raise CertificateUnknown
     return callers[0]

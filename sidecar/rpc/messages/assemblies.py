@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from models.tokens.catalog import Spending, cost_usd
+from models.tokens.catalog import TokenSpending, cost_usd
 from models.tokens.prices import Model
 from sidecar.context.assembler import Assembly
 from sidecar.rpc.messages.turns import write_parts
@@ -131,7 +131,7 @@ def _write_report(into: pb.Assembly, report: SourceReport, share: Share, model: 
         dropped_count=share.dropped_count,
         included_tokens=share.included_tokens,
         offered_tokens=share.offered_tokens,
-        cost_usd=cost_usd(model, Spending(share.included_tokens)) if model else None,
+        cost_usd=cost_usd(model, TokenSpending(share.included_tokens)) if model else None,
     )
 
 

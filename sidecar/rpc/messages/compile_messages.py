@@ -9,13 +9,13 @@ from typing import Any
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from compiler.job import metrics
-from compiler.operations.lint import Report
+from compiler.operations.lint import LintFindings
 from compiler.operations.preview import Preview
 from compiler.plan.contract import (
+    CitedMemory,
     CreatePage,
     HoldMention,
     Item,
-    Source,
     WriteAlias,
     WriteLink,
     WriteSection,
@@ -77,7 +77,7 @@ def preview(found: Preview) -> pb.PlanPreview:
     )
 
 
-def lint(report: Report, queued: Job | None) -> pb.RunLintResponse:
+def lint(report: LintFindings, queued: Job | None) -> pb.RunLintResponse:
     """Return what is amiss."""
     return pb.RunLintResponse(
         findings=[pb.LintFinding(kind=one.kind, subject=one.subject, detail=one.detail) for one in report.findings],
@@ -130,7 +130,7 @@ def _item(item: Item) -> pb.PlanItem:
     return pb.PlanItem(kind=kind, path=path, subject=subject, memory_ids=sorted({one.memory_id for one in sources}))
 
 
-def _about(item: Item) -> tuple[str, str, tuple[Source, ...]]:
+def _about(item: Item) -> tuple[str, str, tuple[CitedMemory, ...]]:
     """Return the path of the page, what on it changes, and what that would cite."""
     match item:
         case CreatePage(page=page):

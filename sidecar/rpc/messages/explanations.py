@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from models.tokens.catalog import CATALOG, Spending, cost_usd
+from models.tokens.catalog import CATALOG, TokenSpending, cost_usd
 from models.tokens.prices import Model
 from sidecar.rpc.messages.assemblies import DECISIONS, FORMS, SOURCES, STATUSES
 from sidecar.rpc.messages.knobs import write_knobs
@@ -15,7 +15,7 @@ from sidecar.turn.items import Decision, Form, Source, Status
 from sidecar.turn.receipt import decided_items
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2
-from store.accounting.receipts import StoredReceipt, Usage
+from store.accounting.receipts import ReportedUsage, StoredReceipt
 
 _POOL_TERMS = (
     "window_tokens",
@@ -115,7 +115,7 @@ def _source(row: Mapping[str, Any], model: Model | None) -> items_pb2.SourceRepo
         reason=row["reason"],
         latency_ms=row["latency_ms"],
         attempt_count=row["attempts"],
-        cost_usd=cost_usd(model, Spending(counts["included_tokens"])) if model else None,
+        cost_usd=cost_usd(model, TokenSpending(counts["included_tokens"])) if model else None,
         **counts,
     )
 
@@ -149,7 +149,7 @@ def _decision(source: Source, item: Mapping[str, Any]) -> items_pb2.CandidateDec
     )
 
 
-def _usage(usage: Usage) -> pb.UsageReport:
+def _usage(usage: ReportedUsage) -> pb.UsageReport:
     return pb.UsageReport(
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,

@@ -134,7 +134,7 @@ class WaitingRoom:
         return max(self._rounds[tenant_id].values(), key=len)[-1]
 
 
-class Lanes:
+class AdmissionControl:
     """At most `max_in_flight` calls at once, `per_tenant_in_flight` for one tenant, `max_waiting` in the waiting room.
 
     A call waits at most `max_wait_s` seconds; one that finds the room full is refused at once, unless a longer queue

@@ -18,9 +18,9 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from sidecar.rpc.auth.identity import Identity
-from sidecar.rpc.transport.admission import Lanes
+from sidecar.rpc.transport.admission import AdmissionControl
 from sidecar.rpc.transport.status import answer
-from sidecar.runtime.errors import CredentialsMissing, DeadlinePassed, ServiceIncomplete
+from sidecar.runtime.errors import DeadlinePassed, IdentityMissing, ServiceIncomplete
 
 LARGE_BYTES = 1 << 20
 _SECRET_METADATA = frozenset({"authorization", "cookie"})
@@ -52,16 +52,16 @@ Behaviour = Callable[[Any, Call], Awaitable[Message]] | Callable[[Any, Call], As
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class MethodOptions:
     """On what terms a method is served: its lanes, and the seconds a call gets by default and at most.
 
     A request of more than `LARGE_BYTES` needs a place in the lanes for large ones too, where there are such.
     """
 
-    lanes: Lanes
+    lanes: AdmissionControl
     default_deadline_s: float = 3.0
     max_deadline_s: float = 60.0
-    large_lanes: Lanes | None = None
+    large_lanes: AdmissionControl | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Method:
 
     request_type: type[Message]
     behaviour: Any
-    terms: Terms
+    terms: MethodOptions
     request_streaming: bool = False
     response_streaming: bool = False
     request_deserializer: None = None
@@ -89,9 +89,9 @@ class Method:
 def service_handler(
     service: ServiceDescriptor,
     behaviours: Mapping[str, Behaviour],
-    terms: Terms,
+    terms: MethodOptions,
     *,
-    apart: Mapping[str, Terms] | None = None,
+    apart: Mapping[str, MethodOptions] | None = None,
 ) -> grpc.GenericRpcHandler:
     """Return the handler of a service: each method of its descriptor with its behaviour, on `terms`.
 
@@ -135,4 +135,4 @@ def public_metadata(metadata: Any) -> Mapping[str, str | bytes]:
 
 
 async def _refuse() -> bytes:
-    raise CredentialsMissing
+    raise IdentityMissing

@@ -42,7 +42,7 @@ class _Given(Generic[T]):
     check: _Check | None = None
 
 
-class Repeats(Generic[K, T]):
+class RepeatedAnswers(Generic[K, T]):
     """Keeps up to 2,000 answers of 64 MiB in all for ten minutes, the newest. `size_of` weighs an answer in bytes.
 
     A failed request is forgotten, so that it can be tried again; so is one whose callers have all gone, and it is cancelled.

@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError, Message
 from sidecar.rpc.auth.authentication import Authenticator
 from sidecar.rpc.auth.identity import Identity, Role
 from sidecar.rpc.transport.auditing import AuditLog, of_request
-from sidecar.rpc.transport.call import LARGE_BYTES, Call, Method, Terms, deadline_s, public_metadata
+from sidecar.rpc.transport.call import LARGE_BYTES, Call, Method, MethodOptions, deadline_s, public_metadata
 from sidecar.rpc.transport.status import answer, code_name
 from sidecar.runtime.errors import InvalidArgument, Stopping
 from sidecar.telemetry import calls
@@ -29,7 +29,7 @@ _END: Any = object()
 Answer = TypeVar("Answer")
 
 
-class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no types
+class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no types
     """Our methods get a `Call`; another library's (reflection) run as they are, once the caller is known."""
 
     def __init__(self, authenticator: Authenticator, watch: Watch | None = None, audit: AuditLog | None = None) -> None:
@@ -223,7 +223,7 @@ class Door(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no
         return behaviour
 
 
-def _large_place(terms: Terms, identity: Identity, request: bytes) -> AbstractAsyncContextManager[None]:
+def _large_place(terms: MethodOptions, identity: Identity, request: bytes) -> AbstractAsyncContextManager[None]:
     if terms.large_lanes is None or len(request) <= LARGE_BYTES:
         return nullcontext()
     return terms.large_lanes.place(identity.tenant_id, identity.lane)

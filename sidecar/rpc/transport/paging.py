@@ -41,7 +41,7 @@ _BOUNDS: Mapping[type, int] = {int: 2**63, Int4: 2**31}
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageRequest:
     """What to read: at most `size` rows, those after the row with the keys `after`, or the first ones."""
 
     size: int
@@ -60,7 +60,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListCall:
     """One list call: its name and arguments, to which its tokens are bound, and the kinds of its rows' keys.
 
     Kinds are `str`, `int`, `Int4`, `datetime` and `UUID`.
@@ -70,14 +70,14 @@ class Listing:
     arguments: tuple[str, ...]
     kinds: tuple[type, ...]
 
-    def read(self, page_size: int, page_token: str) -> Page:
+    def read(self, page_size: int, page_token: str) -> PageRequest:
         """Return the page asked for. Raises InvalidArgument naming page_size or page_token."""
-        return Page(read_page_size(page_size), self._open(page_token) if page_token else None)
+        return PageRequest(read_page_size(page_size), self._open(page_token) if page_token else None)
 
     def cut(
         self,
         rows: Sequence[Row],
-        page: Page,
+        page: PageRequest,
         keys_of: Callable[[Row], Keys],
         write: Callable[[Row], Written],
         *,

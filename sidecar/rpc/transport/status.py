@@ -147,7 +147,7 @@ TABLE: Mapping[type[Exception], Row] = {
     ),
     errors.InvalidArgument: Row(Code.INVALID_ARGUMENT, "INVALID_ARGUMENT", facts=("field",), details=_bad_field),
     errors.Unauthenticated: Row(Code.UNAUTHENTICATED, "UNAUTHENTICATED"),
-    errors.CredentialsMissing: Row(Code.UNAUTHENTICATED, "CREDENTIALS_MISSING"),
+    errors.IdentityMissing: Row(Code.UNAUTHENTICATED, "CREDENTIALS_MISSING"),
     errors.TokenMalformed: Row(Code.UNAUTHENTICATED, "TOKEN_MALFORMED"),
     errors.TokenUntrusted: Row(Code.UNAUTHENTICATED, "TOKEN_UNTRUSTED", facts=("check",)),
     errors.TokenExpired: Row(Code.UNAUTHENTICATED, "TOKEN_EXPIRED"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from models.language.language import DEFAULT_MODEL_ID, AnswerSchema, ConverseRequest
-from models.transport.provider import Patience
+from models.transport.provider import RetryPolicy
 from models.transport.resilience import BreakerPolicy
 
 KEY = "sk-canary-4f1d"
 # A breaker that opened stays open for the test.
-HASTY = Patience(backoff_s=0.001, longest_backoff_s=0.002, breaker=BreakerPolicy(open_s=600.0, longest_open_s=600.0))
+HASTY = RetryPolicy(backoff_s=0.001, longest_backoff_s=0.002, breaker=BreakerPolicy(open_s=600.0, longest_open_s=600.0))
 # Far longer than anything here takes on a loaded machine.
 DEADLINE_S = 60.0
 SHAPE: dict[str, Any] = {

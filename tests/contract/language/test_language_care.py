@@ -23,8 +23,8 @@ from models.errors import (
 )
 from models.language.bedrock import bedrock_model
 from models.language.openai_compatible import openai_model
-from models.language.remote import Ending, RemoteModel, Reply
-from models.language.request_mode import Question
+from models.language.remote import RemoteModel, Reply, StopReason
+from models.language.request_mode import ModelRequest
 from models.transport.bedrock_runtime import BedrockConfig
 from models.transport.openai_client import OpenAIConfig
 from tests.contract.language.asking import DEADLINE_S, HASTY, KEY, LISBON, question, shaped
@@ -302,11 +302,11 @@ class Slow:
     def __init__(self) -> None:
         self.timeouts_s: list[float] = []
 
-    async def ask(self, question: Question, timeout_s: float) -> Reply:
+    async def ask(self, question: ModelRequest, timeout_s: float) -> Reply:
         self.timeouts_s.append(timeout_s)
         if question.schema is not None:
             raise InvalidRequest("not in this form")
-        return Reply('{"city": "Lisboa", "visits": 3}', "stop", Ending.WHOLE, None)
+        return Reply('{"city": "Lisboa", "visits": 3}', "stop", StopReason.WHOLE, None)
 
     async def close(self) -> None:
         pass

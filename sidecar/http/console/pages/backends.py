@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
-from sidecar.context.assembler import Question
+from sidecar.context.assembler import TurnRequest
 from sidecar.http.console.desk import Desk, Visit, read_id, route
 from sidecar.http.console.pages import switching
 from sidecar.http.console.turn_pages import Candidate, candidates, source_lines
@@ -122,7 +122,7 @@ async def try_question(visit: Visit) -> Response:
     if not chosen:
         raise InvalidArgument("sources", "are none", "choose at least one")
     patience = {"deadline_ms": _PATIENT_MS} if form.get("patient") == "1" else {}
-    question = Question(
+    question = TurnRequest(
         agent_id=resolve_agent(visit.identity, form.get("agent", "")) or "console",
         thread_id=read_text_id("thread", form.get("in_thread", ""), is_optional=True),
         space_id="",

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute
 from sidecar.http.console.charts import Chart, share_chart
 from sidecar.http.console.desk import Desk, Visit, read_id, route
 from sidecar.runtime.errors import FailedPrecondition, NotFound
-from sidecar.runtime.ttl_cache import Remembered
+from sidecar.runtime.ttl_cache import TtlCache
 from store.compile import jobs, overview, ready, scopes
 from store.compile.jobs import Job, JobStatus, Ticket, Trigger
 from store.compile.overview import Grown
@@ -46,12 +46,12 @@ _TOLD = {
 _UNDER_WAY = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
 
 
-_Growths = Remembered[tuple[Scope, int], list[Grown]]
+_Growths = TtlCache[tuple[Scope, int], list[Grown]]
 
 
 def routes(desk: Desk) -> list[BaseRoute]:
     """Return the pages about compiling. How a wiki grew is counted once for each of its revisions that is looked at."""
-    growths: _Growths = Remembered(
+    growths: _Growths = TtlCache(
         partial(_growth, desk), for_s=_KEPT_S, grace_s=_KEPT_S, clock=desk.clocks.steady_s, capacity=_KEPT_GROWTHS
     )
     return [

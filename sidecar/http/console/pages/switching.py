@@ -24,7 +24,7 @@ _MAX_REASON_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SwitchState:
     """Which sources the tenant's turns ask, which of the others its own level switched off, and its backends' switches."""
 
     enabled: frozenset[str]
@@ -32,7 +32,7 @@ class Standing:
     backends: tuple[tuple[str, Switch | None], ...]
 
 
-async def standing(visit: Visit) -> Standing:
+async def standing(visit: Visit) -> SwitchState:
     """Return how the switches of the visitor's tenant stand. What is off at a template, agent or space is not told."""
     tenant_id, switches = visit.identity.tenant_id, visit.desk.switches
     async with tenant_scoped(visit.desk.pools.background, tenant_id, read_only=True) as connection:
@@ -40,7 +40,7 @@ async def standing(visit: Visit) -> Standing:
         in_force = await profile_cache.read(connection, tenant_id, agent_id="", space_id="", base=switches.base)
         known = {one.backend: one for one in await backends.switches(connection, tenant_id)}
     own = newest.knobs.get("sources", {}) if newest else {}
-    return Standing(
+    return SwitchState(
         enabled=frozenset(source.value for source in Source if in_force.profile.knobs(source).enabled),
         off_here=frozenset(name for name, knobs in own.items() if knobs.get("enabled") is False),
         backends=tuple((name, known.get(name)) for name in sorted(switches.backends.get(tenant_id, ()))),
