@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,6 +33,67 @@ BROAD_CATCHES = {
     "sidecar/rpc/transport/status.py": 1,
     "sidecar/runtime/supervisor.py": 1,
     "sidecar/turn/usable.py": 1,
+}
+
+
+# Modules in a folder: a stranger reads the list of a room at one glance. `turn` is one room of pure decisions, `ingest` has a
+# reader a format.
+MAX_MODULES = 15
+LARGE_FOLDERS = {"sidecar/turn", "sidecar/ingest"}
+
+# Packages that are heavy or optional, and our modules that load one: they may be imported where they are used.
+HEAVY = {"boto3", "botocore", "httpx", "mcp", "onnxruntime", "resource", "rich", "tiktoken", "uvloop"}
+HEAVY_MODULES = {
+    "compiler.state.substrates",
+    "models.embedding.minilm",
+    "models.embedding.openai_embedding",
+    "models.embedding.titan",
+    "models.language.bedrock",
+    "models.language.openai_compatible",
+    "models.transport.openai_client",
+    "sidecar.backends.aws",
+    "sidecar.backends.mcp_tools",
+    "sidecar.ingest.pdf",
+    "sidecar.runtime.bedrock",
+    "sidecar.sources.backend_sources",
+    "sidecar.sources.tools",
+    "sidecar.worker.agentcore_feed",
+    "sidecar.worker.hindsight_feed",
+}
+
+# What still breaks a rule. These lists only shrink.
+DOORS_THAT_QUERY = {
+    "sidecar/http/console/desk.py",
+    "sidecar/http/console/pages/backends.py",
+    "sidecar/http/console/pages/compiles.py",
+    "sidecar/http/console/pages/graph.py",
+    "sidecar/http/console/pages/money.py",
+    "sidecar/http/console/pages/provenance.py",
+    "sidecar/http/console/pages/quarantine.py",
+    "sidecar/http/console/pages/reads.py",
+    "sidecar/http/console/pages/switching.py",
+    "sidecar/http/console/pages/threads.py",
+    "sidecar/http/console/pages/turns.py",
+    "sidecar/http/console/pages/wiki.py",
+    "sidecar/http/console/pages/wiki_acts.py",
+    "sidecar/http/console/sign_in.py",
+    "sidecar/http/doors.py",
+    "sidecar/http/webhooks.py",
+    "sidecar/rpc/admin.py",
+    "sidecar/rpc/backends.py",
+    "sidecar/rpc/compile.py",
+    "sidecar/rpc/compile_quarantine.py",
+    "sidecar/rpc/compile_upkeep.py",
+    "sidecar/rpc/context.py",
+    "sidecar/rpc/cost.py",
+    "sidecar/rpc/knowledge.py",
+    "sidecar/rpc/memory.py",
+    "sidecar/rpc/profile.py",
+    "sidecar/rpc/transport/auditing.py",
+    "sidecar/rpc/transport/status.py",
+    "sidecar/rpc/wiki.py",
+    "sidecar/rpc/wiki_acts.py",
+    "sidecar/rpc/wiki_names.py",
 }
 
 
@@ -105,3 +167,56 @@ def test_no_file_names_a_package_index_or_this_machine() -> None:
             continue
         text = path.read_text(errors="replace")
         assert not re.search(r"--(extra-)?index-url|\"resolved\": ?\"http", text) or line == name(Path(__file__)), line
+
+
+def test_folders_hold_few_modules() -> None:
+    folders = Counter(name(path.parent) for path in PRODUCT if path.name != "__init__.py")
+    assert not {folder for folder, count in folders.items() if count > MAX_MODULES} - LARGE_FOLDERS
+
+
+def test_public_classes_bear_a_name_of_their_own() -> None:
+    """The client's values bear the contract's names, which is what its users look for."""
+    names = Counter(
+        node.name
+        for path in PRODUCT
+        if path.relative_to(ROOT).parts[:2] != ("sidecar", "client")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert not {one for one, count in names.items() if count > 1}
+
+
+def test_only_heavy_packages_are_imported_late() -> None:
+    late = {one for path in PRODUCT for one in _late_imports(path)}
+    assert {one for one in late if one.partition(".")[0] not in HEAVY} == HEAVY_MODULES
+
+
+def _late_imports(path: Path) -> Iterator[str]:
+    """Yield the modules that functions of the file import."""
+    for function in ast.walk(ast.parse(path.read_text())):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Import):
+                    yield from (alias.name for alias in node.names)
+                elif isinstance(node, ast.ImportFrom) and node.module:
+                    inner = [f"{node.module}.{alias.name}" for alias in node.names]
+                    yield from (one if _is_module(one) else node.module for one in inner)
+
+
+def _is_module(dotted: str) -> bool:
+    return (ROOT / dotted.replace(".", "/")).with_suffix(".py").exists()
+
+
+def test_doors_open_no_transaction_and_import_no_query() -> None:
+    """The rpc and http rooms may import values, constants and errors of the store, never a module of queries or a pool."""
+    doors = [path for path in PRODUCT if path.relative_to(ROOT).parts[:2] in {("sidecar", "rpc"), ("sidecar", "http")}]
+    assert {name(path) for path in doors if any(_queries(path))} == DOORS_THAT_QUERY
+
+
+def _queries(path: Path) -> Iterator[str]:
+    """Yield the store's modules, and the names of its pools, that the file imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] == "store":
+            for alias in node.names:
+                if node.module == "store.db.postgres" or _is_module(f"{node.module}.{alias.name}"):
+                    yield f"{node.module}.{alias.name}"
