@@ -17,8 +17,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from sidecar.rpc.auth.identity import require_admin, resolve_scope, resolve_tenant
 from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.paging import ListCall
-from sidecar.rpc.transport.validation import read_id, read_text, read_time, write_time
+from sidecar.rpc.transport.validation import read_time, write_time
 from sidecar.runtime.errors import InvalidArgument, NotFound
+from sidecar.services.validation import read_id, read_text
 from sidecar.v1 import admin_pb2 as pb
 from store.accounting import audit
 from store.accounting.audit import Entry

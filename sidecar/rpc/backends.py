@@ -17,8 +17,9 @@ from sidecar.backends.tools import Offered, ToolKeeper
 from sidecar.context.ports import BackendError
 from sidecar.rpc.auth.identity import require_admin, resolve_scope, resolve_tenant
 from sidecar.rpc.transport.call import Behaviour, Call
-from sidecar.rpc.transport.validation import read_id, read_name, read_text, write_time
+from sidecar.rpc.transport.validation import write_time
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
+from sidecar.services.validation import read_id, read_name, read_text
 from sidecar.v1 import backends_pb2 as pb
 from store.db.postgres import Pools, scoped, tenant_scoped
 from store.db.queries import Connection

@@ -18,8 +18,8 @@ from sidecar.rpc.messages import compile_messages as write
 from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.paging import ListCall
 from sidecar.rpc.transport.progress import moved_or_stopping
-from sidecar.rpc.transport.validation import read_id, read_uuid
 from sidecar.runtime.errors import FailedPrecondition, NotFound, Stopping
+from sidecar.services.validation import read_id, read_uuid
 from sidecar.v1 import compile_pb2 as pb
 from store.compile import jobs
 from store.compile.jobs import Enqueued, Job, JobOptions, JobStatus, Trigger

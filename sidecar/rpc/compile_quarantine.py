@@ -8,7 +8,7 @@ from sidecar.rpc.compile_upkeep import CompileUpkeep
 from sidecar.rpc.messages import compile_messages as write
 from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.paging import ListCall
-from sidecar.rpc.transport.validation import check_count, read_id
+from sidecar.services.validation import check_count, read_id
 from sidecar.v1 import compile_pb2 as pb
 from store.compile import jobs, overview
 from store.compile.jobs import Trigger

@@ -19,8 +19,9 @@ from sidecar.rpc.auth.identity import require_admin, resolve_scope
 from sidecar.rpc.messages import compile_messages as write
 from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.progress import Progress
-from sidecar.rpc.transport.validation import check_count, read_choice, read_each, read_id, read_text, read_time
+from sidecar.rpc.transport.validation import read_choice, read_each, read_time
 from sidecar.runtime.errors import FailedPrecondition, InvalidArgument
+from sidecar.services.validation import check_count, read_id, read_text
 from sidecar.v1 import compile_pb2 as pb
 from sidecar.v1 import wiki_pb2
 from store.compile import jobs, scopes

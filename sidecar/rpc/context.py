@@ -23,18 +23,10 @@ from sidecar.rpc.messages.knobs import read_knobs
 from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.idempotency import RepeatedAnswers
 from sidecar.rpc.transport.paging import Int4, ListCall
-from sidecar.rpc.transport.validation import (
-    check_count,
-    read_each,
-    read_id,
-    read_int,
-    read_item_ids,
-    read_text,
-    read_uuid,
-    write_time,
-)
+from sidecar.rpc.transport.validation import read_each, write_time
 from sidecar.runtime.errors import InvalidArgument, NotFound, ReceiptDropped
 from sidecar.services.threads import queue_summary
+from sidecar.services.validation import check_count, read_id, read_int, read_item_ids, read_text, read_uuid
 from sidecar.turn.difference import compare
 from sidecar.turn.fence import strip_fences
 from sidecar.v1 import context_pb2 as pb

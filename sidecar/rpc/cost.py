@@ -13,9 +13,10 @@ from uuid import UUID
 from sidecar.rpc.auth.identity import Identity, require_admin, resolve_agent, resolve_scope, resolve_tenant
 from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.paging import ListCall
-from sidecar.rpc.transport.validation import check_count, read_id, read_int, read_name, read_time, write_time
+from sidecar.rpc.transport.validation import read_time, write_time
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services import spending
+from sidecar.services.validation import check_count, read_id, read_int, read_name
 from sidecar.v1 import cost_pb2 as pb
 from store.accounting import budgets, costs
 from store.accounting.budgets import Alert, Budget

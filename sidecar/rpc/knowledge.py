@@ -17,8 +17,9 @@ from sidecar.ingest.chunked import MAX_DOCUMENT_BYTES
 from sidecar.rpc.auth.identity import require_admin, resolve_tenant
 from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.paging import ListCall
-from sidecar.rpc.transport.validation import read_id, read_name, read_text, write_time
+from sidecar.rpc.transport.validation import write_time
 from sidecar.runtime.errors import InvalidArgument, NotFound
+from sidecar.services.validation import read_id, read_name, read_text
 from sidecar.v1 import knowledge_pb2 as pb
 from store.content import documents
 from store.content.documents import Assignment, Base, Document, PreparedDocument, PutOutcome

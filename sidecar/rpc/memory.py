@@ -13,17 +13,9 @@ from compiler.passes import forgetting
 from sidecar.rpc.auth.identity import resolve_scope
 from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.paging import MAX_PAGE_BYTES, ListCall
-from sidecar.rpc.transport.validation import (
-    check_count,
-    read_each,
-    read_id,
-    read_struct,
-    read_text,
-    read_time,
-    write_struct,
-    write_time,
-)
+from sidecar.rpc.transport.validation import read_each, read_struct, read_time, write_struct, write_time
 from sidecar.runtime.errors import NotFound
+from sidecar.services.validation import check_count, read_id, read_text
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome

@@ -14,8 +14,9 @@ from sidecar.rpc.auth.identity import Identity, Role, require_admin, resolve_age
 from sidecar.rpc.messages.knobs import read_knobs, write_knobs
 from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.paging import Int4, ListCall
-from sidecar.rpc.transport.validation import read_id, read_int, write_time
+from sidecar.rpc.transport.validation import write_time
 from sidecar.runtime.errors import InvalidArgument, NotFound, ScopeForbidden
+from sidecar.services.validation import read_id, read_int
 from sidecar.v1 import profile_pb2 as pb
 from store.db.postgres import Pools, tenant_scoped
 from store.db.queries import Connection

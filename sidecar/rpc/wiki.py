@@ -14,9 +14,10 @@ from sidecar.rpc.auth.identity import resolve_scope
 from sidecar.rpc.messages import wiki_messages as write
 from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.paging import Int4, ListCall
-from sidecar.rpc.transport.validation import read_choice, read_id, read_int, read_text
+from sidecar.rpc.transport.validation import read_choice
 from sidecar.rpc.wiki_acts import WikiActs
 from sidecar.rpc.wiki_names import find_page, read_page
+from sidecar.services.validation import read_id, read_int, read_text
 from sidecar.v1 import wiki_pb2 as pb
 from store.db.postgres import scoped
 from store.scope import Scope

@@ -15,9 +15,9 @@ from compiler.plan.upkeep import ActRefused
 from sidecar.rpc.auth.identity import require_admin, resolve_scope
 from sidecar.rpc.messages import wiki_messages as write
 from sidecar.rpc.transport.call import Behaviour, Call
-from sidecar.rpc.transport.validation import read_id, read_text, read_uuid
 from sidecar.rpc.wiki_names import find_page, read_page
 from sidecar.runtime.errors import FailedPrecondition, NotFound
+from sidecar.services.validation import read_id, read_text, read_uuid
 from sidecar.v1 import wiki_pb2 as pb
 from store.db.postgres import Pools, scoped
 from store.db.queries import Connection

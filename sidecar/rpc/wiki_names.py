@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from uuid import UUID
 
-from sidecar.rpc.transport.validation import read_text
 from sidecar.runtime.errors import InvalidArgument, NotFound
+from sidecar.services.validation import read_text
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import browse

@@ -14,6 +14,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.rpc.transport import validation
 from sidecar.runtime.errors import InvalidArgument
+from sidecar.services.validation import check_count, read_id, read_int, read_name, read_text, read_uuid
 
 
 def refusal(work: Callable[[], Any]) -> InvalidArgument:
@@ -24,60 +25,60 @@ def refusal(work: Callable[[], Any]) -> InvalidArgument:
 
 @pytest.mark.parametrize("value", ["", "   ", "\n\t"])
 def test_a_blank_text_is_empty_where_one_is_needed(value: str) -> None:
-    assert refusal(lambda: validation.read_text("text", value, min_chars=1, max_chars=10)).problem == "is empty"
+    assert refusal(lambda: read_text("text", value, min_chars=1, max_chars=10)).problem == "is empty"
 
 
 def test_a_text_is_returned_as_it_was_sent() -> None:
-    assert validation.read_text("text", "  é\r\n", min_chars=1, max_chars=10) == "  é\r\n"
-    assert validation.read_text("text", "", max_chars=10) == ""
+    assert read_text("text", "  é\r\n", min_chars=1, max_chars=10) == "  é\r\n"
+    assert read_text("text", "", max_chars=10) == ""
 
 
 def test_a_text_may_reach_its_bound_and_not_pass_it() -> None:
-    assert validation.read_text("text", "😀" * 10, max_chars=10)
-    error = refusal(lambda: validation.read_text("memories[3].text", "x" * 11, max_chars=10))
+    assert read_text("text", "😀" * 10, max_chars=10)
+    error = refusal(lambda: read_text("memories[3].text", "x" * 11, max_chars=10))
     assert (error.field, error.problem, error.fix) == ("memories[3].text", "has 11 characters", "send at most 10")
 
 
 @pytest.mark.parametrize("value", ["a\0b", "\ud800", "x\udfffy"])
 def test_what_postgres_cannot_hold_is_refused_and_not_quoted(value: str) -> None:
-    error = refusal(lambda: validation.read_text("text", value, max_chars=10))
+    error = refusal(lambda: read_text("text", value, max_chars=10))
     assert error.field == "text"
     assert value not in str(error)
 
 
 @pytest.mark.parametrize("value", ["a", "A.b-c_9", "x" * 100])
 def test_a_name_holds_letters_digits_dots_dashes_and_underscores(value: str) -> None:
-    assert validation.read_name("name", value) == value
+    assert read_name("name", value) == value
 
 
 @pytest.mark.parametrize("value", ["", "a b", "é", "a/b", "x" * 101, "a\n", "٣"])
 def test_any_other_name_is_refused(value: str) -> None:
-    assert refusal(lambda: validation.read_name("name", value)).field == "name"
+    assert refusal(lambda: read_name("name", value)).field == "name"
 
 
 @pytest.mark.parametrize("value", ["", " ", "x" * 201, "a\0", "a\nb", "\u200b", "\ud800"])
 def test_an_id_is_printable_and_bounded(value: str) -> None:
-    assert refusal(lambda: validation.read_id("memory_id", value)).field == "memory_id"
+    assert refusal(lambda: read_id("memory_id", value)).field == "memory_id"
 
 
 def test_an_optional_id_may_be_empty_but_not_blank() -> None:
-    assert validation.read_id("ref", "", is_optional=True) == ""
-    assert refusal(lambda: validation.read_id("ref", " ", is_optional=True)).field == "ref"
+    assert read_id("ref", "", is_optional=True) == ""
+    assert refusal(lambda: read_id("ref", " ", is_optional=True)).field == "ref"
 
 
 @pytest.mark.parametrize("value", ["", "x", "123", "{0}", "é" * 36])
 def test_something_else_than_a_uuid_is_refused(value: str) -> None:
-    assert refusal(lambda: validation.read_uuid("receipt_id", value)).field == "receipt_id"
+    assert refusal(lambda: read_uuid("receipt_id", value)).field == "receipt_id"
 
 
 def test_numbers_and_counts_keep_within_both_bounds() -> None:
-    assert [validation.read_int("n", value, least=1, most=3) for value in (1, 3)] == [1, 3]
+    assert [read_int("n", value, least=1, most=3) for value in (1, 3)] == [1, 3]
     for value in (0, 4, -(2**31)):
-        error = refusal(partial(validation.read_int, "n", value, least=1, most=3))
+        error = refusal(partial(read_int, "n", value, least=1, most=3))
         assert error.problem == f"is {value}"
-    validation.check_count("ids", [], most=0)
-    assert refusal(lambda: validation.check_count("ids", ["a"], most=0)).problem == "has 1 entries"
-    assert refusal(lambda: validation.check_count("ids", [], least=1, most=2)).field == "ids"
+    check_count("ids", [], most=0)
+    assert refusal(lambda: check_count("ids", ["a"], most=0)).problem == "has 1 entries"
+    assert refusal(lambda: check_count("ids", [], least=1, most=2)).field == "ids"
 
 
 @pytest.mark.parametrize("moment", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])

@@ -14,8 +14,8 @@ from sidecar.http.console.sessions import COOKIE
 from sidecar.http.console.writing import aside, render
 from sidecar.rpc.auth.identity import resolve_scope
 from sidecar.rpc.transport.status import message_of
-from sidecar.rpc.transport.validation import read_id
 from sidecar.runtime.errors import KeysUnavailable, Unauthenticated
+from sidecar.services.validation import read_id
 from store.accounting import costs
 from store.db.postgres import tenant_scoped
 

@@ -6,16 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sidecar.rpc.transport.validation import (
-    check_count,
-    read_id,
-    read_struct,
-    read_text,
-    read_time,
-    write_struct,
-    write_time,
-)
+from sidecar.rpc.transport.validation import read_struct, read_time, write_struct, write_time
 from sidecar.runtime.errors import InvalidArgument
+from sidecar.services.validation import check_count, read_id, read_text
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2
 from store.content.threads import NewTurn, StoredTurn

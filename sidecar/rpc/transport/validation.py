@@ -1,17 +1,15 @@
-"""Reads the fields of a request: bounds, forbidden characters, instants, free-form objects.
+"""Reads the fields of a message that need its types: enums, instants, free-form objects, repeated fields.
 
 Every function returns the value to work with or raises InvalidArgument, which names the field, the problem and the fix.
-What a field means is the service's business; here stands only what makes a value usable at all.
+Plain values are checked in `sidecar.services.validation`.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
-from uuid import UUID
 
 import orjson
 from google.protobuf.json_format import MessageToDict
@@ -19,11 +17,11 @@ from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.runtime.errors import InvalidArgument
+from sidecar.services.validation import (
+    check_characters,
+)
 from store.db.pacing import QUICK_CHARS, in_slices
-from store.scope import MAX_EXTERNAL_ID_CHARS
 
-MAX_NAME_CHARS = 100
-MAX_ITEM_IDS, MAX_ITEM_ID_CHARS = 10_000, 1_000
 MAX_DEPTH = 24  # each level of an object is three of a message, which may have a hundred
 
 T = TypeVar("T")
@@ -31,61 +29,6 @@ V = TypeVar("V")
 
 _FIRST = datetime.min.replace(tzinfo=UTC) + timedelta.resolution
 _LAST = datetime.max.replace(tzinfo=UTC) - timedelta.resolution
-_NAME = re.compile(r"[A-Za-z0-9._-]+")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
-
-
-def read_text(field: str, value: str, *, max_chars: int, min_chars: int = 0) -> str:
-    """Return the text, of `min_chars` to `max_chars` characters, blank counting as empty where one is needed."""
-    if min_chars and len(value.strip()) < min_chars:
-        problem = "is empty" if not value.strip() else "is too short"
-        raise InvalidArgument(field, problem, f"send {min_chars} to {max_chars} characters")
-    if len(value) > max_chars:
-        raise InvalidArgument(field, f"has {len(value)} characters", f"send at most {max_chars}")
-    _check_characters(field, value)
-    return value
-
-
-def read_name(field: str, value: str) -> str:
-    """Return the name: 1 to 100 letters, digits, dots, dashes and underscores, all ASCII."""
-    if len(value) > MAX_NAME_CHARS or not _NAME.fullmatch(value):
-        fix = f"use 1 to {MAX_NAME_CHARS} letters, digits, dots, dashes and underscores"
-        raise InvalidArgument(field, "is not a usable name", fix)
-    return value
-
-
-def read_id(field: str, value: str, *, is_optional: bool = False) -> str:
-    """Return an id that callers chose: 1 to 200 printable characters, not blank; empty only where it is optional."""
-    if not value and is_optional:
-        return value
-    if not value.strip() or len(value) > MAX_EXTERNAL_ID_CHARS or not value.isprintable():
-        fix = f"send {0 if is_optional else 1} to {MAX_EXTERNAL_ID_CHARS} printable characters"
-        raise InvalidArgument(field, "is not a usable id", fix)
-    return value
-
-
-def read_item_ids(field: str, values: Sequence[str]) -> tuple[str, ...]:
-    """Return ids of items: at most 10,000, each of 1 to 1,000 characters."""
-    check_count(field, values, most=MAX_ITEM_IDS)
-    return tuple(
-        read_text(f"{field}[{place}]", value, min_chars=1, max_chars=MAX_ITEM_ID_CHARS)
-        for place, value in enumerate(values)
-    )
-
-
-def read_uuid(field: str, value: str) -> UUID:
-    """Return an id that this service made."""
-    try:
-        return UUID(value)
-    except ValueError as error:
-        raise InvalidArgument(field, "is not a UUID", "send an id that this service returned") from error
-
-
-def read_int(field: str, value: int, *, least: int, most: int) -> int:
-    """Return the number, `least` to `most`."""
-    if not least <= value <= most:
-        raise InvalidArgument(field, f"is {value}", f"send {least} to {most}")
-    return value
 
 
 def read_choice(field: str, value: int, meanings: Mapping[int, V]) -> V:
@@ -93,12 +36,6 @@ def read_choice(field: str, value: int, meanings: Mapping[int, V]) -> V:
     if value not in meanings:
         raise InvalidArgument(field, f"is {value}, which is none of its values", "send one that the contract names")
     return meanings[value]
-
-
-def check_count(field: str, values: Sized, *, most: int, least: int = 0) -> None:
-    """Raise InvalidArgument unless a repeated field has `least` to `most` entries."""
-    if not least <= len(values) <= most:
-        raise InvalidArgument(field, f"has {len(values)} entries", f"send {least} to {most}")
 
 
 async def read_each(
@@ -169,7 +106,7 @@ def _plain(field: str, value: Any, levels: int) -> Any:
         raise InvalidArgument(field, f"is nested deeper than {MAX_DEPTH} levels", "send the inner part as text")
     match value:
         case str():
-            _check_characters(field, value)
+            check_characters(field, value)
             return value
         case float() if math.isfinite(value) and value.is_integer() and abs(value) < 2**53:
             return int(value)
@@ -182,12 +119,5 @@ def _plain(field: str, value: Any, levels: int) -> Any:
 
 
 def _key(field: str, key: str) -> str:
-    _check_characters(field, key)
+    check_characters(field, key)
     return key
-
-
-def _check_characters(field: str, value: str) -> None:
-    if "\0" in value:
-        raise InvalidArgument(field, "holds a NUL character", "remove it")
-    if _SURROGATE.search(value):
-        raise InvalidArgument(field, "holds half a surrogate pair", "send valid Unicode")

@@ -14,9 +14,9 @@ from sidecar.http.console.desk import Desk, Visit, read_id, route
 from sidecar.http.console.pages import switching
 from sidecar.http.console.turn_pages import Candidate, candidates, source_lines
 from sidecar.rpc.auth.identity import resolve_agent
-from sidecar.rpc.transport.validation import read_id as read_text_id
-from sidecar.rpc.transport.validation import read_text
 from sidecar.runtime.errors import InvalidArgument, NotFound, TextsDropped
+from sidecar.services.validation import read_id as read_text_id
+from sidecar.services.validation import read_text
 from sidecar.telemetry import names
 from sidecar.telemetry.figures import Figures
 from sidecar.turn.items import Source

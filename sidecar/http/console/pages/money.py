@@ -10,10 +10,10 @@ from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.turn_pages import bar_of
-from sidecar.rpc.transport.validation import read_id as read_text_id
-from sidecar.rpc.transport.validation import read_name
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.spending import by_key, by_source
+from sidecar.services.validation import read_id as read_text_id
+from sidecar.services.validation import read_name
 from store.accounting import budgets, costs
 from store.accounting.budgets import Budget
 from store.accounting.costs import PassSpent, Spent

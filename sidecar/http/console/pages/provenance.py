@@ -9,8 +9,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, route
-from sidecar.rpc.transport.validation import read_id, read_uuid
 from sidecar.runtime.errors import NotFound
+from sidecar.services.validation import read_id, read_uuid
 from store.compile import ledger, overview
 from store.content import documents, memories
 from store.db.postgres import scoped, tenant_scoped

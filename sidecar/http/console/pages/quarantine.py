@@ -8,8 +8,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, route
-from sidecar.rpc.transport.validation import read_id
 from sidecar.runtime.errors import FailedPrecondition
+from sidecar.services.validation import read_id
 from store.compile import jobs, overview
 from store.compile.jobs import Trigger
 from store.db.postgres import scoped

@@ -10,8 +10,8 @@ from starlette.responses import RedirectResponse, Response
 
 from sidecar.context import profile_cache
 from sidecar.http.console.desk import Visit
-from sidecar.rpc.transport.validation import read_name, read_text
 from sidecar.runtime.errors import NotFound
+from sidecar.services.validation import read_name, read_text
 from sidecar.turn.items import Source
 from sidecar.turn.profile import parse_layer
 from store.db.postgres import tenant_scoped

@@ -10,8 +10,8 @@ from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.turn_pages import account_stripes
-from sidecar.rpc.transport.validation import read_id
 from sidecar.services.spending import account_cost
+from sidecar.services.validation import read_id
 from store.accounting import costs
 from store.accounting.costs import Filters, TurnAccount
 from store.content import threads

@@ -12,8 +12,8 @@ from compiler.operations import acts
 from compiler.plan.upkeep import ActRefused
 from sidecar.http.console.desk import Desk, Visit, read_id, route
 from sidecar.http.console.pages.wiki import key_of
-from sidecar.rpc.transport.validation import read_text
 from sidecar.runtime.errors import FailedPrecondition, NotFound
+from sidecar.services.validation import read_text
 from store.db.postgres import scoped
 from store.db.queries import Connection
 from store.wiki import browse
