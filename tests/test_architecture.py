@@ -66,7 +66,6 @@ DOORS_THAT_QUERY = {
     "sidecar/http/console/desk.py",
     "sidecar/http/console/pages/backends.py",
     "sidecar/http/console/pages/compiles.py",
-    "sidecar/http/console/pages/graph.py",
     "sidecar/http/console/pages/money.py",
     "sidecar/http/console/pages/provenance.py",
     "sidecar/http/console/pages/quarantine.py",
@@ -74,8 +73,6 @@ DOORS_THAT_QUERY = {
     "sidecar/http/console/pages/switching.py",
     "sidecar/http/console/pages/threads.py",
     "sidecar/http/console/pages/turns.py",
-    "sidecar/http/console/pages/wiki.py",
-    "sidecar/http/console/pages/wiki_acts.py",
     "sidecar/http/console/sign_in.py",
     "sidecar/http/doors.py",
     "sidecar/http/webhooks.py",
@@ -91,9 +88,6 @@ DOORS_THAT_QUERY = {
     "sidecar/rpc/profile.py",
     "sidecar/rpc/transport/auditing.py",
     "sidecar/rpc/transport/status.py",
-    "sidecar/rpc/wiki.py",
-    "sidecar/rpc/wiki_acts.py",
-    "sidecar/rpc/wiki_names.py",
 }
 
 

@@ -41,9 +41,11 @@ from sidecar.runtime.database import Database
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
+from sidecar.services.bundle import Services
 from sidecar.services.gauges import keep_counted
 from sidecar.services.spending import BudgetWatch
 from sidecar.services.tenancy import Tenancy
+from sidecar.services.wiki import Wiki
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.registry import Backing, back, configured
@@ -209,6 +211,7 @@ async def _works(
     return ServingDeps(
         settings=ground.settings,
         pools=pools,
+        services=Services(wiki=Wiki(pools, now=clocks.now)),
         watch=ground.watch,
         clocks=clocks,
         supervisor=ground.supervisor,

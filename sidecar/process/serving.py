@@ -34,6 +34,7 @@ from sidecar.rpc.transport.progress import Progress
 from sidecar.runtime.errors import Unavailable
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
+from sidecar.services.bundle import Services
 from sidecar.services.tenancy import Tenancy
 from sidecar.sources.registry import Backing
 from sidecar.telemetry import names
@@ -60,6 +61,7 @@ class ServingDeps:
 
     settings: Settings
     pools: Pools
+    services: Services
     watch: Watch
     clocks: Clocks
     supervisor: Supervisor
@@ -102,7 +104,7 @@ def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ..
         (profile.SERVICE, profile.ProfileService(pools, now=now, changed=changed, base=works.backing.base)),
         (admin.SERVICE, admin.AdminService(pools, now=now, changed=changed, forgot=works.forgot)),
         (backends.SERVICE, backends.BackendService(switches)),
-        (wiki.SERVICE, wiki.WikiService(pools, now=now)),
+        (wiki.SERVICE, wiki.WikiService(works.services.wiki)),
         (cost.SERVICE, cost.CostService(pools, now=now, quota_bytes=quota_bytes)),
         (compiles.SERVICE, compiles.CompileService(jobs)),
     )
@@ -158,6 +160,7 @@ def _desk(works: ServingDeps, server: GrpcServer) -> Desk:
     """Return what the console's pages are made with; whoever visits is checked as a caller of the server."""
     return Desk(
         works.pools,
+        works.services,
         works.turns.assembler,
         works.turns.replayer,
         works.turns.recorder,

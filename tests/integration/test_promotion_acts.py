@@ -11,6 +11,7 @@ import pytest
 from compiler.operations.replay import replay
 from models.language.language import LanguageModel
 from sidecar.rpc.wiki import WikiService
+from sidecar.services.wiki import Wiki
 from sidecar.v1 import wiki_pb2 as pb
 from store.db.postgres import Pools
 from store.scope import Scope, owner_uuid, tenant_uuid
@@ -49,7 +50,7 @@ async def listed(service: WikiService) -> tuple[int, int]:
 
 
 async def test_a_promotion_that_was_taken_back_stays_so_and_a_replay_knows(pools: Pools, model: LanguageModel) -> None:
-    service = WikiService(pools, now=now)
+    service = WikiService(Wiki(pools, now=now))
     await compile_more(pools, model, 45)
     assert await listed(service) == (pb.PROMOTION_STATUS_CANDIDATE, len(PLACES))
     await compile_more(pools, model, 4, first=45)
@@ -68,7 +69,7 @@ async def test_a_promotion_that_was_taken_back_stays_so_and_a_replay_knows(pools
 
 
 async def test_a_list_that_is_kept_from_promotion_is_never_promoted(pools: Pools, model: LanguageModel) -> None:
-    service = WikiService(pools, now=now)
+    service = WikiService(Wiki(pools, now=now))
     await compile_more(pools, model, 45)
     await service.suppress_promotion(pb.SuppressPromotionRequest(**PLACES_OF_AUSTIN), an_admin())
     await compile_more(pools, model, 4, first=45)

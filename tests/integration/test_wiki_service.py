@@ -24,6 +24,7 @@ from sidecar.rpc.messages import wiki_messages
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.wiki import SERVICE, WikiService
 from sidecar.runtime.errors import AdminRequired, FailedPrecondition, InvalidArgument, NotFound, ScopeForbidden
+from sidecar.services.wiki import Wiki
 from sidecar.v1 import wiki_pb2 as pb
 from store.content import memories
 from store.content.memories import NewMemory
@@ -40,7 +41,7 @@ ANN: dict[str, Any] = {"owner_id": "ann"}
 @pytest.fixture
 async def service(pools: Pools) -> WikiService:
     await put_wiki(pools, SCOPE)
-    return WikiService(pools, now=now)
+    return WikiService(Wiki(pools, now=now))
 
 
 async def get(service: WikiService, page: str, **given: Any) -> pb.GetPageResponse:
@@ -53,7 +54,7 @@ async def found(service: WikiService, query: str) -> list[str]:
 
 
 def test_every_method_of_the_contract_is_there(pools: Pools) -> None:
-    assert set(WikiService(pools, now=now).behaviours) == {method.name for method in SERVICE.methods}
+    assert set(WikiService(Wiki(pools, now=now)).behaviours) == {method.name for method in SERVICE.methods}
 
 
 async def test_a_page_comes_whole_with_what_each_section_cites(service: WikiService) -> None:

@@ -28,6 +28,7 @@ from sidecar.rpc.auth.identity import Identity, Role, resolve_scope
 from sidecar.rpc.transport.auditing import OK, AuditLog, named
 from sidecar.rpc.transport.status import TABLE, message_of, row_of
 from sidecar.runtime.errors import InvalidArgument, NotFound, PermissionDenied, Unauthenticated
+from sidecar.services.bundle import Services
 from sidecar.telemetry.watch import Watch
 from store.db.postgres import Pools
 from store.scope import Scope
@@ -79,6 +80,7 @@ class Desk:
     """
 
     pools: Pools
+    services: Services
     assembler: Assembler
     replayer: Replayer
     recorder: ReceiptWriter
@@ -103,6 +105,11 @@ class Visit:
     session: ConsoleSession
     identity: Identity
     form: Mapping[str, str]
+
+    @property
+    def services(self) -> Services:
+        """What the visitor acts and reads through."""
+        return self.desk.services
 
     @property
     def is_admin(self) -> bool:

@@ -7,8 +7,6 @@ from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.writing import aside
-from store.db.postgres import scoped
-from store.wiki import browse, neighbourhood
 from store.wiki.neighbourhood import Graph
 
 _PAGES = 3_000
@@ -31,14 +29,11 @@ async def show_graph(visit: Visit) -> Response:
 async def graph_data(visit: Visit) -> Response:
     """Return the graph that the page draws: what stands around a page, or the greatest hubs."""
     scope, focus = visit.scope, visit.query.get("focus", "")[:500].replace("\0", "")
-    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        page_type, _, slug = focus.partition("/")
-        row = await browse.page_by_key(connection, scope, page_type, slug) if focus else None
-        if row is None:
-            graph = await neighbourhood.graph(connection, scope, most_pages=_PAGES)
-        else:
-            graph = await neighbourhood.graph(connection, scope, focus=row.page_id, depth=_DEPTH)
-    focused = {"focus": str(row.page_id) if row else ""}
+    page_type, _, slug = focus.partition("/")
+    row = await visit.services.wiki.page_by_key(scope, page_type, slug) if focus else None
+    named = str(row.page_id) if row else ""
+    graph = await visit.services.wiki.graph(scope, named, depth=_DEPTH, most_pages=_PAGES)
+    focused = {"focus": named}
     return await aside(lambda: JSONResponse(_written(graph) | focused))
 
 

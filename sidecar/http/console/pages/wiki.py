@@ -17,13 +17,9 @@ from compiler.plan.text import markup
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.sentences import marked
 from sidecar.http.console.writing import aside
-from sidecar.runtime.errors import InvalidArgument, NotFound
-from store.compile import overview
-from store.db.postgres import scoped
-from store.db.queries import Connection
-from store.scope import Scope
-from store.wiki import browse, neighbourhood, page_search
-from store.wiki.browse import Order, PageRow, SectionRow
+from sidecar.runtime.errors import InvalidArgument
+from store.wiki.browse import TYPES, Order, PageRow, SectionRow
+from store.wiki.page_search import MOST_FOUND
 
 _ROWS = 100
 _MENTIONS = 50
@@ -51,32 +47,21 @@ async def list_pages(visit: Visit) -> Response:
     """Show the pages that a question finds, best first, or all in an order, a hundred at a time."""
     scope, question = visit.scope, visit.query.get("q", "")[:500].replace("\0", "")
     kind, wanted = visit.query.get("type", ""), visit.query.get("order", "")
-    page_type = kind if kind in browse.TYPES else ""
+    page_type = kind if kind in TYPES else ""
     order = Order(wanted) if wanted in [*Order] else Order.HUBNESS
     status = "archived" if visit.query.get("status") == "archived" else "active"
-    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        if question:
-            hits = await page_search.search(connection, scope, question, page_type=page_type)
-            rows = [hit.page for hit in hits]
-        else:
-            rows = await _listed(
-                connection, scope, order, {"status": status, "page_type": page_type} | _start(visit, order)
-            )
-    values = {"page_type": page_type, "status": status, "order": order, "types": browse.TYPES, "orders": [*Order]}
+    if question.strip():
+        rows = [hit.page for hit in await visit.services.wiki.search(scope, question, page_type=page_type)]
+    else:
+        rows = await visit.services.wiki.pages(
+            scope, order, status=status, page_type=page_type, limit=_ROWS + 1, **_start(visit, order)
+        )
+    values = {"page_type": page_type, "status": status, "order": order, "types": TYPES, "orders": [*Order]}
     if question:
-        is_cut = len(rows) == page_search.MOST_FOUND
+        is_cut = len(rows) == MOST_FOUND
         return await visit.page("wiki.html", rows=rows, more="", question=question, is_cut=is_cut, **values)
     more = _after(visit, rows[_ROWS - 1], order) if len(rows) > _ROWS else ""
     return await visit.page("wiki.html", rows=rows[:_ROWS], more=more, question=question, is_cut=False, **values)
-
-
-async def _listed(connection: Connection, scope: Scope, order: Order, given: dict[str, Any]) -> list[PageRow]:
-    listing = {
-        Order.NAME: browse.pages_by_name,
-        Order.HUBNESS: browse.pages_by_hubness,
-        Order.TIME: browse.pages_by_time,
-    }
-    return await listing[order](connection, scope, **given, limit=_ROWS + 1)
 
 
 def _after(visit: Visit, last: PageRow, order: Order) -> str:
@@ -109,21 +94,12 @@ def _start(visit: Visit, order: Order) -> dict[str, Any]:
 
 async def show_page(visit: Visit) -> Response:
     """Show a page with its sections, the memories behind each sentence, names, links both ways and the compiles that wrote it."""
-    scope = visit.scope
-    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        row = await browse.page_by_key(connection, scope, *key_of(visit))
-        if row is None:
-            raise NotFound("page")
-        whole = await browse.whole(connection, scope, row, with_texts=True)
-        counts = await neighbourhood.counts(connection, scope, row.page_id)
-        links = await neighbourhood.links(connection, scope, row.page_id, limit=_ROWS)
-        backlinks = await neighbourhood.backlinks(connection, scope, row.page_id, limit=_ROWS)
-        children = await neighbourhood.children(connection, scope, row.page_id, limit=_ROWS)
-        jobs = await overview.jobs_at(connection, scope, [one.at for one in whole.history])
-        parent = await browse.page(connection, scope, row.parent_page_id) if row.parent_page_id else None
-    around = {"links": links, "backlinks": backlinks, "children": children, "counts": counts, "parent": parent}
-    sections = await aside(partial(_shown, whole.sections))
-    return await visit.page("page.html", whole=whole, sections=sections, jobs=jobs, most=_SHOWN_SOURCES, **around)
+    view = await visit.services.wiki.page_with_surroundings(visit.scope, *key_of(visit), most_links=_ROWS)
+    around = {
+        one: getattr(view, one) for one in ("whole", "links", "backlinks", "children", "counts", "parent", "jobs")
+    }
+    sections = await aside(partial(_shown, view.whole.sections))
+    return await visit.page("page.html", sections=sections, most=_SHOWN_SOURCES, **around)
 
 
 def _shown(sections: Sequence[SectionRow]) -> list[ShownSection]:
@@ -147,8 +123,7 @@ async def list_mentions(visit: Visit) -> Response:
         start = {"after": (datetime.fromisoformat(at), UUID(mention_id))} if mention_id and "+" in at else {}
     except ValueError:
         start = {}
-    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        rows = await browse.mentions(connection, scope, status=status, limit=_MENTIONS + 1, **start)
+    rows = await visit.services.wiki.mentions(scope, status, limit=_MENTIONS + 1, **start)
     last = rows[_MENTIONS - 1] if len(rows) > _MENTIONS else None
     more = urlencode({"status": status, "after": f"{last.updated_at.isoformat()}_{last.mention_id}"}) if last else ""
     return await visit.page("mentions.html", rows=rows[:_MENTIONS], status=status, more=more)
@@ -157,6 +132,6 @@ async def list_mentions(visit: Visit) -> Response:
 def key_of(visit: Visit) -> tuple[str, str]:
     """Return the type and slug of the path. Raises InvalidArgument."""
     page_type, slug = visit.request.path_params["type"], visit.request.path_params["slug"]
-    if page_type not in browse.TYPES:
-        raise InvalidArgument("type", "is no type of page", f"use one of {', '.join(browse.TYPES)}")
+    if page_type not in TYPES:
+        raise InvalidArgument("type", "is no type of page", f"use one of {', '.join(TYPES)}")
     return page_type, slug.replace("\0", "")

@@ -1,0 +1,242 @@
+"""The wiki's use cases: an owner's pages to read, search and draw, and an operator's acts on them.
+
+Every method opens its own transaction. What an act changes is decided in `compiler.plan.upkeep`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from compiler.operations import acts
+from compiler.plan.upkeep import ActRefused
+from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
+from sidecar.services.validation import read_id, read_text
+from store.compile import overview
+from store.db.postgres import Pools, Transaction, scoped
+from store.db.queries import Connection
+from store.scope import Scope
+from store.text.texts import fold
+from store.wiki import browse, neighbourhood, page_search
+from store.wiki.browse import TYPES, AliasRow, Citation, MentionRow, Order, PageRow, PageWhole, SectionRow
+from store.wiki.neighbourhood import Child, Counts, Graph, LinkRow
+from store.wiki.page_search import Hit
+
+MAX_ALIAS_CHARS = 200
+MAX_PAGE_CHARS = 300
+MAX_QUERY_CHARS = 2_000
+
+_PATH = re.compile(rf"(?:/?wiki/|/)?({'|'.join(TYPES)})/(.+)")
+_READERS = {Order.NAME: browse.pages_by_name, Order.HUBNESS: browse.pages_by_hubness, Order.TIME: browse.pages_by_time}
+
+
+@dataclass(frozen=True, slots=True)
+class PageView:
+    """A page whole with its parent, its first links both ways, its first children, and how many of each there are.
+
+    `jobs` names the compile job behind each instant of the page's history that one is known of.
+    """
+
+    whole: PageWhole
+    parent: PageRow | None
+    counts: Counts
+    links: Sequence[LinkRow]
+    backlinks: Sequence[LinkRow] = ()
+    children: Sequence[Child] = ()
+    jobs: dict[datetime, UUID] | None = None
+
+
+class Wiki:
+    """Reads an owner's wiki and puts it right; `now` tells the time of an act.
+
+    A page is named by its id, its path, or a slug or name that only one page has. Methods that take a name raise NotFound,
+    and InvalidArgument for `page` where the name is unusable or could mean several pages.
+    """
+
+    def __init__(self, pools: Pools, *, now: Callable[[], datetime]) -> None:
+        self._pool = pools.background
+        self._now = now
+
+    async def page(self, scope: Scope, named: str, *, with_texts: bool, most_links: int) -> PageView:
+        """Return a page whole, archived or not, with its first links outwards."""
+        named = read_page("page", named)
+        async with self._reading(scope) as connection:
+            row = await _find(connection, scope, named)
+            return PageView(
+                whole=await browse.whole(connection, scope, row, with_texts=with_texts),
+                parent=await _parent(connection, scope, row),
+                counts=await neighbourhood.counts(connection, scope, row.page_id),
+                links=await neighbourhood.links(connection, scope, row.page_id, limit=most_links),
+            )
+
+    async def page_with_surroundings(self, scope: Scope, page_type: str, slug: str, *, most_links: int) -> PageView:
+        """Return the page of that type and slug with source texts, links both ways, children and jobs. Raises NotFound."""
+        async with self._reading(scope) as connection:
+            row = await _by_key(connection, scope, page_type, slug)
+            whole = await browse.whole(connection, scope, row, with_texts=True)
+            return PageView(
+                whole=whole,
+                parent=await _parent(connection, scope, row),
+                counts=await neighbourhood.counts(connection, scope, row.page_id),
+                links=await neighbourhood.links(connection, scope, row.page_id, limit=most_links),
+                backlinks=await neighbourhood.backlinks(connection, scope, row.page_id, limit=most_links),
+                children=await neighbourhood.children(connection, scope, row.page_id, limit=most_links),
+                jobs=await overview.jobs_at(connection, scope, [one.at for one in whole.history]),
+            )
+
+    async def page_by_key(self, scope: Scope, page_type: str, slug: str) -> PageRow | None:
+        """Return the page of that type and slug, archived or not; None when there is none."""
+        async with self._reading(scope) as connection:
+            return await browse.page_by_key(connection, scope, page_type, slug)
+
+    async def pages(
+        self, scope: Scope, order: Order, *, status: str, page_type: str, limit: int, after: Any = None
+    ) -> list[PageRow]:
+        """Return up to `limit` pages of that status, `after` being the order's keys of the last one before."""
+        async with self._reading(scope) as connection:
+            return await _READERS[order](
+                connection, scope, status=status, page_type=page_type, limit=limit, after=after
+            )
+
+    async def search(self, scope: Scope, question: str, *, page_type: str) -> list[Hit]:
+        """Return the pages that match, best first, at most `page_search.MOST_FOUND`. Raises InvalidArgument for `query`."""
+        read_text("query", question, min_chars=1, max_chars=MAX_QUERY_CHARS)
+        async with self._reading(scope) as connection:
+            return await page_search.search(connection, scope, question, page_type=page_type)
+
+    async def backlinks(self, scope: Scope, named: str, *, limit: int, after: Any = None) -> list[LinkRow]:
+        """Return up to `limit` links that lead to a page."""
+        named = read_page("page", named)
+        async with self._reading(scope) as connection:
+            row = await _find(connection, scope, named)
+            return await neighbourhood.backlinks(connection, scope, row.page_id, limit=limit, after=after)
+
+    async def children(self, scope: Scope, named: str, *, limit: int, after: Any = None) -> list[Child]:
+        """Return up to `limit` pages under a page."""
+        named = read_page("page", named)
+        async with self._reading(scope) as connection:
+            row = await _find(connection, scope, named)
+            return await neighbourhood.children(connection, scope, row.page_id, limit=limit, after=after)
+
+    async def graph(self, scope: Scope, named: str, *, depth: int, most_pages: int) -> Graph:
+        """Return the pages up to `depth` links around the page, the greatest hubs for an empty name; `focus` in errors."""
+        named = read_page("focus", named) if named else ""
+        async with self._reading(scope) as connection:
+            focus = (await _find(connection, scope, named, field="focus")).page_id if named else None
+            return await neighbourhood.graph(connection, scope, focus=focus, depth=depth, most_pages=most_pages)
+
+    async def citations(self, scope: Scope, memory_id: str, *, limit: int, after: Any = None) -> list[Citation]:
+        """Return up to `limit` places that cite the memory; none for one that is not cited or not there."""
+        async with self._reading(scope) as connection:
+            return await browse.citations(connection, scope, memory_id, limit=limit, after=after)
+
+    async def mentions(self, scope: Scope, status: str, *, limit: int, after: Any = None) -> list[MentionRow]:
+        """Return up to `limit` held names of that status, newest first."""
+        async with self._reading(scope) as connection:
+            return await browse.mentions(connection, scope, status=status, limit=limit, after=after)
+
+    async def ignore_mention(self, scope: Scope, mention_id: UUID) -> None:
+        """Set a held name aside. Raises NotFound, and FailedPrecondition for one that has its page."""
+        async with self._acting(scope) as connection:
+            if not await acts.ignore_mention(connection, scope, mention_id, now=self._now()):
+                raise NotFound("mention")
+
+    async def add_alias(self, scope: Scope, named: str, alias: str) -> tuple[PageRow, AliasRow]:
+        """Give a page a name of 1 to 200 characters; return the page and the name as it is kept."""
+        named = read_page("page", named)
+        read_text("alias", alias, min_chars=1, max_chars=MAX_ALIAS_CHARS)
+        async with self._acting(scope) as connection:
+            row = await _find(connection, scope, named)
+            await acts.add_alias(connection, scope, row, alias, now=self._now())
+            found = await browse.whole(connection, scope, row)
+        return row, next(one for one in found.aliases if one.alias == fold(alias))
+
+    async def archive_page(self, scope: Scope, named: str) -> PageRow:
+        """Archive a page, and return it."""
+        named = read_page("page", named)
+        async with self._acting(scope) as connection:
+            row = await _find(connection, scope, named)
+            await acts.archive_page(connection, scope, row, now=self._now())
+            return await browse.page(connection, scope, row.page_id) or row
+
+    async def delete_page(self, scope: Scope, named: str) -> PageRow | None:
+        """Delete a page, and return it as it was; None for one that is not there."""
+        named = read_page("page", named)
+        async with self._acting(scope) as connection:
+            try:
+                row = await _find(connection, scope, named)
+            except NotFound:
+                return None
+            await acts.delete_page(connection, scope, row, now=self._now())
+        return row
+
+    async def suppress_promotion(self, scope: Scope, named: str, section_slug: str) -> SectionRow:
+        """Keep a section from becoming a page, and return the section. Raises FailedPrecondition."""
+        return await self._on_section(acts.suppress_promotion, scope, named, section_slug)
+
+    async def undo_promotion(self, scope: Scope, named: str, section_slug: str) -> SectionRow:
+        """Take a section's promotion back, and return the section. Raises FailedPrecondition."""
+        return await self._on_section(acts.undo_promotion, scope, named, section_slug)
+
+    async def _on_section(self, act: Callable[..., Any], scope: Scope, named: str, slug: str) -> SectionRow:
+        named, slug = read_page("page", named), read_id("section_slug", slug)
+        async with self._acting(scope) as connection:
+            row = await _find(connection, scope, named)
+            await act(connection, scope, row, slug, now=self._now())
+            found = await browse.whole(connection, scope, row)
+        return next(one for one in found.sections if one.slug == slug)
+
+    def _reading(self, scope: Scope) -> Transaction:
+        return scoped(self._pool, scope, read_only=True)
+
+    @asynccontextmanager
+    async def _acting(self, scope: Scope) -> AsyncIterator[Connection]:
+        """Yield a transaction to act in. Raises FailedPrecondition for what the plan refuses."""
+        try:
+            async with scoped(self._pool, scope) as connection:
+                yield connection
+        except ActRefused as error:
+            raise FailedPrecondition(error.subject, error.problem) from error
+
+
+def read_page(field: str, value: str) -> str:
+    """Return the name of a page, 1 to 300 characters. Raises InvalidArgument."""
+    return read_text(field, value, min_chars=1, max_chars=MAX_PAGE_CHARS).strip()
+
+
+async def _find(connection: Connection, scope: Scope, named: str, *, field: str = "page") -> PageRow:
+    found = await _by_id_or_path(connection, scope, named)
+    if found is not None:
+        return found
+    candidates = await browse.pages_named(connection, scope, named)
+    if not candidates:
+        raise NotFound("page")
+    if len(candidates) > 1:
+        paths = ", ".join(page.path for page in candidates[:5])
+        raise InvalidArgument(field, f"could mean {len(candidates)} pages", f"send one of their paths: {paths}")
+    return candidates[0]
+
+
+async def _by_id_or_path(connection: Connection, scope: Scope, named: str) -> PageRow | None:
+    try:
+        return await browse.page(connection, scope, UUID(named))
+    except ValueError:
+        pass
+    path = _PATH.fullmatch(named)
+    return await browse.page_by_key(connection, scope, path[1], path[2]) if path else None
+
+
+async def _by_key(connection: Connection, scope: Scope, page_type: str, slug: str) -> PageRow:
+    row = await browse.page_by_key(connection, scope, page_type, slug)
+    if row is None:
+        raise NotFound("page")
+    return row
+
+
+async def _parent(connection: Connection, scope: Scope, row: PageRow) -> PageRow | None:
+    return await browse.page(connection, scope, row.parent_page_id) if row.parent_page_id else None
