@@ -31,7 +31,7 @@ async def _no_admin(_: str) -> UUID:
 
 
 @dataclass(frozen=True, slots=True)
-class Backends:
+class BackendStates:
     """The configured backends: whether each one's breaker is open, by name; and which are a tenant's, by its id.
 
     `admin_of` returns the tenant of an admin's token, and raises a SidecarError for any other text.
@@ -71,7 +71,7 @@ class Health:
     is_draining: Callable[[], bool]
     restarts: Callable[[], Mapping[str, int]]
     resting_sources: Callable[[], Sequence[str]]
-    backends: Backends = field(default_factory=Backends)
+    backends: BackendStates = field(default_factory=BackendStates)
     embedder_trouble: Callable[[], str] = str
 
     async def database(self) -> str:

@@ -41,8 +41,11 @@ from sidecar.runtime.database import Database
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
+from sidecar.services.backends import Backends
 from sidecar.services.bundle import Services
 from sidecar.services.gauges import keep_counted
+from sidecar.services.knowledge import Knowledge
+from sidecar.services.profiles import Profiles
 from sidecar.services.spending import BudgetWatch
 from sidecar.services.tenancy import Tenancy
 from sidecar.services.wiki import Wiki
@@ -211,13 +214,12 @@ async def _works(
     return ServingDeps(
         settings=ground.settings,
         pools=pools,
-        services=Services(wiki=Wiki(pools, now=clocks.now)),
+        services=_services(ground, backing, remembered, turns),
         watch=ground.watch,
         clocks=clocks,
         supervisor=ground.supervisor,
         tenancy=remembered.tenancy,
         backing=backing,
-        rulings=rulings,
         changed=remembered.changed,
         forgot=remembered.forgot,
         progress=remembered.progress,
@@ -226,6 +228,16 @@ async def _works(
         turns=turns,
         audit=audit,
         engine=await stack.enter_async_context(compile_engine.engine(ground.settings, pools.background)),
+    )
+
+
+def _services(ground: _Ground, backing: Backing, remembered: TenantCaches, turns: context.ContextDeps) -> Services:
+    pools, now, changed = ground.pools, ground.clocks.now, remembered.changed
+    return Services(
+        backends=Backends(pools, backing.places, now=now, changed=changed),
+        knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count),
+        profiles=Profiles(pools, now=now, changed=changed, base=backing.base),
+        wiki=Wiki(pools, now=now),
     )
 
 

@@ -15,12 +15,11 @@ from google.protobuf.descriptor import ServiceDescriptor
 
 from compiler.job.compilation import Engine
 from compiler.operations.replay import replay
-from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.context.assembler import Clocks
 from sidecar.context.fan_out import FanOut
 from sidecar.http.console.desk import Desk, Switches
 from sidecar.http.console.site import console
-from sidecar.http.doors import Backends, Health
+from sidecar.http.doors import BackendStates, Health
 from sidecar.http.opening import open_console, open_doors
 from sidecar.http.webhooks import webhook_routes
 from sidecar.rpc import admin, backends, context, cost, knowledge, memory, profile, wiki
@@ -67,7 +66,6 @@ class ServingDeps:
     supervisor: Supervisor
     tenancy: Tenancy
     backing: Backing
-    rulings: BackendPolicy
     changed: Callable[..., None]
     forgot: Callable[[Scope], None]
     progress: Progress
@@ -89,21 +87,20 @@ class Doors:
 
 def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ...]:
     pools, now, changed = works.pools, works.clocks.now, works.changed
-    switches = backends.BackendDeps(pools, works.backing.places, works.rulings, now, changed)
     replays = partial(replay, works.engine, pools.background)
     quota_bytes = works.settings.owner_quota_bytes
     jobs = compiles.CompileParts(pools, works.engine, works.progress, now, replays, quota_bytes)
-    is_compiled, count = partial(_is_built_in, works.engine), works.turns.meters.reference.count
+    is_compiled = partial(_is_built_in, works.engine)
     return (
         (context.SERVICE, context.ContextService(works.turns)),
         (
             memory.SERVICE,
             memory.MemoryService(pools, now=now, is_compiled=is_compiled, forgot=works.forgot, quota_bytes=quota_bytes),
         ),
-        (knowledge.SERVICE, knowledge.KnowledgeService(pools, now=now, count=count)),
-        (profile.SERVICE, profile.ProfileService(pools, now=now, changed=changed, base=works.backing.base)),
+        (knowledge.SERVICE, knowledge.KnowledgeService(works.services.knowledge)),
+        (profile.SERVICE, profile.ProfileService(works.services.profiles)),
         (admin.SERVICE, admin.AdminService(pools, now=now, changed=changed, forgot=works.forgot)),
-        (backends.SERVICE, backends.BackendService(switches)),
+        (backends.SERVICE, backends.BackendService(works.services.backends)),
         (wiki.SERVICE, wiki.WikiService(works.services.wiki)),
         (cost.SERVICE, cost.CostService(pools, now=now, quota_bytes=quota_bytes)),
         (compiles.SERVICE, compiles.CompileService(jobs)),
@@ -128,7 +125,7 @@ async def open_all(works: ServingDeps, stack: AsyncExitStack) -> Doors:
         draining.is_set,
         lambda: works.supervisor.restarts,
         works.inquiry.resting,
-        Backends(works.backing.resting, works.backing.places, partial(_admin_of, started)),
+        BackendStates(works.backing.resting, works.backing.places, partial(_admin_of, started)),
         works.embedder_trouble,
     )
     http_address = await open_doors(
@@ -170,9 +167,6 @@ def _desk(works: ServingDeps, server: GrpcServer) -> Desk:
         works.inquiry.resting,
         works.embedder_trouble,
         Switches(
-            works.backing.places,
-            works.backing.base,
-            works.changed,
             frozenset(source.value for source in works.backing.sources),
             works.backing.resting,
         ),

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sidecar.services.backends import Backends
+from sidecar.services.knowledge import Knowledge
+from sidecar.services.profiles import Profiles
 from sidecar.services.wiki import Wiki
 
 
@@ -11,4 +14,7 @@ from sidecar.services.wiki import Wiki
 class Services:
     """One service a subject."""
 
+    backends: Backends
+    knowledge: Knowledge
+    profiles: Profiles
     wiki: Wiki

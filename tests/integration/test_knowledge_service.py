@@ -15,6 +15,7 @@ from sidecar.rpc.knowledge import SERVICE, KnowledgeService
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.validation import write_time
 from sidecar.runtime.errors import AdminRequired, NotFound, ScopeForbidden
+from sidecar.services.knowledge import Knowledge
 from sidecar.v1 import knowledge_pb2 as pb
 from store.content import documents
 from store.content.recalling import RecallQuery
@@ -39,7 +40,7 @@ def count_words(texts: Sequence[str]) -> list[int]:
 
 @pytest.fixture
 def service(pools: Pools) -> KnowledgeService:
-    return KnowledgeService(pools, now=now, count=count_words)
+    return KnowledgeService(Knowledge(pools, now=now, count=count_words))
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from sidecar.rpc.profile import SERVICE, ProfileService
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.validation import write_time
 from sidecar.runtime.errors import AdminRequired, NotFound, ScopeForbidden
+from sidecar.services.profiles import Profiles
 from sidecar.turn.profile import DEFAULTS, merge, parse_layer
 from sidecar.v1 import admin_pb2, items_pb2
 from sidecar.v1 import profile_pb2 as pb
@@ -25,7 +26,7 @@ TEMPLATE, AGENT, SPACE = pb.PROFILE_LEVEL_TEMPLATE, pb.PROFILE_LEVEL_AGENT, pb.P
 
 @pytest.fixture
 def service(pools: Pools) -> ProfileService:
-    return ProfileService(pools, now=now)
+    return ProfileService(Profiles(pools, now=now))
 
 
 async def put(

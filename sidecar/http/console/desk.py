@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
@@ -18,7 +18,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from sidecar.context.assembler import Assembler, Clocks
-from sidecar.context.profile_cache import Base, no_base
 from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.context.replay import Replayer
 from sidecar.http.connection import has_many_stray_percents
@@ -52,21 +51,10 @@ _ADMINS_PLACES = frozenset({"/quarantine"})
 _BY_LENGTH = sorted((place for _, rows in PLACES for _, place in rows), key=len, reverse=True)
 
 
-def _unchanged(_: UUID) -> None:
-    """Tell nobody."""
-
-
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """What kill switches act on: each tenant's backends by name, the knobs below a tenant's own, and who hears of a change.
+    """The sources that this process has set up, empty where that is not known, and whether each backend's breaker is open."""
 
-    `sources` are those that this process has set up, empty where that is not known; `resting` says of each backend's name
-    whether its breaker is open.
-    """
-
-    backends: Mapping[UUID, Collection[str]] = field(default_factory=dict)
-    base: Base = no_base
-    changed: Callable[[UUID], None] = _unchanged
     sources: frozenset[str] = frozenset()
     resting: Callable[[], Mapping[str, bool]] = dict
 

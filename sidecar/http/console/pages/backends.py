@@ -81,8 +81,15 @@ async def list_sources(visit: Visit) -> Response:
         rows = source_figures(visit.desk.watch.figures, set(visit.desk.resting()))
     else:  # the figures are of all tenants' turns, and no call tells an agent of them
         rows = [SourceFigures(source.value) for source in Source]
-    stand = await switching.standing(visit)
-    values = {"stand": stand, "resting": visit.desk.switches.resting(), "sources": [*Source], "scope": visit.scope}
+    stand = await visit.services.profiles.source_switches(visit.identity.tenant_id)
+    switches = await visit.services.backends.switches(visit.identity.tenant_id)
+    values = {
+        "stand": stand,
+        "switches": switches,
+        "resting": visit.desk.switches.resting(),
+        "sources": [*Source],
+        "scope": visit.scope,
+    }
     return await visit.page("sources.html", rows=rows, model=_MODEL, **values)
 
 

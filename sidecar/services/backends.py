@@ -1,0 +1,158 @@
+"""A tenant's decisions about its configured backends: switches, approved tools, webhooks.
+
+Which backends there are is configured; a tenant sees and decides about its own only. Turns see a decision from the next one
+on: this process forgets what it knew at once, the others by a notice.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from sidecar.backends.tools import Offered, ToolKeeper
+from sidecar.context.ports import BackendError
+from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
+from sidecar.services.validation import read_name, read_text
+from store.db.postgres import Pools, scoped, tenant_scoped
+from store.db.queries import Connection
+from store.scope import Scope
+from store.tenancy import backends, templates, tenants, webhooks
+from store.tenancy.backends import Approval, Switch
+from store.tenancy.webhooks import Subscription
+
+MAX_REASON_CHARS = 500
+MAX_QUESTION_CHARS = 4_000
+
+
+class Backends:
+    """Decides about backends. `places` are the configured ones by tenant and name; a name that is not there is NotFound."""
+
+    def __init__(
+        self,
+        pools: Pools,
+        places: Mapping[UUID, Mapping[str, object]],
+        *,
+        now: Callable[[], datetime],
+        changed: Callable[[UUID], None] = lambda _: None,
+    ) -> None:
+        self._pool = pools.background
+        self._places = places
+        self._now = now
+        self._changed = changed
+
+    async def switches(self, tenant_id: UUID) -> list[tuple[str, Switch | None]]:
+        """Return the tenant's backends by name, each with its switch; None for one that was never switched."""
+        async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+            known = {switch.backend: switch for switch in await backends.switches(connection, tenant_id)}
+        return [(name, known.get(name)) for name in sorted(self._places.get(tenant_id, {}))]
+
+    async def switch(self, tenant_id: UUID, backend: str, *, is_off: bool, reason: str, author: str) -> None:
+        """Set a backend's switch, with the reason in up to 500 characters."""
+        self._place(tenant_id, backend)
+        read_text("reason", reason, max_chars=MAX_REASON_CHARS)
+        async with self._writing(tenant_id) as (connection, now):
+            await backends.put_switch(connection, tenant_id, Switch(backend, is_off, reason, author, now))
+
+    async def tools(self, tenant_id: UUID, backend: str = "") -> tuple[list[tuple[str, Offered]], list[str]]:
+        """Return what the tenant's servers, or the one named, declare now, and why each other one did not answer."""
+        if backend:
+            wanted = {backend: self._keeper(tenant_id, backend)}
+        else:
+            places = self._places.get(tenant_id, {})
+            wanted = {name: place for name, place in places.items() if isinstance(place, ToolKeeper)}
+        found: list[tuple[str, Offered]] = []
+        problems: list[str] = []
+        for name, keeper in sorted(wanted.items()):
+            try:
+                offered = await keeper.offered(tenant_id)
+            except BackendError as error:
+                problems.append(str(error))
+                continue
+            found += [(name, one) for one in sorted(offered, key=lambda one: one.tool.name)]
+        return found, problems
+
+    async def approve_tool(self, tenant_id: UUID, backend: str, tool: str, *, schema_hash: str, author: str) -> Offered:
+        """Approve a tool as it is declared now, and return it.
+
+        Raises FailedPrecondition when a turn could not ask it, or when its declaration is not the one of `schema_hash`
+        (hexadecimal; empty for whatever it is now).
+        """
+        keeper = self._keeper(tenant_id, backend)
+        found = (await _suited(keeper, tenant_id, tool)).tool
+        if schema_hash and schema_hash != found.schema_hash.hex():
+            raise FailedPrecondition("schema_hash", "The tool's declaration is another one now; look at it again")
+        async with self._writing(tenant_id) as (connection, now):
+            approval = Approval(backend, found.name, found.schema_hash, author, now)
+            await backends.approve(connection, tenant_id, approval)
+        return await _offered(keeper, tenant_id, found.name)
+
+    async def revoke_tool(self, tenant_id: UUID, backend: str, tool: str) -> bool:
+        """Take a tool's approval back, also where its server no longer has it; return whether it was approved."""
+        read_name("backend", backend)
+        read_name("tool", tool)
+        async with self._writing(tenant_id) as (connection, _):
+            return await backends.revoke(connection, tenant_id, backend=backend, tool=tool)
+
+    async def test_tool(self, tenant_id: UUID, backend: str, tool: str, question: str) -> Sequence[str]:
+        """Call a tool once, and return its texts. Only one that a turn could call: a test must not write either."""
+        keeper = self._keeper(tenant_id, backend)
+        read_text("question", question, max_chars=MAX_QUESTION_CHARS, min_chars=1)
+        return await keeper.tried((await _suited(keeper, tenant_id, tool)).tool.name, question)
+
+    async def create_webhook(self, scope: Scope, backend: str) -> Subscription:
+        """Make the owner's webhook of a backend, or return the one there is."""
+        self._place(scope.tenant_id, backend)
+        now = self._now()
+        async with scoped(self._pool, scope) as connection:
+            await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
+            return await webhooks.ensure(
+                connection, Subscription(uuid4(), scope, backend, secrets.token_bytes(32), now)
+            )
+
+    async def delete_webhook(self, scope: Scope, backend: str) -> bool:
+        """Remove the owner's webhook of a backend; return whether there was one."""
+        read_name("backend", backend)
+        async with scoped(self._pool, scope) as connection:
+            known = await webhooks.of_backend(connection, scope, backend)
+            if known is not None:
+                await webhooks.unsubscribe(connection, scope, known.subscription_id)
+        return known is not None
+
+    def _place(self, tenant_id: UUID, name: str) -> object:
+        place = self._places.get(tenant_id, {}).get(read_name("backend", name))
+        if place is None:
+            raise NotFound("backend")
+        return place
+
+    def _keeper(self, tenant_id: UUID, name: str) -> ToolKeeper:
+        place = self._place(tenant_id, name)
+        if not isinstance(place, ToolKeeper):
+            raise InvalidArgument("backend", "has no tools", "name one that is configured under [[tools]]")
+        return place
+
+    @asynccontextmanager
+    async def _writing(self, tenant_id: UUID) -> AsyncIterator[tuple[Connection, datetime]]:
+        """Yield a transaction in which the tenant exists, and the time of the write."""
+        now = self._now()
+        async with tenant_scoped(self._pool, tenant_id) as connection:
+            await tenants.ensure_tenant(connection, tenant_id, now=now)
+            yield connection, now
+            await templates.notify_changed(connection, tenant_id)
+        self._changed(tenant_id)
+
+
+async def _suited(keeper: ToolKeeper, tenant_id: UUID, name: str) -> Offered:
+    found = await _offered(keeper, tenant_id, read_name("tool", name))
+    if found.unsuited:
+        raise FailedPrecondition("tool", f"The tool cannot be asked in a turn: {found.unsuited}")
+    return found
+
+
+async def _offered(keeper: ToolKeeper, tenant_id: UUID, name: str) -> Offered:
+    found = next((tool for tool in await keeper.offered(tenant_id) if tool.tool.name == name), None)
+    if found is None:
+        raise NotFound("tool")
+    return found
