@@ -25,14 +25,13 @@ from sidecar.rpc.transport.idempotency import RepeatedAnswers
 from sidecar.rpc.transport.paging import Int4, ListCall
 from sidecar.rpc.transport.validation import read_each, write_time
 from sidecar.runtime.errors import InvalidArgument, NotFound, ReceiptDropped
+from sidecar.services.compiles import queue_compile
 from sidecar.services.threads import queue_summary
 from sidecar.services.validation import check_count, read_id, read_int, read_item_ids, read_text, read_uuid
 from sidecar.turn.difference import compare
 from sidecar.turn.fence import strip_fences
 from sidecar.v1 import context_pb2 as pb
 from store.accounting import costs, receipts
-from store.compile import jobs
-from store.compile.jobs import Enqueued
 from store.content import threads
 from store.content.threads import ThreadHead
 from store.db.pacing import in_slices
@@ -247,14 +246,7 @@ class ContextService:
     async def notify_retained(self, request: pb.NotifyRetainedRequest, call: Call) -> pb.NotifyRetainedResponse:
         """Mark the owner's scope as due for a compile; that a store fails is an outcome, never the caller's failure."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        now = self._parts.clocks.now()
-        try:
-            async with scoped(self._pools.background, scope) as connection:
-                await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
-                outcome = (await jobs.enqueue(connection, scope, trigger="memory_retain", now=now)).outcome
-        except StoreError as error:
-            outcome = Enqueued.FAILED
-            log.warning("compile_not_queued", extra={"error": type(error).__name__})
+        outcome = await queue_compile(self._pools.background, scope, now=self._parts.clocks.now())
         return pb.NotifyRetainedResponse(outcome=pb.NotifyOutcome.Value(f"NOTIFY_OUTCOME_{outcome}"))
 
     async def _receipt(self, scope: Scope, receipt_id: UUID, reach: Reach | None) -> receipts.StoredReceipt:

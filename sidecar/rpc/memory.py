@@ -5,7 +5,6 @@ Only the way between messages and values stands here; what a write does is the s
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
@@ -15,22 +14,20 @@ from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.paging import MAX_PAGE_BYTES, ListCall
 from sidecar.rpc.transport.validation import read_each, read_struct, read_time, write_struct, write_time
 from sidecar.runtime.errors import NotFound
+from sidecar.services.compiles import queue_compile
 from sidecar.services.validation import check_count, read_id, read_text
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome
 from store.accounting import receipts
-from store.compile import jobs, scopes
-from store.compile.jobs import Enqueued, Trigger
+from store.compile import scopes
+from store.compile.jobs import Enqueued
 from store.content import memories, storage
 from store.content.memories import Memory, NewMemory
 from store.db.postgres import Pools, scoped
-from store.errors import StoreError
 from store.scope import Scope
 from store.tenancy import forgotten, tenants
 from store.text.texts import text_hash
-
-log = logging.getLogger(__name__)
 
 MAX_MEMORIES = 1_000
 MAX_TEXT_CHARS = 100_000
@@ -137,14 +134,7 @@ class MemoryService:
         """Queue a compile of what changed, and say what came of it; the write stands, whatever that is."""
         if not self._is_compiled(scope):
             return NotifyOutcome.Value(f"NOTIFY_OUTCOME_{Enqueued.SKIPPED_ADAPTER}")
-        try:
-            async with scoped(self._pools.background, scope) as connection:
-                ticket = await jobs.enqueue(connection, scope, trigger=Trigger.MEMORY_RETAIN, now=now)
-            outcome = ticket.outcome
-        except StoreError as error:
-            outcome = Enqueued.FAILED
-            log.warning("compile_not_queued", extra={"error": type(error).__name__})
-        log.debug("compile_wished", extra={"outcome": outcome.value})
+        outcome = await queue_compile(self._pools.background, scope, now=now)
         return NotifyOutcome.Value(f"NOTIFY_OUTCOME_{outcome}")
 
 
