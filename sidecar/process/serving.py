@@ -102,7 +102,7 @@ def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ..
         (admin.SERVICE, admin.AdminService(pools, now=now, changed=changed, forgot=works.forgot)),
         (backends.SERVICE, backends.BackendService(works.services.backends)),
         (wiki.SERVICE, wiki.WikiService(works.services.wiki)),
-        (cost.SERVICE, cost.CostService(pools, now=now, quota_bytes=quota_bytes)),
+        (cost.SERVICE, cost.CostService(works.services.costs, now=now)),
         (compiles.SERVICE, compiles.CompileService(jobs)),
     )
 

@@ -1,6 +1,6 @@
 """The cost service: what turns and compiles spent, and a tenant's budgets.
 
-Only the way between messages and values stands here; what things cost is worked out in `sidecar.services.spending`.
+Only the way between messages and values stands here; the use cases are in `sidecar.services.costs`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,15 @@ from sidecar.rpc.transport.paging import ListCall
 from sidecar.rpc.transport.validation import read_time, write_time
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services import spending
-from sidecar.services.validation import check_count, read_id, read_int, read_name
+from sidecar.services.costs import BudgetRequest, Costs
+from sidecar.services.validation import read_id
 from sidecar.v1 import cost_pb2 as pb
-from store.accounting import budgets, costs
 from store.accounting.budgets import Alert, Budget
 from store.accounting.costs import Filters, Spent, TurnAccount
-from store.content import storage
-from store.db.postgres import Pools, scoped, tenant_scoped
-from store.tenancy import tenants
+from store.scope import Scope
 
 SERVICE = pb.DESCRIPTOR.services_by_name["CostService"]
-MAX_ROWS, MAX_ALERTS, MAX_PERCENTS = 1_000, 100, 10
-LEAST_USD, MAX_USD = 1e-9, 1e9
+MAX_ROWS, MAX_ALERTS = 1_000, 100
 MAX_MS = 1e9
 
 _KEYS = {number: name.removeprefix("SPENDING_KEY_").lower() for name, number in pb.SpendingKey.items() if number}
@@ -37,12 +34,11 @@ _FIRST, _WEEK = datetime.min.replace(tzinfo=UTC), timedelta(days=7)
 
 
 class CostService:
-    """Accounts for tokens, money and bytes; `now` tells the time, `quota_bytes` what an owner may hold, 0 for any number."""
+    """Accounts for tokens, money and bytes; `now` tells the time."""
 
-    def __init__(self, pools: Pools, *, now: Callable[[], datetime], quota_bytes: int = 0) -> None:
-        self._pools = pools
+    def __init__(self, costs: Costs, *, now: Callable[[], datetime]) -> None:
+        self._costs = costs
         self._now = now
-        self._quota_bytes = quota_bytes
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
@@ -64,70 +60,54 @@ class CostService:
         arguments = (str(scope.tenant_id), str(scope.owner_id), repr(filters))
         listing = ListCall("ListTurnCosts", arguments, (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
-        async with scoped(self._pools.background, scope, read_only=True) as connection:
-            rows = await costs.page(connection, scope, filters, limit=page.limit, **page.starting("before"))
+        rows = await self._costs.turns(scope, filters, limit=page.limit, **page.starting("before"))
         written, token = listing.cut(rows, page, lambda row: (row.created_at, row.receipt_id), _turn)
         return pb.ListTurnCostsResponse(turns=written, next_page_token=token)
 
     async def list_spending(self, request: pb.ListSpendingRequest, call: Call) -> pb.ListSpendingResponse:
         """Return what was spent, by one key: an owner's, or an admin's whole tenant's."""
         since, until = self._span(request)
-        key = _KEYS.get(request.by, "")
-        by = "" if key == "source" else key
-        if not request.whole_tenant:
-            scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-            async with scoped(self._pools.background, scope, read_only=True) as connection:
-                rows = await costs.of_owner(connection, scope, since=since, until=until, by=by)
-            return pb.ListSpendingResponse(rows=_rows(rows, key))
-        tenant_id = _whole_tenant(request, call)
-        async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
-            rows = await costs.of_tenant(connection, tenant_id, since=since, until=until, by=by)
-            compiles = await costs.of_compiles(connection, tenant_id, since=since, until=until)
-        return pb.ListSpendingResponse(
-            rows=_rows(rows, key), compile_cost_usd=sum(compile_day.cost_usd for compile_day in compiles)
+        of, key = _whose(request, call), _KEYS.get(request.by, "")
+        rows = await self._costs.spent(of, since=since, until=until, by="" if key == "source" else key)
+        compiles_usd = (
+            0.0 if isinstance(of, Scope) else await self._costs.compile_cost_usd(of, since=since, until=until)
         )
+        return pb.ListSpendingResponse(rows=_rows(rows, key), compile_cost_usd=compiles_usd)
 
     async def list_compile_spending(
         self, request: pb.ListCompileSpendingRequest, call: Call
     ) -> pb.ListCompileSpendingResponse:
         """Return what compiling spent, by pass and model: an owner's wiki, or an admin's whole tenant's."""
         since, until = self._span(request)
-        if not request.whole_tenant:
-            scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-            async with scoped(self._pools.background, scope, read_only=True) as connection:
-                rows = await costs.passes_of_owner(connection, scope, since=since, until=until)
-        else:
-            tenant_id = _whole_tenant(request, call)
-            async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
-                rows = await costs.passes_of_tenant(connection, tenant_id, since=since, until=until)
+        rows = await self._costs.passes(_whose(request, call), since=since, until=until)
         return pb.ListCompileSpendingResponse(rows=[pb.CompileSpendingRow(**asdict(row)) for row in rows[:MAX_ROWS]])
 
     async def put_budget(self, request: pb.PutBudgetRequest, call: Call) -> pb.PutBudgetResponse:
         """Make a budget or change it."""
         require_admin(call.identity)
-        tenant_id = resolve_tenant(call.identity, request.tenant_id)
-        budget, now = _read_budget(request.budget), self._now()
-        async with tenant_scoped(self._pools.background, tenant_id) as connection:
-            await tenants.ensure_tenant(connection, tenant_id, now=now)
-            await budgets.put(connection, tenant_id, budget, now=now)
+        given = request.budget
+        wanted = BudgetRequest(
+            given.name,
+            _COVERS.get(given.covers, ""),
+            given.ref,
+            _PERIODS.get(given.period, ""),
+            given.limit_usd,
+            tuple(given.percents),
+        )
+        await self._costs.put_budget(resolve_tenant(call.identity, request.tenant_id), wanted)
         return pb.PutBudgetResponse()
 
     async def delete_budget(self, request: pb.DeleteBudgetRequest, call: Call) -> pb.DeleteBudgetResponse:
         """Remove a budget with its alerts."""
         require_admin(call.identity)
         tenant_id = resolve_tenant(call.identity, request.tenant_id)
-        name = read_name("name", request.name)
-        async with tenant_scoped(self._pools.background, tenant_id) as connection:
-            was_there = await budgets.delete(connection, tenant_id, name)
-        return pb.DeleteBudgetResponse(was_there=was_there)
+        return pb.DeleteBudgetResponse(was_there=await self._costs.delete_budget(tenant_id, request.name))
 
     async def list_budgets(self, request: pb.ListBudgetsRequest, call: Call) -> pb.ListBudgetsResponse:
         """Return the tenant's budgets and newest alerts."""
         require_admin(call.identity)
         tenant_id = resolve_tenant(call.identity, request.tenant_id)
-        async with tenant_scoped(self._pools.background, tenant_id, read_only=True) as connection:
-            known = await budgets.every(connection, tenant_id)
-            alerts = await budgets.alerts(connection, tenant_id, limit=MAX_ALERTS)
+        known, alerts = await self._costs.budgets(tenant_id, most_alerts=MAX_ALERTS)
         return pb.ListBudgetsResponse(
             budgets=[_write_budget(one) for one in known], alerts=[_alert(one) for one in alerts]
         )
@@ -135,9 +115,8 @@ class CostService:
     async def get_storage(self, request: pb.GetStorageRequest, call: Call) -> pb.GetStorageResponse:
         """Return how many bytes an owner's turns and memories hold, and the quota."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        async with scoped(self._pools.background, scope, read_only=True) as connection:
-            held = await storage.stored_bytes(connection, scope)
-        return pb.GetStorageResponse(stored_bytes=held, quota_bytes=self._quota_bytes)
+        held, quota_bytes = await self._costs.storage(scope)
+        return pb.GetStorageResponse(stored_bytes=held, quota_bytes=quota_bytes)
 
     def _span(self, request: pb.ListSpendingRequest | pb.ListCompileSpendingRequest) -> tuple[datetime, datetime]:
         until = read_time("until_time", request.until_time) if request.HasField("until_time") else self._now()
@@ -196,34 +175,14 @@ def _rows(rows: list[Spent], key: str) -> list[pb.SpendingRow]:
     ]
 
 
-def _whole_tenant(request: pb.ListSpendingRequest | pb.ListCompileSpendingRequest, call: Call) -> UUID:
-    """Return the tenant whose whole spending is asked for. Raises InvalidArgument where an owner is named too."""
+def _whose(request: pb.ListSpendingRequest | pb.ListCompileSpendingRequest, call: Call) -> Scope | UUID:
+    """Return the owner's scope, or the tenant's id where its whole spending is asked for. Raises InvalidArgument for both."""
+    if not request.whole_tenant:
+        return resolve_scope(call.identity, request.tenant_id, request.owner_id)
     require_admin(call.identity)
     if request.owner_id:
         raise InvalidArgument("whole_tenant", "is set beside owner_id", "send whole_tenant or owner_id, not both")
     return resolve_tenant(call.identity, request.tenant_id)
-
-
-def _read_budget(budget: pb.CostBudget) -> Budget:
-    covers, period = _COVERS.get(budget.covers), _PERIODS.get(budget.period)
-    if covers is None:
-        raise InvalidArgument("budget.covers", "is not said", "send TENANT, OWNER, AGENT or MODEL")
-    if period is None:
-        raise InvalidArgument("budget.period", "is not said", "send DAY or MONTH")
-    if not LEAST_USD <= budget.limit_usd <= MAX_USD:
-        raise InvalidArgument("budget.limit_usd", f"is {budget.limit_usd:g}", f"send {LEAST_USD:g} to {MAX_USD:g}")
-    check_count("budget.percents", budget.percents, most=MAX_PERCENTS)
-    percents = sorted({read_int("budget.percents", one, least=1, most=1_000) for one in budget.percents})
-    if covers == "tenant" and budget.ref:
-        raise InvalidArgument("budget.ref", "names something inside the tenant", "leave it empty")
-    return Budget(
-        name=read_name("budget.name", budget.name),
-        covers=covers,
-        ref="" if covers == "tenant" else read_id("budget.ref", budget.ref),
-        period=period,
-        limit_usd=budget.limit_usd,
-        percents=tuple(percents) or spending.DEFAULT_PERCENTS,
-    )
 
 
 def _write_budget(budget: Budget) -> pb.CostBudget:

@@ -174,15 +174,16 @@ async def page(
     filters: Filters,
     *,
     limit: int,
-    before: tuple[datetime, UUID] = (_END_OF_TIME, _LAST_ID),
+    before: tuple[datetime, UUID] | None = None,
 ) -> list[TurnAccount]:
     """Return a page of the owner's turns that pass the filters, newest first."""
+    before_at, before_id = before or (_END_OF_TIME, _LAST_ID)
     rows = await _sql.list_accounts(
         connection,
         tenant_id=scope.tenant_id,
         owner_id=scope.owner_id,
-        before=before[0],
-        before_id=before[1],
+        before=before_at,
+        before_id=before_id,
         limit=limit,
         thread_id=filters.thread_id,
         agent_id=filters.agent_id,
