@@ -43,7 +43,7 @@ from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
 from sidecar.services.backends import Backends
 from sidecar.services.bundle import Services
-from sidecar.services.costs import Costs
+from sidecar.services.costs import CostAccounts
 from sidecar.services.gauges import keep_counted
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.profiles import Profiles
@@ -236,7 +236,7 @@ def _services(ground: _Ground, backing: Backing, remembered: TenantCaches, turns
     pools, now, changed = ground.pools, ground.clocks.now, remembered.changed
     return Services(
         backends=Backends(pools, backing.places, now=now, changed=changed),
-        costs=Costs(pools, now=now, quota_bytes=ground.settings.owner_quota_bytes),
+        costs=CostAccounts(pools, now=now, quota_bytes=ground.settings.owner_quota_bytes),
         knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count),
         profiles=Profiles(pools, now=now, changed=changed, base=backing.base),
         wiki=Wiki(pools, now=now),

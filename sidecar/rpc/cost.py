@@ -16,7 +16,7 @@ from sidecar.rpc.transport.paging import ListCall
 from sidecar.rpc.transport.validation import read_time, write_time
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services import spending
-from sidecar.services.costs import BudgetRequest, Costs
+from sidecar.services.costs import BudgetRequest, CostAccounts
 from sidecar.services.validation import read_id
 from sidecar.v1 import cost_pb2 as pb
 from store.accounting.budgets import Alert, Budget
@@ -36,7 +36,7 @@ _FIRST, _WEEK = datetime.min.replace(tzinfo=UTC), timedelta(days=7)
 class CostService:
     """Accounts for tokens, money and bytes; `now` tells the time."""
 
-    def __init__(self, costs: Costs, *, now: Callable[[], datetime]) -> None:
+    def __init__(self, costs: CostAccounts, *, now: Callable[[], datetime]) -> None:
         self._costs = costs
         self._now = now
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sidecar.services.backends import Backends
-from sidecar.services.costs import Costs
+from sidecar.services.costs import CostAccounts
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.profiles import Profiles
 from sidecar.services.wiki import Wiki
@@ -16,7 +16,7 @@ class Services:
     """One service a subject."""
 
     backends: Backends
-    costs: Costs
+    costs: CostAccounts
     knowledge: Knowledge
     profiles: Profiles
     wiki: Wiki

@@ -38,7 +38,7 @@ class BudgetRequest:
     percents: Sequence[int] | None = None
 
 
-class Costs:
+class CostAccounts:
     """Accounts for tokens, money and bytes.
 
     `now` tells the time of a write, `quota_bytes` how much an owner may hold, 0 for any number.
