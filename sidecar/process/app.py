@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
 
+from compiler.job.compilation import Engine
 from models.tokens import meters as tokens
 from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.context import receipt_writer as recorder
@@ -35,7 +36,6 @@ from sidecar.rpc import server as rpc_server
 from sidecar.rpc.server import GrpcServer
 from sidecar.rpc.transport.admission import AdmissionControl
 from sidecar.rpc.transport.auditing import AuditLog
-from sidecar.rpc.transport.progress import Progress
 from sidecar.runtime import database, embedders, memory_trimming
 from sidecar.runtime.database import Database
 from sidecar.runtime.gc_tuning import calm_collector
@@ -43,12 +43,15 @@ from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
 from sidecar.services.backends import Backends
 from sidecar.services.bundle import Services
+from sidecar.services.compiles import Compiles
 from sidecar.services.costs import CostAccounts
 from sidecar.services.gauges import keep_counted
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.profiles import Profiles
+from sidecar.services.progress import Progress
 from sidecar.services.spending import BudgetWatch
 from sidecar.services.tenancy import Tenancy
+from sidecar.services.upkeep import Upkeep
 from sidecar.services.wiki import Wiki
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
@@ -212,10 +215,11 @@ async def _works(
     ground.supervisor.start("audit_sweep", partial(audit.sweep, every_s=_SWEEP_EVERY_S))
     for written in (turns.recorder.wait_written, audit.wait_written):
         stack.push_async_callback(_flushed, written, ground.settings.drain_grace_s)
+    engine = await stack.enter_async_context(compile_engine.engine(ground.settings, pools.background))
     return ServingDeps(
         settings=ground.settings,
         pools=pools,
-        services=_services(ground, backing, remembered, turns),
+        services=_services(ground, backing, remembered, turns, engine),
         watch=ground.watch,
         clocks=clocks,
         supervisor=ground.supervisor,
@@ -223,22 +227,25 @@ async def _works(
         backing=backing,
         changed=remembered.changed,
         forgot=remembered.forgot,
-        progress=remembered.progress,
         inquiry=inquiry,
         embedder_trouble=recall.trouble,
         turns=turns,
         audit=audit,
-        engine=await stack.enter_async_context(compile_engine.engine(ground.settings, pools.background)),
+        engine=engine,
     )
 
 
-def _services(ground: _Ground, backing: Backing, remembered: TenantCaches, turns: context.ContextDeps) -> Services:
+def _services(
+    ground: _Ground, backing: Backing, remembered: TenantCaches, turns: context.ContextDeps, engine: Engine
+) -> Services:
     pools, now, changed = ground.pools, ground.clocks.now, remembered.changed
     return Services(
         backends=Backends(pools, backing.places, now=now, changed=changed),
+        compiles=Compiles(pools, engine, remembered.progress, now=now),
         costs=CostAccounts(pools, now=now, quota_bytes=ground.settings.owner_quota_bytes),
         knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count),
         profiles=Profiles(pools, now=now, changed=changed, base=backing.base),
+        upkeep=Upkeep(pools, engine, now=now, quota_bytes=ground.settings.owner_quota_bytes),
         wiki=Wiki(pools, now=now),
     )
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.context.profile_cache import ProfileCache
-from sidecar.rpc.transport.progress import Progress
+from sidecar.services.progress import Progress
 from sidecar.services.tenancy import Tenancy
 from store.compile.jobs import PROGRESS
 from store.db import notices

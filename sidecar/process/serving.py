@@ -14,7 +14,6 @@ import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 
 from compiler.job.compilation import Engine
-from compiler.operations.replay import replay
 from sidecar.context.assembler import Clocks
 from sidecar.context.fan_out import FanOut
 from sidecar.http.console.desk import Desk, Switches
@@ -29,7 +28,6 @@ from sidecar.rpc.auth.identity import Identity, require_admin
 from sidecar.rpc.server import GrpcServer
 from sidecar.rpc.transport.auditing import AuditLog
 from sidecar.rpc.transport.call import Behaviour, MethodOptions, service_handler
-from sidecar.rpc.transport.progress import Progress
 from sidecar.runtime.errors import Unavailable
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
@@ -68,7 +66,6 @@ class ServingDeps:
     backing: Backing
     changed: Callable[..., None]
     forgot: Callable[[Scope], None]
-    progress: Progress
     inquiry: FanOut
     embedder_trouble: Callable[[], str]
     turns: context.ContextDeps
@@ -87,9 +84,7 @@ class Doors:
 
 def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ...]:
     pools, now, changed = works.pools, works.clocks.now, works.changed
-    replays = partial(replay, works.engine, pools.background)
     quota_bytes = works.settings.owner_quota_bytes
-    jobs = compiles.CompileParts(pools, works.engine, works.progress, now, replays, quota_bytes)
     is_compiled = partial(_is_built_in, works.engine)
     return (
         (context.SERVICE, context.ContextService(works.turns)),
@@ -103,7 +98,7 @@ def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ..
         (backends.SERVICE, backends.BackendService(works.services.backends)),
         (wiki.SERVICE, wiki.WikiService(works.services.wiki)),
         (cost.SERVICE, cost.CostService(works.services.costs, now=now)),
-        (compiles.SERVICE, compiles.CompileService(jobs)),
+        (compiles.SERVICE, compiles.CompileService(works.services.compiles, works.services.upkeep)),
     )
 
 

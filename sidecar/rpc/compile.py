@@ -1,34 +1,38 @@
-"""The compile service: queues compiles, shows and cancels them, and follows one as it goes.
+"""The compile service: queues compiles, shows and follows them, and keeps the wiki in order.
 
-Only the way between messages and values stands here; what a compile does is the compiler's business.
+Only the way between messages and values stands here; the use cases are in `sidecar.services.compiles` and `upkeep`.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from compiler.operations.preview import preview
-from compiler.state.access import PooledAccess
-from sidecar.rpc.auth.identity import resolve_scope
-from sidecar.rpc.compile_quarantine import CompileQuarantine
-from sidecar.rpc.compile_upkeep import CompileParts, is_compiled
+from compiler.operations.upkeep import ResetMode
+from compiler.plan.contract import LinkOrigin
+from sidecar.rpc.auth.identity import require_admin, resolve_scope
 from sidecar.rpc.messages import compile_messages as write
 from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.paging import ListCall
-from sidecar.rpc.transport.progress import moved_or_stopping
-from sidecar.runtime.errors import FailedPrecondition, NotFound, Stopping
-from sidecar.services.validation import read_id, read_uuid
+from sidecar.rpc.transport.validation import read_choice, read_each, read_time
+from sidecar.runtime.errors import InvalidArgument
+from sidecar.services.compiles import Compiles
+from sidecar.services.upkeep import Upkeep
+from sidecar.services.validation import check_count, read_id, read_text, read_uuid
 from sidecar.v1 import compile_pb2 as pb
-from store.compile import jobs
-from store.compile.jobs import Enqueued, Job, JobOptions, JobStatus, Trigger
-from store.db.postgres import scoped
-from store.db.queries import Connection
+from sidecar.v1 import wiki_pb2
+from store.compile.jobs import Enqueued, JobOptions
+from store.content.memories import NewMemory
 from store.scope import Scope
-from store.tenancy import tenants
 
-__all__ = ["LONG_CALLS", "SERVICE", "CompileParts", "CompileService"]
+MAX_RECORDS = 1_000
+MAX_TEXT_CHARS = 100_000
+MAX_NAME_CHARS = 800
+MAX_NAMES = 100
+MOST_DIFFERENCES = 50
 
 SERVICE = pb.DESCRIPTOR.services_by_name["CompileService"]
 
@@ -40,12 +44,26 @@ _OUTCOMES: Mapping[Enqueued, pb.CompileOutcome.ValueType] = {
     Enqueued.ENQUEUED: pb.COMPILE_OUTCOME_ENQUEUED,
     Enqueued.DEDUPED: pb.COMPILE_OUTCOME_DEDUPED,
 }
-_NO_MODELS = "names a model, but SIDECAR_COMPILE_PLANNER is extractive: leave it out, or set that to what has the model"
-_UNDER_WAY = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
+_MODES: Mapping[int, ResetMode] = {
+    pb.RESET_MODE_UNSPECIFIED: ResetMode.POLITE,
+    pb.RESET_MODE_POLITE: ResetMode.POLITE,
+    pb.RESET_MODE_FULL: ResetMode.FULL,
+}
+_ORIGINS: Mapping[int, LinkOrigin] = {
+    wiki_pb2.LINK_ORIGIN_PLANNER: LinkOrigin.PLANNER,
+    wiki_pb2.LINK_ORIGIN_DETERMINISTIC: LinkOrigin.DETERMINISTIC,
+    wiki_pb2.LINK_ORIGIN_CO_MENTION: LinkOrigin.CO_MENTION,
+    wiki_pb2.LINK_ORIGIN_ROLLUP: LinkOrigin.ROLLUP,
+    wiki_pb2.LINK_ORIGIN_MANUAL: LinkOrigin.MANUAL,
+}
 
 
-class CompileService(CompileQuarantine):
+class CompileService:
     """Queues compiles and follows them, and keeps the wiki in order."""
+
+    def __init__(self, compiles: Compiles, upkeep: Upkeep) -> None:
+        self._compiles = compiles
+        self._upkeep = upkeep
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
@@ -56,44 +74,41 @@ class CompileService(CompileQuarantine):
             "ListJobs": self.list_jobs,
             "WatchJob": self.watch_job,
             "CancelJob": self.cancel_job,
-            **super().behaviours,
+            "ListQuarantined": self.list_quarantined,
+            "RetryQuarantined": self.retry_quarantined,
+            "ResetCursor": self.reset_cursor,
+            "RunLint": self.run_lint,
+            "BackfillLinks": self.backfill_links,
+            "RollbackLinks": self.rollback_links,
+            "LinkDensity": self.link_density,
+            "ExportVault": self.export_vault,
+            "VerifyRebuild": self.verify_rebuild,
+            "BootstrapImport": self.bootstrap_import,
+            "MeasureReads": self.measure_reads,
         }
 
     async def compile_now(self, request: pb.CompileNowRequest, call: Call) -> pb.CompileNowResponse:
         """Queue a compile of the scope, or return what its next batch would change. Raises FailedPrecondition."""
-        scope = self._admin(request, call)
-        model_id = read_id("model_id", request.model_id, is_optional=True)
-        if model_id and not self._engine.has_models:
-            raise FailedPrecondition("model_id", _NO_MODELS)
-        async with scoped(self._pools.background, scope) as connection:
-            await tenants.ensure_tenant(connection, scope.tenant_id, now=self._now())
-            await is_compiled(connection, scope)
-            if not request.validate_only:
-                options = JobOptions(model_id=model_id, may_archive_many=request.may_archive_many)
-                return await self._queued(connection, scope, options)
-        found = await preview(self._engine, PooledAccess(self._pools.background, scope), model_id=model_id)
-        return pb.CompileNowResponse(preview=write.preview(found))
-
-    async def _queued(self, connection: Connection, scope: Scope, options: JobOptions) -> pb.CompileNowResponse:
-        ticket = await jobs.enqueue(connection, scope, trigger=Trigger.ADMIN.value, options=options, now=self._now())
-        job = await jobs.get(connection, scope, ticket.job_id) if ticket.job_id is not None else None
-        if ticket.outcome not in _OUTCOMES or job is None:
-            raise FailedPrecondition("memories", "are kept by a service whose changes cannot be followed")
-        return pb.CompileNowResponse(outcome=_OUTCOMES[ticket.outcome], job=write.job(job))
+        scope = _admin_scope(request, call)
+        if request.validate_only:
+            found = await self._compiles.preview(scope, model_id=request.model_id)
+            return pb.CompileNowResponse(preview=write.preview(found))
+        options = JobOptions(model_id=request.model_id, may_archive_many=request.may_archive_many)
+        outcome, job = await self._compiles.start(scope, options)
+        return pb.CompileNowResponse(outcome=_OUTCOMES[outcome], job=write.job(job))
 
     async def get_job(self, request: pb.GetJobRequest, call: Call) -> pb.GetJobResponse:
         """Return one job. Raises NotFound."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        job = await self._job(scope, read_uuid("job_id", request.job_id))
+        job = await self._compiles.job(scope, read_uuid("job_id", request.job_id))
         return pb.GetJobResponse(job=write.job(job))
 
     async def list_jobs(self, request: pb.ListJobsRequest, call: Call) -> pb.ListJobsResponse:
         """Return a page of the scope's jobs, newest first."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        listing = ListCall("ListJobs", (str(scope.tenant_id), str(scope.owner_id)), (datetime, UUID))
+        listing = ListCall("ListJobs", _of(scope), (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
-        async with scoped(self._pools.background, scope, read_only=True) as connection:
-            rows = await jobs.page(connection, scope, limit=page.limit, **page.starting("after"))
+        rows = await self._compiles.jobs(scope, limit=page.limit, **page.starting("after"))
         written, token = listing.cut(rows, page, lambda job: (job.created_at, job.job_id), write.job)
         return pb.ListJobsResponse(jobs=written, next_page_token=token)
 
@@ -102,31 +117,153 @@ class CompileService(CompileQuarantine):
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         job_id = read_uuid("job_id", request.job_id)
         told: pb.WatchJobResponse | None = None
-        with self._progress.watching(str(job_id)) as moved:
-            while True:
-                job = await self._job(scope, job_id)
+        async with aclosing(self._compiles.follow(scope, job_id, call.stopping)) as looks:
+            async for job in looks:
                 response = pb.WatchJobResponse(job=write.job(job))
                 if response != told:
                     yield response
                     told = response
-                if job.status not in _UNDER_WAY:
-                    return
-                if await moved_or_stopping(moved, call.stopping):
-                    raise Stopping
 
     async def cancel_job(self, request: pb.CancelJobRequest, call: Call) -> pb.CancelJobResponse:
         """Cancel a job, and return it as it stands. One that has ended stays as it is."""
-        scope = self._admin(request, call)
-        job_id = read_uuid("job_id", request.job_id)
-        async with scoped(self._pools.background, scope) as connection:
-            job = await jobs.cancel(connection, scope, job_id, now=self._now())
-        if job is None:
-            raise NotFound("job")
+        scope = _admin_scope(request, call)
+        job = await self._compiles.cancel(scope, read_uuid("job_id", request.job_id))
         return pb.CancelJobResponse(job=write.job(job))
 
-    async def _job(self, scope: Scope, job_id: UUID) -> Job:
-        async with scoped(self._pools.background, scope, read_only=True) as connection:
-            job = await jobs.get(connection, scope, job_id)
-        if job is None:
-            raise NotFound("job")
-        return job
+    async def list_quarantined(self, request: pb.ListQuarantinedRequest, call: Call) -> pb.ListQuarantinedResponse:
+        """Return a page of the scope's memories that are held back, by id."""
+        scope = _admin_scope(request, call)
+        listing = ListCall("ListQuarantined", _of(scope), (str,))
+        page = listing.read(request.page_size, request.page_token)
+        rows = await self._upkeep.held_back(scope, limit=page.limit, **page.starting("after"))
+        written, token = listing.cut(rows, page, lambda one: (one.memory_id,), write.quarantined)
+        return pb.ListQuarantinedResponse(memories=written, next_page_token=token)
+
+    async def retry_quarantined(self, request: pb.RetryQuarantinedRequest, call: Call) -> pb.RetryQuarantinedResponse:
+        """Have memories that are held back read again, and queue the compile that reads them."""
+        count, job = await self._upkeep.retry(_admin_scope(request, call), request.memory_ids)
+        return pb.RetryQuarantinedResponse(memory_count=count, job=None if job is None else write.job(job))
+
+    async def reset_cursor(self, request: pb.ResetCursorRequest, call: Call) -> pb.ResetCursorResponse:
+        """Set the scope back. Raises FailedPrecondition while a job runs."""
+        scope = _admin_scope(request, call)
+        mode = read_choice("mode", request.mode, _MODES)
+        done = await self._upkeep.reset(scope, mode=mode, is_dry=request.dry_run)
+        return pb.ResetCursorResponse(
+            page_count=done.pages, mention_count=done.mentions, job_count=done.jobs, memory_count=done.memories
+        )
+
+    async def run_lint(self, request: pb.RunLintRequest, call: Call) -> pb.RunLintResponse:
+        """Return what is amiss, and queue what can be compiled of it."""
+        return write.lint(*await self._upkeep.lint(_admin_scope(request, call), is_dry=request.dry_run))
+
+    async def backfill_links(self, request: pb.BackfillLinksRequest, call: Call) -> pb.BackfillLinksResponse:
+        """Write missing deterministic links."""
+        done = await self._upkeep.backfill_links(_admin_scope(request, call), is_dry=request.dry_run)
+        return pb.BackfillLinksResponse(
+            memory_count=done.memories,
+            deterministic_count=done.deterministic,
+            co_mention_count=done.co_mention,
+            funnel=done.funnel,
+        )
+
+    async def rollback_links(self, request: pb.RollbackLinksRequest, call: Call) -> pb.RollbackLinksResponse:
+        """Take one class of evidence away."""
+        scope = _admin_scope(request, call)
+        origin = _ORIGINS.get(request.origin)
+        if origin is None:
+            fix = "send DETERMINISTIC, CO_MENTION, ROLLUP, PLANNER or MANUAL"
+            raise InvalidArgument("origin", "is not one that can be taken away at once", fix)
+        done = await self._upkeep.rollback_links(
+            scope, origin=origin, prefix=request.context_prefix, is_dry=request.dry_run
+        )
+        return pb.RollbackLinksResponse(evidence_count=done.evidence, link_count=done.links, examples=done.examples)
+
+    async def link_density(self, request: pb.LinkDensityRequest, call: Call) -> pb.LinkDensityResponse:
+        """Return how dense the wiki is."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        return write.density(await self._upkeep.density(scope))
+
+    async def export_vault(self, request: pb.ExportVaultRequest, call: Call) -> AsyncGenerator[pb.ExportVaultResponse]:
+        """Yield every active page as a file."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        count = (await self._upkeep.density(scope)).pages
+        async for path, text in self._upkeep.files(scope):
+            yield pb.ExportVaultResponse(path=path, content=text, file_count=count)
+
+    async def verify_rebuild(self, request: pb.VerifyRebuildRequest, call: Call) -> pb.VerifyRebuildResponse:
+        """Rebuild the wiki aside from its log, and return what differs."""
+        found = await self._upkeep.verify(_admin_scope(request, call))
+        return pb.VerifyRebuildResponse(
+            is_identical=found.is_identical,
+            batch_count=found.batches,
+            page_count=found.pages,
+            differences=found.differences[:MOST_DIFFERENCES],
+            unreplayable_count=found.unreplayable,
+            outdated_count=found.outdated,
+            unreplayable_from=found.unreplayable_from,
+            reason=found.reason,
+        )
+
+    async def bootstrap_import(self, request: pb.BootstrapImportRequest, call: Call) -> pb.BootstrapImportResponse:
+        """Write journal records as memories; queue one compile with the last of them."""
+        scope = _admin_scope(request, call)
+        check_count("records", request.records, most=MAX_RECORDS)
+        given = await read_each("records", request.records, _memory, chars=lambda one: len(one.text))
+        done = await self._upkeep.import_records(scope, given, has_more=request.has_more)
+        return pb.BootstrapImportResponse(
+            created_count=done.created,
+            updated_count=done.updated,
+            unchanged_count=done.unchanged,
+            job=None if done.job is None else write.job(done.job),
+        )
+
+    async def measure_reads(self, request: pb.MeasureReadsRequest, call: Call) -> pb.MeasureReadsResponse:
+        """Return what turns read of the wiki beside what compiling it cost."""
+        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        since = read_time("since_time", request.since_time) if request.HasField("since_time") else None
+        return write.reads(*await self._upkeep.reads(scope, since=since))
+
+
+def _admin_scope(request: Any, call: Call) -> Scope:
+    require_admin(call.identity)
+    return resolve_scope(call.identity, request.tenant_id, request.owner_id)
+
+
+def _of(scope: Scope) -> tuple[str, str]:
+    return str(scope.tenant_id), str(scope.owner_id)
+
+
+def _memory(field: str, given: pb.JournalRecord) -> NewMemory:
+    check_count(f"{field}.tags", given.tags, most=MAX_NAMES)
+    tags = [read_text(f"{field}.tags", one, min_chars=1, max_chars=MAX_NAME_CHARS) for one in given.tags]
+    journal_id = read_id(f"{field}.journal_id", given.journal_id, is_optional=True)
+    metadata: dict[str, Any] = {}
+    if given.HasField("place"):
+        metadata["place"] = _place(f"{field}.place", given.place)
+    if tags:
+        metadata["tags"] = tags
+    if journal_id:
+        metadata["journal_id"] = journal_id
+    happened = given.HasField("occurred_time")
+    return NewMemory(
+        text=read_text(f"{field}.text", given.text, min_chars=1, max_chars=MAX_TEXT_CHARS),
+        memory_id=read_id(f"{field}.record_id", given.record_id),
+        occurred_at=read_time(f"{field}.occurred_time", given.occurred_time) if happened else None,
+        document_id=journal_id,
+        metadata=metadata,
+    )
+
+
+def _place(field: str, given: pb.JournalPlace) -> dict[str, Any]:
+    check_count(f"{field}.alternate_names", given.alternate_names, most=MAX_NAMES)
+    place: dict[str, Any] = {"name": read_text(f"{field}.name", given.name, min_chars=1, max_chars=MAX_NAME_CHARS)}
+    for name, value in (("city", given.city), ("address", given.address)):
+        if value:
+            place[name] = read_text(f"{field}.{name}", value, max_chars=MAX_NAME_CHARS)
+    if given.alternate_names:
+        place["alternate_names"] = [
+            read_text(f"{field}.alternate_names", one, min_chars=1, max_chars=MAX_NAME_CHARS)
+            for one in given.alternate_names
+        ]
+    return place

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sidecar.services.backends import Backends
+from sidecar.services.compiles import Compiles
 from sidecar.services.costs import CostAccounts
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.profiles import Profiles
+from sidecar.services.upkeep import Upkeep
 from sidecar.services.wiki import Wiki
 
 
@@ -16,7 +18,9 @@ class Services:
     """One service a subject."""
 
     backends: Backends
+    compiles: Compiles
     costs: CostAccounts
     knowledge: Knowledge
     profiles: Profiles
+    upkeep: Upkeep
     wiki: Wiki

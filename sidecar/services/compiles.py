@@ -1,18 +1,168 @@
-"""The use cases of compile jobs."""
+"""Compile jobs: queued, previewed, followed, cancelled and run again, and how far each wiki is behind its memories.
+
+Every method opens its own transaction. What a compile does is the compiler's business.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from datetime import datetime
+from collections.abc import AsyncGenerator, Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
 
-from store.compile import jobs
-from store.compile.jobs import Enqueued, Trigger
-from store.db.postgres import Pool, scoped
+from compiler.job.compilation import Engine
+from compiler.operations.preview import Preview, preview
+from compiler.state.access import PooledAccess
+from sidecar.runtime.errors import FailedPrecondition, NotFound, Stopping
+from sidecar.services.progress import Progress, moved_or_stopping
+from sidecar.services.validation import read_id
+from store.compile import jobs, overview, ready, scopes
+from store.compile.jobs import Enqueued, Job, JobOptions, JobStatus, Trigger
+from store.compile.overview import Grown
+from store.compile.scopes import ScopeRow
+from store.db.postgres import Pool, Pools, installation, scoped
+from store.db.queries import Connection
 from store.errors import StoreError
 from store.scope import Scope
 from store.tenancy import tenants
+from store.wiki import upkeep
 
 log = logging.getLogger(__name__)
+
+MAX_SCOPES = 100
+UNDER_WAY = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
+
+_MOST_KNOWN = 5_000
+_AT_ONCE = 8
+_NO_MODELS = "names a model, but SIDECAR_COMPILE_PLANNER is extractive: leave it out, or set that to what has the model"
+
+
+class Compiles:
+    """Queues compiles of an owner's memories and follows them; `now` tells the time of a write.
+
+    Methods that name a job raise NotFound. Methods that queue a compile, or preview one, make the tenant if need be and raise
+    FailedPrecondition where its compile is off.
+    """
+
+    def __init__(self, pools: Pools, engine: Engine, progress: Progress, *, now: Callable[[], datetime]) -> None:
+        self._pool = pools.background
+        self._engine = engine
+        self._progress = progress
+        self._now = now
+
+    async def start(self, scope: Scope, options: JobOptions) -> tuple[Enqueued, Job]:
+        """Queue a compile, and return its job and whether that is a new one. Raises FailedPrecondition for the model too."""
+        self._check_model(options.model_id)
+        return await self._start(scope, options)
+
+    async def preview(self, scope: Scope, *, model_id: str) -> Preview:
+        """Return what the next batch would change; a model may be asked, and costs. Raises FailedPrecondition."""
+        self._check_model(model_id)
+        async with scoped(self._pool, scope) as connection:
+            await check_compiled(connection, scope, now=self._now())
+        return await preview(self._engine, PooledAccess(self._pool, scope), model_id=model_id)
+
+    async def run_again(self, scope: Scope, job_id: UUID) -> Job:
+        """Queue what a job was asked for once more. Raises FailedPrecondition while it has not ended."""
+        job = await self.job(scope, job_id)
+        if job.status in UNDER_WAY:
+            raise FailedPrecondition("job", "has not ended yet; stop it first, or wait")
+        _, queued = await self._start(scope, job.options)
+        return queued
+
+    async def job(self, scope: Scope, job_id: UUID) -> Job:
+        """Return one job."""
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            job = await jobs.get(connection, scope, job_id)
+        if job is None:
+            raise NotFound("job")
+        return job
+
+    async def jobs(self, scope: Scope, *, limit: int, **after: Any) -> list[Job]:
+        """Return up to `limit` jobs, newest first; `after` is the instant and id of the last one before."""
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            return await jobs.page(connection, scope, limit=limit, **after)
+
+    async def follow(self, scope: Scope, job_id: UUID, stopping: asyncio.Event) -> AsyncGenerator[Job]:
+        """Yield the job now and each time it may have moved, until it has ended. Raises Stopping once that is set."""
+        with self._progress.watching(str(job_id)) as moved:
+            while True:
+                job = await self.job(scope, job_id)
+                yield job
+                if job.status not in UNDER_WAY:
+                    return
+                if await moved_or_stopping(moved, stopping):
+                    raise Stopping
+
+    async def cancel(self, scope: Scope, job_id: UUID) -> Job:
+        """Cancel a job, or ask a running one to stop, and return it as it stands. One that has ended stays as it is."""
+        async with scoped(self._pool, scope) as connection:
+            job = await jobs.cancel(connection, scope, job_id, now=self._now())
+        if job is None:
+            raise NotFound("job")
+        return job
+
+    async def standing(self, scope: Scope) -> ScopeRow | None:
+        """Return how far the wiki has come; None before its first compile is queued."""
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            return await scopes.read(connection, scope)
+
+    async def growth(self, scope: Scope) -> list[Grown]:
+        """Return the wiki day by day on which it grew, oldest first."""
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            return await overview.growth(connection, scope)
+
+    async def standings(self, tenant_id: UUID) -> tuple[list[tuple[Scope, ScopeRow]], int]:
+        """Return how far up to MAX_SCOPES of the tenant's wikis have come, the farthest behind first, and how many it has."""
+        known = await self._scopes(tenant_id)
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def standing(scope: Scope) -> tuple[Scope, ScopeRow | None]:
+            async with gate:
+                return scope, await self.standing(scope)
+
+        read = await asyncio.gather(*map(standing, known[:MAX_SCOPES]))
+        rows = [(scope, row) for scope, row in read if row is not None]
+        rows.sort(key=lambda one: (one[1].read_through - one[1].dirty_through, str(one[0].owner_id)))
+        return rows, len(known)
+
+    async def _scopes(self, tenant_id: UUID) -> Sequence[Scope]:
+        """Return the tenant's scopes that have a wiki, or work that waits."""
+        now = self._now()
+        async with installation(self._pool, read_only=True) as connection:
+            busy = [hint.scope for hint in await ready.due(connection, now=now, limit=_MOST_KNOWN)]
+            there = await upkeep.scopes_due_lint(connection, before=now + timedelta(days=1), limit=_MOST_KNOWN)
+        return list(dict.fromkeys(scope for scope in (*busy, *there) if scope.tenant_id == tenant_id))
+
+    async def _start(self, scope: Scope, options: JobOptions) -> tuple[Enqueued, Job]:
+        now = self._now()
+        async with scoped(self._pool, scope) as connection:
+            await check_compiled(connection, scope, now=now)
+            return await start_compile(connection, scope, trigger=Trigger.ADMIN, options=options, now=now)
+
+    def _check_model(self, model_id: str) -> None:
+        if read_id("model_id", model_id, is_optional=True) and not self._engine.has_models:
+            raise FailedPrecondition("model_id", _NO_MODELS)
+
+
+async def check_compiled(connection: Connection, scope: Scope, *, now: datetime) -> None:
+    """Make the tenant unless it is there. Raises FailedPrecondition where its compile is off."""
+    await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
+    if not await jobs.is_enabled(connection, scope):
+        raise _compile_is_off()
+
+
+async def start_compile(
+    connection: Connection, scope: Scope, *, trigger: Trigger, options: JobOptions | None = None, now: datetime
+) -> tuple[Enqueued, Job]:
+    """Queue a compile in a transaction that goes on, and return its job. Raises FailedPrecondition where compile is off."""
+    ticket = await jobs.enqueue(connection, scope, trigger=trigger, options=options, now=now)
+    job = await jobs.get(connection, scope, ticket.job_id) if ticket.job_id is not None else None
+    if job is None:
+        raise _compile_is_off()
+    return ticket.outcome, job
 
 
 async def queue_compile(pool: Pool, scope: Scope, *, now: datetime) -> Enqueued:
@@ -29,3 +179,7 @@ async def queue_compile(pool: Pool, scope: Scope, *, now: datetime) -> Enqueued:
         log.warning("compile_not_queued", extra={"error": type(error).__name__})
     log.debug("compile_wished", extra={"outcome": outcome.value})
     return outcome
+
+
+def _compile_is_off() -> FailedPrecondition:
+    return FailedPrecondition("wiki_compile_enabled", "is off for this tenant; switch its compile on first")

@@ -116,6 +116,12 @@ async def hold_back(site: Site, *memory_ids: str) -> None:
         await ledger.write(connection, SCOPE, entries, now=NOW)
 
 
+async def set_compile(site: Site, *, is_on: bool) -> None:
+    """Switch the tenant's compile on or off."""
+    async with scoped(site.app.pools.background, SCOPE) as connection:
+        await connection.execute("UPDATE tenants SET wiki_compile_enabled = $1", is_on)
+
+
 async def test_memories_that_are_held_back_are_shown_and_compiled_when_tried_again(desk: Site) -> None:
     await worked(desk)
     await hold_back(desk, "boat-dock", "elsewhere")
@@ -131,6 +137,21 @@ async def test_memories_that_are_held_back_are_shown_and_compiled_when_tried_aga
         assert "boat-dock" not in page
         assert "elsewhere" in page
         assert "chip good" in (await admin.get("/from/memory?id=boat-dock")).text
+
+
+async def test_console_refuses_to_retry_quarantined_memories_while_compile_is_off(desk: Site) -> None:
+    """As the call RetryQuarantined does: nothing is read again until an admin switches the compile on."""
+    await hold_back(desk, "boat-dock")
+    await set_compile(desk, is_on=False)
+    async with browser(desk, admin=True) as admin:
+        for form in ({"memory": "boat-dock"}, {}):
+            refused = await post(admin, "/quarantine/retry", **form)
+            assert refused.status_code == 409
+            assert "switch its compile on first" in refused.text
+        assert "boat-dock" in (await admin.get("/quarantine")).text
+        await set_compile(desk, is_on=True)
+        again = await post(admin, "/quarantine/retry", memory="boat-dock")
+    assert "1 memory is read anew; a compile is queued." in again.text
 
 
 async def test_a_compile_that_the_console_queued_bears_the_trace_of_the_click(desk: Site) -> None:

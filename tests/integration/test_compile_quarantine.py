@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from compiler.operations.replay import replay
 from compiler.plan.batch import LeafBatch
 from compiler.planners.planner import ExtractivePlanner, Planner, Proposed
-from sidecar.rpc.compile import CompileParts, CompileService
-from sidecar.rpc.transport.progress import Progress
+from sidecar.rpc.compile import CompileService
 from sidecar.runtime.errors import AdminRequired, FailedPrecondition, InvalidArgument
+from sidecar.services.compiles import Compiles
+from sidecar.services.progress import Progress
+from sidecar.services.upkeep import Upkeep
 from sidecar.v1 import compile_pb2 as pb
 from store.compile import ledger
 from store.content.memories import NewMemory
@@ -37,11 +38,7 @@ class Picky(ExtractivePlanner):
 
 def service_on(pools: Pools, planner: Planner | None = None) -> CompileService:
     engine = engine_on(pools, planner=planner)
-
-    async def verify(scope: Scope) -> Any:
-        return await replay(engine, pools.background, scope)
-
-    return CompileService(CompileParts(pools, engine, Progress(), now, verify))
+    return CompileService(Compiles(pools, engine, Progress(), now=now), Upkeep(pools, engine, now=now))
 
 
 @pytest.fixture

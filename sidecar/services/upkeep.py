@@ -1,0 +1,265 @@
+"""A wiki's upkeep: resets, lint, links, exports, imports, the quarantine, and what is read of a wiki against its cost.
+
+Every method opens its own transaction. With `is_dry`, an act is done, counted and rolled back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, TypeVar
+from uuid import UUID
+
+from compiler.job.compilation import Engine
+from compiler.operations import lint, upkeep, vault
+from compiler.operations.lint import LintFindings
+from compiler.operations.replay import ReplayedLog, replay
+from compiler.operations.upkeep import Backfill, Reset, ResetMode, Rollback
+from compiler.plan.contract import LinkOrigin
+from compiler.plan.upkeep import ActRefused
+from sidecar.runtime.errors import FailedPrecondition
+from sidecar.services.compiles import check_compiled, start_compile
+from sidecar.services.validation import check_count, read_id, read_text
+from store.compile import jobs, overview, scopes
+from store.compile.jobs import Job, Trigger
+from store.compile.overview import MOST_RETRIED, Cited, HeldBack
+from store.content import memories
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, Transaction, scoped
+from store.db.queries import Connection
+from store.scope import Scope
+from store.wiki import browse
+from store.wiki import upkeep as rows
+from store.wiki.browse import PageRow
+from store.wiki.upkeep import Density, Reads
+
+MAX_PREFIX_CHARS = 300
+MAX_TURNS_MEASURED = 500
+
+_READ_DAYS = 30
+_PAGES_SHOWN = 50
+_IDLE_SHOWN = 10
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """How many records an import created, updated and left as they were, and the compile of them if one was queued."""
+
+    created: int
+    updated: int
+    unchanged: int
+    job: Job | None
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """A page with how many turns read it, how many answers used it, and its share of what compiling cost."""
+
+    page: PageRow
+    reads: int
+    uses: int
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadsAgainstCost:
+    """What turns read since an instant: the most read pages, and those written most that no turn read.
+
+    `is_cut` says that the newest 500 turns begin there, which is less than a month.
+    """
+
+    since: datetime
+    is_cut: bool
+    reads: Reads
+    cited: Cited
+    rows: Sequence[Worth]
+    idle: Sequence[Worth]
+
+
+class Upkeep:
+    """Keeps an owner's wiki in order; `now` tells the time of an act.
+
+    An owner's turns and memories hold at most `quota_bytes`, 0 for any number. Methods that write raise FailedPrecondition where the tenant's compile is off.
+    """
+
+    def __init__(self, pools: Pools, engine: Engine, *, now: Callable[[], datetime], quota_bytes: int = 0) -> None:
+        self._pool = pools.background
+        self._engine = engine
+        self._now = now
+        self._quota_bytes = quota_bytes
+
+    async def reset(self, scope: Scope, *, mode: ResetMode, is_dry: bool) -> Reset:
+        """Set the wiki back to its beginning. Raises FailedPrecondition while a job runs."""
+        return await self._done(scope, lambda one: upkeep.reset(one, scope, mode=mode, now=self._now()), is_dry=is_dry)
+
+    async def lint(self, scope: Scope, *, is_dry: bool) -> tuple[LintFindings, Job | None]:
+        """Return what is amiss, and the compile that was queued of what can be compiled."""
+        async with scoped(self._pool, scope, read_only=is_dry) as connection:
+            if is_dry:
+                report = await lint.look(connection, scope, now=self._now())
+            else:
+                await check_compiled(connection, scope, now=self._now())
+                report = await lint.run(connection, scope, now=self._now())
+            return report, await jobs.get(connection, scope, report.job_id) if report.job_id else None
+
+    async def backfill_links(self, scope: Scope, *, is_dry: bool) -> Backfill:
+        """Write missing deterministic links, some memories a transaction; a dry run takes all of them in one."""
+        if is_dry:
+            return await self._done(scope, partial(self._backfill_all, scope), is_dry=True)
+        done = Backfill()
+        while not done.is_done:
+            done = await self._done(scope, partial(self._backfill_more, scope, done), is_dry=False)
+        return done
+
+    async def _backfill_all(self, scope: Scope, connection: Connection) -> Backfill:
+        done = Backfill()
+        while not done.is_done:
+            done = await self._backfill_more(scope, done, connection)
+        return done
+
+    async def _backfill_more(self, scope: Scope, done: Backfill, connection: Connection) -> Backfill:
+        return done.with_more(await upkeep.backfill(connection, scope, after=done.reached, now=self._now()))
+
+    async def rollback_links(self, scope: Scope, *, origin: LinkOrigin, prefix: str, is_dry: bool) -> Rollback:
+        """Take away one class of evidence whose context begins with a prefix of up to 300 characters."""
+        read_text("context_prefix", prefix, max_chars=MAX_PREFIX_CHARS)
+        return await self._done(
+            scope,
+            lambda one: upkeep.rollback(one, scope, origin=origin, prefix=prefix, now=self._now()),
+            is_dry=is_dry,
+        )
+
+    async def density(self, scope: Scope) -> Density:
+        """Return how dense the wiki is."""
+        async with self._reading(scope) as connection:
+            return await rows.density(connection, scope)
+
+    async def files(self, scope: Scope) -> AsyncGenerator[tuple[str, str]]:
+        """Yield every active page as a file: its path, and its text."""
+        async for page, text in vault.files(lambda: self._reading(scope), scope):
+            yield vault.path_of(page), text
+
+    async def verify(self, scope: Scope) -> ReplayedLog:
+        """Rebuild the wiki aside from its log, and return what differs."""
+        return await replay(self._engine, self._pool, scope)
+
+    async def import_records(self, scope: Scope, records: Sequence[NewMemory], *, has_more: bool) -> Imported:
+        """Write records of a journal as memories; queue one compile with the last of them. Raises QuotaExceeded."""
+        prepared = await memories.prepare(scope, records)
+        now = self._now()
+        async with scoped(self._pool, scope) as connection:
+            await check_compiled(connection, scope, now=now)
+            retained = await memories.write(connection, scope, prepared, now=now, quota_bytes=self._quota_bytes)
+            changed = retained.created_count + retained.updated_count
+            job = None if has_more else await self._compiled(connection, scope, is_new=changed > 0)
+        unchanged = len({one.memory_id for one in records}) - changed
+        return Imported(retained.created_count, retained.updated_count, unchanged, job)
+
+    async def _compiled(self, connection: Connection, scope: Scope, *, is_new: bool) -> Job | None:
+        """Have imported places named and the import compiled; None where everything has been read already."""
+        now = self._now()
+        await upkeep.queue_place_names(connection, scope, now=now)
+        await scopes.mark_dirty(connection, scope, now=now)
+        row = await scopes.read(connection, scope)
+        if not is_new and row is not None and row.is_caught_up:
+            return None
+        _, job = await start_compile(connection, scope, trigger=Trigger.BOOTSTRAP_IMPORT, now=now)
+        return job
+
+    async def held_back(self, scope: Scope, *, limit: int, after: str = "") -> list[HeldBack]:
+        """Return up to `limit` memories in quarantine, by id, with the first 400 characters of each."""
+        async with self._reading(scope) as connection:
+            return await overview.held_back(connection, scope, limit=limit, after=after)
+
+    async def held_back_reasons(self, scope: Scope) -> dict[str, int]:
+        """Return how many memories are in quarantine, by reason, the most frequent first."""
+        async with self._reading(scope) as connection:
+            return await overview.held_back_reasons(connection, scope)
+
+    async def retry(self, scope: Scope, memory_ids: Sequence[str] = ()) -> tuple[int, Job | None]:
+        """Have those memories in quarantine read again, the first 1,000 of all where none is named, and queue the compile.
+
+        Return how many there were, and the compile; without any, none is queued.
+        """
+        check_count("memory_ids", memory_ids, most=MOST_RETRIED)
+        named, now = [read_id("memory_ids", one) for one in memory_ids], self._now()
+        async with scoped(self._pool, scope) as connection:
+            await check_compiled(connection, scope, now=now)
+            count = await overview.retry(connection, scope, named, now=now)
+            if not count:
+                return 0, None
+            _, job = await start_compile(connection, scope, trigger=Trigger.ADMIN, now=now)
+        return count, job
+
+    async def reads(self, scope: Scope, *, since: datetime | None) -> tuple[Reads, dict[UUID, PageRow]]:
+        """Return what turns read since an instant, a month ago by default, beside its cost, and the pages that were read."""
+        since = since or self._now() - timedelta(days=_READ_DAYS)
+        async with self._reading(scope) as connection:
+            found = await rows.reads(connection, scope, since=since)
+            pages = [await browse.page(connection, scope, page_id) for page_id in found.by_page]
+        return found, {page.page_id: page for page in pages if page is not None}
+
+    async def reads_against_cost(self, scope: Scope) -> ReadsAgainstCost:
+        """Return the 50 most read pages of the newest turns, 500 or a month of them, and the 10 dearest that no turn read."""
+        month = self._now() - timedelta(days=_READ_DAYS)
+        async with self._reading(scope) as connection:
+            oldest = await overview.instant_of_turn(connection, scope, MAX_TURNS_MEASURED)
+            since = max(month, oldest) if oldest else month
+            reads = await rows.reads(connection, scope, since=since)
+            most = sorted(reads.by_page, key=lambda one: (-reads.by_page[one][0], -reads.by_page[one][1], one))
+            most = most[:_PAGES_SHOWN]
+            cited = await overview.cited_since(connection, scope, since=since, page_ids=most, limit=_PAGES_SHOWN)
+            unread = [one for one in cited.by_page if one not in reads.by_page]
+            return ReadsAgainstCost(
+                since,
+                since == oldest,
+                reads,
+                cited,
+                await _worths(connection, scope, reads, cited, most),
+                await _worths(connection, scope, reads, cited, unread[:_IDLE_SHOWN]),
+            )
+
+    def _reading(self, scope: Scope) -> Transaction:
+        return scoped(self._pool, scope, read_only=True)
+
+    async def _done(self, scope: Scope, act: Callable[[Connection], Awaitable[V]], *, is_dry: bool) -> V:
+        """Return what an act did; a dry run is rolled back. Raises FailedPrecondition."""
+        try:
+            async with scoped(self._pool, scope) as connection:
+                await check_compiled(connection, scope, now=self._now())
+                result = await act(connection)
+                if is_dry:
+                    raise _RolledBack(result)
+        except _RolledBack as looked:
+            found: V = looked.result
+            return found
+        except ActRefused as error:
+            raise FailedPrecondition(error.subject, error.problem) from error
+        return result
+
+
+class _RolledBack(Exception):
+    """Ends a transaction that only looked."""
+
+    def __init__(self, result: Any) -> None:
+        super().__init__()
+        self.result = result
+
+
+async def _worths(
+    connection: Connection, scope: Scope, reads: Reads, cited: Cited, page_ids: Sequence[UUID]
+) -> list[Worth]:
+    """Return pages with how they were read, and the share of the cost that falls to the memories they began to cite."""
+    found = []
+    for page_id in page_ids:
+        row = await browse.page(connection, scope, page_id)
+        if row is None:
+            continue
+        share = cited.by_page.get(row.page_id, 0) / cited.whole if cited.whole else 0.0
+        read, used = reads.by_page.get(row.page_id, (0, 0))
+        found.append(Worth(row, read, used, reads.cost_usd * share if cited.whole else None))
+    return found
