@@ -70,7 +70,6 @@ DOORS_THAT_QUERY = {
     "sidecar/http/console/pages/turns.py",
     "sidecar/http/console/sign_in.py",
     "sidecar/http/doors.py",
-    "sidecar/http/webhooks.py",
     "sidecar/rpc/admin.py",
     "sidecar/rpc/context.py",
     "sidecar/rpc/memory.py",

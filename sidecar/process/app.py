@@ -52,6 +52,7 @@ from sidecar.services.progress import Progress
 from sidecar.services.spending import BudgetWatch
 from sidecar.services.tenancy import Tenancy
 from sidecar.services.upkeep import Upkeep
+from sidecar.services.webhooks import Webhooks
 from sidecar.services.wiki import Wiki
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
@@ -68,6 +69,7 @@ from sidecar.worker.worker_process import keep_child
 from store.db.postgres import Pools, installation, open_pools
 from store.scope import Scope
 from store.tenancy import keys
+from store.tenancy.webhooks import Subscription
 
 log = logging.getLogger(__name__)
 
@@ -246,8 +248,14 @@ def _services(
         knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count),
         profiles=Profiles(pools, now=now, changed=changed, base=backing.base),
         upkeep=Upkeep(pools, engine, now=now, quota_bytes=ground.settings.owner_quota_bytes),
+        webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, backing)),
         wiki=Wiki(pools, now=now),
     )
+
+
+def _is_source(backing: Backing, subscription: Subscription) -> bool:
+    """Return whether the wikis of the webhook's tenant are compiled from its backend."""
+    return (subscription.scope.tenant_id, subscription.backend) in backing.compiled
 
 
 def _forgot(inquiry: FanOut, repeats: context.TurnRepeats, scope: Scope | None) -> None:

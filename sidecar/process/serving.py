@@ -39,7 +39,6 @@ from sidecar.telemetry.watch import Watch
 from sidecar.turn.items import Source
 from store.db.postgres import Pools
 from store.scope import Scope
-from store.tenancy.webhooks import Subscription
 
 _LARGE_WRITES = frozenset({"AppendTurns", "BootstrapImport", "Ingest", "Retain"})
 
@@ -128,12 +127,7 @@ async def open_all(works: ServingDeps, stack: AsyncExitStack) -> Doors:
         works.settings,
         health,
         works.watch.figures,
-        extra=webhook_routes(
-            works.pools.background,
-            now=works.clocks.now,
-            is_compiled=partial(_is_source, works.backing),
-            watch=works.watch,
-        ),
+        extra=webhook_routes(works.services.webhooks, watch=works.watch),
     )
     server = await rpc_server.start(
         works.settings, handlers, works.tenancy.not_before, watch=works.watch, audit=works.audit
@@ -204,11 +198,6 @@ async def _signed_in(server: GrpcServer, token: str) -> Identity:
 def _apart(service: Service, apart: Mapping[str, MethodOptions]) -> dict[str, MethodOptions]:
     """Return which of the service's calls are served on terms of their own."""
     return {name: apart[name] for name in apart.keys() & service.behaviours.keys()}
-
-
-def _is_source(backing: Backing, subscription: Subscription) -> bool:
-    """Return whether the wikis of the webhook's tenant are compiled from its backend."""
-    return (subscription.scope.tenant_id, subscription.backend) in backing.compiled
 
 
 def _is_built_in(engine: Engine, scope: Scope) -> bool:

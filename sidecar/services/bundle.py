@@ -10,6 +10,7 @@ from sidecar.services.costs import CostAccounts
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.profiles import Profiles
 from sidecar.services.upkeep import Upkeep
+from sidecar.services.webhooks import Webhooks
 from sidecar.services.wiki import Wiki
 
 
@@ -23,4 +24,5 @@ class Services:
     knowledge: Knowledge
     profiles: Profiles
     upkeep: Upkeep
+    webhooks: Webhooks
     wiki: Wiki

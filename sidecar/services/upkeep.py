@@ -83,7 +83,8 @@ class ReadsAgainstCost:
 class Upkeep:
     """Keeps an owner's wiki in order; `now` tells the time of an act.
 
-    An owner's turns and memories hold at most `quota_bytes`, 0 for any number. Methods that write raise FailedPrecondition where the tenant's compile is off.
+    An owner's turns and memories hold at most `quota_bytes`, 0 for any number. Methods that write
+    raise FailedPrecondition where the tenant's compile is off.
     """
 
     def __init__(self, pools: Pools, engine: Engine, *, now: Callable[[], datetime], quota_bytes: int = 0) -> None:

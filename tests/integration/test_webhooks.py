@@ -16,6 +16,7 @@ import pytest
 from starlette.applications import Starlette
 
 from sidecar.http.webhooks import MAX_BODY_BYTES, SIGNATURE, webhook_routes
+from sidecar.services.webhooks import Webhooks
 from sidecar.telemetry.watch import Watch, WatchConfig
 from store.db.postgres import Pools, scoped, tenant_scoped
 from store.scope import Scope
@@ -61,12 +62,8 @@ async def door(pools: Pools, database: str) -> AsyncIterator[Door]:
     subscription = Subscription(uuid4(), MINE, "memories", b"s" * 32, NOW)
     async with scoped(pools.background, MINE) as connection:
         await webhooks.subscribe(connection, subscription)
-    routes = webhook_routes(
-        pools.background,
-        now=lambda: NOW,
-        is_compiled=lambda one: one.backend == "memories",
-        watch=Watch(WatchConfig()),
-    )
+    heeded = Webhooks(pools, now=lambda: NOW, is_compiled=lambda one: one.backend == "memories")
+    routes = webhook_routes(heeded, watch=Watch(WatchConfig()))
     app = Starlette(routes=routes)
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://door") as client:
         yield Door(client, subscription, database)

@@ -1,0 +1,89 @@
+"""A backend's notice that memories changed. All it can do is queue a compile.
+
+The scope is our own row's of the webhook's id, never the notice's. The row's secret must have signed the raw body together with
+a time at most five minutes away, and each delivery counts once.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from uuid import UUID
+
+from sidecar.runtime.errors import Unauthenticated
+from store.compile import jobs
+from store.compile.jobs import Enqueued, Trigger
+from store.db.postgres import Pools, installation, scoped
+from store.tenancy import webhooks
+from store.tenancy.webhooks import Subscription
+
+MAX_AGE_S = 300
+_NO_SECRET = b"\0" * 32
+
+
+class NoticeRefused(Unauthenticated):
+    """There is no webhook of this id, or its secret did not sign this within five minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A notice as it came: the raw body, and the time and the MACs that its signature header names."""
+
+    body: bytes
+    timestamp: str
+    macs: tuple[str, ...]
+
+    @property
+    def delivery_id(self) -> str:
+        """What a repetition of this notice has in common with it: the same body, signed anew each time it is sent."""
+        return sha256(self.body).hexdigest()
+
+    def is_signed_with(self, secret: bytes, *, now: datetime) -> bool:
+        """Return whether the secret, in hexadecimal as it was handed out, signed `time.body`, and the time is near `now`."""
+        if not self.timestamp.isascii() or not self.timestamp.isdecimal() or len(self.timestamp) > 12:
+            return False
+        if abs(now.timestamp() - int(self.timestamp)) > MAX_AGE_S:
+            return False
+        signed = self.timestamp.encode() + b"." + self.body
+        expected = hmac.new(secret.hex().encode(), signed, sha256).hexdigest().encode()
+        return any(hmac.compare_digest(expected, mac.encode(errors="replace")) for mac in self.macs)
+
+
+class Webhooks:
+    """Takes notices; `now` tells the time they came.
+
+    `is_compiled` says of a subscription whether the owner's wiki is made from that backend's memories: else nothing is queued.
+    """
+
+    def __init__(
+        self, pools: Pools, *, now: Callable[[], datetime], is_compiled: Callable[[Subscription], bool]
+    ) -> None:
+        self._pool = pools.background
+        self._now = now
+        self._is_compiled = is_compiled
+
+    async def take(self, webhook_id: UUID, delivery: Delivery) -> Enqueued | None:
+        """Queue a compile of the webhook's owner, and return what came of it; None for a notice that was taken before.
+
+        Raises NoticeRefused.
+        """
+        now = self._now()
+        async with installation(self._pool, read_only=True) as connection:
+            scope = await webhooks.scope_of(connection, webhook_id)
+        if scope is None:
+            # As much work as for a known id, and the same answer.
+            delivery.is_signed_with(_NO_SECRET, now=now)
+            raise NoticeRefused
+        # One transaction: a notice counts as taken only if its compile is queued.
+        async with scoped(self._pool, scope) as connection:
+            subscription = await webhooks.get(connection, scope, webhook_id)
+            if subscription is None or not delivery.is_signed_with(subscription.secret, now=now):
+                raise NoticeRefused
+            if not await webhooks.is_first(connection, subscription, delivery.delivery_id, now=now):
+                return None
+            if not self._is_compiled(subscription):
+                return Enqueued.SKIPPED_ADAPTER
+            return (await jobs.enqueue(connection, scope, trigger=Trigger.WEBHOOK, now=now)).outcome
