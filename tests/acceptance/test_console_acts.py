@@ -130,6 +130,7 @@ async def test_memories_that_are_held_back_are_shown_and_compiled_when_tried_aga
         assert "The boat Calypso winters" in page
         assert page.count("ValueError") >= 2
         assert (await post(admin, "/quarantine/retry", memory="never-held-back")).status_code == 409
+        assert (await post(admin, "/quarantine/retry", memory="x" * 201)).status_code == 400
         again = await post(admin, "/quarantine/retry", memory="boat-dock")
         assert "1 memory is read anew; a compile is queued." in again.text
         await worked(desk)
