@@ -72,7 +72,6 @@ DOORS_THAT_QUERY = {
     "sidecar/http/doors.py",
     "sidecar/rpc/admin.py",
     "sidecar/rpc/context.py",
-    "sidecar/rpc/memory.py",
     "sidecar/rpc/transport/auditing.py",
     "sidecar/rpc/transport/status.py",
 }

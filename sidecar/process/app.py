@@ -29,6 +29,7 @@ from sidecar.context.replay import Replayer
 from sidecar.context.token_counting import TokenMeters
 from sidecar.http.opening import check_addresses
 from sidecar.process.cache_invalidation import TenantCaches
+from sidecar.process.gauges import keep_counted
 from sidecar.process.serving import ServingDeps, open_all
 from sidecar.process.warm_up import warm
 from sidecar.rpc import context
@@ -45,8 +46,8 @@ from sidecar.services.backends import Backends
 from sidecar.services.bundle import Services
 from sidecar.services.compiles import Compiles
 from sidecar.services.costs import CostAccounts
-from sidecar.services.gauges import keep_counted
 from sidecar.services.knowledge import Knowledge
+from sidecar.services.memories import Memories
 from sidecar.services.profiles import Profiles
 from sidecar.services.progress import Progress
 from sidecar.services.spending import BudgetWatch
@@ -233,7 +234,6 @@ async def _works(
         embedder_trouble=recall.trouble,
         turns=turns,
         audit=audit,
-        engine=engine,
     )
 
 
@@ -241,16 +241,25 @@ def _services(
     ground: _Ground, backing: Backing, remembered: TenantCaches, turns: context.ContextDeps, engine: Engine
 ) -> Services:
     pools, now, changed = ground.pools, ground.clocks.now, remembered.changed
+    quota_bytes = ground.settings.owner_quota_bytes
     return Services(
         backends=Backends(pools, backing.places, now=now, changed=changed),
         compiles=Compiles(pools, engine, remembered.progress, now=now),
-        costs=CostAccounts(pools, now=now, quota_bytes=ground.settings.owner_quota_bytes),
+        costs=CostAccounts(pools, now=now, quota_bytes=quota_bytes),
         knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count),
+        memories=Memories(
+            pools, now=now, is_compiled=partial(_is_built_in, engine), forgot=remembered.forgot, quota_bytes=quota_bytes
+        ),
         profiles=Profiles(pools, now=now, changed=changed, base=backing.base),
-        upkeep=Upkeep(pools, engine, now=now, quota_bytes=ground.settings.owner_quota_bytes),
+        upkeep=Upkeep(pools, engine, now=now, quota_bytes=quota_bytes),
         webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, backing)),
         wiki=Wiki(pools, now=now),
     )
+
+
+def _is_built_in(engine: Engine, scope: Scope) -> bool:
+    """Return whether the tenant's wikis are compiled from the built-in memories."""
+    return not engine.substrate.feed(scope).is_timed
 
 
 def _is_source(backing: Backing, subscription: Subscription) -> bool:

@@ -13,7 +13,6 @@ from uuid import UUID
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 
-from compiler.job.compilation import Engine
 from sidecar.context.assembler import Clocks
 from sidecar.context.fan_out import FanOut
 from sidecar.http.console.desk import Desk, Switches
@@ -68,7 +67,6 @@ class ServingDeps:
     inquiry: FanOut
     embedder_trouble: Callable[[], str]
     turns: context.ContextDeps
-    engine: Engine
     audit: AuditLog
 
 
@@ -83,14 +81,9 @@ class Doors:
 
 def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ...]:
     pools, now, changed = works.pools, works.clocks.now, works.changed
-    quota_bytes = works.settings.owner_quota_bytes
-    is_compiled = partial(_is_built_in, works.engine)
     return (
         (context.SERVICE, context.ContextService(works.turns)),
-        (
-            memory.SERVICE,
-            memory.MemoryService(pools, now=now, is_compiled=is_compiled, forgot=works.forgot, quota_bytes=quota_bytes),
-        ),
+        (memory.SERVICE, memory.MemoryService(works.services.memories)),
         (knowledge.SERVICE, knowledge.KnowledgeService(works.services.knowledge)),
         (profile.SERVICE, profile.ProfileService(works.services.profiles)),
         (admin.SERVICE, admin.AdminService(pools, now=now, changed=changed, forgot=works.forgot)),
@@ -198,8 +191,3 @@ async def _signed_in(server: GrpcServer, token: str) -> Identity:
 def _apart(service: Service, apart: Mapping[str, MethodOptions]) -> dict[str, MethodOptions]:
     """Return which of the service's calls are served on terms of their own."""
     return {name: apart[name] for name in apart.keys() & service.behaviours.keys()}
-
-
-def _is_built_in(engine: Engine, scope: Scope) -> bool:
-    """Return whether the tenant's wikis are compiled from the built-in memories."""
-    return not engine.substrate.feed(scope).is_timed

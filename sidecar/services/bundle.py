@@ -8,6 +8,7 @@ from sidecar.services.backends import Backends
 from sidecar.services.compiles import Compiles
 from sidecar.services.costs import CostAccounts
 from sidecar.services.knowledge import Knowledge
+from sidecar.services.memories import Memories
 from sidecar.services.profiles import Profiles
 from sidecar.services.upkeep import Upkeep
 from sidecar.services.webhooks import Webhooks
@@ -22,6 +23,7 @@ class Services:
     compiles: Compiles
     costs: CostAccounts
     knowledge: Knowledge
+    memories: Memories
     profiles: Profiles
     upkeep: Upkeep
     webhooks: Webhooks

@@ -148,15 +148,16 @@ async def page(
     scope: Scope,
     *,
     limit: int,
-    after: tuple[datetime, str] = (_END_OF_TIME, ""),
+    after: tuple[datetime, str] | None = None,
     most_bytes: int = _PLENTY_BYTES,
 ) -> list[Memory]:
     """Return a page of the owner's memories, newest first, from after the memory with this instant and id.
 
     The memory whose text passes `most_bytes` together with those before it is the last one.
     """
+    before, after_id = after or (_END_OF_TIME, "")
     bounds = {"limit": limit, "most_bytes": most_bytes}
-    rows = await _sql.list_memories(connection, **_key(scope), before=after[0], after_id=after[1], **bounds)
+    rows = await _sql.list_memories(connection, **_key(scope), before=before, after_id=after_id, **bounds)
     return [_memory(row) for row in rows]
 
 

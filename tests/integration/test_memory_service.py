@@ -15,6 +15,7 @@ from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import MAX_PAGE_BYTES
 from sidecar.rpc.transport.validation import write_struct, write_time
 from sidecar.runtime.errors import NotFound, ScopeForbidden
+from sidecar.services.memories import Memories
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome
 from store.compile import scopes
@@ -27,7 +28,7 @@ from tests.integration.service_calls import NOW, an_admin, an_agent, now, refuse
 
 @pytest.fixture
 def service(pools: Pools) -> MemoryService:
-    return MemoryService(pools, now=now)
+    return MemoryService(Memories(pools, now=now))
 
 
 async def retain(service: MemoryService, call: Call, *memories: pb.NewMemory, **scope: str) -> pb.RetainResponse:
@@ -153,7 +154,7 @@ async def test_a_forgotten_memory_is_not_found_and_forgetting_twice_is_once(serv
 async def test_a_memory_is_forgotten_as_of_when_nobody_was_waited_for_any_more(pools: Pools, database: str) -> None:
     """A turn reads it until then, and what it read is not kept for being younger than the wish."""
     clock, scope = Clock(NOW), Scope(tenant_uuid("acme"), owner_uuid("ann"))
-    service = MemoryService(pools, now=clock)
+    service = MemoryService(Memories(pools, now=clock))
     await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="4711"))
     watching = await asyncpg.connect(database)
     async with scoped(pools.background, scope) as connection:

@@ -17,6 +17,7 @@ from compiler.passes import forgetting
 from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.rpc.admin import AdminService
 from sidecar.rpc.memory import MemoryService
+from sidecar.services.memories import Memories
 from sidecar.v1 import admin_pb2, memory_pb2
 from store.accounting import receipts
 from store.accounting.receipts import NewReceipt
@@ -311,7 +312,7 @@ async def test_whoever_forgets_says_when(pools: Pools, database: str) -> None:
         assert row["undated"] == 0
         return int(row["count"])
 
-    service = MemoryService(pools, now=clock)
+    service = MemoryService(Memories(pools, now=clock))
     await service.delete_memory(memory_pb2.DeleteMemoryRequest(memory_id="m00001"), an_agent())
     by_hand = await dated()
     clock.move(minutes=6)

@@ -10,9 +10,9 @@ from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.runtime.errors import NotFound
-from sidecar.services.validation import read_id, read_uuid
-from store.compile import ledger, overview
-from store.content import documents, memories
+from sidecar.services.validation import read_uuid
+from store.compile import overview
+from store.content import documents
 from store.db.postgres import scoped, tenant_scoped
 from store.wiki import browse
 
@@ -31,14 +31,10 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 async def show_memory(visit: Visit) -> Response:
     """Show a memory, what became of it in the compile, and every page that cites it."""
-    scope, memory_id = visit.scope, read_id("id", visit.query.get("id", ""))
-    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        found = await memories.get(connection, scope, memory_id)
-        entry = (await ledger.read(connection, scope, [memory_id])).get(memory_id)
-        cited = await browse.citations(connection, scope, memory_id, limit=_ROWS)
-    if found is None and entry is None and not cited:
-        raise NotFound("memory")
-    return await visit.page("memory.html", memory_id=memory_id, memory=found, entry=entry, cited=cited)
+    memory_id = visit.query.get("id", "")
+    found = await visit.services.memories.view(visit.scope, memory_id, most_citations=_ROWS)
+    values = {"memory": found.memory, "entry": found.entry, "cited": found.citations}
+    return await visit.page("memory.html", memory_id=memory_id, **values)
 
 
 async def show_chunk(visit: Visit) -> Response:
