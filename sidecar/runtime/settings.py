@@ -14,88 +14,170 @@ from store.embedded.server import default_data_dir
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The sidecar's settings. Each field is the variable of its name in capitals with the prefix SIDECAR_."""
+    """The sidecar's settings. Each field is the variable of its name in capitals with the prefix SIDECAR_.
+
+    The text under each field is its row in docs/reference.md: run `make reference` after a change.
+    """
 
     data_dir: Path
+    """The embedded Postgres and the development key. The default is `~/.local/share/context-sidecar`, for root
+    `/var/lib/context-sidecar`."""
     database_url: str = ""
+    """Your own Postgres, 15 or newer, with pg_trgm, btree_gin and unaccent; vector 0.8 or newer is optional. If unset: the
+    embedded Postgres."""
     database_direct_url: str = ""
+    """The same Postgres without PgBouncer, for migrations and notices. If unset: `SIDECAR_DATABASE_URL`."""
     pg_bin: Path | None = None
+    """Directory of the programs that the embedded Postgres runs. If unset: the wheel's."""
     statement_cache_size: int = 256
+    """Prepared statements kept per connection. Set 0 behind a PgBouncer that does not support them."""
     turn_pool_size: int = 16
+    """Database connections for turns. One turn at a time queries the database for every six; the others queue."""
     background_pool_size: int = 6
+    """Database connections for everything but turns."""
     listen: tuple[str, ...] = ("127.0.0.1:7433",)
+    """Addresses to serve on, separated by commas; `unix:/path` too. Only loopback and unix sockets may be without TLS."""
     tls_cert: Path | None = None
+    """The server's certificate chain, a PEM file."""
     tls_key: Path | None = None
+    """The private key of `SIDECAR_TLS_CERT`, a PEM file."""
     tls_client_ca: Path | None = None
+    """CA certificates for callers, a PEM file. When set, callers need a client certificate."""
     client_names: Path | None = None
+    """A JSON file that maps certificate names (`uri:…`, `dns:…`) to `{tenant, owners, agent, role, spaces}`. Changes count
+    within a second."""
     production: bool = False
+    """Turns gRPC reflection off."""
     token_audience: str = "context-sidecar"  # noqa: S105  # a name, no secret
+    """The `aud` that tokens must have."""
     token_issuers: tuple[str, ...] = ()
+    """Issuers whose tokens are accepted, separated by commas."""
     uuid5_issuers: tuple[str, ...] = ()
+    """Issuers, separated by commas, whose tenant and owner ids are version-5 UUIDs. Such ids are refused from all others."""
     spaces_unclaimed: str = "deny"
+    """`allow` lets callers without a claim of spaces into all of them. It will be removed in the next release."""
     token_keys: tuple[str, ...] = ()
+    """Files with public keys (PEM or JWKS), or directories of them, separated by commas. If unset: the development key."""
     jwks_url: str = ""
+    """An https URL of a JWKS with the public keys."""
     deadline_s: float = 3.0
+    """Seconds for a call whose caller sets no deadline."""
     max_deadline_s: float = 60.0
+    """Upper bound in seconds on a call's deadline."""
     max_in_flight: int = 64
+    """Concurrent calls."""
     max_in_flight_per_tenant: int = 32
+    """Concurrent calls of one tenant."""
     max_waiting: int = 64
+    """Calls that may queue for a slot; more are refused at once."""
     max_wait_s: float = 0.05
+    """Seconds that a call may queue for a slot before it is refused."""
     max_message_bytes: int = 48 * 1024 * 1024
+    """Largest request and response in bytes."""
     drain_grace_s: float = 10.0
+    """Seconds that running calls may take after SIGTERM."""
     workspace_root: Path | None = None
+    """Directory with one folder per tenant, named by the UUID that `GetTenant` returns. If unset: no workspace source."""
     backends: Path | None = None
+    """A TOML file of remote backends, see [backends](backends.md). If unset: only the built-in sources."""
     embedder: str = "minilm"
+    """Makes the vectors of texts and questions: `minilm` (offline, installed), `titan` or `titan:512` (Bedrock),
+    `openai:MODEL:DIMENSIONS`, or `none` (search by words only)."""
     embedder_base_url: str = "http://127.0.0.1:11434/v1"
+    """Base URL of the server of an `openai:` embedder."""
     embedder_api_key: str = field(default="", repr=False)
+    """API key of that server."""
     embed_deadline_s: float = 0.2
+    """Seconds that a turn waits for the vector of its question before it searches by words only."""
     receipt_text_days: int = 7
+    """Days for which the texts of receipts are kept, so that turns can be replayed."""
     receipt_queue: int = 2000
+    """Receipts that may wait to be written; more are dropped and counted."""
     audit_days: int = 90
+    """Days for which the audit log of admins' calls is kept (`sidecar audit`). 0 keeps no log."""
     owner_quota_mb: int = 0
+    """Megabytes that one owner's turns and memories may take. 0 sets no limit."""
     log_level: str = "INFO"
+    """Level of the JSON lines on standard error."""
     slow_turn_s: float = 1.0
+    """Turns that take more seconds than this are traced, whatever the sampling."""
     capture_content: bool = False
+    """Records the question and the ids of candidates in spans."""
     http_listen: str = "off"
+    """HOST:PORT for health (`/livez`, `/readyz`, `/backendz`), metrics and webhooks over HTTP. `auto` is 127.0.0.1:7434, if
+    it is free."""
     http_plain: bool = False
+    """Allows `SIDECAR_HTTP_LISTEN` beyond loopback, in plain text. Probes and scrapers need that in a container."""
     http_peer_requests_per_s: int = 20
+    """HTTP requests per second from one address, to the health port and to the console each; more get 429. 0 sets no limit.
+    Behind a proxy all browsers share one address."""
     console_listen: str = "auto"
+    """HOST:PORT of the [console](console.md), or `off`. `auto` is 127.0.0.1:7435, if it is free."""
     console_hosts: tuple[str, ...] = ()
+    """Host names, separated by commas, by which browsers may reach the console besides its address and localhost."""
     console_tls_proxy: bool = False
+    """Says that browsers come through a TLS proxy: the console may listen beyond loopback, and its cookies are `Secure`."""
     worker: bool = True
+    """Whether `serve` runs a worker beside it. If not, run `sidecar worker`."""
     worker_lease_s: float = 60.0
+    """Seconds that a lease on a wiki outlives its worker."""
     worker_poll_s: float = 5.0
+    """Seconds between a worker's checks for jobs when no notice comes."""
     worker_pool_size: int = 4
+    """Database connections of a worker."""
     thread_summaries: str = "extractive"
+    """Writes the summaries of long threads: `extractive` (no model), `bedrock` or `openai`. The last two use the planner's
+    model, server and key."""
     compile_unread_pause_s: int = 0
+    """Minimum seconds between compiles of a wiki that no turn has read in that time. 0 disables. A tenant's
+    `wiki_unread_pause_s` in the database takes precedence."""
     compile_planner: str = "extractive"
+    """Plans pages: `extractive` (no model), `bedrock`, or `openai` (any server with OpenAI's API)."""
     compile_extractive_takes_over: bool = False
+    """When the model fails for every memory, finish the job without a model and mark it. Otherwise the job fails and is
+    retried later."""
     compile_base_url: str = "http://127.0.0.1:11434/v1"
+    """Base URL of the server of the planner `openai`."""
     compile_api_key: str = field(default="", repr=False)
+    """API key of that server."""
     compile_record_page_size: int = 50
+    """Memories per batch."""
     compile_max_records_per_job: int = 500
+    """Memories per job."""
     compile_max_records_per_bootstrap_job: int = 1000
+    """Memories per job of an import."""
     compile_max_new_pages_per_job: int = 25
+    """New pages per job; a follow-up job continues."""
     compile_max_sections_rewritten_per_job: int = 100
+    """Rewritten sections per job; a follow-up job continues."""
     compile_max_aggregation_pages: int = 60
+    """Changed pages that a model is shown to find hubs. Without a model a job looks at all of them."""
     compile_job_ceiling_cents: int = 500
+    """US cents that one job may spend on model calls. 0 sets no limit."""
     compile_day_ceiling_cents: int = 5000
+    """US cents that a tenant may spend per day on model calls. 0 sets no limit."""
     bedrock_model_id: str = DEFAULT_MODEL_ID
+    """The planner's model. `BEDROCK_MODEL_ID` works too."""
     bedrock_region: str = ""
+    """AWS region of Bedrock, for the planner and the embedder `titan`. If unset: the AWS SDK's."""
     bedrock_endpoint_url: str = ""
+    """Bedrock's URL. If unset: the region's."""
     wiki_aggregation_pass_enabled: bool = True
+    """Build hubs and rollups. `WIKI_AGGREGATION_PASS_ENABLED` works too; a tenant's flag in the database takes precedence."""
     wiki_deterministic_linking_enabled: bool = True
+    """Make links without a model. `WIKI_DETERMINISTIC_LINKING_ENABLED` works too; a tenant's flag in the database takes
+    precedence."""
 
     @property
     def owner_quota_bytes(self) -> int:
-        """Return how many bytes an owner's turns and memories may hold; 0 for any number."""
+        """Return the bytes that one owner's turns and memories may take; 0 means no limit."""
         return self.owner_quota_mb * 2**20
 
 
 def read(environ: Mapping[str, str]) -> Settings:
-    """Return the settings that the environment asks for, defaults elsewhere.
+    """Return the settings from the environment, with defaults for the variables that are absent or empty.
 
-    Raises SettingInvalid for a value that cannot be used, and for a variable with our prefix that we do not know.
+    Raises SettingInvalid for an invalid value and for an unknown variable with the prefix.
     """
     known = {f"SIDECAR_{field.name.upper()}": field.name for field in fields(Settings)}
     given = {name: value for name, value in environ.items() if name.startswith("SIDECAR_") and name not in _ELSEWHERE}
@@ -110,7 +192,7 @@ def read(environ: Mapping[str, str]) -> Settings:
     return Settings(**values)
 
 
-# Names that operators know from elsewhere; three fields may be set by these too.
+# Variables that other tools use for the same thing.
 _UNPREFIXED = {
     "BEDROCK_MODEL_ID": "bedrock_model_id",
     "WIKI_AGGREGATION_PASS_ENABLED": "wiki_aggregation_pass_enabled",
@@ -125,10 +207,10 @@ _ELSEWHERE = frozenset(
         "SIDECAR_CLIENT_CERT",
         "SIDECAR_CLIENT_KEY",
     }
-)  # the client's, read by the command line
+)  # read by the command line for its client
 
 
-_MOST = 2**31  # what a column of four bytes holds, and no count of anything comes near
+_MOST = 2**31  # the range of a four-byte column
 _MOST_DAYS = 36_500
 
 

@@ -1,4 +1,4 @@
-"""What the README and docs/ say, held against what is there: settings, commands, the first request, links, dependencies."""
+"""Compares README.md and docs/ with the code: settings, commands, the first request, log events, links, dependencies."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 import tomllib
 from dataclasses import MISSING, fields
 from pathlib import Path
+from runpy import run_path
+from textwrap import dedent
 from typing import Any
 
 import click
@@ -14,32 +16,47 @@ import pytest
 
 from sidecar.cli.root import inside, root
 from sidecar.client import Assembly, NewTurn, Sidecar
+from sidecar.context import ports
 from sidecar.runtime.settings import Settings
+from sidecar.turn import items
+from store import scope
 from tests.unit.each import each
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LOGGED = re.compile(r'\b_?log\.(?:info|warning|error)\(\s*"(\w+)"')
 REQUIREMENT = re.compile(r"[A-Za-z0-9-]+")
 
 
-def settings_table() -> dict[str, str]:
-    """Return the default that the README gives for each variable; one row may hold several, in order."""
-    rows = re.findall(r"^\| (`SIDECAR_.*?) \| (.*?) \| .* \|$", README, re.MULTILINE)
-    return {
-        variable: default.strip()
-        for variables, defaults in rows
-        for variable, default in zip(
-            re.findall(r"`(\w+)`", variables),
-            defaults.split(",") if defaults.count(",") == variables.count(",") else [defaults] * 9,
-            strict=False,
-        )
-    }
+def test_reference_matches_the_code() -> None:
+    made = run_path(str(ROOT / "docs" / "make_reference.py"))["reference"]()
+    assert (ROOT / "docs" / "reference.md").read_text(encoding="utf-8") == made, "run `make reference`"
+
+
+@each("field", fields(Settings))
+def test_reference_describes_the_setting(field: Any) -> None:
+    row = re.search(rf"^\| `SIDECAR_{field.name.upper()}` \| (.+?) \| (.{{4,}}) \|$", REFERENCE, re.MULTILINE)
+    assert row is not None
+    default = as_written(field.default)
+    assert row[1] == (f"`{default}`" if default else "depends on the user" if field.default is MISSING else "none")
+
+
+def test_reference_lists_every_command() -> None:
+    table = REFERENCE[REFERENCE.index("## Commands") :]
+    rows = re.findall(r"^\| `(.*?)` \| .+ \| .* \|$", table, re.MULTILINE)
+    shown = [" ".join(word for word in row.split() if re.fullmatch("[a-z]+", word)) for row in rows]
+    assert sorted(shown) == sorted(paths(root))
+
+
+def test_reference_lists_every_variable_of_the_client() -> None:
+    for name in ("ADDRESS", "TOKEN", "TLS_CA", "TLS_NAME", "CLIENT_CERT", "CLIENT_KEY"):
+        assert f"| `SIDECAR_{name}` | `--" in REFERENCE
 
 
 def as_written(value: Any) -> str:
-    """Return a default as the README writes it."""
+    """Return a default as the reference writes it; nothing for one that is empty or missing."""
     match value:
         case "" | () | None:
             return ""
@@ -48,34 +65,13 @@ def as_written(value: Any) -> str:
         case float():
             return f"{value:g}"
         case tuple():
-            return ", ".join(value)
+            return ",".join(value)
         case _:
-            return str(value)
-
-
-def test_every_setting_is_in_the_table_and_nothing_else() -> None:
-    assert settings_table().keys() == {f"SIDECAR_{field.name.upper()}" for field in fields(Settings)}
-
-
-@each("field", [one for one in fields(Settings) if one.default is not MISSING])
-def test_the_table_has_the_default(field: Any) -> None:
-    shown = settings_table()[f"SIDECAR_{field.name.upper()}"].replace("`", "")
-    default = as_written(field.default)
-    assert shown == default if default else shown.startswith(("none", "the "))
-
-
-def test_every_command_is_in_the_table() -> None:
-    table = README[README.index("## The commands") : README.index("## Settings")]
-    shown = {
-        word
-        for cell in re.findall(r"^\| (.*?) \| ", table.replace("\\|", "/"), re.MULTILINE)
-        for word in commands(cell)
-    }
-    assert shown == paths(root)
+            return "" if value is MISSING else str(value)
 
 
 def shown_commands(text: str) -> list[list[str]]:
-    """Return the words behind `sidecar` wherever a document shows a command, in its lines or in a block."""
+    """Return the words after `sidecar` of each command that a document shows, inline or in a block."""
     blocks = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
     found = [
         one
@@ -97,15 +93,6 @@ def test_commands_that_are_shown_are_there_with_their_options(document: Path) ->
         assert not [word for word in rest if word.startswith("--") and word not in known], words
 
 
-def commands(cell: str) -> set[str]:
-    """Return the commands that a cell names: `a`, `b` or `group x/y`; words in capitals and options are arguments."""
-    found = set()
-    for text in re.findall(r"`(.*?)`", cell):
-        first, *rest = [word for word in text.split() if word.islower() and not word.startswith("-")]
-        found |= {f"{first} {one}" for word in rest for one in word.split("/")} or {first}
-    return found
-
-
 def paths(command: click.Command) -> set[str]:
     """Return the command's sub-commands, each with its group's name before it."""
     if not isinstance(command, click.Group):
@@ -125,6 +112,15 @@ def test_the_first_request_calls_what_the_client_has() -> None:
     assert {name for name, _ in used} == owners.keys()
     assert not [f"{name}.{attribute}" for name, attribute in used if not hasattr(owners[name], attribute)]
     assert {"client_turn_id", "role", "text"} <= {field.name for field in fields(NewTurn)}
+
+
+def test_the_example_of_a_source_uses_types_that_are_there() -> None:
+    block = re.search(r"^   ```python\n(.*?)   ```", README, re.DOTALL | re.MULTILINE)
+    assert block is not None
+    used = {node.id for node in ast.walk(ast.parse(dedent(block[1]))) if isinstance(node, ast.Name)}
+    types = {name for name in used if name[0].isupper()}
+    assert {"SourceQuery", "SourceAnswer", "Item"} <= types
+    assert not [name for name in types if not any(hasattr(module, name) for module in (ports, items, scope))]
 
 
 def test_the_log_table_has_every_event_and_no_other() -> None:
