@@ -65,8 +65,6 @@ HEAVY_MODULES = {
 DOORS_THAT_QUERY = {
     "sidecar/http/console/desk.py",
     "sidecar/http/console/pages/backends.py",
-    "sidecar/http/console/pages/provenance.py",
-    "sidecar/http/console/pages/threads.py",
     "sidecar/http/console/pages/turns.py",
     "sidecar/http/console/sign_in.py",
     "sidecar/http/doors.py",

@@ -52,6 +52,7 @@ from sidecar.services.profiles import Profiles
 from sidecar.services.progress import Progress
 from sidecar.services.spending import BudgetWatch
 from sidecar.services.tenancy import Tenancy
+from sidecar.services.threads import Threads
 from sidecar.services.upkeep import Upkeep
 from sidecar.services.webhooks import Webhooks
 from sidecar.services.wiki import Wiki
@@ -251,6 +252,7 @@ def _services(
             pools, now=now, is_compiled=partial(_is_built_in, engine), forgot=remembered.forgot, quota_bytes=quota_bytes
         ),
         profiles=Profiles(pools, now=now, changed=changed, base=backing.base),
+        threads=Threads(pools, now=now, meters=turns.meters, fences=turns.fences, quota_bytes=quota_bytes),
         upkeep=Upkeep(pools, engine, now=now, quota_bytes=quota_bytes),
         webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, backing)),
         wiki=Wiki(pools, now=now),
@@ -289,9 +291,7 @@ async def _turns(ground: _Ground, profiles: ProfileCache, recall: QueryReader, i
         clocks=clocks,
     )
     replayer, repeats = Replayer(pools.background, fences, clocks), context.turn_repeats(clocks)
-    return context.ContextDeps(
-        assembler, replayer, pools, meters, fences, writer, clocks, repeats, ground.settings.owner_quota_bytes
-    )
+    return context.ContextDeps(assembler, replayer, pools, meters, fences, writer, clocks, repeats)
 
 
 def _places(settings: Settings) -> AdmissionControl:

@@ -82,7 +82,10 @@ class Doors:
 def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ...]:
     pools, now, changed = works.pools, works.clocks.now, works.changed
     return (
-        (context.SERVICE, context.ContextService(works.turns)),
+        (
+            context.SERVICE,
+            context.ContextService(works.turns, threads=works.services.threads, memories=works.services.memories),
+        ),
         (memory.SERVICE, memory.MemoryService(works.services.memories)),
         (knowledge.SERVICE, knowledge.KnowledgeService(works.services.knowledge)),
         (profile.SERVICE, profile.ProfileService(works.services.profiles)),

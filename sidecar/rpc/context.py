@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from operator import attrgetter
-from typing import Any
 from uuid import UUID
 
 from models.tokens.calibration import CalibrationSample
@@ -25,20 +23,17 @@ from sidecar.rpc.transport.idempotency import RepeatedAnswers
 from sidecar.rpc.transport.paging import Int4, ListCall
 from sidecar.rpc.transport.validation import read_each, write_time
 from sidecar.runtime.errors import InvalidArgument, NotFound, ReceiptDropped
-from sidecar.services.compiles import queue_compile
-from sidecar.services.threads import queue_summary
+from sidecar.services.memories import Memories
+from sidecar.services.threads import MAX_TURNS, Threads
 from sidecar.services.validation import check_count, read_id, read_int, read_item_ids, read_text, read_uuid
 from sidecar.turn.difference import compare
-from sidecar.turn.fence import strip_fences
 from sidecar.v1 import context_pb2 as pb
 from store.accounting import costs, receipts
-from store.content import threads
 from store.content.threads import ThreadHead
-from store.db.pacing import in_slices
 from store.db.postgres import Pools, scoped
 from store.errors import StoreError
 from store.scope import Reach, Scope
-from store.tenancy import forgotten, tenants
+from store.tenancy import forgotten
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +41,6 @@ SERVICE = pb.DESCRIPTOR.services_by_name["ContextService"]
 MAX_MESSAGE_CHARS = 1_000_000
 MAX_PROMPT_CHARS = 4_000_000
 MAX_TOKENS = 10_000_000
-MAX_TURNS = 1_000
 
 TurnRepeats = RepeatedAnswers[tuple[Scope, str, str], pb.AssembleContextResponse]
 """Answers by scope, agent and request id."""
@@ -64,7 +58,6 @@ class ContextDeps:
     recorder: ReceiptWriter
     clocks: Clocks
     repeats: TurnRepeats
-    quota_bytes: int = 0
 
 
 def turn_repeats(clocks: Clocks) -> TurnRepeats:
@@ -75,8 +68,10 @@ def turn_repeats(clocks: Clocks) -> TurnRepeats:
 class ContextService:
     """Thin: reads requests, calls the use cases, writes responses."""
 
-    def __init__(self, parts: ContextDeps) -> None:
+    def __init__(self, parts: ContextDeps, *, threads: Threads, memories: Memories) -> None:
         self._parts = parts
+        self._threads = threads
+        self._memories = memories
         self._pools = parts.pools
         self._repeats = parts.repeats
 
@@ -148,32 +143,12 @@ class ContextService:
         """Write turns to the thread; those it has already are left as they are."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         check_count("turns", request.turns, most=MAX_TURNS)
-        now = self._parts.clocks.now()
-        read = await read_each("turns", request.turns, partial(turns.read_turn, now=now), chars=turns.chars_of)
-        thread = threads.ThreadToOpen(
-            thread_id=read_id("thread_id", request.thread_id),
-            title=read_text("title", request.title, max_chars=500),
-            fence_key_id=self._parts.fences.newest_key_id,
-        )
-        prepared = await threads.prepare(await in_slices(self._counted, read, attrgetter("chars")))
-        async with scoped(self._pools.background, scope) as connection:
-            await tenants.ensure_tenant(connection, scope.tenant_id, now=now)
-            appended = await threads.write(
-                connection, scope, thread, prepared, now=now, quota_bytes=self._parts.quota_bytes
-            )
-            if appended.new_count:
-                grown = (appended.turn_count - appended.new_count, appended.turn_count)
-                await queue_summary(connection, scope, thread.thread_id, turn_counts=grown, now=now)
+        read = partial(turns.read_turn, now=self._parts.clocks.now())
+        given = await read_each("turns", request.turns, read, chars=turns.chars_of)
+        appended = await self._threads.append(scope, request.thread_id, request.title, given)
         return pb.AppendTurnsResponse(
             turn_ids=[str(turn_id) for turn_id in appended.turn_ids], appended_count=appended.new_count
         )
-
-    def _counted(self, read: Sequence[threads.NewTurn]) -> list[threads.NewTurn]:
-        clean = [
-            replace(turn, text=strip_fences(turn.text), parts=tuple(_without_fences(part) for part in turn.parts))
-            for turn in read
-        ]
-        return self._parts.meters.counted(clean)
 
     async def explain_assembly(self, request: pb.ExplainAssemblyRequest, call: Call) -> pb.ExplainAssemblyResponse:
         """Return a receipt, whole."""
@@ -227,8 +202,7 @@ class ContextService:
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         listing = ListCall("ListThreads", (str(scope.tenant_id), str(scope.owner_id)), (datetime, str))
         page = listing.read(request.page_size, request.page_token)
-        async with scoped(self._pools.background, scope, read_only=True) as connection:
-            rows = await threads.list_threads(connection, scope, limit=page.limit, **page.starting("before"))
+        rows = await self._threads.page(scope, limit=page.limit, **page.starting("before"))
         written, token = listing.cut(rows, page, lambda row: (row.last_turn_at, row.thread_id), _write_thread)
         return pb.ListThreadsResponse(threads=written, next_page_token=token)
 
@@ -238,15 +212,14 @@ class ContextService:
         thread_id = read_id("thread_id", request.thread_id)
         listing = ListCall("ListTurns", (str(scope.tenant_id), str(scope.owner_id), thread_id), (Int4,))
         page = listing.read(request.page_size, request.page_token)
-        async with scoped(self._pools.background, scope, read_only=True) as connection:
-            rows = await threads.list_turns(connection, scope, thread_id, limit=page.limit, **page.starting("after"))
+        rows = await self._threads.turns(scope, thread_id, limit=page.limit, **page.starting("after"))
         written, token = listing.cut(rows, page, lambda row: (row.position,), turns.write_turn)
         return pb.ListTurnsResponse(turns=written, next_page_token=token)
 
     async def notify_retained(self, request: pb.NotifyRetainedRequest, call: Call) -> pb.NotifyRetainedResponse:
         """Mark the owner's scope as due for a compile; that a store fails is an outcome, never the caller's failure."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        outcome = await queue_compile(self._pools.background, scope, now=self._parts.clocks.now())
+        outcome = await self._memories.notify_retained(scope)
         return pb.NotifyRetainedResponse(outcome=pb.NotifyOutcome.Value(f"NOTIFY_OUTCOME_{outcome}"))
 
     async def _receipt(self, scope: Scope, receipt_id: UUID, reach: Reach | None) -> receipts.StoredReceipt:
@@ -289,10 +262,6 @@ def _question(request: pb.AssembleContextRequest, identity: Identity) -> TurnReq
         overrides=read_knobs("overrides", request.overrides) if request.HasField("overrides") else {},
         seen_item_ids=frozenset(read_item_ids("seen_item_ids", request.seen_item_ids)),
     )
-
-
-def _without_fences(part: dict[str, Any]) -> dict[str, Any]:
-    return part | {"content": strip_fences(part["content"])} if part["type"] == "tool_result" else part
 
 
 def _write_thread(row: ThreadHead) -> pb.Thread:

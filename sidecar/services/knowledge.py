@@ -6,7 +6,7 @@ Every method opens its own transaction. Reading and chunking are `sidecar.ingest
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from hashlib import sha256
@@ -16,6 +16,8 @@ from sidecar.ingest import chunked, chunking
 from sidecar.ingest.chunked import MAX_DOCUMENT_BYTES
 from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.services.validation import read_id, read_name, read_text
+from store.compile import overview
+from store.compile.overview import ChunkThere
 from store.content import documents
 from store.content.documents import Assignment, Base, Document, PreparedDocument, PutOutcome
 from store.db.postgres import Pools, tenant_scoped
@@ -91,6 +93,17 @@ class Knowledge:
         async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
             base_id = (await _base(connection, tenant_id, base, reach)).base_id
             return await documents.page(connection, tenant_id, base_id, limit=limit, after=after)
+
+    async def chunk_with_neighbours(
+        self, tenant_id: UUID, chunk_id: UUID, *, reach: Reach | None
+    ) -> Sequence[ChunkThere]:
+        """Return a chunk between its neighbours. Raises NotFound for one that is gone or in no base in reach."""
+        async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+            among = await documents.within(connection, tenant_id, reach)
+            rows = await overview.chunk_around(connection, tenant_id, chunk_id, among=among)
+        if not rows:
+            raise NotFound("piece of a document")
+        return rows
 
     async def delete_document(self, tenant_id: UUID, base: str, path: str) -> None:
         """Remove a document with its chunks; one that is not there is removed already."""

@@ -79,6 +79,10 @@ class Memories:
         is_changed = retained.created_count or retained.updated_count
         return retained, await self._queue_compile(scope, now) if is_changed else None
 
+    async def notify_retained(self, scope: Scope) -> Enqueued:
+        """Queue a compile of memories that were retained elsewhere, and return what came of it."""
+        return await queue_compile(self._pool, scope, now=self._now())
+
     async def page(
         self, scope: Scope, *, limit: int, most_bytes: int, after: tuple[datetime, str] | None = None
     ) -> list[Memory]:

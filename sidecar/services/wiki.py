@@ -94,6 +94,14 @@ class Wiki:
         async with self._reading(scope) as connection:
             return await browse.page_by_key(connection, scope, page_type, slug)
 
+    async def page_by_id(self, scope: Scope, page_id: UUID) -> PageRow:
+        """Return the page with that id, archived or not. Raises NotFound."""
+        async with self._reading(scope) as connection:
+            row = await browse.page(connection, scope, page_id)
+        if row is None:
+            raise NotFound("page")
+        return row
+
     async def pages(
         self, scope: Scope, order: Order, *, status: str, page_type: str, limit: int, after: Any = None
     ) -> list[PageRow]:

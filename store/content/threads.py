@@ -263,15 +263,16 @@ async def fence_key_id(connection: Connection, scope: Scope, thread_id: str) -> 
 
 
 async def list_threads(
-    connection: Connection, scope: Scope, *, limit: int, before: tuple[datetime, str] = (_END_OF_TIME, _LAST_TEXT)
+    connection: Connection, scope: Scope, *, limit: int, before: tuple[datetime, str] | None = None
 ) -> list[ThreadHead]:
     """Return a page of the owner's threads, newest turn first, from after the thread named by `before`."""
+    before_at, before_id = before or (_END_OF_TIME, _LAST_TEXT)
     rows = await _sql.list_threads(
         connection,
         tenant_id=scope.tenant_id,
         owner_id=scope.owner_id,
-        before=before[0],
-        before_id=before[1],
+        before=before_at,
+        before_id=before_id,
         limit=limit,
     )
     return [ThreadHead(row["thread_id"], row["title"], row["turn_count"], row["last_turn_at"]) for row in rows]

@@ -8,15 +8,10 @@ from typing import Any
 
 from sidecar.rpc.transport.validation import read_struct, read_time, write_struct, write_time
 from sidecar.runtime.errors import InvalidArgument
-from sidecar.services.validation import check_count, read_id, read_text
+from sidecar.services.threads import MAX_ARGUMENT_BYTES, check_turn
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2
 from store.content.threads import NewTurn, StoredTurn
-
-MAX_TURN_CHARS = 2_000_000
-MAX_PARTS = 1_000
-MAX_ARGUMENT_BYTES = 1024 * 1024
-ROLES = ("user", "assistant", "tool", "system")
 
 
 def chars_of(given: pb.NewTurn) -> int:
@@ -26,45 +21,29 @@ def chars_of(given: pb.NewTurn) -> int:
 
 def read_turn(field: str, given: pb.NewTurn, *, now: datetime) -> NewTurn:
     """Return a turn to append, its tokens not counted yet. Raises InvalidArgument naming the part that is wrong."""
-    if given.role not in ROLES:
-        raise InvalidArgument(f"{field}.role", f"is {given.role[:40]!r}", f"send one of {', '.join(ROLES)}")
-    check_count(f"{field}.parts", given.parts, most=MAX_PARTS)
-    parts = tuple(_read_part(f"{field}.parts[{place}]", part) for place, part in enumerate(given.parts))
-    text = read_text(f"{field}.text", given.text, max_chars=MAX_TURN_CHARS)
-    if not text.strip() and not parts:
-        raise InvalidArgument(field, "says nothing", "send a text, a tool call or a tool result")
-    return NewTurn(
-        client_turn_id=read_id(f"{field}.client_turn_id", given.client_turn_id),
+    turn = NewTurn(
+        client_turn_id=given.client_turn_id,
         role=given.role,
-        text=text,
+        text=given.text,
         said_at=read_time(f"{field}.said_time", given.said_time) if given.HasField("said_time") else now,
         o200k_tokens=0,
         cl100k_tokens=0,
-        speaker=read_text(f"{field}.speaker", given.speaker, max_chars=200),
-        parts=parts,
+        speaker=given.speaker,
+        parts=tuple(_read_part(f"{field}.parts[{place}]", part) for place, part in enumerate(given.parts)),
         is_imported=given.is_imported,
     )
+    check_turn(field, turn)
+    return turn
 
 
 def _read_part(field: str, part: items_pb2.MessagePart) -> dict[str, Any]:
+    call, result = part.tool_call, part.tool_result
     match part.WhichOneof("part"):
         case "tool_call":
-            return {
-                "type": "tool_call",
-                "id": read_id(f"{field}.tool_call.id", part.tool_call.id),
-                "name": read_id(f"{field}.tool_call.name", part.tool_call.name),
-                "arguments": read_struct(
-                    f"{field}.tool_call.arguments", part.tool_call.arguments, max_bytes=MAX_ARGUMENT_BYTES
-                ),
-            }
+            arguments = read_struct(f"{field}.tool_call.arguments", call.arguments, max_bytes=MAX_ARGUMENT_BYTES)
+            return {"type": "tool_call", "id": call.id, "name": call.name, "arguments": arguments}
         case "tool_result":
-            return {
-                "type": "tool_result",
-                "id": read_id(f"{field}.tool_result.call_id", part.tool_result.call_id),
-                "content": read_text(
-                    f"{field}.tool_result.content", part.tool_result.content, max_chars=MAX_TURN_CHARS
-                ),
-            }
+            return {"type": "tool_result", "id": result.call_id, "content": result.content}
         case _:
             raise InvalidArgument(field, "is neither a call nor a result", "send tool_call or tool_result")
 

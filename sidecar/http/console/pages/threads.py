@@ -12,13 +12,8 @@ from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.turn_pages import account_stripes
 from sidecar.services.spending import account_cost
 from sidecar.services.validation import read_id
-from store.accounting import costs
 from store.accounting.costs import Filters, TurnAccount
-from store.content import threads
 from store.content.threads import StoredTurn
-from store.db.postgres import scoped
-from store.db.queries import Connection
-from store.scope import Scope
 
 _ROWS = 100
 _SAID_ROWS = 100
@@ -38,11 +33,9 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 async def list_threads(visit: Visit) -> Response:
     """Show the owner's threads, the one with the newest turn first."""
-    scope = visit.scope
     at, _, thread_id = visit.query.get("after", "").partition("_")
-    start = {"before": (moment, thread_id[:200])} if (moment := _instant(at)) else {}
-    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        found = await threads.list_threads(connection, scope, limit=_ROWS + 1, **start)
+    start = (moment, thread_id[:200]) if (moment := _instant(at)) else None
+    found = await visit.services.threads.page(visit.scope, limit=_ROWS + 1, before=start)
     last = found[_ROWS - 1] if len(found) > _ROWS else None
     return await visit.page("threads.html", rows=found[:_ROWS], last=last)
 
@@ -52,10 +45,8 @@ async def show_thread(visit: Visit) -> Response:
     scope, thread_id = visit.scope, read_id("id", visit.query.get("id", ""))
     after = visit.query.get("after", "")
     position = int(after) if after.isdecimal() and len(after) < 9 else 0
-    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        said = await threads.list_turns(connection, scope, thread_id, limit=_SAID_ROWS + 1, after=position)
-        filters = Filters(thread_id=thread_id, agent_id=visit.filtered_agent(""))
-        made = await _made(connection, scope, filters, said, is_first=position == 0)
+    said = await visit.services.threads.turns(scope, thread_id, limit=_SAID_ROWS + 1, after=position)
+    made = await _made(visit, thread_id, said, is_first=position == 0)
     told = sorted(
         [("turn", turn.said_at, 0, turn) for turn in said[:_SAID_ROWS]]
         + [("made", one.created_at, 1, (one, account_cost(one), account_stripes(one))) for one in made],
@@ -70,12 +61,11 @@ async def show_thread(visit: Visit) -> Response:
     return await visit.page("thread.html", thread_id=thread_id, **values)
 
 
-async def _made(
-    connection: Connection, scope: Scope, filters: Filters, said: list[StoredTurn], *, is_first: bool
-) -> list[TurnAccount]:
+async def _made(visit: Visit, thread_id: str, said: list[StoredTurn], *, is_first: bool) -> list[TurnAccount]:
     """Return the assemblies from the first turn of a stretch to the one after its last; the first stretch has all before, too."""
     until = said[_SAID_ROWS].said_at if len(said) > _SAID_ROWS else _END
-    found = await costs.page(connection, scope, filters, limit=_MADE_ROWS, before=(until, _LAST_ID))
+    filters = Filters(thread_id=thread_id, agent_id=visit.filtered_agent(""))
+    found = await visit.services.costs.turns(visit.scope, filters, limit=_MADE_ROWS, before=(until, _LAST_ID))
     return [one for one in found if is_first or (said and one.created_at >= said[0].said_at)]
 
 
