@@ -31,6 +31,7 @@ from store.scope import Scope
 
 log = logging.getLogger(__name__)
 
+_READ_PAUSES_S = (0.0, 0.05, 0.2)
 _UNWIND_S = 0.005
 # One database answers these: it costs next to nothing to ask whether it is back, and a degraded turn costs much.
 _ON_DATABASE = frozenset(Source) - {Source.TOOLS}
@@ -194,14 +195,17 @@ class FanOut:
         return _with_conversation(findings, conversation.result() if is_read else Recent(_UNREAD))
 
     async def _recent_turns(self, asked: _Asked, asking: FanOutQuery) -> Recent:
-        """Return the recent turns; what fails is tried once more, since a connection may have been lost while it lay idle."""
-        began = self._clock()
+        """Return the recent turns. A failed read is tried again: idle connections may have been lost, more than one at a time."""
+        began, attempts = self._clock(), 1
         try:
-            report, attempts = await self._attempt(asked, asking), 1
-            if report.status is Status.ERROR:
-                report, attempts = await self._attempt(asked, asking), 2
+            report = await self._attempt(asked, asking)
+            for pause_s in _READ_PAUSES_S:
+                if report.status is not Status.ERROR or self._clock() + pause_s >= asking.last_s:
+                    break
+                await asyncio.sleep(pause_s)
+                report, attempts = await self._attempt(asked, asking), attempts + 1
         except BackendError as error:
-            report, attempts = SourceReport(asked.source, error.status, reason=str(error)), 1
+            report = SourceReport(asked.source, error.status, reason=str(error))
         return Recent(replace(report, latency_ms=(self._clock() - began) * 1000, attempts=attempts), asked.answer)
 
     def _begin(self, source: Source, asking: FanOutQuery, *, is_local: bool) -> _Asked | None:
