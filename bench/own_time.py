@@ -104,7 +104,7 @@ async def _turns_ms(pools: Pools, sources: dict[Source, ContextSource], rounds: 
     return {name: values[_WARM_ROUNDS:] for name, values in took.items()}
 
 
-async def _assembler(pools: Pools, inquiry: FanOut, recorder: ReceiptWriter) -> Assembler:
+async def _assembler(pools: Pools, fan_out: FanOut, recorder: ReceiptWriter) -> Assembler:
     async with installation(pools.background) as connection:
         fences = FenceKeys(pools.turn, await keys.of(connection, keys.FENCE), clock=time.monotonic)
     return Assembler(
@@ -114,15 +114,15 @@ async def _assembler(pools: Pools, inquiry: FanOut, recorder: ReceiptWriter) -> 
         places=AdmissionControl(
             max_in_flight=1, max_waiting=0, max_wait_s=0, per_tenant_in_flight=1, clock=asyncio.get_running_loop()
         ),
-        recall=QueryReader(pools.turn, None, clock=time.monotonic),
-        inquiry=inquiry,
-        recorder=recorder,
+        query_reader=QueryReader(pools.turn, None, clock=time.monotonic),
+        fan_out=fan_out,
+        receipt_writer=recorder,
         clocks=Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic),
     )
 
 
 class _TimedInquiry(FanOut):
-    """An inquiry that knows how long it took last."""
+    """A fan-out that knows how long it took last."""
 
     took_s = 0.0
 

@@ -1,7 +1,7 @@
-"""What a source may answer: the one place where answers are looked at before a turn is decided on them.
+"""Validates sources' answers before a turn is decided on them. Nothing else does.
 
-A source may be someone else's code, and what lies beneath any of them may go wrong. What comes through here is of the right
-types, finite, encodable and bounded, so that nothing behind it has to ask again.
+A source may be third-party code, and any backend may misbehave. A validated answer has the right types and is finite,
+encodable and bounded, so later code need not check again.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ MOST_TEXT_CHARS = 4_000_000
 _ROLES = frozenset({"user", "assistant", "tool", "system"})
 _TIMES, _SIGNATURES = frozenset({datetime, type(None)}), frozenset({Signature, type(None)})
 _NUMBERS, _BANDS_BYTES = frozenset({float, int}), frozenset({0, 8 * BANDS})
-_MOST_PLACE = 1 << 31  # what a receipt and an answer have room for
+_MOST_PLACE = 1 << 31  # receipts and responses hold 32 bits
 _kind, _ref, _label = map(attrgetter, ("kind", "ref", "label"))
 
 
 class Garbage(Exception):
-    """The source's answer is not what a source may answer; the text says what is wrong with it."""
+    """The source's answer is invalid; the text says why."""
 
 
 def check(answer: object, source: Source, *, top_k: int) -> SourceAnswer:
-    """Return the answer with `top_k` items at most. Raises Garbage naming what is wrong with any of it."""
+    """Return the answer cut to `top_k` items. Raises Garbage naming the fault."""
     if not isinstance(answer, SourceAnswer):
         raise Garbage(f"it answered with {type(answer).__name__}")
     try:
@@ -52,7 +52,7 @@ def check(answer: object, source: Source, *, top_k: int) -> SourceAnswer:
 
 
 def _check_items(items: tuple[Item, ...], source: Source) -> None:
-    """Column by column, since a call an item would cost a turn of hundreds more than it is worth."""
+    """Check items column by column: a call per item is too slow for a turn of hundreds."""
     if type(items) is not tuple or not set(map(type, items)) <= {Item}:
         raise Garbage("what it answered with is no tuple of items")
     if not items:
@@ -83,7 +83,7 @@ def _check_places(places: Sequence[int], what: str) -> None:
 
 
 def _check_times(times: Sequence[datetime | None], what: str) -> None:
-    """Raise Garbage for what is no time; and what a time zone raises, before a turn depends on it."""
+    """Raise Garbage for a value that is not a datetime. A faulty time zone raises here, before a turn depends on it."""
     if not set(map(type, times)) <= _TIMES:
         raise Garbage(f"{what} has a time that is none")
     for time in [time for time in times if time is not None and time.tzinfo is not UTC]:
@@ -157,7 +157,7 @@ def _check_summary(summary: HistorySummary) -> None:
 
 
 def _check_texts(texts: Sequence[str], what: str) -> None:
-    """Raise Garbage unless all are texts that can be sent, TypeError for what is no text. Joined, they are looked at once."""
+    """Raise Garbage unless all texts can be sent, TypeError for a non-string. Checks them joined, which is faster."""
     joined = "".join(texts)
     if "\0" in joined:
         raise Garbage(f"{what} holds a NUL character, which no receipt can keep")

@@ -1,4 +1,4 @@
-"""The use case: ask the sources, fit what they bring, leave a receipt. Every decision stands in `sidecar/turn`."""
+"""Assembles a turn's context: asks the sources, fits their items, records a receipt. All decisions are in `sidecar/turn`."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from store.scope import Scope
 
 log = logging.getLogger(__name__)
 
-_LONG_CHARS, _MANY_ITEMS = 100_000, 1_000  # counting or fitting more than this would hold up other turns
+_LONG_CHARS, _MANY_ITEMS = 100_000, 1_000  # counting or fitting more than this would block other turns
 _ANSWERED = frozenset({Status.OK, Status.EMPTY, Status.SKIPPED})
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRequest:
-    """One turn's request, checked. A part of the prompt is given as a text, as a count, or not at all (the profile's count)."""
+    """One validated turn request. A prompt part is a text, a token count, or None (the profile's count is used)."""
 
     agent_id: str
     thread_id: str
@@ -60,7 +60,7 @@ class TurnRequest:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What the receipt states of the question beside its message."""
+        """The request fields that the receipt records beside the message."""
         return {
             "model_id": self.model_id,
             "agent_id": self.agent_id,
@@ -72,7 +72,7 @@ class TurnRequest:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """What the model should see, and the receipt id under which its decisions are kept (none for a replay)."""
+    """The context for the model, and the id of the receipt that records its decisions (None for a replay)."""
 
     fitted: Fitted
     reports: tuple[SourceReport, ...]
@@ -85,7 +85,7 @@ class Assembly:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """The two times a turn needs: the day's, for what is written, and a steady one in seconds, for deadlines."""
+    """The two clocks of a turn: wall time for stored values, and a monotonic clock in seconds for deadlines."""
 
     now: Callable[[], datetime]
     steady_s: Callable[[], float]
@@ -93,7 +93,7 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An assembly with what it was made from, kept until its receipt is written."""
+    """An assembly and its inputs, held until its receipt is written."""
 
     assembly: Assembly
     question: TurnRequest
@@ -102,7 +102,7 @@ class Recorded:
     meter: Meter
 
     def written(self) -> tuple[dict[str, Any], dict[bytes, str]]:
-        """Return the receipt's details, and the texts that they name by hash."""
+        """Return the receipt's details, and the texts they reference, by hash."""
         asked = receipt.Asked(
             message=self.question.message,
             fields=self.question.fields,
@@ -115,7 +115,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Lookups:
-    """What a turn looks up before it asks anything."""
+    """The lookups that a turn does before it asks the sources."""
 
     profiles: ProfileCache
     meters: TokenMeters
@@ -123,45 +123,46 @@ class Lookups:
 
 
 class TurnSlot(Protocol):
-    """A place among the turns that ask the database now."""
+    """A slot of a turn that may query the database now."""
 
     def leave(self) -> None:
-        """Give the place to the next; leaving twice does no harm."""
+        """Release the slot to the next turn. Idempotent."""
 
 
 class Places(Protocol):
-    """The turns that ask the database at once, a few at a time and each in its order."""
+    """Limits how many turns query the database at the same time; the others queue."""
 
     async def enter(self, tenant_id: UUID, caller: Hashable, *, within_s: float) -> TurnSlot:
-        """Return a place. Raises Overloaded where its turn would come too late to be done within the time."""
+        """Wait for a slot. Raises Overloaded if the turn could not finish within `within_s` seconds."""
 
 
 class Assembler:
-    """Assembles turns. Holds the collaborators; keeps nothing of a turn."""
+    """Assembles turns. Holds collaborators only, no state of a turn."""
 
     def __init__(
         self,
         *,
         lookups: Lookups,
         places: Places,
-        recall: QueryReader,
-        inquiry: FanOut,
-        recorder: ReceiptWriter,
+        query_reader: QueryReader,
+        fan_out: FanOut,
+        receipt_writer: ReceiptWriter,
         clocks: Clocks,
     ) -> None:
         self._profiles = lookups.profiles
         self._meters = lookups.meters
         self._fences = lookups.fences
         self._places = places
-        self._recall = recall
-        self._inquiry = inquiry
-        self._recorder = recorder
+        self._query_reader = query_reader
+        self._fan_out = fan_out
+        self._receipt_writer = receipt_writer
         self._clocks = clocks
-        self._one_a_round = OneARound()  # turns that end together would hold up those that are refused meanwhile
+        # Turns that finish together would delay the refusal of other turns.
+        self._one_a_round = OneARound()
         self._reserve = Reserve()
 
     async def assemble(self, question: TurnRequest, scope: Scope, *, due_s: float) -> Assembly:
-        """Return the turn's context, no later than `due_s` on the steady clock.
+        """Return the turn's context, no later than `due_s` on the monotonic clock.
 
         Raises InvalidKnob, UnknownModel, PoolTooSmall, RequiredSourceFailed, Overloaded.
         """
@@ -207,13 +208,13 @@ class Assembler:
         return assembly
 
     async def _asked(self, asking: FanOutQuery) -> tuple[Findings, Reading | None]:
-        """Return what the sources bring to the query and how it was read, once there is a place for the turn."""
+        """Wait for a slot, then return what the sources found and how the message was read."""
         within_s = asking.due_s - asking.reserve_s(_MANY_ITEMS) - self._clocks.steady_s()
         place = await self._places.enter(asking.scope.tenant_id, asking.scope.owner_id, within_s=within_s)
-        conversation = self._inquiry.read(asking)
+        conversation = self._fan_out.read(asking)
         try:
             query = await self._understood(asking)
-            findings = await self._inquiry.ask(replace(asking, query=query), conversation, done_here=place.leave)
+            findings = await self._fan_out.ask(replace(asking, query=query), conversation, done_here=place.leave)
         finally:
             place.leave()
             if conversation is not None:
@@ -221,9 +222,9 @@ class Assembler:
         return findings, query.reading
 
     async def _understood(self, asking: FanOutQuery) -> SourceQuery:
-        """Return the query as the sources are asked it: read, and with its vectors if they come in time."""
-        query, recall = asking.query, self._recall
-        read = await recall.understand(query.text, asking.scope, query.thread_id, now=query.now, due_s=asking.last_s)
+        """Return the query with the message read, and with its vectors if the embedder answers in time."""
+        query, reader = asking.query, self._query_reader
+        read = await reader.understand(query.text, asking.scope, query.thread_id, now=query.now, due_s=asking.last_s)
         return replace(
             query,
             words=read.reading.words,
@@ -235,7 +236,7 @@ class Assembler:
     async def _fitted(
         self, findings: Findings, reading: Reading | None, *, draft: Callable[..., Fitting], meter: Meter
     ) -> tuple[Fitting, Fitted]:
-        """Return the draft with what was found, judged where the question was read, and the turn that comes of it."""
+        """Return the draft with the findings filled in (judged if the message was read), and the fitted turn."""
 
         def fit_findings() -> tuple[Fitting, Fitted]:
             said = history(findings.history, meter)
@@ -248,7 +249,7 @@ class Assembler:
 
     def _record(self, recorded: Recorded, scope: Scope, moments_s: tuple[float, float, float]) -> None:
         receipt_id = recorded.assembly.receipt_id
-        assert receipt_id is not None, "only a replay has none"
+        assert receipt_id is not None, "only a replay has no receipt id"
         began_s, asked_s, answered_s = moments_s
         now, duration_ms = self._clocks.now(), (self._clocks.steady_s() - began_s) * 1000
         call = calls.current()
@@ -273,11 +274,11 @@ class Assembler:
                 created_at=now,
             )
 
-        self._recorder.record(scope, receipt_id, make)
+        self._receipt_writer.record(scope, receipt_id, make)
 
 
 def _unread(question: TurnRequest, template_id: str, now: datetime) -> SourceQuery:
-    """Return the question as a query whose message is not read yet."""
+    """Return the request as a source query whose message is not read yet."""
     return SourceQuery(
         text=question.message,
         words=(),
@@ -291,7 +292,7 @@ def _unread(question: TurnRequest, template_id: str, now: datetime) -> SourceQue
 
 
 async def _spent(question: TurnRequest, profile: Profile, meter: Meter) -> PromptTokens:
-    """Return what is spent before context: counted where texts are given, the profile's where nothing is."""
+    """Return the prompt's tokens before context: texts are counted, missing parts take the profile's counts."""
     given = (question.system, question.tools, question.message)
     texts = [part for part in given if isinstance(part, str)]
     is_long = sum(map(len, texts)) > _LONG_CHARS
@@ -307,7 +308,7 @@ async def _spent(question: TurnRequest, profile: Profile, meter: Meter) -> Promp
 
 
 def _tell_of_unusable(fitted: Fitted) -> None:
-    """Log how many items and turns could not be used, if any: each is the sign of a bug."""
+    """Log the number of unusable items and turns, if any: each one points to a bug."""
     reasons = [told.reason for told in fitted.fates if told.decision is Decision.UNUSABLE]
     reasons += [told.reason for told in fitted.turn_fates if told.decision is Decision.UNUSABLE]
     if reasons:
@@ -315,7 +316,7 @@ def _tell_of_unusable(fitted: Fitted) -> None:
 
 
 def _is_long(findings: Findings) -> bool:
-    """Return whether to fit the findings beside the event loop, by about how much they hold."""
+    """Return whether the findings are large enough to fit in a thread rather than on the event loop."""
     sizes = [len(item.text) for report in findings.reports for item in report.items]
     results = (part.get("content", "") for turn in findings.history for part in turn.parts)
     chars = sum(sizes) + sum(len(turn.text) for turn in findings.history) + sum(map(len, results))
@@ -323,7 +324,7 @@ def _is_long(findings: Findings) -> bool:
 
 
 def _check_required(findings: Findings, profile: Profile) -> None:
-    """Raise RequiredSourceFailed for one that did not answer. Of the thread, the conversation is what is required."""
+    """Raise RequiredSourceFailed if a required source did not answer. The thread needs only its conversation."""
     for report in findings.reports:
         has_failed = report.status not in _ANSWERED and report.status is not Status.STALE
         if report.source is Source.THREAD:

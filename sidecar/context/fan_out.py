@@ -1,6 +1,6 @@
-"""One question put to every enabled source at once, and what each of them made of it.
+"""Fans a query out to every enabled source at once and returns a report of each.
 
-A source's failure never leaves this module: it becomes a report. `docs/architecture.md` lists it among the broad catches.
+A source's failure becomes a report and never leaves this module (one of the broad catches in `docs/architecture.md`).
 """
 
 from __future__ import annotations
@@ -33,16 +33,18 @@ log = logging.getLogger(__name__)
 
 _READ_PAUSES_S = (0.0, 0.05, 0.2)
 _UNWIND_S = 0.005
-# One database answers these: it costs next to nothing to ask whether it is back, and a degraded turn costs much.
+# One database serves these: probing it is cheap and a degraded turn is expensive.
 _ON_DATABASE = frozenset(Source) - {Source.TOOLS}
 _DATABASE_BREAKER = BreakerPolicy(open_s=0.25, longest_open_s=1.0)
 _TICKS = 10
-_FAIR_MS = LOCAL_DEADLINE_MS  # a shorter time than this, which a caller may ask for, says nothing about the source
+_FAIR_MS = (
+    LOCAL_DEADLINE_MS  # a timeout under a shorter deadline, which a caller may set, says nothing about the source
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the sources brought: a report each, and the conversation; `missing` says why that could not be read, if so."""
+    """The sources' reports and the conversation. `missing` says why the conversation could not be read, if so."""
 
     reports: tuple[SourceReport, ...]
     history: tuple[StoredTurn, ...] = ()
@@ -52,7 +54,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """The conversation as it was read, and how that went."""
+    """The thread's recent turns and the report of reading them."""
 
     report: SourceReport
     answer: SourceAnswer = field(default_factory=SourceAnswer)
@@ -60,10 +62,10 @@ class Recent:
 
 @dataclass(frozen=True, slots=True)
 class FanOutQuery:
-    """A query with the scope and knobs it is asked under, and when all answers are due (seconds of the inquiry's clock).
+    """A query with its scope and profile, and when all answers are due (seconds on the fan-out's clock).
 
-    `reserve_s` says how long before that the last source has to have answered, by how many items there are then: what has been
-    found must still be fitted.
+    `reserve_s` returns, for a number of items found, how many seconds before `due_s` the sources must have answered: the
+    items must still be fitted.
     """
 
     query: SourceQuery
@@ -76,16 +78,16 @@ class FanOutQuery:
 
     @property
     def last_s(self) -> float:
-        """When the last answer counts, if nothing else was found."""
+        """The latest time at which an answer counts, if nothing else was found."""
         return self.due_s - self.reserve_s(0)
 
 
 @dataclass(slots=True)
 class _Asked:
-    """A source that is being asked, for how long, until when it is waited for, and the permit that its breaker is owed.
+    """A running call to a source: its time limit, when we stop waiting for it, and its circuit breaker's permit.
 
-    The time of a built-in source begins with its query: until then it is waited for as long as the turn lasts, and a failure
-    says nothing of it.
+    A built-in source's time limit starts with its query: until then it may wait as long as the turn lasts, and a timeout
+    does not count against it.
     """
 
     source: Source
@@ -101,11 +103,11 @@ class _Asked:
 
     @property
     def has_fair_time(self) -> bool:
-        """Whether the source's own time is no shorter than what one is expected to answer in."""
+        """Whether the time limit is long enough for a healthy source to answer."""
         return self.time_s * 1000 >= _FAIR_MS
 
     def begin(self, now_s: float) -> None:
-        """Let the time of a built-in source begin now."""
+        """Start the time limit of a built-in source now."""
         if self.has_begun or self.timeout is None:
             return
         self.has_begun = True
@@ -113,8 +115,8 @@ class _Asked:
         self._tick(_TICKS)
 
     def _tick(self, left: int) -> None:
-        """Let a part of the time pass. Where the event loop is held up, by another turn or for want of processor time, an
-        answer may have come that nobody could look at: so that counts as one part, however long it takes."""
+        """Spend one tenth of the time limit. A blocked event loop spends one part however long it is blocked: an answer may
+        have arrived meanwhile."""
         if self.timeout is None:
             return
         loop = asyncio.get_running_loop()
@@ -125,9 +127,9 @@ class _Asked:
 
 
 class FanOut:
-    """Asks the sources side by side, each under its own deadline and behind its own breaker.
+    """Asks the sources concurrently, each with its own deadline and circuit breaker.
 
-    `local` says which sources of a tenant are the built-in ones alone.
+    `local` returns the sources that only the built-in implementation serves for a tenant.
     """
 
     def __init__(
@@ -146,16 +148,16 @@ class FanOut:
         self._unwinding: set[asyncio.Task[SourceReport]] = set()
 
     def resting(self) -> list[str]:
-        """Return the sources that are not asked now because they have been failing."""
+        """Return the sources whose circuit breaker is open."""
         now_s = self._clock()
         return [source.value for source, one in self._breakers.items() if one.state(now_s) is BreakerState.OPEN]
 
     def forgot(self, scope: Scope | None) -> None:
-        """Drop the old answers that could stand in for an owner of whom something was forgotten; without one, all."""
+        """Drop the cached answers of an owner after a forget; with None, drop all."""
         self._kept.forget(scope)
 
     def read(self, asking: FanOutQuery) -> asyncio.Task[Recent] | None:
-        """Begin to read the thread's recent turns, which have until the answers are due; None if there are none to be read."""
+        """Start reading the thread's recent turns, due with the answers; return None if there is no thread to read."""
         source = self._sources.get(Source.THREAD)
         is_on = asking.profile.knobs(Source.THREAD).enabled and bool(asking.query.thread_id)
         if not is_on or not isinstance(source, ConversationReader):
@@ -170,9 +172,9 @@ class FanOut:
         *,
         done_here: Callable[[], None] = lambda: None,
     ) -> Findings:
-        """Return every source's report, in the order of `Source`, no later than a few milliseconds after `due_s`.
+        """Return every source's report, in the order of `Source`, at most a few milliseconds after `due_s`.
 
-        The conversation is what `read` began. `done_here` is called once no built-in source is being asked any more.
+        `conversation` is the task from `read`. `done_here` is called once no call to a built-in source is running.
         """
         local = self._local(asking.scope.tenant_id)
         asked = [one for source in Source if (one := self._begin(source, asking, is_local=source in local)) is not None]
@@ -185,7 +187,7 @@ class FanOut:
         finally:
             self._abandon(task for task in tasks if not task.done())
         for task, one in tasks.items():
-            if not task.done():  # it swallowed its cancellation, and may never tell
+            if not task.done():  # it ignored its cancellation and may never finish
                 self._settle(one, SourceReport(one.source, Status.TIMEOUT))
         answered = {one.source: task for task, one in tasks.items()}
         findings = Findings(tuple(self._collect(source, answered.get(source), asking) for source in Source))
@@ -209,7 +211,7 @@ class FanOut:
         return Recent(replace(report, latency_ms=(self._clock() - began) * 1000, attempts=attempts), asked.answer)
 
     def _begin(self, source: Source, asking: FanOutQuery, *, is_local: bool) -> _Asked | None:
-        """Return how the source is asked now; None when it is off, or rests."""
+        """Return the call to make to the source; None if it is disabled or its breaker is open."""
         knobs = asking.profile.knobs(source)
         if source not in self._sources or not knobs.enabled:
             return None
@@ -223,9 +225,9 @@ class FanOut:
         return _Asked(source, find, time_s, due_s, permit, is_local=is_local, has_begun=not is_local)
 
     async def _wait(self, asked: Mapping[asyncio.Task[SourceReport], _Asked], asking: FanOutQuery) -> None:
-        """Return once each has answered or is past its own time, or it is time to fit what there is.
+        """Return once every source has answered or timed out, or once the findings must be fitted.
 
-        One that ignores its cancellation holds up nobody.
+        A source that ignores its cancellation does not delay the return.
         """
         waiting = set(asked)
         while waiting:
@@ -237,7 +239,7 @@ class FanOut:
             waiting = {one for one in waiting - done if min(last_s, asked[one].due_s + _UNWIND_S) > now_s}
 
     def _abandon(self, tasks: Iterable[asyncio.Task[SourceReport]]) -> None:
-        """Cancel what is still running without waiting for it: a source that ignores this must not hold the turn."""
+        """Cancel the running tasks without awaiting them: a source that ignores cancellation must not delay the turn."""
         for task in tasks:
             task.cancel()
             self._unwinding.add(task)
@@ -261,7 +263,7 @@ class FanOut:
         try:
             report = told = await self._attempt(asked, asking)
         except BackendError as error:
-            # One tenant's, with a breaker of its own: no sign that the source is broken for all.
+            # It is one tenant's backend with its own breaker; the source may work for other tenants.
             log.warning("backend_failed", extra={"source": source.value, "backend": error.backend, "code": error.code})
             told = SourceReport(source, error.status, reason=str(error))
         finally:
@@ -272,12 +274,12 @@ class FanOut:
         return self._stands_in(timed, asking) if timed.status in _FAILED else timed
 
     def _stands_in(self, failed: SourceReport, asking: FanOutQuery) -> SourceReport:
-        """Return the last answer to the same question in the failure's place, if there is one."""
+        """Return the cached answer to the same question instead of the failure, if there is one."""
         top_k = asking.profile.knobs(failed.source).top_k
         return self._kept.instead_of(failed, _question(failed.source, asking), top_k=top_k)
 
     def _settle(self, asked: _Asked, report: SourceReport | None) -> None:
-        """Tell the breaker, once. A caller in a hurry, or gone, must not make a source look broken to everyone else."""
+        """Report the outcome to the breaker, once. A short deadline or a cancelled call must not open it for others."""
         if asked.is_settled or asked.permit is None:
             return
         asked.is_settled = True
@@ -294,9 +296,9 @@ class FanOut:
             breaker.released(asked.permit)
 
     def _recovered(self, report: SourceReport) -> None:
-        """Close the breakers of all the database's sources when one of them answers that had been failing.
+        """Close the breakers of all database sources when one that had been failing answers.
 
-        A source that fails while the others answer, as one whose table is locked, keeps its breaker.
+        A source that fails while the others answer (a locked table, say) keeps its breaker open.
         """
         if report.source in self._failing & _ON_DATABASE and report.status is Status.OK and not report.is_partial:
             for source in _ON_DATABASE & self._breakers.keys():
@@ -345,7 +347,7 @@ _UNREAD = SourceReport(Source.THREAD, Status.TIMEOUT, reason=_LATE, attempts=1)
 
 
 def _when_done(tasks: Sequence[asyncio.Task[SourceReport]], call: Callable[[], None]) -> None:
-    """Call back once all of the tasks are done; at once if there are none."""
+    """Call `call` once all tasks are done; immediately if there are none."""
     left = len(tasks)
 
     def one_is_done(_: asyncio.Task[SourceReport]) -> None:
@@ -361,12 +363,12 @@ def _when_done(tasks: Sequence[asyncio.Task[SourceReport]], call: Callable[[], N
 
 
 def _found(task: asyncio.Task[SourceReport]) -> int:
-    """Return how many items a source has brought by now."""
+    """Return how many items a source has returned so far."""
     return len(task.result().items) if task.done() and not task.cancelled() else 0
 
 
 def _with_conversation(findings: Findings, conversation: Recent) -> Findings:
-    """Return the findings with the conversation; the thread's report then says how both its parts went."""
+    """Return the findings with the conversation merged in; the thread's report covers both of its parts."""
     recent, answer = conversation.report, conversation.answer
     searched = next(report for report in findings.reports if report.source is Source.THREAD)
     latency_ms = max(searched.latency_ms, recent.latency_ms)
@@ -393,6 +395,6 @@ def _question(source: Source, asking: FanOutQuery) -> KeptQuestion:
 
 
 def _told(error: Exception) -> str:
-    """Return what a caller may read of a failure: our own errors say themselves, others only their kind."""
+    """Return the text of a failure for a caller: our own errors' messages, only the type name of others."""
     own = type(error).__module__.partition(".")[0] in {"store", "models", "sidecar"}
     return str(error) if own else f"it failed with {type(error).__name__}"

@@ -1,4 +1,4 @@
-"""The fence tag of a scope: which of the installation's keys a thread pins, and the tag made with it."""
+"""The fence tag of a scope: the installation key that a thread is pinned to, and the tag made with it."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _REMEMBER_S = 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """A tag and the id of the key it was made with. Receipts keep the id, never the tag."""
+    """A tag and the id of its key. Receipts store the id, never the tag."""
 
     key_id: str
     tag: str
 
 
 class FenceKeys:
-    """Makes fences with the installation's keys, which come newest first."""
+    """Makes fences with the installation's keys, given newest first."""
 
     def __init__(self, pool: Pool, keys: Sequence[Key], *, clock: Callable[[], float]) -> None:
-        """Raise FenceKeyMissing when there is no key."""
+        """Raises FenceKeyMissing if there are no keys."""
         if not keys:
             raise FenceKeyMissing
         self._pool = pool
@@ -40,18 +40,18 @@ class FenceKeys:
 
     @property
     def newest_key_id(self) -> str:
-        """The key that a new thread pins."""
+        """The key that new threads are pinned to."""
         return self._newest.key_id
 
     async def of(self, scope: Scope, thread_id: str) -> Fence:
-        """Return the fence of a turn: with the key that its thread pins, or the newest one."""
+        """Return the fence of a turn, made with its thread's pinned key, else the newest."""
         pinned = None
         if thread_id and len(self._keys) > 1:
             pinned = await self._pinned.get((scope, thread_id))
         return self.with_key(scope, pinned or self._newest.key_id)
 
     def with_key(self, scope: Scope, key_id: str) -> Fence:
-        """Return the fence made with one key; with the newest one when the key is gone."""
+        """Return the fence made with this key; with the newest if the key no longer exists."""
         key = self._keys.get(key_id, self._newest)
         return Fence(key.key_id, fence_tag(key.secret, scope.tenant_id, scope.owner_id))
 

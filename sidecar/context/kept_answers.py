@@ -1,4 +1,4 @@
-"""What sources answered of late, kept to stand in for a source that fails on the same question."""
+"""A cache of sources' recent answers, served when the source fails on the same question."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sidecar.turn.items import Source, SourceReport, Status
 from store.scope import Scope
 
 KeptQuestion = tuple[Source, Scope, str, str, str, str, str]
-"""A question as one that may be asked again: its source, scope, profile version, template, agent, space and folded text."""
+"""The cache key: source, scope, profile version, template, agent, space and folded text of the message."""
 
 _STALE_AFTER_S = 60.0
 _STALE_ANSWERS = 512
@@ -19,7 +19,7 @@ _STALE_CHARS = 16_000_000
 
 
 class KeptAnswers:
-    """Good answers of the last minute, to stand in, marked stale, when the same question meets a failing source."""
+    """Caches good answers for one minute (TTL). A cached answer that replaces a failure is marked STALE."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -29,7 +29,7 @@ class KeptAnswers:
         self._all_forgotten_s = -math.inf
 
     def forget(self, scope: Scope | None) -> None:
-        """Drop the answers of an owner, or all; none of a question that is under way is kept either."""
+        """Drop the answers of an owner, or all with None. Answers to queries already running are not cached either."""
         if scope is None:
             self._all_forgotten_s = self._clock()
         else:
@@ -41,9 +41,9 @@ class KeptAnswers:
             self._chars -= _chars(self._kept.pop(key)[1])
 
     def keep(self, report: SourceReport, key: KeptQuestion, *, began_s: float) -> None:
-        """Keep the answer to a question that was asked at `began_s`, unless something was forgotten since."""
+        """Cache the answer to a query that started at `began_s`, unless a forget came later."""
         if report.source is Source.THREAD:
-            return  # what was said must be the record, never a copy of it
+            return  # a conversation must come from the record, never from a cache
         if began_s <= max(self._all_forgotten_s, self._forgotten.get(key[1], -math.inf)):
             return
         if key in self._kept:
@@ -54,7 +54,7 @@ class KeptAnswers:
             self._chars -= _chars(self._kept.popitem(last=False)[1][1])
 
     def instead_of(self, failed: SourceReport, key: KeptQuestion, *, top_k: int) -> SourceReport:
-        """Return the kept answer to the question, of `top_k` items at most and marked as old; the failure without one."""
+        """Return the cached answer, marked STALE and cut to `top_k` items; the failure itself if there is none."""
         kept_at, report = self._kept.get(key, (-math.inf, failed))
         if self._clock() - kept_at > _STALE_AFTER_S:
             return failed

@@ -1,7 +1,7 @@
-"""The ports of a turn: what a source is asked, what it answers, and how a backend behind it fails.
+"""The ports of a turn: a source's query, its answer, and the errors of the backend behind it.
 
-A source fetches and shapes; it decides nothing about budgets and does not catch its own failures: the fan-out turns those
-into reports.
+A source fetches and shapes data. It decides nothing about budgets and does not catch its own failures: the fan-out turns
+them into reports.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from store.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A question's vectors, one a part, as the database reads them, and the number of the embedder that made them."""
+    """A message's vectors, one per part, as Postgres literals, and the number of the embedder that made them."""
 
     embedder_no: int
     vectors: tuple[str, ...]
@@ -30,10 +30,10 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class SourceQuery:
-    """What a source is asked: the user's message and its search words, and where in the product it was said.
+    """A source's query: the user's message, its search words, and the thread, agent, template and space it came from.
 
-    `reading` is the message as understood, `meaning` its vectors; without them a source that can use them goes by words alone,
-    and says why with `without_meaning`.
+    `reading` is the parsed message and `meaning` its vectors. Without vectors, sources search by words alone and report
+    `without_meaning` as the reason.
     """
 
     text: str
@@ -50,16 +50,16 @@ class SourceQuery:
 
     @property
     def parts(self) -> tuple[QuestionPart, ...]:
-        """The things asked: the whole message first, then each question in it, if several."""
+        """The parts of the message: the whole of it first, then each question in it if there are several."""
         return self.reading.parts if self.reading else (QuestionPart(self.text, self.words),)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What an answer tells of how it was searched."""
+        """The notes for an answer on how the search was done."""
         return (self.without_meaning,) if self.without_meaning else ()
 
     def wanted(self, words: tuple[str, ...], limit: int) -> RecallQuery:
-        """Return these words and the question's vectors as the store takes them, for `limit` texts each."""
+        """Return the store's query for these words and the message's vectors, for `limit` texts each."""
         if self.meaning is None:
             return RecallQuery(words, limit)
         return RecallQuery(words, limit, self.meaning.embedder_no, self.meaning.vectors)
@@ -67,10 +67,10 @@ class SourceQuery:
 
 @dataclass(frozen=True, slots=True)
 class SourceLimits:
-    """How much a source may bring: items, lines of a lead, and for the thread its window in tokens and turns.
+    """A source's limits: items, lines of a lead, and for the thread its window in tokens and turns.
 
-    `deadline_s` is the seconds after which an answer counts for nothing. They count from when `begin` is called: a built-in
-    source calls it as soon as it has its connection.
+    An answer later than `deadline_s` seconds is dropped. A built-in source calls `begin` when it has its connection, and
+    the seconds count from there.
     """
 
     top_k: int
@@ -83,10 +83,10 @@ class SourceLimits:
 
 @dataclass(frozen=True, slots=True)
 class SourceAnswer:
-    """What a source found: items in its own rank order; of a conversation its recent turns and its summary.
+    """A source's answer: items in its own rank order; for a conversation, its recent turns and summary.
 
-    `failures` say which part of it should have answered and did not, and why; `notes` whatever else its report should tell.
-    `candidates` are what the relevance of the items can be judged by, as far as the source tells.
+    `failures` names each part of the source that failed, and why; `notes` go into its report. `candidates` hold the
+    evidence by which the items' relevance is judged, if the source gives any.
     """
 
     items: tuple[Item, ...] = ()
@@ -97,7 +97,7 @@ class SourceAnswer:
     candidates: Candidates | None = None
 
     def first(self, count: int) -> SourceAnswer:
-        """Return the answer with so many items at most, and what these can be judged by."""
+        """Return the answer with at most `count` items, and their candidates."""
         if 0 < len(self.items) <= count:
             return self
         items = self.items[:count]
@@ -106,22 +106,22 @@ class SourceAnswer:
 
 
 class SourceSkipped(Exception):
-    """The source has nothing to ask for this turn; the text says why."""
+    """The source does not apply to this turn; the text says why."""
 
 
 class ContextSource(Protocol):
-    """A place context comes from."""
+    """A source of context."""
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return what answers the query in the scope, best first. Raises Skipped when there is nothing to ask."""
+        """Return the items that answer the query in the scope, best first. Raises SourceSkipped if it does not apply."""
 
 
 @runtime_checkable
 class ConversationReader(Protocol):
-    """What the thread's source is besides: the place where the recent turns are on record."""
+    """The thread's source, which also reads the recent turns."""
 
     async def recent(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return the thread's newest turns within the limits, and the summary of those before. Raises Skipped for no thread."""
+        """Return the thread's newest turns within the limits, and a summary of older ones. Raises SourceSkipped."""
 
 
 class BackendError(Exception):
@@ -139,6 +139,6 @@ class BackendError(Exception):
         self.retry_after_s = retry_after_s
 
     def beside(self, others: Iterable[str]) -> Self:
-        """Return this error, which now tells what else failed beside it."""
+        """Return this error with the failures of other backends added to its message."""
         self.args = ("; ".join((str(self), *others)),)
         return self

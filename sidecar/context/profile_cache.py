@@ -1,4 +1,4 @@
-"""The profile in force for a turn: the levels' newest knobs, merged, remembered for a few seconds and dropped on a change."""
+"""Caches the profile in force for a turn: the levels' newest knobs, merged. TTL 5 seconds; invalidated on a change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REMEMBER_S = 5.0
 _GRACE_S = 300.0
 
 Base = Callable[[UUID], tuple[Layer, ...]]
-"""The knobs below a tenant's own: what this process's backends need by default."""
+"""Returns the layers below a tenant's own: the defaults for this process's backends."""
 
 
 def no_base(tenant_id: UUID) -> tuple[Layer, ...]:
@@ -30,7 +30,7 @@ def no_base(tenant_id: UUID) -> tuple[Layer, ...]:
 
 @dataclass(frozen=True, slots=True)
 class InForce:
-    """A merged profile, the layers it was merged from, the versions' label, and the agent's template."""
+    """A merged profile, its layers, the label of their versions, and the agent's template."""
 
     profile: Profile
     layers: tuple[Layer, ...]
@@ -53,11 +53,11 @@ class ProfileCache:
         )
 
     async def in_force(self, tenant_id: UUID, agent_id: str, space_id: str) -> InForce:
-        """Return the profile in force for the agent in the space (an empty text is no space)."""
+        """Return the profile in force for the agent in the space (empty for none)."""
         return await self._known.get((tenant_id, agent_id, space_id))
 
     def forget(self, tenant_id: UUID | None = None) -> None:
-        """Read a tenant's profiles anew, because they changed; without one, every tenant's, because they may have."""
+        """Invalidate a tenant's profiles; with None, every tenant's."""
         self._known.forget(lambda key: tenant_id in {None, key[0]})
 
     async def _read(self, key: tuple[UUID, str, str]) -> InForce:
@@ -69,7 +69,7 @@ class ProfileCache:
 async def read(
     connection: Connection, tenant_id: UUID, *, agent_id: str, space_id: str, base: Base = no_base
 ) -> InForce:
-    """Return the profile in force as the rows say it now."""
+    """Return the profile in force, read from the database."""
     found = await templates.layers(connection, tenant_id, agent_id=agent_id, space_id=space_id)
     own = tuple(layer for version in found.versions if (layer := _usable(version)) is not None)
     layers = (*base(tenant_id), *own)
@@ -77,7 +77,7 @@ async def read(
 
 
 def _usable(version: templates.ProfileVersion) -> Layer | None:
-    """Return the version's knobs, or None for knobs that this release no longer knows: old rows must not stop turns."""
+    """Return the version's knobs, or None if this release does not accept them: old rows must not fail turns."""
     try:
         return parse_layer(version.knobs)
     except InvalidKnob as error:

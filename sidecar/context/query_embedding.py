@@ -1,6 +1,6 @@
-"""What happens to a question before the sources are asked: it is read, knowing who speaks in the thread, and gets its vectors.
+"""Prepares a turn's message for the sources: reads it, given the speakers in the thread, and embeds it.
 
-An embedder that is missing, slow or broken costs vectors, never the turn: recall then goes by words, and the reports say so.
+A missing, slow or broken embedder never fails the turn: recall then goes by words alone, and the reports say so.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 EMBED_DEADLINE_S = 0.2
 _SPEAKERS_DEADLINE_S = 0.1
 _REMEMBER_S, _GRACE_S = 5.0, 600.0
-_SHARE = 4  # of the time left, what comes before the sources may take a fourth each
+_SHARE = 4  # each step before the sources may take a quarter of the time left
 
 LATE = "by words alone: the embedder did not answer in time"
 FAILED = "by words alone: the embedder failed"
@@ -35,7 +35,7 @@ FAILED = "by words alone: the embedder failed"
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """A question as read, with its vectors, or why there are none."""
+    """A message as read, with its vectors, or the reason why it has none."""
 
     reading: Reading
     meaning: Meaning | None
@@ -43,7 +43,7 @@ class Understood:
 
 
 class QueryReader:
-    """Prepares questions. `why_not` says why there is no embedder, `deadline_s` how long it may take over a question."""
+    """Reads and embeds messages. `why_not` says why there is no embedder; `deadline_s` limits one embedding, in seconds."""
 
     def __init__(
         self,
@@ -65,13 +65,13 @@ class QueryReader:
         )
 
     def trouble(self) -> str:
-        """Return why questions go by words alone though an embedder is set; empty while it answers, late or not."""
+        """Return why the configured embedder gives no vectors; empty while it answers, even late."""
         return self._trouble
 
     async def understand(
         self, message: str, scope: Scope, thread_id: str, *, now: datetime, due_s: float
     ) -> Understood:
-        """Return the message as read by who speaks in the thread, with its vectors if they come in time."""
+        """Return the message as read given the thread's speakers, with its vectors if they come in time."""
         speakers = await self._speakers_of(scope, thread_id, due_s)
         reading = read(message, speakers=speakers, today=now.date())
         if self._embedder is None:
@@ -90,7 +90,7 @@ class QueryReader:
         return Understood(reading, Meaning(self._embedder.embedder_no, written))
 
     async def _speakers_of(self, scope: Scope, thread_id: str, due_s: float) -> tuple[str, ...]:
-        """Return who speaks in the thread, as far as that is known in time."""
+        """Return the speakers of the thread; none if they cannot be read in time."""
         if not thread_id:
             return ()
         try:

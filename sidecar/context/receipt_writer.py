@@ -1,5 +1,7 @@
-"""Writes receipts behind the answers, in batches. A turn never waits for it: when it falls behind, receipts are dropped and
-counted, and the ids of the dropped are remembered so that asking for one says so. While the database is away they wait.
+"""Writes receipts in batches, after the responses. A turn never waits for it.
+
+When the queue is full, receipts are dropped and counted, and their ids kept so that a read can say so. While the database
+is unavailable, receipts wait in the queue.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from store.tenancy import forgotten
 log = logging.getLogger(__name__)
 
 _BATCH = 32
-_GATHER_S = 0.05  # a batch costs three round trips, whatever it holds
+_GATHER_S = 0.05  # a batch costs three round trips, whatever its size
 _REMEMBERED_DROPS = 10_000
 _OWNERS_A_SWEEP = 1_000
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
@@ -32,12 +34,12 @@ _Key = tuple[Scope, UUID]
 Told = Callable[[NewReceipt, CallTrace | None], None]
 
 
-def _tell_nobody(receipt: NewReceipt, call: CallTrace | None) -> None:
-    """Leave it untold."""
+def _ignore(receipt: NewReceipt, call: CallTrace | None) -> None:
+    """Do nothing."""
 
 
 class ReceiptWriter:
-    """The queue before the receipts table, and the task that empties it."""
+    """The queue in front of the receipts table, and the task that drains it."""
 
     def __init__(
         self,
@@ -46,9 +48,9 @@ class ReceiptWriter:
         capacity: int,
         keep_texts_days: int,
         clock: Callable[[], datetime],
-        told: Told = _tell_nobody,
+        told: Told = _ignore,
     ) -> None:
-        """Write to the pool. `told` hears of each receipt that is made, and of the call it came by."""
+        """Write to the pool. `told` is called with each receipt and the call that made it."""
         self._pool = pool
         self._told = told
         self._queue: asyncio.Queue[tuple[_Key, Callable[[], NewReceipt]]] = asyncio.Queue(capacity)
@@ -59,7 +61,7 @@ class ReceiptWriter:
         self.dropped_count = 0
 
     def record(self, scope: Scope, receipt_id: UUID, make: Callable[[], NewReceipt]) -> None:
-        """Take a receipt to write, as the function that makes it; drop it when the queue is full."""
+        """Queue a receipt, as the function that makes it; drop it when the queue is full."""
         key = (scope, receipt_id)
         call = calls.current()
 
@@ -78,20 +80,20 @@ class ReceiptWriter:
                 call.is_told = True
 
     def was_dropped(self, scope: Scope, receipt_id: UUID) -> bool:
-        """Return whether this receipt was dropped, as far as this process remembers (10,000 receipts)."""
+        """Return whether this receipt is among the last 10,000 that this process dropped."""
         return (scope, receipt_id) in self._dropped
 
     def settling(self, scope: Scope, receipt_id: UUID) -> Awaitable[None] | None:
-        """Return what ends when this receipt is written or dropped; None when it is not on its way."""
+        """Return an awaitable that completes when the receipt is written or dropped; None if it is not queued."""
         on_its_way = self._on_their_way.get((scope, receipt_id))
         return None if on_its_way is None else asyncio.shield(on_its_way)
 
     async def wait_written(self) -> None:
-        """Wait until everything taken so far is written or dropped."""
+        """Wait until every queued receipt is written or dropped."""
         await self._queue.join()
 
     async def run(self) -> None:
-        """Write what is taken, until cancelled."""
+        """Write queued receipts until cancelled."""
         while True:
             batch = [await self._queue.get()]
             is_settled = False
@@ -111,10 +113,10 @@ class ReceiptWriter:
                     self._on_their_way.pop(key).set_result(None)
 
     async def _made(self, key: _Key, make: Callable[[], NewReceipt]) -> NewReceipt | None:
-        """Return the receipt, None when it cannot be made; turns that wait go first next time, as one takes milliseconds."""
+        """Return the receipt, or None if it cannot be made. Yields to the loop after each: making one takes milliseconds."""
         try:
             return make()
-        except Exception as error:  # one receipt is at fault, not those that came with it
+        except Exception as error:  # drop one receipt, not the batch
             log.error("receipt_not_made", extra={"error": type(error).__name__}, exc_info=error)
             self._drop(key)
             return None
@@ -129,7 +131,7 @@ class ReceiptWriter:
             try:
                 await self._write_group(scope, group)
             except (UnstorableValue, ConstraintViolated):
-                for receipt in group:  # one of them is to blame, not its neighbours
+                for receipt in group:  # find the one at fault
                     await self._write_or_drop(scope, [receipt])
             except StoreError as error:
                 self._drop_group(scope, group, error)
@@ -146,7 +148,7 @@ class ReceiptWriter:
             self._drop((scope, receipt.receipt_id))
 
     async def _write_group(self, scope: Scope, group: Sequence[NewReceipt]) -> None:
-        """Write one owner's receipts, again and again while the database is away: meanwhile the queue fills, and drops."""
+        """Write one owner's receipts, retrying while the database is unavailable; meanwhile the queue fills and drops."""
         pause_s = _FIRST_PAUSE_S
         while True:
             try:
@@ -169,7 +171,7 @@ class ReceiptWriter:
         self._drop_forgotten(scope, group, kept)
 
     def _drop_forgotten(self, scope: Scope, group: Sequence[NewReceipt], kept: Sequence[NewReceipt]) -> None:
-        """Drop the receipts of turns that were under way when their owner was forgotten."""
+        """Drop the receipts of turns that were running when their owner was forgotten."""
         kept_ids = {receipt.receipt_id for receipt in kept}
         for receipt in group:
             if receipt.receipt_id not in kept_ids:
@@ -185,7 +187,7 @@ class ReceiptWriter:
 
 
 async def sweep_texts(pool: Pool, *, clock: Callable[[], datetime], every_s: float) -> None:
-    """Delete receipt texts past their day, owner by owner, again and again until cancelled."""
+    """Delete expired receipt texts, owner by owner, every `every_s` seconds until cancelled."""
     while True:
         now = clock()
         async with installation(pool) as connection:

@@ -1,4 +1,4 @@
-"""Stored assemblies fitted again: under other knobs, and held beside one another. No source is called."""
+"""Replays stored assemblies under other knobs and compares the results. Calls no source."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from store.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class ReplayedAssembly:
-    """A stored assembly as it would have been under other knobs, and what differs."""
+    """A stored assembly refitted under other knobs, and the difference from the original."""
 
     assembly: Assembly
     difference: Difference
 
 
 class Replayer:
-    """Reads the texts that receipts name and fits them again."""
+    """Reads the texts that receipts reference and fits them again."""
 
     def __init__(self, pool: Pool, fences: FenceKeys, clocks: Clocks) -> None:
         self._pool = pool
@@ -39,13 +39,13 @@ class Replayer:
         self._clocks = clocks
 
     async def message_of(self, scope: Scope, stored: StoredReceipt) -> str:
-        """Return the user's message of a receipt, empty once its text is no longer kept."""
+        """Return the user's message of a receipt; empty once its text has expired."""
         text_hash = bytes.fromhex(stored.details["asked"]["message"])
         texts = await self._texts(scope, [text_hash]) if text_hash else {}
         return texts.get(text_hash, "")
 
     async def replay(self, scope: Scope, stored: StoredReceipt, overrides: Mapping[str, Any]) -> ReplayedAssembly:
-        """Return the assembly fitted again with the overrides on top of its own knobs.
+        """Return the assembly refitted with the overrides on top of its own knobs.
 
         Raises TextsDropped, InvalidKnob, PoolTooSmall.
         """
@@ -56,7 +56,7 @@ class Replayer:
         texts = await self._texts(scope, receipt.text_hashes(details))
         fitting = receipt.replay(details, texts, fence_tag=fence.tag)
         knobs = merge(parse_layer(fitting.profile.as_mapping()), parse_layer(overrides))
-        # Beside the loop: an operator who looks at a turn of thousands of candidates must not hold up other turns.
+        # Refitting thousands of candidates would block the event loop.
         return await asyncio.to_thread(_replayed, stored, replace(fitting, profile=knobs))
 
     async def _texts(self, scope: Scope, hashes: Collection[bytes]) -> dict[bytes, str]:
@@ -79,7 +79,7 @@ def _replayed(stored: StoredReceipt, fitting: Fitting) -> ReplayedAssembly:
 
 
 def _meter(details: Mapping[str, Any]) -> Meter:
-    """Return the meter that counted the receipt, with the headroom that it left."""
+    """Return the meter that counted the receipt, with its headroom ratio."""
     tokenizer, pool = details["tokenizer"], details["pool"]
     headroom_ratio = pool["headroom_tokens"] / pool["window_tokens"]
     return meter_named(tokenizer["name"], ratio=tokenizer["ratio"], headroom_ratio=headroom_ratio)

@@ -1,9 +1,9 @@
-"""Token counting for turns: the meter and window of a model, corrected by what usage reports taught.
+"""Token counting for turns: a model's meter and window, calibrated by usage reports.
 
-An owner's reports count for that owner alone until three owners of the tenant have reported often enough; then the median of
-owners counts for all, so that no owner's false reports move another's counts.
+An owner's reports affect that owner alone until three owners of the tenant have reported often enough; then the median of
+owners applies to all, so that one owner's false reports cannot change another's counts.
 
-A message costs its text, its tool calls and results as JSON, and four tokens of the provider's framing.
+A message costs its text, its tool calls and results as JSON, and four tokens of provider framing.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ _REMEMBER_S = 30.0
 _GRACE_S = 3600.0
 
 _InForce = Mapping[str, Mapping[UUID | None, Mapping[str, Any]]]
-"""A tenant's calibrations by model and owner; the one that counts for all owners stands under None."""
+"""A tenant's calibrations by model and owner. The key None holds the one for all owners."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metered:
-    """A model as a turn meets it: how to count for it, and its window and prices."""
+    """A model with its meter, window and prices."""
 
     meter: Meter
     model: Model
 
     def window_tokens(self, response_reserve_tokens: int) -> int:
-        """Return the window that a prompt and its answer may fill; some models take less input than their window holds."""
+        """Return the window for prompt and answer, in tokens; some models limit input below their window."""
         return self.model.window.input_limit_tokens(response_reserve_tokens) + response_reserve_tokens
 
 
 class TokenMeters:
-    """Finds meters. Calibrations are remembered for half a minute; without the database the cautious start is used."""
+    """Finds meters. Caches calibrations for 30 seconds; without the database it uses the uncalibrated defaults."""
 
     def __init__(self, pool: Pool, *, clock: Callable[[], float]) -> None:
         self._pool = pool
@@ -60,7 +60,7 @@ class TokenMeters:
         self.reference = meters.meter_for("gpt-4o")
 
     async def of(self, scope: Scope, model_id: str, context_window_tokens: int = 0) -> Metered:
-        """Return the model's meter and window. Raises UnknownModel for one without a known or given window."""
+        """Return the model's meter and window. Raises UnknownModel if its window is neither known nor given."""
         model = CATALOG.require(model_id, context_window_tokens or None)
         in_force = _of_owner(await self._calibrations.get(scope.tenant_id), scope, model_id)
         learned = {meters.calibration_key(model_id): in_force}
@@ -69,7 +69,7 @@ class TokenMeters:
     async def learn(
         self, connection: Connection, scope: Scope, model_id: str, usage: CalibrationSample | None, *, now: datetime
     ) -> Calibration:
-        """Learn from one report of an owner's, if it says anything new, and return what the owner's turns count with now."""
+        """Update the calibration from one usage report, if given, and return the owner's calibration in force."""
         if usage is not None:
             key, is_exact = meters.calibration_key(model_id), meters.is_exact(model_id)
             stored = await receipts.lock_calibration(connection, scope, key)
@@ -81,7 +81,7 @@ class TokenMeters:
         return _of_owner(await _in_force(connection, scope.tenant_id), scope, model_id)
 
     def counted(self, turns: Sequence[NewTurn]) -> list[NewTurn]:
-        """Return the turns with their token counts, as they are stored."""
+        """Return the turns with the token counts to store."""
         return [_counted(turn) for turn in turns]
 
     async def _read(self, tenant_id: UUID) -> _InForce:
@@ -94,14 +94,14 @@ async def _in_force(connection: Connection, tenant_id: UUID) -> _InForce:
 
 
 def _of_owner(in_force: _InForce, scope: Scope, model_id: str) -> Calibration:
-    """Return what an owner's turns count with for the model: the median of owners, else its own, else nothing learned."""
+    """Return an owner's calibration for the model: the median of owners, else the owner's own, else the default."""
     by_owner = in_force.get(meters.calibration_key(model_id), {})
     fields = by_owner.get(None) or by_owner.get(scope.owner_id) or {}
     return calibration.calibration_from(fields, is_exact=meters.is_exact(model_id))
 
 
 def history(turns: Sequence[StoredTurn], meter: Meter) -> tuple[HistoryTurn, ...]:
-    """Return the turns with their cost under the meter, from the counts that were stored with them."""
+    """Return the turns with their cost under the meter, computed from their stored counts."""
     return tuple(_as_history(turn, meter) for turn in turns)
 
 
@@ -117,7 +117,7 @@ def _as_history(turn: StoredTurn, meter: Meter) -> HistoryTurn:
         "o200k_base": turn.o200k_tokens - MESSAGE_TOKENS,
         "cl100k_base": turn.cl100k_tokens - MESSAGE_TOKENS,
     }
-    # An exact meter asks for no characters by class, and telling them takes longer than all else here.
+    # An exact meter needs no characters by class, and counting them is the slowest step here.
     exact = TextCounts(**kept, classes=()) if meter.is_exact else None
     counts = exact or meters.recalled_counts(message_text(turn.text, turn.parts), **kept)
     return HistoryTurn(

@@ -17,7 +17,7 @@ from uuid import UUID
 from compiler.job.compilation import Engine
 from models.tokens import meters as tokens
 from sidecar.backends.backend_policy import BackendPolicy
-from sidecar.context import receipt_writer as recorder
+from sidecar.context import receipt_writer
 from sidecar.context.assembler import Assembler, Clocks, Lookups
 from sidecar.context.fan_out import FanOut
 from sidecar.context.fence_keys import FenceKeys
@@ -201,15 +201,15 @@ async def _works(
     pools, clocks = ground.pools, ground.clocks
     profiles = ProfileCache(pools.turn, clock=clocks.steady_s, base=backing.base)
     local = backing.local if ground.is_built_in else _none
-    inquiry = FanOut(backing.sources, clock=clocks.steady_s, local=local)
-    recall = _recall(ground, chosen)
-    turns = await _turns(ground, profiles, recall, inquiry)
+    fan_out = FanOut(backing.sources, clock=clocks.steady_s, local=local)
+    query_reader = _query_reader(ground, chosen)
+    turns = await _turns(ground, profiles, query_reader, fan_out)
     remembered = TenantCaches(
         profiles,
         Tenancy(pools.turn, now=clocks.now, clock=clocks.steady_s),
         rulings,
         Progress(),
-        partial(_forgot, inquiry, turns.repeats),
+        partial(_forgot, fan_out, turns.repeats),
     )
     stack.push_async_callback(ground.supervisor.stop)
     _keep_up(ground, turns.recorder)
@@ -231,8 +231,8 @@ async def _works(
         backing=backing,
         changed=remembered.changed,
         forgot=remembered.forgot,
-        inquiry=inquiry,
-        embedder_trouble=recall.trouble,
+        fan_out=fan_out,
+        embedder_trouble=query_reader.trouble,
         turns=turns,
         audit=audit,
     )
@@ -269,25 +269,27 @@ def _is_source(backing: Backing, subscription: Subscription) -> bool:
     return (subscription.scope.tenant_id, subscription.backend) in backing.compiled
 
 
-def _forgot(inquiry: FanOut, repeats: context.TurnRepeats, scope: Scope | None) -> None:
+def _forgot(fan_out: FanOut, repeats: context.TurnRepeats, scope: Scope | None) -> None:
     """Drop the answers kept for an owner of whom something was forgotten; without one, all that are kept."""
-    inquiry.forgot(scope)
+    fan_out.forgot(scope)
     repeats.forget(lambda key: scope is None or key[0] == scope)
 
 
-async def _turns(ground: _Ground, profiles: ProfileCache, recall: QueryReader, inquiry: FanOut) -> context.ContextDeps:
+async def _turns(
+    ground: _Ground, profiles: ProfileCache, query_reader: QueryReader, fan_out: FanOut
+) -> context.ContextDeps:
     """Return what a turn is assembled and replayed with."""
     pools, clocks = ground.pools, ground.clocks
     async with installation(pools.background) as connection:
         fences = FenceKeys(pools.turn, await keys.of(connection, keys.FENCE), clock=clocks.steady_s)
     meters = TokenMeters(pools.turn, clock=clocks.steady_s)
-    writer = _recorder(ground)
+    writer = _receipt_writer(ground)
     assembler = Assembler(
         lookups=Lookups(profiles, meters, fences),
         places=_places(ground.settings),
-        recall=recall,
-        inquiry=inquiry,
-        recorder=writer,
+        query_reader=query_reader,
+        fan_out=fan_out,
+        receipt_writer=writer,
         clocks=clocks,
     )
     replayer, repeats = Replayer(pools.background, fences, clocks), context.turn_repeats(clocks)
@@ -314,7 +316,7 @@ def _none(tenant_id: UUID) -> frozenset[Source]:
     return frozenset()
 
 
-def _recorder(ground: _Ground) -> ReceiptWriter:
+def _receipt_writer(ground: _Ground) -> ReceiptWriter:
     return ReceiptWriter(
         ground.pools.background,
         capacity=ground.settings.receipt_queue,
@@ -324,7 +326,7 @@ def _recorder(ground: _Ground) -> ReceiptWriter:
     )
 
 
-def _recall(ground: _Ground, chosen: embedders.Chosen) -> QueryReader:
+def _query_reader(ground: _Ground, chosen: embedders.Chosen) -> QueryReader:
     return QueryReader(
         ground.pools.turn,
         chosen.numbered,
@@ -342,7 +344,7 @@ def _keep_up(ground: _Ground, writer: ReceiptWriter) -> None:
     start("memory", memory_trimming.keep_trimmed)
     start("budgets", BudgetWatch(pool, now=now, told=figures.alerted).run)
     start("compile_figures", partial(keep_counted, pool, figures, now=now))
-    start("receipt_texts", partial(recorder.sweep_texts, pool, clock=now, every_s=_SWEEP_EVERY_S))
+    start("receipt_texts", partial(receipt_writer.sweep_texts, pool, clock=now, every_s=_SWEEP_EVERY_S))
 
 
 def _sources(settings: Settings, pools: Pools) -> dict[Source, ContextSource]:

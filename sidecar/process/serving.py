@@ -64,7 +64,7 @@ class ServingDeps:
     backing: Backing
     changed: Callable[..., None]
     forgot: Callable[[Scope], None]
-    inquiry: FanOut
+    fan_out: FanOut
     embedder_trouble: Callable[[], str]
     turns: context.ContextDeps
     audit: AuditLog
@@ -114,7 +114,7 @@ async def open_all(works: ServingDeps, stack: AsyncExitStack) -> Doors:
         works.pools.background,
         draining.is_set,
         lambda: works.supervisor.restarts,
-        works.inquiry.resting,
+        works.fan_out.resting,
         BackendStates(works.backing.resting, works.backing.places, partial(_admin_of, started)),
         works.embedder_trouble,
     )
@@ -149,7 +149,7 @@ def _desk(works: ServingDeps, server: GrpcServer) -> Desk:
         works.clocks,
         partial(_signed_in, server),
         works.watch,
-        works.inquiry.resting,
+        works.fan_out.resting,
         works.embedder_trouble,
         Switches(
             frozenset(source.value for source in works.backing.sources),
@@ -166,14 +166,14 @@ def _watch_values(works: ServingDeps) -> None:
     figures.watch_value(names.RECEIPTS_DROPPED, lambda: works.turns.recorder.dropped_count)
     figures.watch_value(names.AUDIT_DROPPED, lambda: works.audit.dropped_count)
     figures.watch_value(names.EMBEDDER_FAILING, lambda: float(bool(works.embedder_trouble())))
-    figures.watch_values(names.BREAKER, lambda: _breakers(works.inquiry))
+    figures.watch_values(names.BREAKER, lambda: _breakers(works.fan_out))
     figures.watch_values(
         names.BACKEND_BREAKER, lambda: {name: float(one) for name, one in works.backing.resting().items()}
     )
 
 
-def _breakers(inquiry: FanOut) -> dict[str, float]:
-    resting = set(inquiry.resting())
+def _breakers(fan_out: FanOut) -> dict[str, float]:
+    resting = set(fan_out.resting())
     return {source.value: float(source.value in resting) for source in Source}
 
 

@@ -1,5 +1,5 @@
-"""What goes into a turn's context: pure decisions.
+"""The pure decisions about a turn's context.
 
-Nothing here awaits, logs, reads a clock, an environment or a socket. Time, token counting and keys come in as arguments,
-so the same input gives the same bytes.
+Nothing here awaits, logs, or reads a clock, the environment or a socket. Time, token counts and keys are arguments, so the
+same input gives the same bytes.
 """

@@ -1,14 +1,13 @@
-"""Who is asked next when the pool is given out.
+"""Decides the order in which the pool is offered to turns and items.
 
-The order of offers, always the same: the recent turns where the thread comes first (never what the floors will take);
-each source's floor; tiers of priority; then what is left: leads made full, older history, candidates below the relevance
-knee, pages last, older turns. An offer that finds no room is passed over and the next one made, so an item is refused for its
-own size only.
+The order is fixed: recent turns if the thread has the first priority (never tokens that floors will take); each source's
+floor; priority tiers; then the remainder: leads made full, older history, candidates below the relevance knee, pages last,
+older turns. An offer that does not fit is skipped, so an item is refused only for its own size.
 
-Why a larger budget never loses what first tells two budgets apart: the offers up to there were answered alike, so the
-larger one has more left. Why a raised priority never costs a source: its offers and the others' keep their own order and
-its own come earlier, so at the first of its offers answered otherwise more is left for it; what it gains there is more
-than all that the other run still had to give (for items that nothing else says or stands for).
+A larger budget never loses the first offer on which two budgets differ: all earlier offers had the same outcome, so the
+larger budget has more left. A raised priority never costs a source: the order within it and among the others stays, and its
+own offers come earlier, so at its first offer with a different outcome more is left; what it gains there exceeds all that
+the other run had left to give (for items without duplicates).
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ from sidecar.turn.profile import Allocation, Profile, SourceKnobs
 
 _LEFT_OVER = "what was left"
 _LAST_TIER = 100
-_PAGE_KNEE_SHARE = 32  # a page below this part of the knee tells too little for the wiki's floor
-_TAIL_SHARE = 16  # of a narrow pool, recent turns that nobody asked for take no more than this part
+_PAGE_KNEE_SHARE = 32  # a page below this part of the knee is not relevant enough for the wiki's floor
+_TAIL_SHARE = 16  # recent turns before the last exchange take at most this part of a narrow pool
 
 
 @dataclass(frozen=True, slots=True)
 class PoolDemand:
-    """What a pool is wanted for: the stock, the last exchange, which is in already, and the units before it."""
+    """The demand on a pool: the stock, the last exchange (already in), and the units before it."""
 
     stock: Stock
     exchange: Exchange
@@ -40,21 +39,21 @@ class PoolDemand:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A pool given out: the books, and how many of the older units are in the window."""
+    """An allocated pool: the ledger, and how many of the older units are in the window."""
 
     ledger: Ledger
     older_count: int
 
 
 def share(wanted: PoolDemand, profile: Profile, pool_tokens: int) -> Shared:
-    """Return how `pool_tokens`, which is what the last exchange leaves of the pool, are given out."""
+    """Allocate `pool_tokens`, the tokens of the pool that the last exchange leaves."""
     sharing = _Sharing(wanted, profile, pool_tokens)
     sharing.run()
     return Shared(sharing.ledger, sharing.older_count)
 
 
 class _Sharing:
-    """One pool being given out under one profile. Items go by their places in the stock, which are their order."""
+    """The allocation of one pool under one profile. Items are named by their places in the stock, best first."""
 
     def __init__(self, wanted: PoolDemand, profile: Profile, pool_tokens: int) -> None:
         stock = wanted.stock
@@ -86,7 +85,7 @@ class _Sharing:
             stock.items[: self._summary], told[: self._summary]
         )
         self._relevances = told
-        # Without calibrated relevances, or in seed order, all take part in a tier.
+        # Without calibrated relevances, or in seed order, every item takes part in its tier.
         self._is_telling = [not self._has_knee or one >= profile.relevance_knee for one in told]
 
     def run(self) -> None:
@@ -109,7 +108,7 @@ class _Sharing:
         self.ledger.settle()
 
     def _tiers(self) -> dict[int, list[int]]:
-        """Return the places of each tier by its priority; where all is pooled, one tier of all, before any priority."""
+        """Return the places of each tier by priority; under POOLED, one tier 0 with all."""
         if self._profile.allocation is Allocation.POOLED:
             return {0: sorted(place for places in self._places.values() for place in places)}
         tiers: dict[int, list[int]] = {}
@@ -127,9 +126,9 @@ class _Sharing:
                 ledger.offer(self._within_floor(source, floor, ledger), f"floor of {source}", self._forms, limits)
 
     def _within_floor(self, source: Source, floor: int, ledger: Ledger) -> Iterator[int]:
-        """Yield a source's items that its floor may hold, until not even the smallest fits what is left of it.
+        """Yield a source's items for its floor, until not even the smallest fits the rest of it.
 
-        Where the floor is a share of the pool, all are asked: two pools must ask alike to be told apart by what they answer.
+        If the floor is a share of the pool, all items are offered: two pools must make the same offers to be comparable.
         """
         worth = self._worth_a_floor(source)
         is_shared = self._profile.knobs(source).floor_share < 1
@@ -142,7 +141,7 @@ class _Sharing:
                 yield place
 
     def _worth_a_floor(self, source: Source) -> list[int]:
-        """Return the source's items but pages that tell next to nothing: a floor is not filled with what merely fits."""
+        """Return the source's items, without pages of almost no relevance: a floor must not be filled just because they fit."""
         places = self._places[source]
         if source is not Source.WIKI or not self._has_knee:
             return places
@@ -150,7 +149,7 @@ class _Sharing:
         return [place for place in places if self._relevances[place] >= least]
 
     def _covers_floors(self, left_tokens: int) -> bool:
-        """Return whether so many tokens hold what all floors will take, found by filling them from a pool without end."""
+        """Return whether `left_tokens` cover all floors. Measures the floors by filling them from an unlimited pool."""
         if left_tokens >= sum(self._floors.values()):
             return True
         if self._owed_tokens is None:
@@ -163,7 +162,7 @@ class _Sharing:
         self.ledger.offer(places, asked, self._forms, self._limits)
 
     def _spill_over(self) -> None:
-        """Give out what the tiers left: leads made full, older history, candidates below the knee, leads again."""
+        """Allocate the tokens that the tiers left: leads made full, older history, candidates below the knee, leads again."""
         ledger = self.ledger
         self._upgrade(
             [place for place, is_telling in enumerate(self._is_telling) if is_telling and not self._is_page(place)]
@@ -175,7 +174,7 @@ class _Sharing:
         unasked = [
             place for place, is_telling in enumerate(self._is_telling) if not is_telling and place != self._summary
         ]
-        # What a page says was said elsewhere, and is asked first by itself.
+        # A page repeats other items, so those are offered first.
         self._offer(sorted(unasked, key=self._is_page), "below the relevance knee")
         if ledger.has_freed:
             self._offer(sorted({*range(len(self._forms))} - {self._summary}), _LEFT_OVER)
@@ -191,7 +190,7 @@ class _Sharing:
         return self._wanted.stock.items[place].source is Source.WIKI
 
     def _extend_window(self, tail_tokens: int, *, owes_floors: bool = False) -> None:
-        """Take in older units, newest first, up to the first that does not fit: a window has no holes."""
+        """Take in older units, newest first, up to the first that does not fit: the window has no gaps."""
         for unit in self._wanted.older[self.older_count :]:
             turns = self._turn_count + len(unit.turns)
             tokens = self._tail_tokens + unit.tokens
@@ -206,7 +205,7 @@ class _Sharing:
             self.ledger.show([turn.id for turn in unit.turns], unit.tokens)
 
     def _is_first_of_kin(self, place: int) -> bool:
-        """Return whether tiers would ask this item before all that say the same: floors must not turn that round."""
+        """Return whether the tiers would offer this item before all its duplicates: floors must not reverse that order."""
         if place not in self._wanted.stock.kinship.akin:
             return True
         if self._firsts is None:
@@ -225,7 +224,7 @@ class _Sharing:
         return firsts
 
     def _standing(self, place: int) -> tuple[int, int]:
-        """Return when an item is asked among those that say the same: its tier, and its place there."""
+        """Return the item's sort key among its duplicates: its tier, and its place there."""
         source = self._wanted.stock.items[place].source
         if source is Source.THREAD or not self._is_telling[place]:
             return (_LAST_TIER + self._is_page(place), place)
@@ -233,14 +232,14 @@ class _Sharing:
 
 
 def _opened(wanted: PoolDemand, pool_tokens: int) -> Ledger:
-    """Return a ledger in which only the last exchange is in view."""
+    """Return a ledger that holds only the last exchange."""
     ledger = Ledger(wanted.stock, pool_tokens)
     ledger.show(wanted.exchange.whole_turn_ids, 0)
     return ledger
 
 
 def _floor(knobs: SourceKnobs, pool_tokens: int) -> int:
-    """Return a source's floor in this pool. One that may take all of it stays as it is: it must not differ with the pool."""
+    """Return a source's floor in this pool. A floor with a share of 1 is not scaled, so that it is the same in every pool."""
     is_whole = knobs.floor_share == 1
     return knobs.floor_tokens if is_whole else min(knobs.floor_tokens, int(knobs.floor_share * pool_tokens))
 

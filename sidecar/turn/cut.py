@@ -1,7 +1,7 @@
-"""Texts cut in their middle to a number of tokens, with a mark where something is missing.
+"""Cuts the middle out of a text to fit a number of tokens, and puts a mark in its place.
 
-The only cut in a turn's context: it exists for a last exchange that is larger than the whole pool. Beginning and end are
-kept, because that is where a long message says what it is and what it wants.
+Used only for a last exchange larger than the whole pool. Beginning and end are kept because a long message usually states
+its subject and its request there.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _SNAP_LINE_CHARS, _SNAP_WORD_CHARS, _SNAP_LETTER_CHARS = 160, 32, 32
 
 
 def cut_middle(text: str, limit_tokens: int, meter: TokenCounter, *, text_tokens: int) -> tuple[str, int]:
-    """Return the text with its middle cut out, and its tokens: at most the limit, and within a 256th of it as a rule.
+    """Return the text with its middle cut out, and its tokens: at most the limit, usually within 1/256 of it.
 
-    `text_tokens` is what the whole text counts, more than the limit. A limit that cannot hold the mark leaves nothing.
-    The text is counted a bounded number of times, mostly near the limit's length: a megabyte of one letter stays linear.
+    `text_tokens` is the count of the whole text, above the limit. If the limit cannot hold the mark, the text is empty.
+    Counts at most 12 candidate lengths, mostly near the limit, so that a megabyte of one letter stays linear.
     """
     best, best_tokens = CUT_MARK.strip(), meter.count([CUT_MARK.strip()])[0]
     if best_tokens > limit_tokens:
@@ -42,20 +42,20 @@ def cut_middle(text: str, limit_tokens: int, meter: TokenCounter, *, text_tokens
 
 
 def _next_length(low: int, high: int, share: float, attempt: int) -> int:
-    """Return the length to try next: where a straight line would put the limit, every third time the middle."""
+    """Return the length to try next: by linear interpolation, every third time by bisection."""
     guess = (low + high) // 2 if attempt % 3 == 2 else low + int((high - low) * share)
     return min(max(guess, low + 1), high - 1)
 
 
 def _without_middle(text: str, kept_chars: int) -> str:
-    """Return beginning and end of the text, together about that long, with the mark between them."""
+    """Return the beginning and end of the text, about `kept_chars` together, with the mark between them."""
     tail_chars = kept_chars // 2
     end = _end_of_head(text, kept_chars - tail_chars)
     return text[:end] + CUT_MARK + text[_start_of_tail(text, len(text) - tail_chars) :]
 
 
 def _end_of_head(text: str, at: int) -> int:
-    """Return where the head ends, at most `at`: after a line or a word when one ends near, never inside a letter."""
+    """Return the end of the head, at most `at`: after a nearby line or word end, never inside a grapheme."""
     for sign, reach in (("\n", _SNAP_LINE_CHARS), (" ", _SNAP_WORD_CHARS)):
         found = text.rfind(sign, at - min(reach, at // 8), at)
         if found >= 0:
@@ -67,7 +67,7 @@ def _end_of_head(text: str, at: int) -> int:
 
 
 def _start_of_tail(text: str, at: int) -> int:
-    """Return where the tail starts, at least `at`, by the rule of `_end_of_head`."""
+    """Return the start of the tail, at least `at`, by the rule of `_end_of_head`."""
     tail_chars = len(text) - at
     for sign, reach in (("\n", _SNAP_LINE_CHARS), (" ", _SNAP_WORD_CHARS)):
         found = text.find(sign, at, at + min(reach, tail_chars // 8))
@@ -80,7 +80,7 @@ def _start_of_tail(text: str, at: int) -> int:
 
 
 def _is_inside_letter(text: str, at: int) -> bool:
-    """Return whether a cut there would part what readers see as one: a letter and its accent, a flag, a joined emoji."""
+    """Return whether a cut at `at` would split a grapheme: a letter and its accent, a flag, a joined emoji."""
     if not 0 < at < len(text):
         return False
     before, after = text[at - 1], text[at]

@@ -1,7 +1,7 @@
-"""Which items say the same: by id, by text, by lineage.
+"""Finds duplicate items by id, text and lineage.
 
-Only the kinship is found here. Which of two stays is settled where tokens are given out (`budget`): an item falls to its
-kin only once that kin is in, so no fact is lost because its better copy did not fit.
+This module only finds duplicates. `budget` decides which of two stays: an item is dropped only once its duplicate is in, so
+no fact is lost because its better copy did not fit.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Kinship:
-    """Who says the same as whom among some items, by their places.
+    """Duplicates among items, by their places.
 
-    Items of one `kind` have the same text; `alike` gives the other kinds whose text is nearly the same.
-    `covers` gives the items that an item stands for. `turns` names the turns of the thread, of the window or older ones among
-    the items, that say all that an item says.
-    `akin` holds every place of which any of this is told, or whose id another place has too.
+    Items with the same text share a `kind`; `alike` maps a kind to the kinds with nearly the same text. `covers` maps an
+    item to the items it stands for. `turns` maps an item to the thread's turns (in the window or among the items) that say
+    all it says. `akin` holds every place that appears in any of these, or shares its id with another.
     """
 
     kinds: list[int]
@@ -41,7 +40,7 @@ class Kinship:
 
 
 def relate(items: Sequence[Item], turn_ids: Collection[str]) -> Kinship:
-    """Return the kinship of the items, and of each with the turns of these ids."""
+    """Return the duplicates among the items, and between each item and the turns with these ids."""
     signed = _signatures(items)
     kinds = _kinds(signed)
     alike: dict[int, list[int]] = defaultdict(list)
@@ -61,7 +60,7 @@ def relate(items: Sequence[Item], turn_ids: Collection[str]) -> Kinship:
 
 
 def _signatures(items: Sequence[Item]) -> list[Signature]:
-    """Return each item's signature, made now where none was stored."""
+    """Return each item's signature, computed if none was stored."""
     made = iter(signatures([item.text for item in items if item.signature is None]))
     return [item.signature or next(made) for item in items]
 
@@ -74,7 +73,7 @@ def _kinds(signed: Sequence[Signature]) -> list[int]:
 
 
 def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of items of different kinds whose texts are nearly the same, by the first item of each kind."""
+    """Yield pairs of items with nearly the same text, comparing only the first item of each kind."""
     firsts = _firsts(kinds)
     guards = [signed[place].guard for place in firsts]
     counted = Counter(guards)
@@ -98,7 +97,7 @@ def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Seque
 
 
 def _firsts(kinds: Sequence[int]) -> list[int]:
-    """Return the first place of each kind. Kinds are numbered as they come, so a first is higher than all before it."""
+    """Return the first place of each kind. Kinds are numbered in order, so a new kind is higher than all before it."""
     newest, firsts = -1, []
     for place, kind in enumerate(kinds):
         if kind > newest:
@@ -110,7 +109,7 @@ def _firsts(kinds: Sequence[int]) -> list[int]:
 def _say_the_same(
     pair: tuple[int, int], items: Sequence[Item], signed: Sequence[Signature], known: dict[int, frozenset[str]]
 ) -> bool:
-    """Return whether two texts of one guard differ in wording only. A differing name never folds."""
+    """Return whether two texts with the same guard differ in wording only. Texts with different names never match."""
     one, other = (signed[place] for place in pair)
     if one.guard != other.guard or estimated_similarity(one, other) < _WORTH_COMPARING_FROM:
         return False
@@ -129,7 +128,7 @@ def _differ_in_names(one: str, other: str) -> bool:
 
 
 def _covers(items: Sequence[Item]) -> dict[int, list[int]]:
-    """Return which items an item stands for. The thread is the record: a turn never yields to what was drawn from it."""
+    """Return which items each item stands for. Turns are never covered: the thread is the record."""
     standing = [place for place, item in enumerate(items) if item.stands_for]
     places: dict[str, list[int]] = defaultdict(list)
     for place, item in enumerate(items if standing else ()):
@@ -145,9 +144,9 @@ def _covers(items: Sequence[Item]) -> dict[int, list[int]]:
 
 
 def _drawn_from(items: Sequence[Item], turn_ids: Collection[str]) -> dict[int, tuple[str, ...]]:
-    """Return the turns of the thread that say all of an item: those it stands for, or a turn itself.
+    """Return for each item the thread's turns that say all of it: those it stands for, or itself if it is a turn.
 
-    What an item stands for may be turns of the window or older ones among the items.
+    A turn must be in the window; items of other sources may also be drawn from older turns among the items.
     """
     drawn: dict[int, tuple[str, ...]] = {}
     offered = {item.id for item in items if item.source is _THREAD}

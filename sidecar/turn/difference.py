@@ -1,4 +1,4 @@
-"""What differs between two receipts: candidates, tokens, statuses, and where the bytes first part."""
+"""The difference between two receipts: candidates, tokens, statuses, and the first zone whose bytes differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sidecar.turn.receipt import TURNS_ZONE, decided_items
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One candidate that fared differently. A decision of None means that it was not offered."""
+    """One candidate with different outcomes. A decision of None means that it was not offered."""
 
     source: Source
     item_id: str
@@ -26,10 +26,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What differs between an earlier and a later assembly.
+    """The difference between an earlier and a later assembly.
 
-    `token_deltas` and `status_changes` ("OK → TIMEOUT") name the sources that differ. `first_changed_zone` is stable, slow,
-    volatile or turns, and empty where all bytes are the same. `note` says why bytes may differ though nothing else does.
+    `token_deltas` and `status_changes` ("OK → TIMEOUT") hold only sources that differ. `first_changed_zone` is stable, slow,
+    volatile or turns; empty if all bytes are equal. `note` says why bytes may differ when nothing else does.
     """
 
     changes: tuple[Change, ...]
@@ -40,7 +40,7 @@ class Difference:
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Difference:
-    """Return what differs between two receipts, as `receipt.write` made them."""
+    """Return the difference between two receipts written by `receipt.write`."""
     return Difference(
         changes=_changes(before, after),
         token_deltas=_token_deltas(before, after),
@@ -88,7 +88,7 @@ def _reason(row: Mapping[str, Any] | None) -> str:
 
 
 def _items(receipt: Mapping[str, Any]) -> dict[_Key, Mapping[str, Any]]:
-    """Return the item rows by source, id and, for an id that a source sent twice, which time."""
+    """Return the item rows by source, id, and occurrence (a source may send an id twice)."""
     times: Counter[tuple[Source, str]] = Counter()
     items = {}
     for source, item in decided_items(receipt):

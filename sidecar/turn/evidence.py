@@ -1,6 +1,6 @@
-"""How well texts answer a question as far as search can tell: by their words, their vectors, and the texts around them.
+"""Search evidence of how well texts answer a question: their words, their vectors, and the texts around them.
 
-Numbers only, in columns, so that the same holds for turns, facts and passages; what they mean together is judged in `rank`.
+Numbers in columns, the same for turns, facts and passages. `rank` turns them into a relevance.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ _Bits = NDArray[np.bool_]
 
 
 class EvidenceUnusable(ValueError):
-    """What search told of a text is not what it can tell."""
+    """A search result has impossible counts, matches or cosines."""
 
 
 class TextPositions(NamedTuple):
-    """Where texts stand: what each is a piece of (a session, a document), and its place there."""
+    """The positions of texts: the group of each (a session, a document), and its place in it."""
 
     groups: Sequence[Hashable]
     places: Sequence[int]
 
 
 class Evidence(NamedTuple):
-    """What speaks for texts in answer to a question: a row a part of it, a column a text, each 0 to 1 (a cosine may be below).
+    """Evidence for texts: one row per part of the question, one column per text; 0 to 1, cosines -1 to 1.
 
-    `coverage` is the share of the words' weight that a text holds, `joint_coverage` with the texts next to it; `near` is the best
-    of those next to it, `local` the best within eight places, itself included. Where a text has no vector its cosine is no
-    number, and the other two are 0.
+    `coverage` is the share of the words' weight that a text holds; `joint_coverage` counts its direct neighbours too.
+    `near_*` is the best of the direct neighbours, `local_*` the best within eight places, the text included. For a text
+    without a vector, `cosine` is NaN and the other two cosines are 0.
     """
 
     coverage: _Numbers
@@ -56,14 +56,14 @@ class Evidence(NamedTuple):
         return Evidence._make(numbers[:, places] for numbers in self)
 
     def beside(self, other: Evidence) -> Evidence:
-        """Return the evidence of these texts, then that of the others."""
+        """Return this evidence with the columns of the other appended."""
         return Evidence._make(np.hstack(both) for both in zip(self, other, strict=True))
 
 
 def evidence_of(
     recalled: Recalled[Text], parts: Sequence[QuestionPart], words: Sequence[str], standing: TextPositions | None = None
 ) -> Evidence:
-    """Return the evidence of what was recalled by these words; without a `standing` no text stands next to another.
+    """Return the evidence of the recalled texts for these words. Without `standing`, texts have no neighbours.
 
     Raises EvidenceUnusable.
     """
@@ -75,14 +75,14 @@ def evidence_of(
 
 
 def of_shares(shares: Sequence[float], *, parts: int) -> Evidence:
-    """Return the evidence of texts of which only this is known: which share of the words each holds, whatever the part."""
+    """Return evidence for texts known only by the share of the words that each holds, the same for every part."""
     coverage = np.tile(np.array(shares, np.float64), (parts, 1))
     nothing = np.zeros_like(coverage)
     return Evidence(coverage, coverage, coverage, np.full_like(coverage, math.nan), nothing, nothing)
 
 
 def _check(recalled: Recalled[Text]) -> None:
-    """Raise EvidenceUnusable for what no search answers: a cosine would vanish without a sign, a word count for nothing."""
+    """Raise EvidenceUnusable for impossible values, which would otherwise pass unnoticed as no evidence."""
     counted = (recalled.total, *recalled.frequencies)
     if not all(isinstance(count, int) and count >= 0 for count in counted):
         raise EvidenceUnusable("a count is no number")
@@ -95,7 +95,7 @@ def _check(recalled: Recalled[Text]) -> None:
 
 
 def inverse_frequencies(frequencies: Collection[int], total: int) -> list[float]:
-    """Return what each word tells that so many of `total` texts hold; 0 but for the twelve that tell most.
+    """Return each word's inverse document frequency among `total` texts; 0 for all but the twelve highest.
 
     ln(1 + (N - n + 0.5) / (n + 0.5)), from Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009.
     """
@@ -123,19 +123,19 @@ def weigh(
 
 
 class _Around:
-    """Who stands around whom: numbers are put in the order of groups and places, where neighbours are next to each other."""
+    """Finds neighbouring texts by sorting on group and place, which puts neighbours next to each other."""
 
     def __init__(self, standing: TextPositions) -> None:
         groups: dict[Hashable, int] = {}
         numbers = [groups.setdefault(group, len(groups)) for group in standing.groups]
-        # Groups far enough apart that no distance within one reaches the next.
+        # Keys of different groups are farther apart than any two places of one group.
         keys = np.array(numbers, np.int64) * (1 << 40) + np.array(standing.places, np.int64)
         self._order = np.argsort(keys, kind="stable")
         ordered = keys[self._order]
         self._distances = [ordered[step:] - ordered[:-step] for step in range(1, _LOCAL_PLACES + 1)]
 
     def either(self, held: _Bits) -> _Bits:
-        """Return what each text or one of those next to it holds."""
+        """Return the words that each text or a direct neighbour holds."""
         ordered, either = held[self._order], np.empty_like(held)
         is_next = self._distances[0][:, None] == 1
         joint = ordered.copy()
@@ -156,13 +156,13 @@ class _Around:
 
 
 def _held(matched: Sequence[int], count: int) -> _Bits:
-    """Return which of the question's first `count` words each text holds: a row a text."""
+    """Return which of the question's first `count` words each text holds, one row per text."""
     bits = np.array(matched, np.uint64)[:, None] >> np.arange(count, dtype=np.uint64)
     return (bits & np.uint64(1)).astype(bool)
 
 
 def _cosines(told: Sequence[Sequence[float]], parts: int) -> _Numbers:
-    """Return the likeness of each text to each part of the question, a row a part; no number where there is none."""
+    """Return the cosine of each text with each part of the question, one row per part; NaN without a vector."""
     none = (math.nan,) * parts
     if not any(told):
         return np.full((parts, len(told)), math.nan)
@@ -170,7 +170,7 @@ def _cosines(told: Sequence[Sequence[float]], parts: int) -> _Numbers:
 
 
 def _part(around: _Around | None, bits: tuple[_Bits, _Bits], cosine: _Numbers, weights: _Numbers) -> Evidence:
-    """Return the evidence for one part of the question, each column of one dimension. `bits` are what is held, and jointly."""
+    """Return the evidence for one part of the question as 1-D columns. `bits` are the words held alone and jointly."""
     held, joint = bits
     total = weights.sum() or 1.0
     coverage = np.minimum(held @ weights / total, 1.0)

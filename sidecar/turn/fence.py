@@ -1,8 +1,8 @@
-"""The fence around what sources say: its tag, and the escaping that keeps content from leaving it or imitating its neighbours.
+"""The fence around content from sources: its tag, and the escaping that keeps content from closing or imitating it.
 
-Safety rests on the escaping alone, never on the tag being secret. What a text may not imitate stands in `forgeries`; here an
-underscore is put where it breaks an imitation, and a body's lines after its first are indented, so that nothing but what the
-fence itself writes starts a line.
+Safety rests on the escaping alone, not on the tag being secret. `forgeries` lists the patterns that no text may imitate.
+This module inserts an underscore to break an imitation and indents all lines of a body but its first, so that only the
+fence itself starts a line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sidecar.turn.lenient import LOOK_ALIKES, read, read_with_places
 _TAG_CHARS = 6
 _BREAK = "_"
 _REMEMBERED, _REMEMBERED_CHARS = 8_192, 2_000
-_MOST_PASSES = 4  # one is enough but where two imitations overlap
+_MOST_PASSES = 4  # one is enough unless two imitations overlap
 
 _OPENERS = re.compile(rf"[<\[\]&%\\=+{re.escape(LOOK_ALIKES['<'] + LOOK_ALIKES['['] + LOOK_ALIKES[']'])}]")
 _COLONS = re.compile(rf"[:>{LOOK_ALIKES[':']}{LOOK_ALIKES['>']}]")
@@ -30,44 +30,44 @@ _PLAIN_TAG = re.compile(r"<[ /]{0,8}context-[^<>\n]{0,200}>", re.IGNORECASE)
 
 
 def fence_tag(key: bytes, tenant_id: UUID | str, owner_id: UUID | str) -> str:
-    """Return the tag of a scope's fences: six hexadecimal digits of an HMAC, the same for every thread of the scope."""
+    """Return the fence tag of a scope: six hexadecimal digits of an HMAC, the same for all its threads."""
     scope = f"{len(str(tenant_id))}:{tenant_id}{owner_id}"
     return hmac.new(key, scope.encode(), hashlib.sha256).hexdigest()[:_TAG_CHARS]
 
 
 def bodies(texts: Sequence[str]) -> list[str]:
-    """Return each text as it may stand behind a mark: neutralised and indented, without white space around it.
+    """Return each text neutralised, indented and stripped, ready to follow a mark.
 
-    Short ones are remembered, since the same come turn after turn.
+    Caches short texts, since the same ones recur turn after turn.
     """
     return [_remembered(text) if len(text) <= _REMEMBERED_CHARS else _body(text) for text in texts]
 
 
 def neutralise(text: str) -> str:
-    """Return the text with nothing in it that reads as a part of what stands around it; the same text where nothing does.
+    """Return the text with every imitation of a fence, mark, role or template token broken; unchanged if it has none.
 
-    Full-width and look-alike signs, inserted invisible characters, accents, mixed case and encoded characters count as
-    what they stand for. An imitation is broken by an underscore behind its bracket, or before its role. Lone surrogates,
-    which no encoding can carry, become U+FFFD.
+    Full-width and look-alike signs, invisible characters, accents, mixed case and encoded characters count as the plain
+    characters they imitate. An underscore after the bracket, or before the role, breaks an imitation. Lone surrogates
+    become U+FFFD.
     """
     text = _encodable(text)
     return text if _is_plain(text) else _broken(text, IN_FENCES)
 
 
 def neutralise_message(text: str) -> str:
-    """Return a message of the thread without fences and tokens of chat templates: it may speak of marks and roles."""
+    """Return a thread message with fences and chat-template tokens broken. Marks and roles are allowed."""
     text = _encodable(text)
     return _broken(text, IN_MESSAGES) if _OPENERS.search(text) else text
 
 
 def strip_fences(text: str) -> str:
-    """Return a turn's text without fence tags, as it is stored: what was rendered must not come back as said."""
+    """Return a turn's text to store, without fence tags, so that rendered context does not come back as a turn."""
     text = _encodable(_PLAIN_TAG.sub("", text) if "<" in text else text)
     return _broken(text, FENCES) if _OPENERS.search(text) else text
 
 
 def indented(body: str) -> str:
-    """Return the body with every line but its first one space in, whatever ends its lines; lines of spaces are empty."""
+    """Return the body with each line but the first indented by one space, for any line ending; blank lines become empty."""
     lines = body.splitlines()
     return (
         "\n".join([lines[0], *(f" {line}" if line.strip() else "" for line in lines[1:])]) if len(lines) > 1 else body
@@ -84,7 +84,7 @@ def _body(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether nothing in the text can open, encode or begin an imitation: most are told by a glance."""
+    """Return whether the text certainly holds no imitation: a cheap check that settles most texts."""
     if _OPENERS.search(text):
         return False
     if text.isascii() and not _CONTROLS.search(text):
@@ -107,7 +107,7 @@ def _broken(text: str, forged: re.Pattern[str]) -> str:
             break
         reading = read_with_places(text)
         ends = [match.end() for match in forged.finditer(reading.signs)]
-        # Behind a bracket, which may be encoded; before anything else, which may be, too.
+        # Cut after a bracket, before anything else; either may be encoded.
         cuts = {
             reading.ends[end - 1] if end and reading.signs[end - 1] in "<[]" else reading.starts[end] for end in ends
         }

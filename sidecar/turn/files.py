@@ -1,6 +1,6 @@
-"""Workspace files as a turn sees them, wherever they are kept: which are text, how large one may be, which words it holds.
+"""Rules for workspace files, whatever stores them: which are text, how large one may be, and the words in one.
 
-Pure; reading is the sources' business.
+Pure; the sources read the files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _WORD: Final = re.compile(r"\w+")
 
 
 def is_nameable(path: str) -> bool:
-    """Return whether the path can stand in an answer: names may be bytes that no text can hold."""
+    """Return whether the path can be sent: file names may hold bytes that are not text."""
     return len(path) <= MAX_PATH_CHARS and path.isprintable()
 
 

@@ -1,7 +1,6 @@
-"""The fitting of a turn, told as a sentence: what is offered and how it is akin, what each piece costs, what the thread
-keeps verbatim, who gets room, and how it is written down.
+"""Fits a turn: collects offers, finds duplicates, prices pieces, keeps recent turns, allocates the pool, and renders.
 
-An assembly and the replay of one run through the same `fit`, so they cannot differ.
+An assembly and its replay run the same `fit`, so they cannot differ.
 """
 
 from __future__ import annotations
@@ -43,15 +42,15 @@ SUMMARY_HEADER = "Earlier in this thread"
 DEFAULT_CACHE_MINIMUM_TOKENS = 1024
 
 _FORMS = (Form.FULL, Form.SUMMARY, Form.LEAD, None)
-_fate = partial(tuple.__new__, Fate)  # a fate from its fields in order, at a third of what a call with them costs
+_fate = partial(tuple.__new__, Fate)  # builds a Fate from its fields in order, three times as fast as calling it
 
-# Like no other text: a summary says what turns say, which lineage tells better than wording.
+# Matches no other text: a summary's duplicates are found by lineage, not by wording.
 _NO_KIN = Signature(-1, 0, b"")
 
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """Everything that a turn's context is decided on, but the meter."""
+    """The whole input of a turn's fitting, except the meter."""
 
     profile: Profile
     window_tokens: int
@@ -66,10 +65,10 @@ class Fitting:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one source offered and got: counts of its items (for the thread, of its turns too), and tokens.
+    """One source's offers and its share of the context: counts of items (for the thread, also turns), and tokens.
 
-    included + shortened + dropped = offered. `included_tokens` counts its fence and headers; `offered_tokens` is the
-    full text of all that competed.
+    included + shortened + dropped = offered. `included_tokens` includes its fence and headers; `offered_tokens` is the
+    full text of all competing items.
     """
 
     source: Source
@@ -83,7 +82,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """A turn's context with every decision that led to it. Fates come in the order of the context, then the others."""
+    """A turn's context with every decision that led to it. Fates are in the order of the context, then the rest."""
 
     pool: TokenPool
     tokenizer: str
@@ -106,7 +105,7 @@ def fit(question: Fitting, meter: TokenCounter) -> Fitted:
     stock = _stock(question, offers, thread, meter)
     exchange = history.fit_exchange(thread, pool.pool_tokens, meter)
     wanted = PoolDemand(stock, exchange, thread.older)
-    # An exchange that had to be cut has the pool to itself: what a cut happens to leave is nobody's.
+    # A cut exchange takes the whole pool: the few tokens that the cut leaves stay unused.
     left_tokens = max(0, pool.pool_tokens - thread.exchange_tokens)
     shared = share(wanted, profile, left_tokens)
     messages = _messages(exchange, thread, shared)
@@ -127,7 +126,7 @@ def fit(question: Fitting, meter: TokenCounter) -> Fitted:
 
 
 def _stock(question: Fitting, offers: Offers, thread: History, meter: TokenCounter) -> Stock:
-    """Return what the turn can be given, with the summary behind the items, priced."""
+    """Return the priced stock: the offered items, then the thread's summary."""
     summary = _summary_item(question)
     if summary and summary.fault:
         offers.refused.append(Fate(summary, Decision.UNUSABLE, summary.fault))
@@ -177,7 +176,7 @@ def _messages(exchange: Exchange, thread: History, shared: Shared) -> list[Messa
 def _rendered(
     ledger: Ledger, messages: Sequence[Message], question: Fitting, pool: TokenPool, meter: TokenCounter
 ) -> Rendering:
-    """Return the context as rendered, never over the pool: what was taken in last goes out again while it is."""
+    """Return the rendered context. While it exceeds the pool, the items taken in last are removed."""
     before = question.spent.system_tokens + question.spent.tool_tokens
     page = RenderOptions(question.fence_tag, before, question.cache_minimum_tokens)
     rendering = render(ledger, messages, page, meter)
@@ -188,7 +187,7 @@ def _rendered(
 
 
 def _fates(ledger: Ledger, rendering: Rendering, offers: Offers) -> tuple[Fate, ...]:
-    """Return every item's fate: those in the context as they stand there, then the others, best first."""
+    """Return every item's fate: those in the context in its order, then the others, best first."""
     stock, marks, tokens, asked = ledger.stock, rendering.marks, ledger.tokens, ledger.kept
     items, full, whole, lead = stock.items, stock.pieces.full, Decision.KEPT, Form.LEAD
     kept = [
@@ -209,9 +208,9 @@ def _shortened_fate(ledger: Ledger, place: int, mark: str) -> Fate:
 
 
 def _absent_fate(ledger: Ledger, place: int) -> Fate:
-    item, sayer, refusal = ledger.stock.items[place], ledger.sayer(place), ledger.refusals.get(place)
-    if sayer:
-        return Fate(item, Decision.DEDUPED_INTO, f"{sayer.id} {sayer.how}", into=sayer.id)
+    item, by, refusal = ledger.stock.items[place], ledger.representative(place), ledger.refusals.get(place)
+    if by:
+        return Fate(item, Decision.DEDUPED_INTO, f"{by.id} {by.how}", into=by.id)
     return Fate(item, Decision.OVER_BUDGET, f"{refusal.asked}: {_words(refusal)}" if refusal else "there was no room")
 
 
@@ -224,7 +223,7 @@ def _words(refusal: NoRoom) -> str:
 
 
 def _shares(ledger: Ledger, offers: Offers, turn_fates: Sequence[TurnFate]) -> tuple[Share, ...]:
-    """Return every source's share; the thread's holds its turns beside its items."""
+    """Return every source's share; the thread's includes its turns."""
     by_form = Counter(zip(ledger.sources, ledger.forms, strict=True))
     dropped = Counter([fate.item.source for fate in offers.refused])
     turns = Counter([fate.decision for fate in turn_fates])

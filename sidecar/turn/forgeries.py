@@ -1,7 +1,7 @@
-"""The catalogue of what no text may imitate: fences, marks, headers, role lines, and the tokens of chat templates.
+"""The patterns that no text may imitate: fences, marks, headers, role lines, and chat-template tokens.
 
-Patterns are matched against a text as `lenient` reads it: decoded, in lower case, look-alikes as what they look like. Each ends
-where an underscore breaks the imitation.
+They match a text as `lenient` reads it: decoded, in lower case, with look-alikes replaced. Each match ends where an
+underscore breaks the imitation.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _FENCE: Final = r"<(?=context-|[ \n]*+(?:/[ \n/]*+context-|context-[\da-f]{6}))"
 _MARK: Final = r"(?<![\w\])])\[(?=[ ]?[a-z][ ]?\d{1,5}[ ]?\])"
 
 _BARRED: Final = r"<(?=\|[a-z_]|[ ]{0,3}\|[ ]{0,3}[a-z_][^<>|\n]{0,62}\|[ ]{0,3}>)"
-"""`<|im_start|>` of ChatML and all others between bars: Llama 3, Harmony, Phi, Command R, Granite, DeepSeek, Kimi."""
+"""`<|im_start|>` of ChatML and all other tokens between bars: Llama 3, Harmony, Phi, Command R, Granite, DeepSeek, Kimi."""
 
 _ANGLED: Final = (
     # sentence and turn boundaries: Llama 2, Mistral, Gemma, T5, GLM, InternLM, Command R
@@ -33,9 +33,9 @@ _ROLE_TAGS: Final = (
     "tool tools tool_result tool_results function_call function_calls function_result function_results invoke "
     "thinking thought scratchpad"
 )
-"""No token of a template, but how a prompt is often written: in a message they are somebody's XML."""
+"""Not template tokens, but common in prompts. Allowed in messages, where they may be ordinary XML."""
 _BRACKETED: Final = (
-    # Mistral, Llama 2, GLM, InternLM; without words that code has in brackets, too
+    # Mistral, Llama 2, GLM, InternLM; without words that code also puts in brackets
     "inst system_prompt available_tools tool_calls tool_results tool_content img_break img_end "
     r"think control_\d+ gmask smask bos eos unused_token_\d+ e~\["
 )
@@ -62,7 +62,7 @@ _ROLES: Final = (
     "(?:end|new|begin|start)[ ]of[ ](?:system|user|assistant|context|data)[ a-z]{0,20}",
     "role[\"'*_ ]{0,4}:[\"'*_ ]{0,4}(?:system|assistant|user|developer|tool)[^:\n]{0,40}",
 )
-# An underscore before a role is how one is broken; two are decoration, as bold type is in Markdown.
+# One underscore before a role breaks it; two are decoration, as bold is in Markdown.
 _DECORATION: Final = rf"(?:[^\w\n:{ENCODED_BREAK}]|__|\d{{1,3}}[.)])*+"
 _SAID: Final = rf"(?=(?:{'|'.join(_ROLES)})[*_~\"'`”’)\]}}> ]{{0,8}}(?:\([^()\n]{{0,40}}\)[ ]?)?(?::|[-=]>))"
 _ROLE: Final = rf"(?:^|[\n{ENCODED_BREAK}]){_DECORATION}{_SAID}"
@@ -70,15 +70,15 @@ _HEADER: Final = rf"{ENCODED_BREAK}[ ]*+(?=\#{{1,6}}[ ])"
 
 
 FENCES: Final = re.compile(_FENCE)
-"""What no stored turn holds: what was rendered must not come back as said."""
+"""Forbidden in stored turns: rendered context must not come back as a turn."""
 
 IN_MESSAGES: Final = re.compile(rf"{_FENCE}|{_BARRED}|{_TAGGED}|{_DOUBLE}|{_SQUARE}")
-"""What no message of the thread holds: a message stands by itself, so that it may speak of marks and roles."""
+"""Forbidden in the thread's messages. A message is not inside a fence, so marks and roles are allowed."""
 
 ROLES: Final = re.compile(_ROLE)
-"""The beginnings of lines in which somebody seems to speak."""
+"""Line starts that look like a role speaking."""
 
 IN_FENCES: Final = re.compile(
     rf"{_FENCE}|{_BARRED}|{_TAGGED}|{_IN_A_ROLE}|{_DOUBLE}|{_SQUARE}|{_MARK}|{_ROLE}|{_HEADER}"
 )
-"""What nothing inside a fence holds. A line's place tells the rest: all of a body but its first line is indented."""
+"""Forbidden inside a fence. Indentation covers the rest: every line of a body but the first is indented."""

@@ -1,8 +1,7 @@
-"""One order for the items of all sources.
+"""Orders the items of all sources in one list.
 
-Scores of different backends are never compared. Where every source tells a calibrated relevance, the order is by relevance for
-the room that an item takes; where one does not, only ranks are left to compare, by reciprocal rank fusion. A trained ranker
-changes nothing here: it sets the items' relevance before they come.
+Scores of different backends are never compared. If every source gives calibrated relevances, items are ordered by relevance
+for their size; otherwise by reciprocal rank fusion. The trained ranker sets the items' relevances before this.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from sidecar.turn.items import Item, Source
 from sidecar.turn.profile import Allocation, Profile
 
 _RRF_K = 60
-# Measured: 0, relevance alone, loses at wide budgets, 0.6 lets short facts push out passages at narrow ones.
+# Measured: 0 (relevance alone) loses at wide budgets; 0.6 lets short facts displace passages at narrow ones.
 _SIZE_EXPONENT = 0.3
 _LEAST_BYTES = 16
 _HEARD = math.exp(-1)
@@ -26,9 +25,9 @@ _rank, _source = attrgetter("rank"), attrgetter("source")
 
 
 def order(items: Sequence[Item], profile: Profile) -> list[Item]:
-    """Return the items, best first: by relevance for their size, or by fused ranks when a source tells no relevance.
+    """Return the items, best first: by relevance for their size, or by fused ranks if a source gives no relevances.
 
-    Where all is pooled, priority breaks ties. Equals go by rank, then as they stand in `items`.
+    Under POOLED, priority breaks ties. Remaining ties go by rank, then by position in `items`.
     """
     ranked, scores = _scored(items)
     _yield_to_facts(ranked, scores, profile)
@@ -40,7 +39,7 @@ def order(items: Sequence[Item], profile: Profile) -> list[Item]:
 
 
 def _yield_to_facts(items: Sequence[Item], scores: list[float], profile: Profile) -> None:
-    """Lower the scores of turns that a fact asked before them stands for: what it says is said already, if not verbatim."""
+    """Lower the score of each turn that a fact offered earlier stands for: the fact already says it, if not verbatim."""
     both = zip(items, scores, strict=True)
     facts = [(item, score) for item, score in both if item.stands_for and item.source is not Source.THREAD]
     if not facts:
@@ -57,19 +56,19 @@ def _yield_to_facts(items: Sequence[Item], scores: list[float], profile: Profile
 
 
 def best(items: Sequence[Item], count: int) -> list[Item]:
-    """Return that many of the items, best first, whatever their priorities: who competes must not hang on them."""
+    """Return the best `count` items, best first. Ignores priorities: they must not decide which items compete."""
     ranked, scores = _scored(items)
     return [ranked[place] for place in sorted(range(len(ranked)), key=scores.__getitem__, reverse=True)[:count]]
 
 
 def is_calibrated(items: Sequence[Item], relevances: Sequence[float]) -> bool:
-    """Return whether every source of these items tells relevances; one that gives 0 to all its items does not."""
+    """Return whether every source of these items gives relevances; a source whose items all have 0 does not."""
     sources = list(map(_source, items))
     return len(set(compress(sources, relevances))) == len(set(sources))
 
 
 def relevances(items: Sequence[Item]) -> list[float]:
-    """Return each item's relevance, 0 to 1; what is no number counts as 0."""
+    """Return each item's relevance, clamped to 0 to 1; NaN and infinity count as 0."""
     return [told if 0.0 <= (told := item.relevance) <= 1.0 else float(1.0 < told < math.inf) for item in items]
 
 
@@ -83,13 +82,13 @@ def _scored(items: Sequence[Item]) -> tuple[list[Item], list[float]]:
 
 
 def _sizes(texts: Sequence[str]) -> list[int]:
-    """Return each text's size in bytes, which stand in for tokens, so that the order hangs on no tokenizer."""
+    """Return each text's size in bytes, used in place of tokens so that the order depends on no tokenizer."""
     return [len(text) if text.isascii() else len(text.encode(errors="replace")) for text in texts]
 
 
 @lru_cache(maxsize=8192)
 def _room(size: int) -> float:
-    """Return what a size counts for."""
+    """Return the divisor of an item's score for its size in bytes."""
     return float(max(size, _LEAST_BYTES) ** _SIZE_EXPONENT)
 
 

@@ -1,7 +1,7 @@
-"""What of the thread stays verbatim: the last exchange always, older turns newest first while they fit.
+"""Chooses which turns of the thread stay verbatim: the last exchange always, older turns newest first while they fit.
 
-Turns go in whole and a tool call never parts from its result. The one exception is a last exchange larger than the pool: its
-middle is cut, visibly.
+Turns go in whole, and a tool call always with its result. The one exception is a last exchange larger than the pool: its
+middle is cut, with a visible mark.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LEAST_CUT_TOKENS = 24
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A thread as it can be sent: the last exchange (oldest first), and the units before it (newest first)."""
+    """A thread's sendable turns: the last exchange (oldest first), and the units before it (newest first)."""
 
     exchange: tuple[Unit, ...]
     older: tuple[Unit, ...]
@@ -30,15 +30,15 @@ class History:
 
     @property
     def exchange_tokens(self) -> int:
-        """What the last exchange costs, whole."""
+        """The tokens of the whole last exchange."""
         return sum(unit.tokens for unit in self.exchange)
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The last exchange as it goes in: `cut` names the turns of which a part is missing, `gone` those wholly missing.
+    """The last exchange as sent. `cut` holds the ids of turns that miss a part, `gone` those of turns left out.
 
-    `asked` names all its turns in the order in which they are given room: the first unit, then the last ones backwards.
+    `asked` holds the ids of all its turns in the order they get room: the first unit, then from the last backwards.
     """
 
     turns: tuple[HistoryTurn, ...]
@@ -49,13 +49,13 @@ class Exchange:
 
     @property
     def whole_turn_ids(self) -> frozenset[str]:
-        """The turns that go in verbatim."""
+        """The ids of the turns that go in verbatim."""
         return frozenset(turn.id for turn in self.turns) - self.cut
 
 
 @dataclass(frozen=True, slots=True)
 class TurnFate:
-    """What became of one turn of the thread, and its tokens in the window (0 when absent)."""
+    """The decision about one turn of the thread, and its tokens in the window (0 when absent)."""
 
     turn: HistoryTurn
     decision: Decision
@@ -64,7 +64,7 @@ class TurnFate:
 
 
 def read(turns: Sequence[HistoryTurn]) -> History:
-    """Return the thread split at its last exchange: the last turn in which the user speaks, and all after it."""
+    """Return the thread split at its last exchange: from the last turn with text by the user to the end."""
     known = {turn.id: turn for turn in turns}.values()
     paired = pair([turn for turn in known if not turn.fault])
     units = paired.units
@@ -82,14 +82,14 @@ def _are_results(turn: HistoryTurn) -> bool:
 
 
 def message_text(text: str, parts: Sequence[Mapping[str, Any]]) -> str:
-    """Return what of a message is counted: its text, then its tool calls and results as JSON."""
+    """Return the counted text of a message: its text, then its tool calls and results as JSON."""
     return text if not parts else f"{text}\n{json.dumps(list(parts), ensure_ascii=False, sort_keys=True)}"
 
 
 def fit_exchange(history: History, pool_tokens: int, meter: TokenCounter) -> Exchange:
-    """Return the last exchange within the pool: whole when it fits, else with its middle cut.
+    """Return the last exchange within the pool: whole if it fits, else with its middle cut.
 
-    Cut texts are counted as they are sent. A cut that costs more there than by itself is made again, shorter by the excess.
+    Cut turns are counted as sent. If they exceed the pool, the cut is repeated with a limit lower by the excess.
     """
     if history.exchange_tokens <= pool_tokens:
         return Exchange(_turns(history.exchange), history.exchange_tokens, _asked(history.exchange))
@@ -117,7 +117,7 @@ def _cut_exchange(history: History, limit_tokens: int, meter: TokenCounter) -> E
 
 
 def fates(history: History, exchange: Exchange, older_count: int) -> Iterator[TurnFate]:
-    """Yield what became of every turn, newest first, when that many of the older units are in the window."""
+    """Yield the fate of every turn, newest first, given that `older_count` of the older units are in the window."""
     sent = {turn.id: turn for turn in exchange.turns}
     for turn in reversed(_turns(history.exchange)):
         if turn.id in exchange.gone:
@@ -152,7 +152,7 @@ def _turns(units: Sequence[Unit]) -> tuple[HistoryTurn, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A turn on its way into a pool too small for it: what can be cut of it (its text, its tool results), and the rest."""
+    """A turn being cut: its cuttable texts (own text, tool results) with their counts, and the tokens of the rest."""
 
     turn: HistoryTurn
     texts: tuple[str, ...]
@@ -161,7 +161,7 @@ class _Draft:
 
     @property
     def least_tokens(self) -> int:
-        """What the turn costs with everything cut as short as is worth keeping."""
+        """The tokens of the turn with every text cut to the shortest length worth keeping."""
         return self.fixed_tokens + sum(min(count, _LEAST_CUT_TOKENS) for count in self.counts)
 
     def bare(self) -> _Draft:
@@ -169,12 +169,12 @@ class _Draft:
         return _Draft(replace(self.turn, parts=()), self.texts[:1], self.counts[:1], MESSAGE_TOKENS)
 
     def marked(self, mark_tokens: int) -> _Draft:
-        """Return the turn with the mark behind its text, where others were left out."""
+        """Return the turn with the cut mark after its text, where turns were left out."""
         texts = (self.texts[0] + CUT_MARK, *self.texts[1:])
         return _Draft(self.turn, texts, (self.counts[0] + mark_tokens, *self.counts[1:]), self.fixed_tokens)
 
     def whole(self) -> HistoryTurn:
-        """Return the turn with its texts and tokens as they are now."""
+        """Return the turn with the draft's texts and tokens."""
         contents = iter(self.texts[1:])
         parts = tuple(part | {"content": next(contents)} if _is_cuttable(part) else part for part in self.turn.parts)
         return replace(self.turn, text=self.texts[0], parts=parts, tokens=self.fixed_tokens + sum(self.counts))
@@ -195,7 +195,7 @@ def _is_cuttable(part: dict[str, Any]) -> bool:
 
 
 def _outer_units(units: Sequence[Unit], drafts: dict[str, _Draft], limit_tokens: int) -> list[Unit]:
-    """Return the units that can stay when every text is cut short: the first and as many of the last as fit."""
+    """Return the units that fit with every text cut to the minimum: the first, and as many of the last as fit."""
     costs = [sum(drafts[turn.id].least_tokens for turn in unit.turns) for unit in units]
     left = limit_tokens - costs[0]
     first_of_last = len(units)
@@ -206,7 +206,7 @@ def _outer_units(units: Sequence[Unit], drafts: dict[str, _Draft], limit_tokens:
 
 
 def _cut_to_fit(drafts: Sequence[_Draft], limit_tokens: int, meter: TokenCounter) -> list[_Draft]:
-    """Return the drafts with their longest texts cut to one length, the largest at which all fit."""
+    """Return the drafts with texts cut to one cap, the largest at which all fit."""
     cap = _even_cap([count for draft in drafts for count in draft.counts], limit_tokens - _fixed_tokens(drafts))
     return [_capped(draft, cap, meter) for draft in drafts]
 

@@ -1,6 +1,6 @@
-"""The values a turn is decided on: items, source reports, history, and what became of each item.
+"""The values of a turn: items, source reports, history, and the fate of each item.
 
-Only shapes live here; every rule about them stands in a module of its own beside this one.
+Data types only; the rules about them are in the other modules of this folder.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from store.text.texts import Signature
 
 
 class Source(StrEnum):
-    """A place context comes from."""
+    """A source of context."""
 
     THREAD = "thread"
     KNOWLEDGE = "knowledge"
@@ -27,7 +27,7 @@ class Source(StrEnum):
 
 
 class Status(StrEnum):
-    """How a source's question ended. Empty is not failed."""
+    """How a call to a source ended. EMPTY is not a failure."""
 
     OK = "OK"
     EMPTY = "EMPTY"
@@ -40,7 +40,7 @@ class Status(StrEnum):
 
 
 class Form(StrEnum):
-    """How much of an item stands in the context: all of it, its first lines, or a summary of it."""
+    """How much of an item is in the context: all of it, its first lines, or a summary."""
 
     FULL = "FULL"
     LEAD = "LEAD"
@@ -48,7 +48,7 @@ class Form(StrEnum):
 
 
 class Decision(StrEnum):
-    """What became of an item. Every offered item gets exactly one."""
+    """The outcome for an item. Every offered item gets exactly one."""
 
     KEPT = "kept"
     SHORTENED = "shortened"
@@ -61,7 +61,7 @@ class Decision(StrEnum):
 
 
 class Zone(StrEnum):
-    """Where a rendered block stands, by how often it changes between turns."""
+    """The zone of a rendered block, by how often it changes between turns."""
 
     STABLE = "stable"
     SLOW = "slow"
@@ -69,7 +69,7 @@ class Zone(StrEnum):
 
 
 class TokenCounter(Protocol):
-    """Counts tokens as one model does. `models.tokens.meters` makes them; the turn only asks."""
+    """Counts tokens as one model does. Implemented by `models.tokens.meters`."""
 
     @property
     def name(self) -> str:
@@ -87,14 +87,14 @@ class TokenCounter(Protocol):
         """Return the tokens of each text."""
 
     def count_marked(self, marks: Sequence[str], lines: Sequence[str]) -> list[int]:
-        """Return the tokens of each item's mark (`pieces`) with its line behind it."""
+        """Return the tokens of each item's mark (see `pieces`) followed by its line."""
 
     def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
-        """Return the tokens of each text, given in pieces that end with a newline or are an item's mark (`pieces`)."""
+        """Return the tokens of each text, given in pieces that end with a newline or are an item's mark (see `pieces`)."""
 
 
 class Ref(NamedTuple):
-    """What an item came from: `kind` says of what sort (turn, memory, document, page, file, tool), `ref` which one."""
+    """The origin of an item: its `kind` (turn, memory, document, page, file, tool) and its id `ref`."""
 
     kind: str
     ref: str
@@ -102,14 +102,13 @@ class Ref(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One candidate piece of context. Hundreds are made a turn, which is why it is a tuple, as is what it came from.
+    """One candidate piece of context. A tuple because a turn makes hundreds.
 
-    `rank` is its place in its own source's order, from 0. `relevance` (0 to 1) is calibrated: it may be compared across
-    sources; a source that cannot tell gives 0 to all. `header` names what it stands in (a document's section, a day), and
-    `position` its place under that header. `lead` is its first lines, empty when it has no shorter form. `stands_for` names
-    the items it covers (a wiki section the memories it cites, an observation its facts, a memory the turns it was drawn
-    from). `features` are what its relevance follows from, once it is judged. `fault` says why it cannot be used, and is empty
-    for all others.
+    `rank` is its index in its source's order, from 0. `relevance` (0 to 1) is calibrated and comparable across sources; a
+    source without relevances gives 0 to all. `header` names its container (a document's section, a day), and `position` its
+    place there. `lead` is its first lines, empty if it has no shorter form. `stands_for` holds the ids of the items it covers
+    (a wiki section: the memories it cites; an observation: its facts; a memory: its turns). `features` are the inputs of its
+    relevance, once judged. `fault` says why it cannot be used; empty otherwise.
     """
 
     id: str
@@ -129,7 +128,7 @@ class Item(NamedTuple):
 
 
 def columns_of(items: Sequence[Item]) -> dict[str, tuple[Any, ...]]:
-    """Return the fields of one item or more, column by column: what is done to hundreds is quickest so."""
+    """Return the fields of one or more items as columns, which is fastest for hundreds of items."""
     return dict(zip(Item._fields, zip(*items, strict=True), strict=True))
 
 
@@ -137,8 +136,8 @@ def columns_of(items: Sequence[Item]) -> dict[str, tuple[Any, ...]]:
 class SourceReport:
     """One source's answer: its items in its own rank order, or why there are none. Latency in milliseconds.
 
-    `is_partial` says that a part of it, which the reason names, did not answer though others did. `candidates` are what the
-    relevance of its items can be judged by, where the source tells.
+    `is_partial` means that some part of the source, named in the reason, failed. `candidates` hold the evidence by which the
+    items' relevance is judged, if the source gives any.
     """
 
     source: Source
@@ -155,10 +154,10 @@ class SourceReport:
 class HistoryTurn:
     """A stored turn of the thread.
 
-    `tokens` is its cost as a message in the model's counting, what a message costs beyond its text included. `parts` are
-    its tool calls and results: `{"type": "tool_call", "id", "name", "arguments"}` and
-    `{"type": "tool_result", "id", "content"}`, where a result bears the id of its call. `is_imported` says that it was said in
-    another conversation. `fault` says why it cannot be used, and is empty for all others.
+    `tokens` is its cost as a message for the model, framing included. `parts` are its tool calls and results:
+    `{"type": "tool_call", "id", "name", "arguments"}` and `{"type": "tool_result", "id", "content"}`, where a result has the
+    id of its call. `is_imported` means that it comes from another conversation. `fault` says why it cannot be used; empty
+    otherwise.
     """
 
     id: str
@@ -184,10 +183,10 @@ class HistorySummary:
 
 
 class Fate(NamedTuple):
-    """What became of one item: the decision and its reason in words.
+    """The outcome for one item: the decision and its reason in words.
 
-    Where it stands in the context, also its form, its tokens with its mark, and its `text` as it stands there, without the
-    mark; where another item says the same, `into` is that item's id, or the turn's.
+    For an item in the context, also its form, its tokens with its mark, and its `text` there without the mark. For a
+    duplicate, `into` is the id of the item or turn that covers it.
     """
 
     item: Item

@@ -1,6 +1,6 @@
-"""The relevance of all that the sources brought, judged together once every one of them has answered.
+"""Judges the relevance of all items together, once every source has answered.
 
-How relevance follows from evidence stands in `rank`; here it is put on the items, with the features that it follows from.
+`rank` computes relevance from evidence; this module sets it on the items, with the features it was computed from.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _Judgements = Mapping[str, tuple[float, tuple[tuple[str, float], ...]]]
 
 
 def judge(reports: Sequence[SourceReport], reading: Reading) -> tuple[SourceReport, ...]:
-    """Return the reports with every item's relevance, features and rank in its own source, most relevant first.
+    """Return the reports with every item's relevance, features and rank within its source, most relevant first.
 
-    An item that came without evidence for this reading keeps the relevance that its source told.
+    An item without evidence for this reading keeps its source's relevance.
     """
     parts = len(reading.parts)
     fit = [one for report in reports if (one := report.candidates) and len(one.evidence.coverage) == parts]

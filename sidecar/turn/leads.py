@@ -1,4 +1,4 @@
-"""The lead of a text: its first lines, for items that go in by their beginning."""
+"""The lead of a text: its first lines, for items that are shortened to their beginning."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ MAX_LEAD_LINES = 20
 
 
 def lead(text: str, lines: int) -> str:
-    """Return the first `lines` lines of the text, or an empty text when it has no shorter beginning.
+    """Return the first `lines` lines of the text, or an empty string if it has no shorter beginning.
 
-    A text of few but long lines (over 120 characters each on average) is taken by sentences instead.
+    A text of few but long lines (over 120 characters on average) is cut by sentences instead.
     """
     written = [line for line in text.splitlines() if line.strip()]
     if len(written) > lines:

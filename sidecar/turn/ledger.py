@@ -1,6 +1,7 @@
-"""The pool while it is given out: what is in, what it cost, what is left, and what need not be said any more.
+"""Allocates the pool: the items in the context, their cost, the tokens left, and the items dropped as duplicates.
 
-The one live thing of a turn. It knows no priorities: `budget` decides who is asked next, the ledger whether there is room.
+The only mutable state of a turn. It knows no priorities: `budget` decides the order of offers, the ledger whether an item
+fits.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ NO_LIMIT = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Stock:
-    """What a turn can be given, priced: the items in order, the thread's summary behind them if `has_summary`.
+    """The priced items of a turn, in order; the last is the thread's summary if `has_summary`.
 
-    The kinship is that of the items and, behind them, of `seen`: items that the caller's history already holds.
+    `kinship` covers the items and, after them, `seen`: items that the caller's history already holds.
     """
 
     items: Sequence[Item]
@@ -33,7 +34,7 @@ class Stock:
 
 
 class NoRoom(NamedTuple):
-    """Why an item found no room: where it was asked, what it would have cost, and what was left in pool and source."""
+    """Why an item did not fit: the step that offered it, its cost, and the tokens left in the pool and for its source."""
 
     asked: str
     cost_tokens: int
@@ -42,7 +43,10 @@ class NoRoom(NamedTuple):
 
 
 class Representative(NamedTuple):
-    """Who says what an item says: the id of an item or turn, and how; the place of an item that may fall itself."""
+    """The item or turn that covers a duplicate: its id, and how it covers it.
+
+    `place` is the item's index if it may itself be dropped, else -1.
+    """
 
     id: str
     how: str
@@ -50,11 +54,11 @@ class Representative(NamedTuple):
 
 
 Step = tuple[str, Form, bool]
-"""One decision on the way: the id of the item or turn that was asked, its form, and whether there was room."""
+"""One step of the allocation: the id of the item or turn offered, its form, and whether it fitted."""
 
 
 class Ledger:
-    """Gives out a pool of tokens to items and turns, and keeps the books. Items go by their places in the stock."""
+    """Allocates a pool of tokens to items and turns. Items are named by their places in the stock."""
 
     def __init__(self, stock: Stock, pool_tokens: int) -> None:
         self.stock = stock
@@ -83,9 +87,9 @@ class Ledger:
             self._stand_for(place, item.id)
 
     def offer(self, places: Iterable[int], asked: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
-        """Ask items in turn and take in each for which there is room, in the pool and within its source's limit.
+        """Take in each item that fits the pool and its source's limit, in the order of `places`.
 
-        An item already in is passed over; one that something in the context says already falls to that.
+        Skips items already in; drops items that the context already covers.
         """
         items, pieces, prices, akin = self.stock.items, self.stock.pieces, self.stock.prices, self.stock.kinship.akin
         in_block, in_group, spent, kept, taken = (
@@ -121,7 +125,7 @@ class Ledger:
                 self._see({item_id}, "stands verbatim in the context", spared=thread)
 
     def upgrade(self, places: Iterable[int], asked: str, limits: Sequence[int]) -> None:
-        """Put the full text where a lead stands, wherever there is room for the rest."""
+        """Replace leads by full texts wherever the difference fits."""
         items, full, akin, whole = self.stock.items, self.stock.prices.full, self.stock.kinship.akin, Form.FULL
         for place in places:
             if place not in self.kept:
@@ -140,14 +144,14 @@ class Ledger:
                 self._speaks(place)
 
     def show(self, turn_ids: Iterable[str], tokens: int) -> None:
-        """Take turns in verbatim: what was drawn from nothing but turns in view falls to them."""
+        """Take turns in verbatim, and drop the items drawn only from turns in view."""
         self.left_tokens -= tokens
         turn_ids = set(turn_ids)
         self._window |= turn_ids
         self._see(turn_ids, "stands verbatim among the recent turns")
 
     def _see(self, turn_ids: set[str], how: str, *, spared: Source | None = None) -> None:
-        """Let what was drawn from nothing but turns in view fall to them, but for items of the spared source."""
+        """Add turns to the view and drop the items drawn only from turns in view, except those of `spared`."""
         self._view |= turn_ids
         items, kinship = self.stock.items, self.stock.kinship
         for place in sorted({place for turn_id in turn_ids & self._drawn.keys() for place in self._drawn[turn_id]}):
@@ -158,7 +162,7 @@ class Ledger:
                 self._fall(place, Representative(turns[0], how))
 
     def withdraw(self, tokens: int) -> None:
-        """Take out what went in last, until so many tokens are free or nothing is left."""
+        """Remove items, newest first, until that many more tokens are free or none is left."""
         wanted = self.left_tokens + tokens
         for place in reversed(list(self.kept)):
             if self.left_tokens >= wanted:
@@ -169,25 +173,25 @@ class Ledger:
             self._refund(place)
 
     def _lose_sight(self, item_id: str) -> None:
-        """A turn that was in view as an item only is out of it with that item."""
+        """Remove a turn from the view, unless it is in the window of recent turns."""
         if item_id not in self._window:
             self._view.discard(item_id)
 
     def settle(self) -> None:
-        """Let every item that is out fall to what says the same, if anything does by now."""
+        """Mark every item left out that the context now covers as a duplicate."""
         for place in sorted(self.stock.kinship.akin):
             if place < len(self.forms) and place not in self.kept:
                 self._falls(place)
 
-    def sayer(self, place: int) -> Representative | None:
-        """Return what in the context says what the item says, or None when it did not fall to anything."""
-        sayer = self.fallen.get(place)
-        while sayer and sayer.place in self.fallen:
-            sayer = self.fallen[sayer.place]
-        return sayer
+    def representative(self, place: int) -> Representative | None:
+        """Return what covers a dropped item in the context; None if the item is not a duplicate."""
+        found = self.fallen.get(place)
+        while found and found.place in self.fallen:
+            found = self.fallen[found.place]
+        return found
 
     def _speaks(self, place: int) -> None:
-        """Let what was just taken in count as said, and what it stands for fall to it when it is there in full."""
+        """Record an item just taken in as said; in full form, it also drops the items it stands for."""
         item_id = self.stock.items[place].id
         self._say(place, Representative(item_id, "says the same", place))
         if self.forms[place] is Form.FULL:
@@ -197,42 +201,42 @@ class Ledger:
         self.refusals[place] = refusal
         self.steps.append((self.stock.items[place].id, form, False))
 
-    def _say(self, place: int, sayer: Representative) -> None:
-        """Let the item's text and id count as said."""
+    def _say(self, place: int, by: Representative) -> None:
+        """Record the item's text and id as said."""
         own = (
             self.stock.items[place] if place < len(self.stock.items) else self.stock.seen[place - len(self.stock.items)]
         )
-        self._said[own.id] = self._said[self.stock.kinship.kinds[place]] = sayer
+        self._said[own.id] = self._said[self.stock.kinship.kinds[place]] = by
 
     def _stand_for(self, place: int, item_id: str) -> None:
-        """Let what an item stands for fall to it: what is in makes room, what comes later is not taken in."""
+        """Drop the items that an item stands for: those in are removed, later ones are refused."""
         kinship = self.stock.kinship
         for covered in kinship.covers.get(place, ()):
-            sayer = self._stood_for[kinship.kinds[covered]] = Representative(item_id, "stands for it", place)
+            by = self._stood_for[kinship.kinds[covered]] = Representative(item_id, "stands for it", place)
             if covered in self.kept:
-                self._fall(covered, sayer)
+                self._fall(covered, by)
 
     def _falls(self, place: int) -> bool:
-        """Return whether something in the context says what the item says; if so, it falls to that."""
+        """Drop the item if the context covers it; return whether it does."""
         if place in self.fallen:
             return True
         kinship, item = self.stock.kinship, self.stock.items[place]
         kind = kinship.kinds[place]
         names = (item.id, kind, *kinship.alike.get(kind, ()))
-        sayer = next((self._said[name] for name in names if name in self._said), None)
-        if sayer is None and item.source is not Source.THREAD:
-            sayer = self._stood_for.get(kind)
-        if sayer:
-            self._fall(place, sayer)
-        return sayer is not None
+        by = next((self._said[name] for name in names if name in self._said), None)
+        if by is None and item.source is not Source.THREAD:
+            by = self._stood_for.get(kind)
+        if by:
+            self._fall(place, by)
+        return by is not None
 
-    def _fall(self, place: int, sayer: Representative) -> None:
-        self.fallen[place] = sayer
+    def _fall(self, place: int, by: Representative) -> None:
+        self.fallen[place] = by
         self.refusals.pop(place, None)
         if place in self.kept:
             del self.kept[place]
             self._refund(place)
-            self._say(place, sayer)
+            self._say(place, by)
             self._lose_sight(self.stock.items[place].id)
 
     def _refund(self, place: int) -> None:

@@ -1,6 +1,6 @@
-"""What a lenient reader makes of a text: encoded characters decoded, look-alikes, widths, accents and invisibles folded away.
+"""Reads a text leniently: decodes encoded characters and folds look-alikes, widths, accents and invisible characters.
 
-Only for finding what a text may be taken for; no text is stored or sent in this form. Everything is linear in the text.
+Used only to detect imitations; no text is stored or sent in this form. Everything is linear in the text.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from html import unescape
 from html.entities import html5
 
 ENCODED_BREAK = "\v"
-"""How a line's end stands in a reading that was itself encoded; one that is plain stands as a newline."""
+"""Represents an encoded line break in a reading; a plain one is a newline."""
 
-_MOST_ROUNDS = 8  # an encoding of an encoding takes a round each; nothing decodes as often as that by accident
+_MOST_ROUNDS = 8  # nested encodings take one round each; no accidental text nests this deep
 _BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _FILLERS = "\u115f\u1160\u2800\u3164\uffa0"
 LOOK_ALIKES = {
@@ -78,7 +78,7 @@ _SEVEN = {"ADw": "<", "AFs": "[", "AHw": "|", "ACM": "#", "ADo": ":"}
 
 
 class _Signs(dict[int, str]):
-    """The signs that readers may take each character for, made when it is met first."""
+    """Maps a character to the signs it may be read as; filled on demand."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -103,7 +103,7 @@ _SIGNS[ord("\ue000")] = ENCODED_BREAK
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """A text as read, and where in the text each sign of it comes from: `starts` and `ends` are of its characters."""
+    """A text as read. `starts` and `ends` give the offsets in the original text that each sign comes from."""
 
     signs: str
     starts: list[int]
@@ -116,7 +116,7 @@ def read(text: str) -> str:
 
 
 def read_with_places(text: str) -> DecodedText:
-    """Return the text as read, with the places in the text that each sign comes from."""
+    """Return the text as read, with the offsets in the original text that each sign comes from."""
     chars, starts, ends = text, list(range(len(text))), list(range(1, len(text) + 1))
     for _ in range(_MOST_ROUNDS):
         pieces: list[str] = []
@@ -156,7 +156,7 @@ def _decoded(text: str) -> str:
 
 
 def _meant(match: re.Match[str]) -> Iterator[tuple[str, int, int]]:
-    """Yield the characters that are encoded there, each with its start and end. A break is marked as an encoded one."""
+    """Yield the characters that a match encodes, each with start and end. Line breaks become U+E000."""
     kind, start, end = match.lastgroup, match.start(), match.end()
     assert kind is not None, "every alternative has a name"
     told = match[kind]
@@ -168,7 +168,7 @@ def _meant(match: re.Match[str]) -> Iterator[tuple[str, int, int]]:
 
 
 def _of_bytes(told: str, start: int) -> Iterator[tuple[str, int, int]]:
-    """Yield the characters of encoded bytes as UTF-8 has them; a byte that is none there stands for itself."""
+    """Yield the characters of encoded bytes as UTF-8; an invalid byte stands for itself."""
     digits = list(_BYTE.finditer(told))
     data = bytes(int(match[0], 16) for match in digits)
     place = 0

@@ -1,4 +1,4 @@
-"""What is offered to a turn: the sources' items in one order, and those turned away before any token is counted."""
+"""Collects the sources' items in one order, and rejects those that cannot compete before any token is counted."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from sidecar.turn.profile import Profile
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """The items that compete, best first, and the fates of those that do not."""
+    """The competing items, best first, and the fates of the rejected ones."""
 
     items: list[Item]
     refused: list[Fate]
 
     @property
     def seen(self) -> list[Item]:
-        """The items that the caller's history already holds: whatever they say need not be said again."""
+        """The items that the caller's history already holds; duplicates of them are dropped."""
         return [fate.item for fate in self.refused if fate.decision is Decision.ALREADY_SEEN]
 
 
 def gather(reports: Iterable[SourceReport], profile: Profile, seen_item_ids: frozenset[str]) -> Offers:
-    """Return what the reports offer under the profile, the same whatever order they and their items came in."""
+    """Return the offers under the profile. The result does not depend on the order of reports or their items."""
     by_source: dict[Source, list[Item]] = {}
     refused: list[Fate] = []
     for report in reports:
@@ -50,7 +50,7 @@ def gather(reports: Iterable[SourceReport], profile: Profile, seen_item_ids: fro
 
 
 def _in_own_order(items: list[Item]) -> list[Item]:
-    """Return one source's items by rank. What a source sends twice under one id is put in order by all that it says."""
+    """Return one source's items by rank. Items that share an id are ordered by their whole content."""
     ranks = [item.rank for item in items]
     if all(map(lt, ranks, ranks[1:])):
         return items
@@ -62,7 +62,7 @@ def _in_own_order(items: list[Item]) -> list[Item]:
 def _admitted(
     source: Source, ranked: Sequence[Item], profile: Profile, seen_item_ids: frozenset[str], refused: list[Fate]
 ) -> list[Item]:
-    """Return the items of a source that may compete; the fates of the others are added to `refused`."""
+    """Return a source's items that may compete; add the fates of the others to `refused`."""
     knobs = profile.knobs(source)
     if not knobs.enabled:
         refused += [Fate(item, Decision.BELOW_CUTOFF, f"the profile leaves {source} out") for item in ranked]

@@ -1,7 +1,7 @@
-"""Tool calls with their results: what belongs together in a thread, and what no provider would take.
+"""Pairs tool calls with their results and drops unpaired parts, which providers reject.
 
-A provider refuses a call without its result, a result without its call, and anything said between the two. So calls and
-results are paired as they were said, pairs never part, and what has no partner is left out, with the reason.
+A provider rejects a call without its result, a result without its call, and any message between the two. So calls and
+results are paired in order, pairs are never separated, and unpaired parts are left out, with a reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Turns that stand or fall together, oldest first: a single turn, or a tool call with all that answers it."""
+    """Turns that are kept or dropped together, oldest first: a single turn, or a tool call with its results."""
 
     turns: tuple[HistoryTurn, ...]
     tokens: int
@@ -25,7 +25,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """A thread in units, oldest first, and what had to be left out of which turn (by id), and why."""
+    """A thread in units, oldest first; `left_out` maps a turn's id to what was left out of it and why."""
 
     units: tuple[Unit, ...]
     left_out: dict[str, str]
@@ -35,7 +35,7 @@ class Paired:
 def pair(turns: Sequence[HistoryTurn]) -> Paired:
     """Return the turns, oldest first, as units whose calls and results are all paired.
 
-    Partners without ids are given one. A turn that has nothing left is emptied: it stands in no unit.
+    Pairs without ids get one. A turn with nothing left goes into `emptied` and is in no unit.
     """
     ordered = sorted(turns, key=lambda turn: (turn.position, turn.id))
     if not any(turn.parts for turn in ordered):
@@ -57,7 +57,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """What a paired part knows of its pair: the id of both, and the turn where its call stands."""
+    """A paired part's link: the id of the pair, and the index of the turn that holds the call."""
 
     id: str
     call_turn: int
@@ -85,7 +85,7 @@ def _links(turns: Sequence[HistoryTurn]) -> dict[_Place, _Link]:
 
 
 def _take(calls: list[_Call], result_id: str) -> _Call | None:
-    """Take out the call that a result answers: the newest with its id, else the first where one of the two has no id."""
+    """Remove and return the call that a result answers: the newest with its id, else the first if either has no id."""
     same = next((call for call in reversed(calls) if result_id and call.id == result_id), None)
     found = same or next((call for call in calls if not result_id or not call.id), None)
     if found:
@@ -94,7 +94,7 @@ def _take(calls: list[_Call], result_id: str) -> _Call | None:
 
 
 def _mended(turn: HistoryTurn, index: int, links: dict[_Place, _Link], left_out: dict[str, str]) -> HistoryTurn | None:
-    """Return the turn without its unpaired parts, or None when nothing is left; say in `left_out` what was taken."""
+    """Return the turn without its unpaired parts, or None if nothing is left; record the reason in `left_out`."""
     if not turn.parts:
         return turn
     parts: list[dict[str, Any]] = []
@@ -112,7 +112,7 @@ def _mended(turn: HistoryTurn, index: int, links: dict[_Place, _Link], left_out:
 
 
 def _units(turns: Sequence[HistoryTurn | None], links: dict[_Place, _Link]) -> Iterator[Unit]:
-    """Yield runs of turns such that every call stands in the run of its results."""
+    """Yield units such that every call is in the same unit as its results."""
     answered_until: dict[int, int] = {}
     for (index, _), link in links.items():
         answered_until[link.call_turn] = max(index, answered_until.get(link.call_turn, 0))

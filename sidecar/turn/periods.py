@@ -1,7 +1,6 @@
-"""Times that a question names, as stretches of days.
+"""Finds the periods (ranges of days) that a question names.
 
-Only what can be told from the words and today's date; who said what when is compared elsewhere. English, German, Portuguese,
-Spanish, French, Japanese and Chinese are read.
+Uses only the words and today's date. Reads English, German, Portuguese, Spanish, French, Japanese and Chinese.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _MONTHS: Final = (
     "december dec dezember dezembro diciembre décembre decembre",
 )
 _NUMBER_OF: Final = {name: number for number, names in enumerate(_MONTHS, 1) for name in names.split()}
-# Words that mean something else more often; a day, a year or a preposition beside them makes them a month.
+# Words that usually mean something else; a day, a year or a preposition next to one makes it a month.
 _DOUBTFUL: Final = frozenset(["may", "march", "mar", "mars", "jan", "sep", "marco", "mai"])
 _DAYS_AGO: Final = {
     "today": 0, "heute": 0, "hoje": 0, "hoy": 0, "aujourd'hui": 0, "今日": 0, "今天": 0,
@@ -63,7 +62,7 @@ _AFTER_DAYS, _YEAR_DAYS = 31, 365.25
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Days from `first` to `last`, both in it; `is_yearly` where no year was named: the same days of any year."""
+    """Days from `first` to `last`, inclusive. `is_yearly` if no year was named: the same days of any year."""
 
     first: date
     last: date
@@ -72,7 +71,7 @@ class Period:
     def nearness(self, day: date) -> float:
         """Return how well a text of this day fits: 2 for a named day and the three after it, 1 inside a longer period.
 
-        People tell of an event after it, so what follows soon fits a little; what stands before the period does not.
+        People report an event after it, so days soon after fit a little; days before the period do not (0).
         """
         after = (day - self.last).days
         if self.is_yearly:
@@ -90,7 +89,7 @@ class Period:
 
 
 def named_in(text: str, today: date) -> tuple[Period, ...]:
-    """Return the periods that a text names, at most four, none when it names none."""
+    """Return the periods that a text names, at most four."""
     lowered = text.lower()
     found = dict.fromkeys(period for period in _all(lowered, today))
     return tuple(found)[:4]

@@ -1,4 +1,4 @@
-"""The pool: the tokens that are left for context once everything else has had its own."""
+"""The pool: the tokens left for context after the rest of the prompt and the answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEAST_POOL_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class PromptTokens:
-    """The tokens of the prompt that are not ours to give: system prompt, tool definitions, answer, user message."""
+    """The tokens not available for context: system prompt, tool definitions, answer, user message."""
 
     system_tokens: int = 0
     tool_tokens: int = 0
@@ -24,7 +24,7 @@ class PromptTokens:
 
 @dataclass(frozen=True, slots=True)
 class TokenPool:
-    """The arithmetic of the pool, term by term, in tokens. `budget_tokens` is the profile's cap on the result."""
+    """The terms of the pool, in tokens. `budget_tokens` is the profile's cap on the result."""
 
     window_tokens: int
     system_tokens: int

@@ -1,7 +1,7 @@
-"""The knobs in force for a turn: what each may be, what it is by default, and how layers of knobs are merged.
+"""The knobs of a turn: their bounds, their defaults, and how layers of knobs are merged.
 
-A layer is what one level (tenant, template, agent, space, turn) wrote: any subset of the knobs, as plain JSON. Whatever
-cannot be meant is refused here, by name, so that the rest of the turn never checks a knob again.
+A layer is the subset of knobs that one level (tenant, template, agent, space, turn) sets, as plain JSON. Invalid values are
+refused here, by name, so that later code never checks a knob again.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from sidecar.turn.leads import MAX_LEAD_LINES
 
 LOCAL_DEADLINE_MS, REMOTE_DEADLINE_MS = 250, 2500
 WIDE_WINDOW_TOKENS = 128_000
-"""The most that a pool is, unless a profile says otherwise: a window of a million tokens is paid for at every turn."""
+"""The default cap on the pool: filling a window of a million tokens would be paid for at every turn."""
 
 
 class InvalidKnob(InvalidArgument):
-    """A knob cannot be used as it is; the error names it by its path and says what to send instead."""
+    """A knob is invalid; the error names its path and says what to send instead."""
 
 
 class Allocation(StrEnum):
@@ -36,7 +36,7 @@ class Allocation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceKnobs:
-    """One source's knobs. Priority 1 comes first; a ceiling of None is none; a floor takes no more than its share of the pool."""
+    """One source's knobs. Priority 1 is first; a ceiling of None is no limit; `floor_share` caps the floor by the pool's size."""
 
     enabled: bool = True
     required: bool = False
@@ -50,12 +50,11 @@ class SourceKnobs:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Every knob of a turn. `sources` holds one entry a source, in the order of `Source`.
+    """Every knob of a turn. `sources` holds one entry per source, in the order of `Source`.
 
-    `history_turns` bounds the window of recent turns, `history_tail_tokens` what of it lies beyond the last exchange (and a
-    sixteenth of the pool does, where that is less).
-    `relevance_knee` is the relevance below which a candidate takes part in no tier. `budget_tokens` bounds the pool, however
-    wide the model's window is.
+    `history_turns` bounds the window of recent turns; `history_tail_tokens` (or a sixteenth of the pool, if less) bounds the
+    part before the last exchange. Candidates below `relevance_knee` take part in no tier. `budget_tokens` bounds the pool
+    whatever the model's window.
     """
 
     sources: tuple[SourceKnobs, ...]
@@ -75,7 +74,7 @@ class Profile:
         return self.sources[_PLACES[source]]
 
     def as_mapping(self) -> dict[str, Any]:
-        """Return every knob as plain JSON, from which `parse_layer` makes a layer that merges to this profile again."""
+        """Return every knob as plain JSON; `parse_layer` and `merge` turn it back into this profile."""
         named = {knob: getattr(self, knob) for knob in _TURN_KNOBS}
         named["allocation"] = self.allocation.value
         return named | {"sources": {source.value: asdict(self.knobs(source)) for source in Source}}
@@ -83,7 +82,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The knobs that one level sets, checked; what it leaves out is inherited."""
+    """The validated knobs that one level sets; the others are inherited."""
 
     turn: Mapping[str, Any]
     sources: Mapping[Source, Mapping[str, Any]]
@@ -101,14 +100,14 @@ DEFAULTS = Profile(
         SourceKnobs(priority=2, top_k=10, deadline_ms=REMOTE_DEADLINE_MS),
     )
 )
-"""The built-in profile: the seed's priorities, with small floors that keep memory and wiki from starving.
+"""The built-in profile: default priorities, with small floors so that memory and wiki always get some room.
 
-In a narrow pool a page costs more evidence than it brings, so that the wiki's floor is a small part of the pool.
+In a narrow pool a page displaces more evidence than it adds, so the wiki's floor is a small share of the pool.
 """
 
 
 def parse_layer(mapping: Mapping[str, Any]) -> Layer:
-    """Return the layer that a mapping of knobs describes: turn knobs, and `sources` by name. Raises InvalidKnob."""
+    """Parse a mapping of turn knobs, and `sources` by name, into a layer. Raises InvalidKnob."""
     _require_mapping("profile", mapping)
     turn = {name: _check(_TURN_KNOBS, name, value, "") for name, value in mapping.items() if name != "sources"}
     listed = mapping.get("sources", {})
@@ -118,10 +117,10 @@ def parse_layer(mapping: Mapping[str, Any]) -> Layer:
 
 
 def merge(*layers: Layer) -> Profile:
-    """Return the built-in profile with the layers on top, the later winning knob by knob.
+    """Return the built-in profile with the layers on top; later layers win, knob by knob.
 
-    A floor inherited from one layer is held to the ceiling that another sets; one that a layer sets itself is held to no share of
-    the pool but its own.
+    An inherited floor is lowered to a ceiling that another layer sets. A layer that sets a floor resets its share to 1 unless
+    it sets that too.
     """
     turn: dict[str, Any] = {}
     sources: dict[Source, dict[str, Any]] = {}
@@ -169,7 +168,7 @@ def _check(known: Mapping[str, _Check], name: Any, value: Any, path: str) -> Any
 
 
 def _whole(low: int, high: int, *, or_none: bool = False) -> _Check:
-    """Return a check for whole numbers from `low` to `high`. True is no number, and 3.0 is not whole enough."""
+    """Return a check for integers from `low` to `high`. Refuses booleans and floats such as 3.0."""
     fix = f"send a whole number from {low} to {high}" + (", or null for none" if or_none else "")
 
     def check(field: str, value: Any) -> int | None:

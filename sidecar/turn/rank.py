@@ -1,7 +1,7 @@
-"""How relevant each candidate is, on one scale for all sources: the probability that it holds what was asked for.
+"""Ranks candidates on one scale for all sources: the probability that a candidate holds the answer.
 
-A logistic model over named features; `weights` holds its numbers and where they come from. What a source only knows by its own
-score is not compared here. Which relevant candidates fit the budget is decided in `budget`.
+A logistic model over named features; `weights` holds its coefficients and their origin. Sources' own scores are not
+compared here. `budget` decides which candidates fit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 from store.text.texts import fold
 
 _MARKED_CHARS: Final = 2_000
-_REMEMBERED_CHARS: Final = 8_000  # thousands of texts are remembered, and one may be of a megabyte
+_REMEMBERED_CHARS: Final = 8_000  # bounds the cache: a single text may be a megabyte
 _MOST_TIMES, _MOST_NAMES = 2, 3
 _TIME_WORDS: Final = """
     yesterday today tomorrow tonight last next ago week weekend month year morning evening recently just since
@@ -44,7 +44,7 @@ _Matrix = NDArray[np.float64]
 
 
 class CandidateKind(StrEnum):
-    """What a candidate is: something said, one fact, a passage of a longer text, or of a page made of such."""
+    """The kind of a candidate: a turn, one fact, a passage of a longer text, or a section of a wiki page."""
 
     TURN = "turn"
     FACT = "fact"
@@ -54,9 +54,9 @@ class CandidateKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Texts to judge, column by column: the ids of the items that they stand for, what is judged of each, its evidence.
+    """Candidate texts in columns: the id of each one's item, its text, and its evidence.
 
-    Turns have `speakers`; `days`, where they are known, say when a text was said, or what it speaks of.
+    Turns have `speakers`. `days`, if known, is the day a text was said or is about.
     """
 
     kind: CandidateKind
@@ -67,7 +67,7 @@ class Candidates:
     days: Sequence[date] = ()
 
     def only(self, ids: Collection[str]) -> Candidates:
-        """Return those of these ids."""
+        """Return the candidates with these ids."""
         is_kept = [one in ids for one in self.ids]
         return Candidates(
             kind=self.kind,
@@ -81,16 +81,16 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The relevance of each candidate, 0 to 1, and the features that it follows from, as the receipt names them."""
+    """The relevance of each candidate, 0 to 1, and its features as the receipt names them."""
 
     relevances: Sequence[float] = ()
     features: Sequence[tuple[tuple[str, float], ...]] = ()
 
 
 def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
-    """Return how relevant all of the candidates are, in their order: each by its best for any part of the question.
+    """Return the relevance of all candidates, in their order: each one's best over the parts of the question.
 
-    One without a vector is judged by its words alone; both models tell probabilities, so they may stand in one order.
+    A candidate without a vector is judged by its words alone. Both models give probabilities, so they compare.
     """
     if not any(len(one.ids) for one in candidates):
         return Ranked()
@@ -104,7 +104,7 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
 
 
 def features(reading: Reading, candidates: Sequence[Candidates]) -> list[_Matrix]:
-    """Return the features for each part of the question: a row a candidate, a column a name of `NAMES`."""
+    """Return one feature table per part of the question: a row per candidate, a column per name in `NAMES`."""
     written = {**_subjects(reading, candidates), **_written(reading, candidates)}
     sets_bar = written["is_page"] == 0
     tables = []
@@ -129,9 +129,9 @@ NAMES: Final = (
 
 
 def _searched(evidence: Evidence, sets_bar: NDArray[np.bool_]) -> dict[str, _Matrix]:
-    """Return what search tells for one part, and how far each falls short of the best of those that set the bar.
+    """Return the search features for one part, and each candidate's gap to the best of those in `sets_bar`.
 
-    Pages set none while anything else competes: what they were made of is judged alike with a wiki and without.
+    Pages do not set the bar while anything else competes, so that other items are judged the same with and without a wiki.
     """
     has_vector = ~np.isnan(evidence.cosine)
     barred = has_vector & sets_bar
@@ -149,10 +149,10 @@ def _searched(evidence: Evidence, sets_bar: NDArray[np.bool_]) -> dict[str, _Mat
 
 
 def _subjects(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _Matrix]:
-    """Return who speaks, or of whom a fact speaks, when the question names one of those who speak here."""
+    """Return whether each candidate's speaker or subject is one that the question names, or another."""
     count = sum(len(one.ids) for one in candidates)
     same, other = np.zeros(count), np.zeros(count)
-    # Who names everyone tells nothing by it.
+    # A question that names every speaker does not discriminate.
     is_telling = not reading.speakers <= reading.named
     for place, about in enumerate(_about(reading, candidates) if reading.named else ()):
         if about:
@@ -163,7 +163,7 @@ def _subjects(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _
 
 
 def _about(reading: Reading, candidates: Sequence[Candidates]) -> Iterator[frozenset[str]]:
-    """Yield for each candidate whom it is about, by their folded names."""
+    """Yield for each candidate the folded names of the speakers it is about."""
     for one in candidates:
         if one.kind is CandidateKind.TURN:
             yield from (frozenset({_folded(speaker)} if speaker else ()) for speaker in one.speakers)
@@ -175,7 +175,7 @@ def _about(reading: Reading, candidates: Sequence[Candidates]) -> Iterator[froze
 
 
 def _written(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _Matrix]:
-    """Return what the texts themselves tell, and of what kind they are."""
+    """Return the features from the texts themselves and from their kind."""
     texts = [text for one in candidates for text in one.texts]
     marks = [_marks(text) if len(text) <= _REMEMBERED_CHARS else _marks.__wrapped__(text) for text in texts]
     length, is_question, times, names = np.array(marks).T
@@ -194,7 +194,7 @@ def _written(reading: Reading, candidates: Sequence[Candidates]) -> dict[str, _M
 
 
 def _nearness(reading: Reading, candidates: Candidates) -> _Matrix:
-    """Return how near each text's day is to the times that the question names."""
+    """Return how near each text's day is to the periods that the question names."""
     if not candidates.days or not reading.periods:
         return np.zeros(len(candidates.ids))
     return np.array([max(period.nearness(day) for period in reading.periods) for day in candidates.days])
@@ -202,15 +202,15 @@ def _nearness(reading: Reading, candidates: Candidates) -> _Matrix:
 
 @lru_cache(maxsize=20_000)
 def _marks(text: str) -> tuple[float, float, float, float]:
-    """Return of a text its length (log of UTF-8 bytes), whether it asks, and its times and names, up to a few."""
+    """Return a text's length (log of UTF-8 bytes), whether it is a question, and its counts of times (to 2) and names (to 3)."""
     head = text[:_MARKED_CHARS]
-    said = head.partition(" [")[0].rstrip()  # what was shared along with it stands in brackets
+    said = head.partition(" [")[0].rstrip()  # brackets hold shared attachments
     times = 0 if head.isascii() else sum(1 for _ in _TIME_UNSPACED.finditer(head))
     names, before = 0, "."
     for written in head.split():
         word = written.strip(_MARKS)
         times += _is_time(word)
-        # A capital counts inside a sentence only.
+        # A capitalised word counts only inside a sentence.
         names += word[:1].isupper() and word[1:2].islower() and (before[-1].islower() or before[-1] == ",")
         before = written
         if times >= _MOST_TIMES and names >= _MOST_NAMES:
@@ -227,7 +227,7 @@ def _is_time(word: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _folded(head: str) -> str:
-    """Return the words of a text's beginning as names are compared, one space apart."""
+    """Return the folded words of a text, joined by single spaces, to compare names."""
     return " ".join(_WORD.findall(fold(head)))
 
 

@@ -1,6 +1,6 @@
-"""What a message asks: its parts without courtesies, their words, whom and what times it names.
+"""Parses a message: its questions without courtesies, their words, and the speakers and periods it names.
 
-Read once a turn, before any source is asked. What is found is compared with it in `rank`.
+Done once per turn, before the sources are asked. `rank` compares candidates with the result.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from store.text.words import STOP_WORDS
 MAX_PARTS: Final = 4
 
 _LONG_WORDS = 40
-_HEAD_CHARS, _TAIL_CHARS = 8_000, 2_000  # of a pasted document, the ends say what is asked
-_LEAST_CHARS = 7  # of a name and its misspelling together: shorter ones are one edit from too many others
+_HEAD_CHARS, _TAIL_CHARS = 8_000, 2_000  # the question usually stands at either end of a pasted document
+_LEAST_CHARS = 7  # of a name and its misspelling together: shorter words are one edit from too many others
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?。！？]+(?=\s|$|[^\x00-\x7f])|[.!?](?=\S)[^.!?。！？\n]*)*")
 _QUESTION = re.compile(r"[?？]\W*$|か[。\s]*$")
 _WRAPPING = re.compile(r"^(?:>.*|\s*\[[\d\s:.,/TZ+-]{8,}\])", re.MULTILINE)
@@ -52,7 +52,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class QuestionPart:
-    """One thing asked: `text` is what to embed, without the names of speakers; `words` are what to search by, names too."""
+    """One part of a message. `text` is for embedding, without speakers' names; `words` are for search, with names."""
 
     text: str
     words: tuple[str, ...]
@@ -60,10 +60,10 @@ class QuestionPart:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A message as understood. The first part is all of it, without courtesies; the others are the questions in it, if several.
+    """A parsed message. The first part is the whole without courtesies; the others are its questions, if several.
 
-    `speakers` are the folded names of those who speak here, `named` those that the message names, misspelt by a letter or not;
-    `name_words` are the words that name them.
+    `speakers` are the folded names of the thread's speakers, `named` those that the message names (one typo allowed), and
+    `name_words` the words of those names.
     """
 
     parts: tuple[QuestionPart, ...]
@@ -79,7 +79,7 @@ class Reading:
 
 
 def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:
-    """Return what a message asks. `speakers` are the names in the thread; a message of nothing but courtesies stays whole."""
+    """Return the parsed message. `speakers` are the thread's names. A message of courtesies alone is kept whole."""
     if len(message) > _HEAD_CHARS + _TAIL_CHARS:
         message = f"{message[:_HEAD_CHARS]}\n{message[-_TAIL_CHARS:]}"
     sentences = [text for text in _sentences(_ROLE.sub("", _WRAPPING.sub(" ", message))) if not _COURTESY.match(text)]
@@ -102,7 +102,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _questions(sentences: Sequence[str], whole: str) -> list[str]:
-    """Return what is asked apart, when two things are, or when the one question is lost in a long message."""
+    """Return the separate questions, if there are several or a long message would hide the only one."""
     asked = [_LEAD_IN.sub("", text, count=1) for text in sentences if _QUESTION.search(text)]
     if len(asked) == 1:
         pieces = _SEAM.split(asked[0])
@@ -114,7 +114,7 @@ def _questions(sentences: Sequence[str], whole: str) -> list[str]:
 
 
 def _named(text: str, speakers: Iterable[str]) -> dict[str, str]:
-    """Return the words of the text that name a speaker, each with the folded name of whom."""
+    """Return the words of the text that name a speaker, each with the speaker's folded name."""
     known = {word: fold(name) for name in speakers for word in fold(name).split() if len(word) > 1}
     named = {}
     for written in dict.fromkeys(_WORD.findall(text)) if known else ():
@@ -129,7 +129,7 @@ def _named(text: str, speakers: Iterable[str]) -> dict[str, str]:
 
 
 def is_one_edit(one: str, other: str) -> bool:
-    """Return whether a letter more, less, other, or two swapped neighbours are all that differs."""
+    """Return whether the words differ by at most one inserted, deleted, replaced or transposed letter."""
     if len(one) > len(other):
         one, other = other, one
     start = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(one))

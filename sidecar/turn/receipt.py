@@ -1,7 +1,7 @@
-"""The receipt of an assembly: plain JSON that says what was asked, offered and decided, and from which `fit` can run again.
+"""The receipt of an assembly: plain JSON of the request, the offers and the decisions, from which `fit` can run again.
 
-Texts stand in it by the hexadecimal SHA-256 of their bytes; they are kept elsewhere, for a shorter time. The fence's tag is
-never written, only the id of its key.
+It names texts by the hexadecimal SHA-256 of their bytes; the texts are stored elsewhere, for a shorter time. The fence's
+tag is never written, only the id of its key.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from sidecar.turn.profile import Profile, merge, parse_layer
 from sidecar.turn.render import Rendering, digest, message_parts
 
 VERSION = 2
-"""The rules by which texts are written down; a receipt of earlier ones is replayed by these, and the difference says so."""
+"""The version of the rendering rules. An older receipt is replayed by the current rules, and the difference notes it."""
 
 TURNS_ZONE = "turns"
 _PLACES = {source: place for place, source in enumerate(Source)}
@@ -45,7 +45,7 @@ _PLACES = {source: place for place, source in enumerate(Source)}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What the receipt states beside the fitting: the message, the request's other fields, and what was in force."""
+    """The receipt's inputs beside the fitting: the message, other request fields, profile version, fence key, meter ratio."""
 
     message: str
     fields: Mapping[str, Any]
@@ -55,13 +55,13 @@ class Asked:
 
 
 class _Texts:
-    """The texts that a receipt names, collected by hash while it is written."""
+    """Collects the texts that a receipt references, by hash."""
 
     def __init__(self) -> None:
         self.by_hash: dict[bytes, str] = {}
 
     def keep(self, text: str) -> str:
-        """Return the text's name, or an empty one for an empty text."""
+        """Store the text and return its hash in hexadecimal; an empty string for an empty text."""
         if not text:
             return ""
         name = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
@@ -70,7 +70,7 @@ class _Texts:
 
 
 def write(asked: Asked, question: Fitting, fitted: Fitted) -> tuple[dict[str, Any], dict[bytes, str]]:
-    """Return the receipt of an assembly, and the texts that it names by their hashes."""
+    """Return the receipt of an assembly, and the texts it references, by hash."""
     texts = _Texts()
     details = {
         "version": VERSION,
@@ -90,22 +90,22 @@ def write(asked: Asked, question: Fitting, fitted: Fitted) -> tuple[dict[str, An
 
 @lru_cache(maxsize=256)
 def _knobs(profile: Profile) -> dict[str, Any]:
-    """Return every knob as plain JSON. Profiles change rarely, so most turns share one."""
+    """Return every knob as plain JSON. Cached because profiles change rarely."""
     return profile.as_mapping()
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Return a slotted dataclass's fields as they are: `asdict` would copy what is in them, too."""
+    """Return a slotted dataclass's fields without copying their values, as `asdict` would."""
     return {name: getattr(value, name) for name in value.__slots__}
 
 
 def decided_items(details: Mapping[str, Any]) -> Iterator[tuple[Source, Mapping[str, Any]]]:
-    """Yield the row of every item that was decided on, with its source; the thread's summary comes last."""
+    """Yield the row of every decided item, with its source; the thread's summary comes last."""
     for row in details["sources"]:
         for item in row["items"]:
             yield Source(row["source"]), item
     summary = details["history"].get("summary")
-    if summary and summary.get("item"):  # receipts of earlier releases have none
+    if summary and summary.get("item"):  # absent in receipts of earlier releases
         yield Source.THREAD, summary["item"]
 
 
@@ -120,9 +120,9 @@ def text_hashes(details: Mapping[str, Any]) -> set[bytes]:
 
 
 def replay(details: Mapping[str, Any], texts: Mapping[bytes, str], *, fence_tag: str) -> Fitting:
-    """Return the question that a receipt answers, to be fitted again with a meter of the same name and ratio.
+    """Return the fitting input recorded in a receipt, to be fitted with a meter of the same name and ratio.
 
-    `fence_tag` is made with the key that the receipt names. Raises TextsDropped when a text is no longer kept.
+    `fence_tag` must be made with the key that the receipt names. Raises TextsDropped if a text has expired.
     """
     missing = text_hashes(details) - texts.keys()
     if missing:
@@ -148,7 +148,7 @@ def replay(details: Mapping[str, Any], texts: Mapping[bytes, str], *, fence_tag:
 
 
 def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str, Any]]:
-    """Return a row for each report, in the order of `Source`, with its items in theirs."""
+    """Return a row for each report, in the order of `Source`, with its items in their order."""
     fates: dict[int, list[Fate]] = defaultdict(list)
     for fate in fitted.fates:
         fates[id(fate.item)].append(fate)
@@ -175,7 +175,7 @@ def _sources(question: Fitting, fitted: Fitted, texts: _Texts) -> list[dict[str,
 def _times(times: Sequence[datetime | None]) -> list[str | None]:
     """Return each time in ISO 8601, as `isoformat` gives it."""
     if all(at is None or at.tzinfo is None or at.tzinfo is UTC for at in times):
-        # Ten times as fast; it writes RFC 3339, in which no zone is off by seconds, hence only these zones.
+        # Ten times as fast, but RFC 3339 cannot express offsets with seconds, hence only UTC and naive times.
         written: list[str | None] = orjson.loads(orjson.dumps(times))
         return written
     return [at.isoformat() if at else None for at in times]
@@ -225,7 +225,7 @@ def _history(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, Any]
 
 
 def _summary_row(question: Fitting, fitted: Fitted, texts: _Texts) -> dict[str, Any] | None:
-    """Return the row of the summary, the one item that no source offered; None when it was not decided on."""
+    """Return the row of the summary, the only item that no source offered; None if it was not decided."""
     offered = {id(item) for report in question.reports for item in report.items}
     fate = next((fate for fate in fitted.fates if id(fate.item) not in offered), None)
     return fate and _item_row(fate, None, texts)
@@ -295,7 +295,7 @@ def _item(source: Source, row: Mapping[str, Any], texts: Mapping[str, str]) -> I
 
 
 def _fault(row: Mapping[str, Any]) -> str:
-    """Return why the item or turn could not be used: it may be known no more, so a replay does not find out again."""
+    """Return why the item or turn was unusable. A replay may be unable to detect it again, so the receipt's reason is used."""
     return str(row["reason"]) if row["decision"] == Decision.UNUSABLE else ""
 
 

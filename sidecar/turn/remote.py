@@ -1,6 +1,6 @@
-"""How relevant a text is that a remote search brought: its score means nothing here, its words and its place do.
+"""Relevance of remote search results, from their words and rank; remote scores are not comparable.
 
-Pure arithmetic on what was fetched; fetching is the sources' business.
+Pure; the sources fetch the results.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _READ_CHARS: Final = 20_000
 
 
 def relevance(words: Sequence[str], text: str, rank: int) -> float:
-    """Return 0 to 1: the share of the question's words that the text holds, but never less than its rank earns.
+    """Return 0 to 1: the share of the question's words that the text holds, at least a minimum given by its rank.
 
-    A remote search ranks by meaning, so its first results count without one shared word: 0.6 for the first, half of that
-    for the sixth, a third for the eleventh.
+    A remote search ranks by meaning, so top results count even without a shared word: 0.6 for the first, half of that for
+    the sixth, a third for the eleventh.
     """
     earned = _FIRST / (1 + max(0, rank) / _HALVED_AFTER)
     wanted = {fold(word) for word in words}
@@ -32,6 +32,6 @@ def relevance(words: Sequence[str], text: str, rank: int) -> float:
 
 
 def readable(text: str) -> str:
-    """Return the text as it can be stored and sent: halves of surrogate pairs and NUL become U+FFFD."""
+    """Return the text made storable: lone surrogates become question marks, NUL becomes U+FFFD."""
     whole = text if text.isascii() else text.encode(errors="replace").decode()
     return whole.replace("\0", "\ufffd")

@@ -1,8 +1,8 @@
-"""The context as bytes: blocks of system text in zones, the turns as messages, and where a provider's cache pays.
+"""Renders the context: blocks of system text in zones, the turns as messages, and the provider's cache points.
 
-Zones come by how often they change: stable (the wiki), slow (the summary of older turns), volatile. Inside a block the order
-is canonical and marks are numbered in it, so what did not change is the same bytes. One fence a block, one header a group,
-one mark an item: every further mark would cost what it marks.
+Zones are ordered by how often they change: stable (the wiki), slow (the summary of older turns), volatile. Inside a block
+the order is canonical and marks are numbered in it, so unchanged content gives the same bytes. To save tokens there is one
+fence per block, one header per group and one mark per item.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONG_AGO, _NEVER = float("-inf"), float("inf")
 
 @dataclass(frozen=True, slots=True)
 class SystemBlock:
-    """One block of system text. The first names the fence and has no source."""
+    """One block of system text. The first block is the notice about the fence and has no source."""
 
     zone: Zone
     source: Source | None
@@ -48,7 +48,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class CachePoint:
-    """A place after which a provider's prompt cache pays: how many blocks come before it, and how many of our tokens."""
+    """A position where a provider's prompt cache is worth setting: the blocks and context tokens before it."""
 
     zone: Zone
     blocks_before: int
@@ -57,7 +57,7 @@ class CachePoint:
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """The finished context. `order` names the items in it by their places, `marks` how each is marked."""
+    """The finished context. `order` lists its items by place in the stock; `marks` maps each place to its mark."""
 
     blocks: tuple[SystemBlock, ...]
     messages: tuple[Message, ...]
@@ -71,9 +71,10 @@ class Rendering:
 
 @dataclass(frozen=True, slots=True)
 class RenderOptions:
-    """What rendering needs beside the items: the fence's tag, and when a cache pays.
+    """Options of rendering.
 
-    `tokens_before` are those of the prompt in front of our blocks, `cache_minimum_tokens` what a provider wants in all.
+    `tag` is the fence's tag, `tokens_before` the tokens of the prompt before our blocks, `cache_minimum_tokens` the shortest
+    prefix that the provider caches.
     """
 
     tag: str
@@ -82,7 +83,7 @@ class RenderOptions:
 
 
 def render(ledger: Ledger, messages: Sequence[Message], page: RenderOptions, meter: TokenCounter) -> Rendering:
-    """Return the items that the ledger holds and the messages, rendered and counted as rendered."""
+    """Return the ledger's items and the messages, rendered and counted as rendered."""
     drafts, order, marks = _draft_blocks(ledger, page.tag)
     counts = meter.count_joined([lines for _, _, lines in drafts])
     points = _cache_points(drafts, counts, page)
@@ -126,7 +127,7 @@ def _draft_blocks(ledger: Ledger, tag: str) -> tuple[list[_Draft], list[int], di
 
 
 def _lines(places: Sequence[int], letter: str, marks: dict[int, str], ledger: Ledger) -> list[str]:
-    """Return the lines of one block, an item's in two pieces, and note each item's mark."""
+    """Return the lines of one block (an item's in two pieces), and record each item's mark in `marks`."""
     pieces, forms, lead = ledger.stock.pieces, ledger.forms, Form.LEAD
     groups, headers, full, short = pieces.groups, pieces.headers, pieces.full_lines, pieces.lead_lines
     lines: list[str] = []
@@ -142,12 +143,12 @@ def _lines(places: Sequence[int], letter: str, marks: dict[int, str], ledger: Le
 
 @lru_cache(maxsize=8192)
 def _mark(letter: str, number: int) -> tuple[str, str]:
-    """Return an item's mark, alone and as it stands before its line."""
+    """Return an item's mark, bare and in brackets."""
     return f"{letter}{number}", f"[{letter}{number}]"
 
 
 def _in_canonical_order(places: list[int], ledger: Ledger) -> list[int]:
-    """Return the places of one block in an order that neither the question nor the ranking moves."""
+    """Return the places of one block in an order independent of question and ranking."""
     items, groups, headers = ledger.stock.items, ledger.stock.pieces.groups, ledger.stock.pieces.headers
     chosen = [items[place] for place in places]
     of_group = [groups[place] for place in places]
@@ -170,14 +171,14 @@ def _in_canonical_order(places: list[int], ledger: Ledger) -> list[int]:
 
 
 def _moment(at: datetime | None) -> float:
-    """Return seconds since 1970. A time without a zone is taken as UTC: a local one would make bytes depend on the host."""
+    """Return seconds since 1970. A time without a zone is taken as UTC, so that bytes do not depend on the host."""
     if at is None:
         return _LONG_AGO
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _cache_points(drafts: Sequence[_Draft], counts: Sequence[int], page: RenderOptions) -> tuple[CachePoint, ...]:
-    """Return where the stable and the slow zone end, if enough tokens come before; one point where both end alike."""
+    """Return the ends of the stable and slow zones that have enough tokens before them; one point if both coincide."""
     points: list[CachePoint] = []
     for zone in (Zone.STABLE, Zone.SLOW):
         blocks = sum(
@@ -191,7 +192,7 @@ def _cache_points(drafts: Sequence[_Draft], counts: Sequence[int], page: RenderO
 
 
 def digest(texts: Iterable[str]) -> str:
-    """Return the SHA-256 of texts in hexadecimal, each behind its length, so that no two sequences hash alike."""
+    """Return the hexadecimal SHA-256 of the texts, each prefixed by its length so that different sequences differ."""
     hashed = hashlib.sha256()
     for text in texts:
         data = text.encode(errors="surrogatepass")
@@ -201,6 +202,6 @@ def digest(texts: Iterable[str]) -> str:
 
 
 def message_parts(message: Message) -> tuple[str, str, str]:
-    """Return a message as the texts that its digest is taken of."""
+    """Return the texts of a message that enter its digest."""
     parts = json.dumps(message.parts, sort_keys=True, ensure_ascii=False, default=str) if message.parts else ""
     return message.role, message.text, parts

@@ -1,4 +1,4 @@
-"""Keeps one item from failing a turn: what cannot be judged, counted or rendered falls by itself, with its reason."""
+"""Keeps one item from failing a turn: an item that cannot be judged, counted or rendered is dropped, with a reason."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sidecar.turn.reading import Reading
 
 _TURNS, _SUMMARY = -1, -2
 _Part = tuple[int, int]
-"""One thing of a question that may be at fault: the place of its report, or one of the two above, and its place there."""
+"""A part that may be at fault: the index of its report (or _TURNS, _SUMMARY), and its index in that."""
 
 Made = TypeVar("Made")
 
 
 def decide(question: Fitting, reading: Reading | None, meter: TokenCounter) -> tuple[Fitting, Fitted]:
-    """Return the question with its items judged, where the message was read, and the turn that comes of it.
+    """Return the question with its items judged (if `reading` is given), and the fitted turn.
 
-    When that fails, its items, turns and summary are tried by themselves: those at fault get the decision UNUSABLE, with the
-    reason, and the turn is decided without them. Raises PoolTooSmall.
+    If that fails, items, turns and summary are tried separately. Those at fault get the decision UNUSABLE with a reason, and
+    the turn is decided without them. Raises PoolTooSmall.
     """
     decided, _ = _tried(lambda: _decided(question, reading, meter))
     if decided is not None:
@@ -41,7 +41,7 @@ def decide(question: Fitting, reading: Reading | None, meter: TokenCounter) -> t
 
 
 def _tried(work: Callable[[], Made]) -> tuple[Made | None, str]:
-    """Return what the work returns, or None and why it failed."""
+    """Return the result of `work` and no reason, or None and why it failed."""
     try:
         return work(), ""
     except PoolTooSmall:
@@ -58,10 +58,10 @@ def _decided(question: Fitting, reading: Reading | None, meter: TokenCounter) ->
 def _at_fault(
     parts: Sequence[_Part], fails: Callable[[Collection[_Part]], str], *, beside: Sequence[_Part] | None
 ) -> dict[_Part, str]:
-    """Return which of the parts are at fault, and why, by halves.
+    """Return the parts at fault with reasons, found by bisection.
 
-    They are tried beside others that are sound, to which those that prove sound are added; with None each half is tried alone,
-    which is quick whatever the others are.
+    Each half is tried together with the sound parts in `beside`, which grows by those that prove sound. With None each half
+    is tried alone, which is faster.
     """
     why = fails([*(beside or ()), *parts])
     if not why or not parts:
@@ -83,7 +83,7 @@ def _parts(question: Fitting) -> Iterable[_Part]:
 
 
 def _only(question: Fitting, chosen: Collection[_Part]) -> Fitting:
-    """Return the question with these parts alone."""
+    """Return the question with only these parts."""
     kept = frozenset(chosen)
     return replace(
         question,
@@ -97,7 +97,7 @@ def _only(question: Fitting, chosen: Collection[_Part]) -> Fitting:
 
 
 def _marked(question: Fitting, faults: dict[_Part, str]) -> Fitting:
-    """Return the question with each fault on what it is of, which keeps nothing that is not needed to tell of it."""
+    """Return the question with each fault recorded on its part, reduced to the fields that the receipt needs."""
     summary, fault = question.summary, faults.get((_SUMMARY, 0), "")
     return replace(
         question,

@@ -1,14 +1,14 @@
-"""The ranker's weights, and where they come from. Written by training, read by `rank`; not edited by hand.
+"""The ranker's weights and their origin. Written by training, read by `rank`; do not edit by hand.
 
 Data: LoCoMo (snap-research/LoCoMo with the corrections of dial481/locomo-audit, CC BY-NC 4.0: measured on, never shipped), five
 conversations of ten, question categories 1 to 4; and the chunking_evaluation questions (MIT) over three of its five corpora.
-Candidates, evidence and features are those of the product's own sources on Postgres (`python -m bench recall --write-weights`).
+Candidates, evidence and features come from the product's own sources on Postgres (`python -m bench recall --write-weights`).
 Pools: turns alone; with observations as facts; with chunks; all three; and pools that hold no answer, so that a low relevance
-means what it says. Ridge 100 on standardised features. Embedder: all-MiniLM-L6-v2-int8. Date: 2026-11-22.
-Pages, compiled from the observations without a model, are judged as passages, moved so that their mean relevance is the share
-of those that add evidence to the 2,000 most relevant tokens of turns and observations: next to none do, because what they say
-is there already (51 of 30,080, of half of the questions; by words a passage's weight put it at 1 in 50).
-Recency is not among the features: in this data the newest turns are never asked for, and the recency guard stands elsewhere.
+is calibrated. Ridge 100 on standardised features. Embedder: all-MiniLM-L6-v2-int8. Date: 2026-11-22.
+Pages, compiled from the observations without a model, are judged as passages, shifted so that their mean relevance equals the
+share of pages that add evidence to the 2,000 most relevant tokens of turns and observations. Almost none do, because those
+tokens already hold their content (51 of 30,080, on half of the questions; by words a passage's weight put it at 1 in 50).
+Recency is not a feature: no question in this data asks for the newest turns; the window of recent turns covers them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class RankerWeights:
-    """A logistic model: what a unit of each feature adds to the log odds, and what they are without any."""
+    """A logistic model: `of` maps a feature to its coefficient in log odds; `bias` is the intercept."""
 
     bias: float
     of: Mapping[str, float]
@@ -49,7 +49,7 @@ BY_VECTORS: Final = RankerWeights(
         "is_page": -2.6,
     },
 )
-"""For candidates that have a vector."""
+"""For candidates with a vector."""
 
 BY_WORDS: Final = RankerWeights(
     bias=-6.7883,
@@ -70,4 +70,4 @@ BY_WORDS: Final = RankerWeights(
         "is_page": -5.1,
     },
 )
-"""For candidates without one, and for all of them where no embedder is set up."""
+"""For candidates without a vector, so for all of them without an embedder."""
