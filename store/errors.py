@@ -1,22 +1,22 @@
-"""What the store answers instead of a result, and the one place where the driver's errors become these.
+"""The errors of the store, and their conversion from driver errors.
 
 StoreError
-├── DatabaseUnavailable         no connection, a lost one, a server that is starting or stopping
+├── DatabaseUnavailable         no connection, a lost connection, or a server that is starting or stopping
 │   └── DatabaseBusy            every connection was taken until the deadline
 ├── DatabaseRefused             wrong user, password or database name
 ├── QueryTimeout                a statement ran past its deadline and was cancelled
-├── TransactionConflict         a concurrent transaction won; the work can be repeated
-├── VersionConflict             another version is the newest; `.newest_version` says which
+├── TransactionConflict         a concurrent transaction won; the transaction can be repeated
+├── VersionConflict             the expected version is not the newest; `.newest_version` is
 ├── TransactionAborted          an earlier failure was swallowed inside the transaction
-├── ConstraintViolated          a rule of the schema said no; `.detail` names it
+├── ConstraintViolated          a constraint of the schema was violated; `.detail` names it
 │   ├── AlreadyExists
 │   └── ReferenceMissing
 ├── UnstorableValue             Postgres cannot hold the value
-├── QuotaExceeded               an owner would hold more bytes than it may; `.held_bytes` and `.quota_bytes` say so
-├── AccessRefused               the role or row security said no
-├── SchemaOutdated              a table, column, function or role is not there
+├── QuotaExceeded               an owner would exceed its quota of bytes; see `.held_bytes` and `.quota_bytes`
+├── AccessRefused               the role or row security denied access
+├── SchemaOutdated              a table, column, function or role is missing
 ├── ServerUnsuitable            too old, or an extension is missing
-├── UnexpectedDatabaseError     none of these: a defect of ours
+├── UnexpectedDatabaseError     any other error: a defect in this program
 ├── QueryFileInvalid            a .sql twin cannot be read
 ├── EmbeddedPostgresError
 │   ├── BinariesUnusable
@@ -30,7 +30,7 @@ StoreError
     ├── MigrationFailed
     └── MigrationLocked
 
-Details carry codes and the names of constraints, never values: a message may reach a log or another tenant.
+Details hold codes and names of constraints, never values: a message may reach a log or another tenant.
 """
 
 from __future__ import annotations
@@ -174,9 +174,9 @@ class MigrationLocked(MigrationError):
 
 
 _ARGUMENT = re.compile(r"invalid input for query argument \$(\d+)")
-# The driver's words for a connection that is gone: closed, or closed and taken back by its pool.
+# The driver's messages for a lost connection: closed, or closed and released to its pool.
 _GONE = re.compile(r"\bclos(ed|ing)\b|\breleased back\b")
-# Longest prefix of the SQLSTATE wins. Codes: PostgreSQL manual, appendix A.
+# The longest matching prefix of the SQLSTATE wins. Codes: PostgreSQL manual, appendix A.
 _BY_SQLSTATE: dict[str, type[StoreError]] = {
     "08": DatabaseUnavailable,
     "22": UnstorableValue,
@@ -202,7 +202,7 @@ _BY_SQLSTATE: dict[str, type[StoreError]] = {
 }
 
 
-# What the driver raises while a connection stands. Not every OSError: a missing file is no business of the database's.
+# The errors the driver raises on an open connection. Not every OSError: a missing file has nothing to do with the database.
 DRIVER_ERRORS = (
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
@@ -214,7 +214,7 @@ DRIVER_ERRORS = (
 
 @contextmanager
 def driver_errors() -> Iterator[None]:
-    """Let out a StoreError where the driver raises its own; its body calls the driver and does nothing else."""
+    """Convert driver errors in the body to StoreErrors. The body must only call the driver."""
     try:
         yield
     except (*DRIVER_ERRORS, OSError) as error:
@@ -222,10 +222,10 @@ def driver_errors() -> Iterator[None]:
 
 
 def from_driver(error: Exception) -> StoreError:
-    """Return the store's name for an error of asyncpg, of the socket below it, or of its deadline."""
+    """Return the StoreError for an error of asyncpg, of its socket, or of its deadline."""
     match error:
         case asyncpg.OutdatedSchemaCacheError() | asyncpg.InvalidCachedStatementError():
-            # What the driver had cached outlived a migration. It has dropped that, so a repeat succeeds.
+            # The driver's cache was outdated by a migration. The driver has dropped it, so a retry succeeds.
             return TransactionConflict("the schema changed")
         case asyncpg.PostgresError():
             return _from_postgres(error)
@@ -238,7 +238,7 @@ def from_driver(error: Exception) -> StoreError:
         case asyncpg.InterfaceError() if _GONE.search(str(error)):
             return DatabaseUnavailable("the connection is closed")
         case asyncpg.InternalClientError() if "cannot switch to state" in str(error):
-            # What the driver says of a query that meets the news of the server's goodbye.
+            # The driver's error for a query sent while the server is closing the connection.
             return DatabaseUnavailable("the connection is closed")
         case _:
             return UnexpectedDatabaseError(f"{type(error).__name__}: {error}")
@@ -250,6 +250,6 @@ def _from_postgres(error: asyncpg.PostgresError) -> StoreError:
     kind = next((found for found in known if found), UnexpectedDatabaseError)
     if issubclass(kind, ConstraintViolated):
         return kind(error.constraint_name or error.column_name or "")
-    if argument := _ARGUMENT.match(str(error)):  # the driver's own refusal; the rest of it quotes the value
+    if argument := _ARGUMENT.match(str(error)):  # rejected by the driver; the rest of its message quotes the value
         return kind(f"argument {argument[1]}")
     return kind(f"SQLSTATE {sqlstate}")

@@ -1,7 +1,7 @@
-"""Whose rows: the pure values that every query takes.
+"""The scope of a query: pure values that every query takes.
 
-A scope is built from a verified identity and passed by hand down to the query; nothing here reads a request, a clock or a
-setting. Ids that callers bring (account names, "auth0|42") are folded to UUIDs here and nowhere else.
+A scope is built from a verified identity and passed explicitly down to the query; nothing here reads a request, a clock or a
+setting. External ids of callers (account names, "auth0|42") are mapped to UUIDs only here.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class InvalidExternalId(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One owner inside one tenant: what a query may see."""
+    """One owner in one tenant: the rows that a query may access."""
 
     tenant_id: UUID
     owner_id: UUID
@@ -30,9 +30,9 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How much of what is shared in its tenant an agent sees: its own, its template's, and that of the spaces it holds.
+    """The part of its tenant's shared data that an agent may access: its own, its template's, and that of the spaces it holds.
 
-    With `has_every_space`, `spaces` does not count. Where a query takes a reach, None stands for an admin's: everything.
+    With `has_every_space`, `spaces` is ignored. Where a query takes a reach, None means an admin's: everything.
     """
 
     agent_id: str
@@ -40,7 +40,7 @@ class Reach:
     has_every_space: bool = False
 
     def has_space(self, space_id: str) -> bool:
-        """Return whether the agent may work in the space; in none at all it always may."""
+        """Return whether the agent may work in the space; always True for the empty id, which means no space."""
         return not space_id or self.has_every_space or space_id in self.spaces
 
 
@@ -61,7 +61,7 @@ def owner_uuid(external_id: str) -> UUID:
 
 
 def is_derived(external_id: str) -> bool:
-    """Return whether the text reads as a version-5 UUID: only such a UUID can be the one that a name is folded to."""
+    """Return whether the text is a version-5 UUID: only such a UUID can be the result of mapping an external id."""
     try:
         return UUID(external_id).version == _DERIVED
     except ValueError:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from store.db.postgres import DatabaseRole, Pool, scoped
 from store.db.queries import Connection
-from store.db.shared_transaction import lent
+from store.db.shared_transaction import shared
 from store.scope import Scope
 
 
@@ -118,7 +118,7 @@ class LentAccess:
         """Yield a transaction that is committed at the end, once."""
         try:
             async with self._access.writing() as connection:
-                self._connection = lent(connection)
+                self._connection = shared(connection)
                 try:
                     yield self._connection
                 finally:

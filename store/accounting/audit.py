@@ -1,6 +1,6 @@
-"""The audit log: what admins read and changed in a tenant, call by call. Ids, never texts.
+"""The audit log: the calls by which admins read and changed a tenant. It holds ids, never texts.
 
-Every function takes a connection inside a transaction of the tenant's, unless it says otherwise.
+Every function takes a connection inside a tenant transaction, unless its docstring says otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LAST_ID = UUID(int=2**128 - 1)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One call. `via` is rpc or console, `object` names what it was about by ids, `outcome` is the code that it ended with."""
+    """One call. `via` is rpc or console, `object` holds the ids of its subject, `outcome` is its final status code."""
 
     tenant_id: UUID
     called_at: datetime
@@ -37,7 +37,7 @@ class Entry:
 
 
 async def insert(connection: Connection, tenant_id: UUID, entries: Sequence[Entry]) -> None:
-    """Write entries of one tenant. One that is there already stays as it is."""
+    """Insert entries of one tenant. An entry that already exists is left unchanged."""
     await _sql.insert_entries(
         connection,
         tenant_id=tenant_id,
@@ -63,7 +63,7 @@ async def page(
     limit: int,
     before: tuple[datetime, UUID] = (_LAST, _LAST_ID),
 ) -> list[Entry]:
-    """Return a page of the tenant's entries since an instant, newest first; only those about one owner when it is named."""
+    """Return a page of the tenant's entries since `since`, newest first; with `about_owner`, only those about that owner."""
     place = {"tenant_id": tenant_id, "since": since, "before": before[0], "before_id": before[1], "limit": limit}
     if about_owner is None:
         rows = await _sql.list_entries(connection, **place)
@@ -73,15 +73,15 @@ async def page(
 
 
 async def blank(connection: Connection, scope: Scope) -> None:
-    """Take the ids out of the entries about an owner; that there was such a call stays."""
+    """Blank the ids in the entries about an owner; the record that a call was made stays."""
     await _sql.blank_objects(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id)
 
 
 async def tenants_with_old(connection: Connection, *, before: datetime, limit: int) -> list[UUID]:
-    """Return tenants that hold entries from before an instant; in a transaction of no tenant."""
+    """Return tenants with entries older than `before`. Needs an installation transaction, without a tenant."""
     return [row["tenant_id"] for row in await _sql.tenants_with_old_audit(connection, before=before, limit=limit)]
 
 
 async def delete_old(connection: Connection, tenant_id: UUID, *, before: datetime) -> int:
-    """Delete the tenant's entries from before an instant, and return how many."""
+    """Delete the tenant's entries older than `before`, and return how many."""
     return int(await _sql.delete_old(connection, tenant_id=tenant_id, before=before))

@@ -1,4 +1,4 @@
-"""Budgets for what a tenant spends in a day or a month, and the alerts of those that were crossed."""
+"""Budgets: limits on a tenant's spending per day or month, and the alerts raised when a share of one is reached."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ MAX_BUDGETS = 100
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A limit in USD for a day or a month (UTC) of a tenant, or of one owner, agent or model in it that `ref` names.
+    """A limit in USD per day or month (UTC) for a tenant, or for the owner, agent or model in it that `ref` names.
 
-    `percents` are the shares of the limit at which an alert is raised, once in a period.
+    `percents` are the shares of the limit at which an alert is raised, each once per period.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A share of a budget that was spent in one period."""
+    """A share of a budget that was reached in one period."""
 
     name: str
     period_start: datetime
@@ -41,7 +41,7 @@ class Alert:
 
 
 async def put(connection: Connection, tenant_id: UUID, budget: Budget, *, now: datetime) -> None:
-    """Make a budget or change the one of its name."""
+    """Create a budget, or update the one with its name."""
     await _sql.put_budget(
         connection,
         tenant_id=tenant_id,
@@ -56,20 +56,20 @@ async def put(connection: Connection, tenant_id: UUID, budget: Budget, *, now: d
 
 
 async def delete(connection: Connection, tenant_id: UUID, name: str) -> bool:
-    """Remove a budget with its alerts, and return whether there was one."""
+    """Delete a budget with its alerts, and return whether it existed."""
     await _sql.delete_alerts(connection, tenant_id=tenant_id, name=name)
     return bool(await _sql.delete_budget(connection, tenant_id=tenant_id, name=name))
 
 
 async def every(connection: Connection, tenant_id: UUID) -> list[Budget]:
-    """Return a tenant's budgets by name, at most `MAX_BUDGETS`."""
+    """Return a tenant's budgets in order of name, at most `MAX_BUDGETS`."""
     rows = await _sql.list_budgets(connection, tenant_id=tenant_id, limit=MAX_BUDGETS)
     names = ("name", "covers", "ref", "period", "limit_usd")
     return [Budget(**{name: row[name] for name in names}, percents=tuple(map(int, row["percents"]))) for row in rows]
 
 
 async def raise_alert(connection: Connection, tenant_id: UUID, alert: Alert) -> bool:
-    """Note an alert, and return whether it is news: each share of a budget is told once in a period."""
+    """Record an alert, and return whether it is new: each share of a budget raises one alert per period."""
     return bool(
         await _sql.raise_alert(
             connection,
@@ -92,6 +92,6 @@ async def alerts(connection: Connection, tenant_id: UUID, *, limit: int) -> list
 
 
 async def tenants(connection: Connection, *, limit: int) -> list[UUID]:
-    """Return the tenants that have a budget."""
+    """Return tenants that have a budget."""
     rows = await _sql.tenants_with_budgets(connection, limit=limit)
     return [row["tenant_id"] for row in rows]

@@ -1,4 +1,5 @@
-"""What turns and compiles spent: a narrow account for each turn, and sums of accounts. Tokens only; prices stand elsewhere."""
+"""Spending of turns and compiles: one narrow account row per turn, and sums over them. Turns are counted in tokens; prices are
+applied elsewhere."""
 
 from __future__ import annotations
 
@@ -25,9 +26,9 @@ _REPORTED = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_
 
 @dataclass(frozen=True, slots=True)
 class TurnAccount:
-    """What one turn put before its model: the prompt's own tokens, the frame around the context, and each source's.
+    """The tokens of one turn: the prompt's own, those of the frame around the context, and those of each source.
 
-    `reported` is what the provider counted, where a caller said so.
+    `reported` holds the provider's counts if the caller reported them.
     """
 
     receipt_id: UUID
@@ -45,7 +46,7 @@ class TurnAccount:
 
     @property
     def input_tokens(self) -> int:
-        """The input tokens: as the provider counted them, else as we did."""
+        """The input tokens: the provider's count if reported, else ours."""
         if self.reported is not None:
             return self.reported.input_tokens
         return self.prompt_tokens + self.frame_tokens + sum(self.source_tokens.values())
@@ -53,7 +54,7 @@ class TurnAccount:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which turns to list; an empty text, zero or False leaves a filter out."""
+    """Which turns to list; an empty text, zero or False disables a filter."""
 
     thread_id: str = ""
     agent_id: str = ""
@@ -65,7 +66,7 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Sums over turns of one model under one key. `input_tokens` are the provider's counts where there are any."""
+    """Sums over the turns of one model and key. `input_tokens` uses the provider's counts where they were reported."""
 
     key: str
     model_id: str
@@ -82,7 +83,7 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class CompileSpent:
-    """What compiling cost a tenant on one day (UTC, 2026-03-01) with one model."""
+    """A tenant's compile cost on one day (UTC, as 2026-03-01) with one model."""
 
     day: str
     model_id: str
@@ -91,7 +92,7 @@ class CompileSpent:
 
 @dataclass(frozen=True, slots=True)
 class CompileCall:
-    """A compile's model call that was paid for. `cost_usd` is None without a known price."""
+    """A paid model call of a compile. `cost_usd` is None if the price is unknown."""
 
     in_pass: str
     model_id: str
@@ -103,7 +104,7 @@ class CompileCall:
 
 @dataclass(frozen=True, slots=True)
 class PassSpent:
-    """What one pass of the compile (leaf, section or aggregation) spent with one model."""
+    """Spending of one compile pass (leaf, section or aggregation) with one model."""
 
     in_pass: str
     model_id: str
@@ -116,7 +117,7 @@ class PassSpent:
 
 
 def account_of(receipt: NewReceipt) -> TurnAccount | None:
-    """Return the account of a receipt that is about to be written; None for one that tells of no pool."""
+    """Return the account of a receipt about to be written; None if the receipt has no pool."""
     if "pool" not in receipt.details:
         return None
     pool, rows = receipt.details["pool"], receipt.details["sources"]
@@ -138,7 +139,7 @@ def account_of(receipt: NewReceipt) -> TurnAccount | None:
 
 
 async def add(connection: Connection, scope: Scope, receipts: Sequence[NewReceipt]) -> None:
-    """Write the accounts of one scope's receipts."""
+    """Insert the accounts of one scope's receipts."""
     accounts = [account for receipt in receipts if (account := account_of(receipt)) is not None]
     if not accounts:
         return
@@ -161,7 +162,7 @@ async def add(connection: Connection, scope: Scope, receipts: Sequence[NewReceip
 
 
 async def report(connection: Connection, scope: Scope, receipt_id: UUID, usage: ReportedUsage) -> None:
-    """Keep what a caller reported about a turn; nothing happens for one without an account."""
+    """Store the usage a caller reported for a turn; no effect if the turn has no account."""
     counts = {name: getattr(usage, name) for name in _REPORTED}
     await _sql.report_account(
         connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_id=receipt_id, **counts
@@ -176,7 +177,7 @@ async def page(
     limit: int,
     before: tuple[datetime, UUID] | None = None,
 ) -> list[TurnAccount]:
-    """Return a page of the owner's turns that pass the filters, newest first."""
+    """Return a page of the owner's turns that match the filters, newest first."""
     before_at, before_id = before or (_END_OF_TIME, _LAST_ID)
     rows = await _sql.list_accounts(
         connection,
@@ -206,7 +207,7 @@ async def of_receipts(connection: Connection, scope: Scope, receipt_ids: Sequenc
 async def of_owner(
     connection: Connection, scope: Scope, *, since: datetime, until: datetime, by: str = ""
 ) -> list[Spent]:
-    """Return what an owner's turns spent from `since` to before `until`, by one of `KEYS` (or all in one) and by model."""
+    """Return spending of an owner's turns in [`since`, `until`), grouped by model and one of `KEYS` (empty: model only)."""
     rows = await _sql.owner_spending(
         connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, since=since, until=until, by=by
     )
@@ -216,7 +217,7 @@ async def of_owner(
 async def of_tenant(
     connection: Connection, tenant_id: UUID, *, since: datetime, until: datetime, by: str = ""
 ) -> list[Spent]:
-    """Return what all of a tenant's turns spent, as `of_owner`; for admins."""
+    """Return spending of all the tenant's turns, grouped as in `of_owner`. For admins."""
     rows = await _sql.tenant_spending(connection, tenant_id=tenant_id, since=since, until=until, by=by)
     return [_spent(row) for row in rows]
 
@@ -224,13 +225,13 @@ async def of_tenant(
 async def of_compiles(
     connection: Connection, tenant_id: UUID, *, since: datetime, until: datetime
 ) -> list[CompileSpent]:
-    """Return what a tenant's compiles cost by day and model; whole days (UTC) from `since`'s to before `until`'s next."""
+    """Return a tenant's compile cost by day and model, for the whole days (UTC) of `since` to `until`, both included."""
     rows = await _sql.compile_spending(connection, tenant_id=tenant_id, **_days(since, until))
     return [CompileSpent(row["day"], row["model_id"], row["cost_usd"]) for row in rows]
 
 
 async def add_compile_call(connection: Connection, scope: Scope, call: CompileCall, *, now: datetime) -> None:
-    """Add a call to what compiling the owner's wiki spent on the instant's day (UTC)."""
+    """Add a call to the compile spending of the owner's wiki on the day (UTC) of `now`."""
     await _sql.add_compile_account(
         connection,
         tenant_id=scope.tenant_id,
@@ -247,7 +248,7 @@ async def add_compile_call(connection: Connection, scope: Scope, call: CompileCa
 
 
 async def passes_of_owner(connection: Connection, scope: Scope, *, since: datetime, until: datetime) -> list[PassSpent]:
-    """Return what compiling an owner's wiki spent by pass and model, the dearest first; whole days as for `of_compiles`."""
+    """Return compile spending of an owner's wiki by pass and model, highest first; whole days as in `of_compiles`."""
     days = _days(since, until)
     rows = await _sql.owner_compile_spending(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, **days)
     return _passes(rows)
@@ -256,7 +257,7 @@ async def passes_of_owner(connection: Connection, scope: Scope, *, since: dateti
 async def passes_of_tenant(
     connection: Connection, tenant_id: UUID, *, since: datetime, until: datetime
 ) -> list[PassSpent]:
-    """Return what compiling all of a tenant's wikis spent, as `passes_of_owner`; for admins."""
+    """Return compile spending of all the tenant's wikis, as `passes_of_owner`. For admins."""
     rows = await _sql.tenant_compile_spending(connection, tenant_id=tenant_id, **_days(since, until))
     return _passes(rows)
 

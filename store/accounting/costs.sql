@@ -1,5 +1,5 @@
 -- name: add_accounts!
--- Writes what turns spent, given column by column. One that is there already stays.
+-- Inserts accounts of turns, given as columns. An account that already exists is left unchanged.
 INSERT INTO turn_accounts (tenant_id, owner_id, receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, failed_sources,
     prompt_tokens, frame_tokens, thread_tokens, knowledge_tokens, memory_tokens, wiki_tokens, workspace_tokens, tools_tokens, created_at)
 SELECT :tenant_id, :owner_id, r.receipt_id, r.agent_id, r.thread_id, r.model_id, r.is_degraded, r.duration_ms,
@@ -14,13 +14,13 @@ FROM unnest(:receipt_ids::uuid[], :agent_ids::text[], :thread_ids::text[], :mode
 ON CONFLICT (tenant_id, receipt_id) DO NOTHING;
 
 -- name: report_account!
--- Keeps what a caller reported about a turn.
+-- Stores the usage a caller reported for a turn.
 UPDATE turn_accounts SET reported_input_tokens = :input_tokens, reported_output_tokens = :output_tokens,
     reported_cache_read_tokens = :cache_read_tokens, reported_cache_write_tokens = :cache_write_tokens
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND receipt_id = :receipt_id;
 
 -- name: list_accounts
--- A page of an owner's turns, newest first; an empty text and false leave a filter out.
+-- A page of an owner's turns, newest first; an empty text or false disables a filter.
 SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, failed_sources, prompt_tokens, frame_tokens, thread_tokens,
     knowledge_tokens, memory_tokens, wiki_tokens, workspace_tokens, tools_tokens, reported_input_tokens, reported_output_tokens,
     reported_cache_read_tokens, reported_cache_write_tokens, created_at
@@ -39,7 +39,7 @@ SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, fail
 FROM turn_accounts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND receipt_id = ANY(:receipt_ids::uuid[]);
 
 -- name: owner_spending
--- What an owner's turns spent in a stretch of time, by a key and by model.
+-- Spending of an owner's turns in a time range, by key and model.
 SELECT CASE :by::text WHEN 'day' THEN to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') WHEN 'owner' THEN owner_id::text
         WHEN 'agent' THEN agent_id WHEN 'thread' THEN thread_id WHEN 'model' THEN model_id ELSE '' END AS key,
     model_id, count(*) AS turn_count, count(reported_input_tokens) AS reported_count, sum(prompt_tokens) AS prompt_tokens,
@@ -55,11 +55,11 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since::
 GROUP BY 1, 2;
 
 -- name: tenant_spending
--- What a tenant's turns spent in a stretch of time, by a key and by model.
+-- Spending of a tenant's turns in a time range, by key and model.
 SELECT * FROM tenant_spending(:tenant_id::uuid, :since::timestamptz, :until::timestamptz, :by::text);
 
 -- name: add_compile_account!
--- Adds a model call to what compiling spent on a day.
+-- Adds a model call to the compile spending of a day.
 INSERT INTO compile_accounts AS a (tenant_id, owner_id, day, pass, model_id, call_count, input_tokens, output_tokens, cached_tokens,
     unpriced_tokens, cost_usd)
 VALUES (:tenant_id, :owner_id, :day, :in_pass, :model_id, 1, :input_tokens, :output_tokens, :cached_tokens, :unpriced_tokens, :cost_usd)
@@ -69,7 +69,7 @@ ON CONFLICT (tenant_id, owner_id, day, pass, model_id) DO UPDATE SET call_count 
     cost_usd = a.cost_usd + excluded.cost_usd;
 
 -- name: owner_compile_spending
--- What compiling an owner's wiki spent by pass and model, from one day on to before another.
+-- Compile spending of an owner's wiki by pass and model, from one day to before another.
 SELECT pass, model_id, sum(call_count)::bigint AS call_count, sum(input_tokens)::bigint AS input_tokens,
     sum(output_tokens)::bigint AS output_tokens, sum(cached_tokens)::bigint AS cached_tokens,
     sum(unpriced_tokens)::bigint AS unpriced_tokens, sum(cost_usd) AS cost_usd
@@ -77,10 +77,10 @@ FROM compile_accounts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND 
 GROUP BY pass, model_id;
 
 -- name: tenant_compile_spending
--- What compiling all of a tenant's wikis spent, as for an owner.
+-- Compile spending of all a tenant's wikis by pass and model.
 SELECT pass, model_id, call_count, input_tokens, output_tokens, cached_tokens, unpriced_tokens, cost_usd
 FROM tenant_compile_spending(:tenant_id::uuid, :since::text, :until::text);
 
 -- name: compile_spending
--- What a tenant's compiles cost by day and model, from one day on to before another.
+-- A tenant's compile cost by day and model, from one day to before another.
 SELECT day, model_id, cost_usd FROM compile_spend WHERE tenant_id = :tenant_id AND day >= :since::text AND day < :until::text;

@@ -1,4 +1,4 @@
-"""Receipts: what every assembly left, the texts they name by hash, what callers reported, and what was learned from it."""
+"""Receipts: one row per assembly, the texts it names by hash, the usage callers reported, and calibrations learned from it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class NewReceipt:
 
 @dataclass(frozen=True, slots=True)
 class ReportedUsage:
-    """What a caller reported about an assembly, in tokens as the provider counted them."""
+    """The usage a caller reported for an assembly, in the provider's token counts."""
 
     input_tokens: int
     output_tokens: int
@@ -46,7 +46,7 @@ class ReportedUsage:
 
 @dataclass(frozen=True, slots=True)
 class StoredReceipt:
-    """A receipt as it was written, with what was reported about it since."""
+    """A receipt as written, with the usage reported since."""
 
     receipt_id: UUID
     agent_id: str
@@ -59,14 +59,14 @@ class StoredReceipt:
     usage: ReportedUsage | None = None
 
     def is_within(self, reach: Reach | None) -> bool:
-        """Return whether a reader may see it: an admin may, else the agent that it was made for, if it holds its space."""
+        """Return whether a reader may see it: an admin (None), or the agent it was made for if that agent holds its space."""
         if reach is None:
             return True
         return self.agent_id == reach.agent_id and reach.has_space(self.details["asked"].get("space_id", ""))
 
 
 async def insert(connection: Connection, receipts: Sequence[NewReceipt]) -> None:
-    """Write receipts of one scope. One that is there already stays as it is."""
+    """Insert receipts of one scope. A receipt that already exists is left unchanged."""
     scope = receipts[0].scope
     await _sql.insert_receipts(
         connection,
@@ -84,7 +84,7 @@ async def insert(connection: Connection, receipts: Sequence[NewReceipt]) -> None
 
 
 async def keep_texts(connection: Connection, scope: Scope, texts: Mapping[bytes, str], *, until: datetime) -> None:
-    """Keep an owner's texts by their hash until a day, give or take an hour; those that are kept as long are not sent."""
+    """Keep an owner's texts, by hash, until `until`, give or take an hour; texts already kept that long are not sent."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "kept_until": until}
     rows = await _sql.texts_to_keep(connection, **key, text_hashes=list(texts))
     hashes = sorted(row["text_hash"] for row in rows)
@@ -93,7 +93,7 @@ async def keep_texts(connection: Connection, scope: Scope, texts: Mapping[bytes,
 
 
 async def forget_texts(connection: Connection, scope: Scope, hashes: Sequence[bytes]) -> None:
-    """Delete an owner's texts before their day, because what they say was forgotten. Receipts stay, without them."""
+    """Delete an owner's texts before they expire, because their content was forgotten. Receipts stay, without them."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     await _sql.forget_texts(connection, **key, text_hashes=list(hashes))
 
@@ -101,8 +101,8 @@ async def forget_texts(connection: Connection, scope: Scope, hashes: Sequence[by
 async def forget_texts_resting_on(
     connection: Connection, scope: Scope, memory_ids: Sequence[str], page_ids: Sequence[UUID] = ()
 ) -> None:
-    """Delete, before their day, the texts of whatever was offered as resting on a memory or standing on a page, and blank
-    the headings and labels that receipts have of it."""
+    """Delete, before they expire, the texts of candidates that cite one of the memories or come from one of the pages, and
+    blank their headings and labels in receipts."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     resting = {"memory_ids": list(memory_ids), "page_ids": [str(page_id) for page_id in page_ids]}
     await _sql.forget_texts_resting_on(connection, **key, **resting)
@@ -112,14 +112,14 @@ async def forget_texts_resting_on(
 async def get(
     connection: Connection, scope: Scope, receipt_id: UUID, *, reach: Reach | None = None
 ) -> StoredReceipt | None:
-    """Return one receipt of the scope with its usage, or None: also for one that is out of reach."""
+    """Return one receipt of the scope with its usage; None if there is none or it is out of reach."""
     row = await _sql.get_receipt(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_id=receipt_id)
     found = row and _receipt(row, _usage(row))
     return found if found and found.is_within(reach) else None
 
 
 async def texts(connection: Connection, scope: Scope, hashes: Sequence[bytes], *, now: datetime) -> dict[bytes, str]:
-    """Return those of an owner's texts that are still kept, by hash."""
+    """Return the owner's texts that are still kept, by hash."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     rows = await _sql.get_texts(connection, **key, text_hashes=list(hashes), now=now)
     return {row["text_hash"]: row["text"] for row in rows}
@@ -134,9 +134,9 @@ async def page(
     before: tuple[datetime, UUID] = (_END_OF_TIME, _LAST_ID),
     reach: Reach | None = None,
 ) -> list[StoredReceipt]:
-    """Return a page of the owner's receipts within reach, newest first; only one thread's when it is named.
+    """Return a page of the owner's receipts within reach, newest first; with `thread_id`, only that thread's.
 
-    Of their details only the version, the pool, the tokenizer, the hash and each source's account are read.
+    Of their details only the version, the pool, the tokenizer, the hash and the account of each source are read.
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     place = {"before": before[0], "before_id": before[1], "limit": limit} | _seen_by(reach)
@@ -150,9 +150,9 @@ async def page(
 async def report_usage(
     connection: Connection, scope: Scope, receipt_id: UUID, usage: ReportedUsage, *, now: datetime
 ) -> bool:
-    """Keep what a caller reported about a receipt of its own, and return whether it is the first report about it.
+    """Store the usage a caller reported for its own receipt, and return whether it is the first report.
 
-    A later report replaces an earlier one; reports about one receipt wait for one another.
+    A later report replaces an earlier one. Concurrent reports on one receipt are serialized by a row lock.
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "receipt_id": receipt_id}
     await _sql.lock_receipt(connection, **key)
@@ -171,7 +171,7 @@ async def report_usage(
 
 
 async def lock_calibration(connection: Connection, scope: Scope, model_id: str) -> dict[str, Any]:
-    """Return what an owner's reports taught about a model, locked until the transaction ends; empty when nothing did."""
+    """Return the calibration learned from an owner's reports on a model, locked until the transaction ends; {} if none."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "model_id": model_id}
     row = await _sql.lock_calibration(connection, **key)
     return {} if row is None else dict(row)
@@ -180,7 +180,7 @@ async def lock_calibration(connection: Connection, scope: Scope, model_id: str) 
 async def put_calibration(
     connection: Connection, scope: Scope, model_id: str, calibration: Mapping[str, float], *, now: datetime
 ) -> None:
-    """Keep what an owner's reports taught about a model."""
+    """Store the calibration learned from an owner's reports on a model."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "model_id": model_id}
     await _sql.put_calibration(connection, **key, **calibration, now=now)
 
@@ -188,9 +188,9 @@ async def put_calibration(
 async def calibrations_in_force(
     connection: Connection, tenant_id: UUID, *, trusted_after: int
 ) -> dict[str, dict[UUID | None, dict[str, Any]]]:
-    """Return a tenant's calibrations of at least so many reports, by model id and owner.
+    """Return a tenant's calibrations with at least `trusted_after` reports, by model id and owner.
 
-    Once three owners have that many, their median stands under None, for all owners; until then each has its own.
+    Once three owners have that many, their median applies to all owners, under the key None; until then each has its own.
     """
     found: dict[str, dict[UUID | None, dict[str, Any]]] = {}
     for row in await _sql.calibrations_in_force(connection, tenant_id=tenant_id, trusted_after=trusted_after):
@@ -200,13 +200,13 @@ async def calibrations_in_force(
 
 
 async def owners_with_expired_texts(connection: Connection, *, now: datetime, limit: int) -> list[Scope]:
-    """Return owners that hold receipt texts past their day."""
+    """Return owners with expired receipt texts."""
     rows = await _sql.owners_with_expired_texts(connection, now=now, limit=limit)
     return [Scope(row["tenant_id"], row["owner_id"]) for row in rows]
 
 
 async def delete_expired_texts(connection: Connection, scope: Scope, *, now: datetime) -> int:
-    """Delete the owner's receipt texts that are past their day, and return how many."""
+    """Delete the owner's expired receipt texts, and return how many."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     return int(await _sql.delete_expired_texts(connection, **key, now=now))
 

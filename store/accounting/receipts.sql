@@ -1,5 +1,5 @@
 -- name: insert_receipts!
--- Writes receipts, given column by column. A receipt that is there already stays.
+-- Inserts receipts, given as columns. A receipt that already exists is left unchanged.
 INSERT INTO receipts (tenant_id, owner_id, receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, details, created_at)
 SELECT :tenant_id, :owner_id, r.receipt_id, r.agent_id, r.thread_id, r.model_id, r.is_degraded, r.duration_ms, r.details, r.created_at
 FROM unnest(:receipt_ids::uuid[], :agent_ids::text[], :thread_ids::text[], :model_ids::text[], :degraded::boolean[],
@@ -8,13 +8,13 @@ FROM unnest(:receipt_ids::uuid[], :agent_ids::text[], :thread_ids::text[], :mode
 ON CONFLICT (tenant_id, receipt_id) DO NOTHING;
 
 -- name: texts_to_keep
--- Those of some texts, by hash, that are not kept, or not until an hour before a day.
+-- Of the given hashes, those whose text is not kept, or not until within an hour of the given instant.
 SELECT wanted.text_hash FROM unnest(:text_hashes::bytea[]) AS wanted (text_hash)
 WHERE NOT EXISTS (SELECT FROM receipt_texts t WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id
     AND t.text_hash = wanted.text_hash AND t.kept_until >= :kept_until::timestamptz - interval '1 hour');
 
 -- name: keep_texts!
--- Keeps an owner's texts until a day; one that is kept already is kept at least as long. Given in hash order, so that writers never deadlock.
+-- Keeps an owner's texts until an instant; never shortens that of a kept text. Given in hash order, so that writers never deadlock.
 INSERT INTO receipt_texts AS t (tenant_id, owner_id, text_hash, text, kept_until)
 SELECT :tenant_id, :owner_id, r.text_hash, r.text, :kept_until
 FROM unnest(:text_hashes::bytea[], :texts::text[]) AS r (text_hash, text)
@@ -22,7 +22,7 @@ ON CONFLICT (tenant_id, owner_id, text_hash) DO UPDATE SET kept_until = excluded
 WHERE t.kept_until < excluded.kept_until;
 
 -- name: get_receipt^
--- One receipt with what was reported about it.
+-- One receipt with its reported usage.
 SELECT r.receipt_id, r.agent_id, r.thread_id, r.model_id, r.is_degraded, r.duration_ms, r.details, r.created_at,
     u.input_tokens, u.output_tokens, u.cache_read_tokens, u.cache_write_tokens, u.used_item_ids
 FROM receipts r LEFT JOIN usage_reports u ON u.tenant_id = r.tenant_id AND u.receipt_id = r.receipt_id
@@ -34,8 +34,8 @@ SELECT text_hash, text FROM receipt_texts
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND text_hash = ANY(:text_hashes::bytea[]) AND kept_until > :now;
 
 -- name: list_receipts
--- A page of an owner's receipts, newest first, without their candidates: those are large, and read one receipt at a time. An agent
--- sees its own, made in no space or in one that it holds; the outer coalesce keeps the planner from sorting all for one that has few.
+-- A page of an owner's receipts, newest first, without their candidates, which are large and read one receipt at a time. An agent
+-- sees its own, made in no space or in one it holds; the outer coalesce keeps the planner from sorting all rows for an agent with few.
 SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, created_at, jsonb_build_object(
     'profile', jsonb_build_object('version', details->'profile'->'version'), 'pool', details->'pool',
     'tokenizer', details->'tokenizer', 'rendered', jsonb_build_object('sha256', details->'rendered'->'sha256'),
@@ -47,7 +47,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (created_at, receipt_i
 ORDER BY created_at DESC, receipt_id DESC LIMIT :limit;
 
 -- name: list_receipts_of_thread
--- A page of a thread's receipts, newest first, without their candidates, as far as an agent sees an owner's.
+-- A page of a thread's receipts, newest first, without their candidates; an agent sees those it would see in the owner's list.
 SELECT receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, created_at, jsonb_build_object(
     'profile', jsonb_build_object('version', details->'profile'->'version'), 'pool', details->'pool',
     'tokenizer', details->'tokenizer', 'rendered', jsonb_build_object('sha256', details->'rendered'->'sha256'),
@@ -60,15 +60,15 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
 ORDER BY created_at DESC, receipt_id DESC LIMIT :limit;
 
 -- name: lock_receipt$
--- Holds a receipt against other reports about it until the transaction ends.
+-- Locks a receipt against concurrent reports until the transaction ends.
 SELECT receipt_id FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND receipt_id = :receipt_id FOR NO KEY UPDATE;
 
 -- name: is_reported$
--- Whether anything was reported about a receipt.
+-- Whether usage was reported for a receipt.
 SELECT true FROM usage_reports WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND receipt_id = :receipt_id;
 
 -- name: report_usage!
--- Keeps what was reported about a receipt; a later report replaces an earlier one.
+-- Stores the usage reported for a receipt; a later report replaces an earlier one.
 INSERT INTO usage_reports (tenant_id, owner_id, receipt_id, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens,
     used_item_ids, reported_at)
 VALUES (:tenant_id, :owner_id, :receipt_id, :input_tokens, :output_tokens, :cache_read_tokens, :cache_write_tokens,
@@ -78,35 +78,35 @@ ON CONFLICT (tenant_id, receipt_id) DO UPDATE SET input_tokens = excluded.input_
     used_item_ids = excluded.used_item_ids, reported_at = excluded.reported_at;
 
 -- name: lock_calibration^
--- What an owner's reports taught about a model, locked until the transaction ends.
+-- The calibration learned from an owner's reports on a model, locked until the transaction ends.
 SELECT ratio, error, report_count, ignored_count FROM owner_calibrations
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND model_id = :model_id FOR UPDATE;
 
 -- name: put_calibration!
--- Keeps what an owner's reports taught about a model.
+-- Stores the calibration learned from an owner's reports on a model.
 INSERT INTO owner_calibrations (tenant_id, owner_id, model_id, ratio, error, report_count, ignored_count, updated_at)
 VALUES (:tenant_id, :owner_id, :model_id, :ratio, :error, :report_count, :ignored_count, :now)
 ON CONFLICT (tenant_id, owner_id, model_id) DO UPDATE SET ratio = excluded.ratio, error = excluded.error,
     report_count = excluded.report_count, ignored_count = excluded.ignored_count, updated_at = excluded.updated_at;
 
 -- name: calibrations_in_force
--- What a tenant's turns count with: by model for all owners, or for one where too few have reported.
+-- The calibrations a tenant's turns use, by model: one for all owners, or one per owner while too few have reported.
 SELECT model_id, owner_id, ratio, error, report_count, ignored_count FROM calibrations_in_force(:tenant_id, :trusted_after);
 
 -- name: owners_with_expired_texts
--- Owners that hold receipt texts past their day.
+-- Owners with expired receipt texts.
 SELECT tenant_id, owner_id FROM owners_with_expired_texts(:now, :limit);
 
 -- name: delete_expired_texts!
--- Deletes an owner's receipt texts that are past their day.
+-- Deletes an owner's expired receipt texts.
 DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kept_until < :now;
 
 -- name: forget_texts!
--- Deletes an owner's texts before their day, because what they say was forgotten.
+-- Deletes an owner's texts before they expire, because their content was forgotten.
 DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND text_hash = ANY(:text_hashes::bytea[]);
 
 -- name: forget_texts_resting_on!
--- Deletes the texts of whatever an owner's receipts were offered as resting on a memory, or as standing on a page.
+-- Deletes the texts of candidates in an owner's receipts that cite one of the memories or come from one of the pages.
 DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND text_hash = ANY(ARRAY(
     SELECT decode(kept.text_hash, 'hex')
     FROM receipts AS r, jsonb_array_elements(r.details->'sources') AS source, jsonb_array_elements(source->'items') AS item,
@@ -117,7 +117,7 @@ DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id 
             OR (ref->>0 = 'page' AND ref->>1 = ANY(:page_ids::text[])))));
 
 -- name: blank_names_resting_on!
--- Takes the headings and labels of the same candidates out of an owner's receipts; ids, places and figures stay.
+-- Blanks the headings and labels of the same candidates in an owner's receipts; ids, positions and figures stay.
 UPDATE receipts AS r SET details = jsonb_set(r.details, '{sources}', (
     SELECT jsonb_agg(CASE WHEN jsonb_typeof(source->'items') = 'array' AND source->'items' <> '[]' THEN jsonb_set(source, '{items}', (
         SELECT jsonb_agg(CASE WHEN EXISTS (

@@ -1,1 +1,1 @@
-"""What a compile keeps: jobs, scopes, batches, the ledger, stored answers, background work."""
+"""The state of compiles: jobs, scopes, batches, the ledger, cached answers, background jobs."""

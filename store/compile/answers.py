@@ -1,4 +1,4 @@
-"""What models answered and cost: answers by the hash of the question, with the memories that were shown, and the day's spend.
+"""A cache of model answers by the hash of the question, with the memories each one was shown, and the spend per day.
 
 Every function takes a connection inside a scoped transaction. An answer is bytes here;
 `models/language/kept_answers.py` reads them.
@@ -25,38 +25,38 @@ async def get(connection: Connection, scope: Scope, key: bytes) -> bytes | None:
 async def put(
     connection: Connection, scope: Scope, key: bytes, *, answer: bytes, memory_ids: Collection[str], now: datetime
 ) -> None:
-    """Keep an answer. Of two under one key the first stays, and the memories of both count as seen."""
+    """Store an answer. If the key has one already, that one stays and the memories of both count as seen."""
     await _sql.put_answer(connection, **_key(scope), answer_key=key, answer=answer, now=now)
     await _sql.put_seen(connection, **_key(scope), answer_key=key, memory_ids=sorted(set(memory_ids)))
 
 
 async def note_seen(connection: Connection, scope: Scope, key: bytes, memory_ids: Collection[str]) -> None:
-    """Record that the answer was used for these memories too; nothing where none is kept any more."""
+    """Record that the answer was used for these memories too; no effect if it is no longer kept."""
     await _sql.note_seen(connection, **_key(scope), answer_key=key, memory_ids=sorted(memory_ids))
 
 
 async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
-    """Delete every answer that saw one of the memories; return how many."""
+    """Delete every answer that was shown one of the memories; return how many."""
     return int(await _sql.forget_answers(connection, **_key(scope), memory_ids=list(memory_ids)))
 
 
 async def clear(connection: Connection, scope: Scope) -> int:
-    """Delete every answer of the scope."""
+    """Delete every answer of the scope, and return how many."""
     return int(await _sql.clear_answers(connection, **_key(scope)))
 
 
 async def spend(connection: Connection, scope: Scope, *, model_id: str, cost_usd: float, now: datetime) -> None:
-    """Add what a call cost to the tenant's day (UTC)."""
+    """Add the cost of a call to the tenant's spend of the day (UTC)."""
     await _sql.add_spend(connection, tenant_id=scope.tenant_id, day=day_of(now), model_id=model_id, cost_usd=cost_usd)
 
 
 async def spent(connection: Connection, scope: Scope, *, now: datetime) -> float:
-    """Return what the tenant's models cost on the instant's day, in US dollars."""
+    """Return the tenant's model spend on the day (UTC) of `now`, in US dollars."""
     return float(await _sql.spent_on(connection, tenant_id=scope.tenant_id, day=day_of(now)))
 
 
 def day_of(now: datetime) -> str:
-    """Return the day (UTC) that spending at an instant counts for, as 2026-03-01."""
+    """Return the day (UTC) of an instant, as 2026-03-01."""
     return now.strftime("%Y-%m-%d")
 
 

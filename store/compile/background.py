@@ -1,6 +1,6 @@
-"""Other work in the background: jobs of a kind about a subject, one waiting per kind and subject, claimed by a lease.
+"""The queue of background jobs other than compiles: at most one waiting job per kind and subject, claimed with a lease.
 
-Every function takes a connection inside a scoped transaction. What a kind does stands with its handler.
+Every function takes a connection inside a scoped transaction. The handler of each kind is in `sidecar/worker`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class BackgroundJob:
-    """A job: what kind of work, about what, and how often it was claimed."""
+    """A job: its kind, its subject, and how often it was claimed."""
 
     job_id: UUID
     kind: str
@@ -29,7 +29,7 @@ class BackgroundJob:
 
 
 async def enqueue(connection: Connection, scope: Scope, kind: str, subject: str, *, now: datetime) -> bool:
-    """Queue work, and return whether it was new: one that waits already covers it."""
+    """Queue a job, and return whether it is new: a waiting job of its kind and subject already covers it."""
     queued = await _sql.enqueue_background(
         connection, **_key(scope), job_id=uuid4(), kind=kind, subject=subject, now=now
     )
@@ -40,7 +40,7 @@ async def enqueue(connection: Connection, scope: Scope, kind: str, subject: str,
 async def claim(
     connection: Connection, scope: Scope, *, holder: str, lease_s: float, now: datetime
 ) -> BackgroundJob | None:
-    """Take the scope's oldest due job, or one whose worker died; None without one. Its `attempt` counts this claim."""
+    """Claim the scope's oldest due job, or one whose lease ran out; None if there is none. `attempt` counts this claim."""
     until = now + timedelta(seconds=lease_s)
     row = await _sql.claim_background(connection, **_key(scope), holder=holder, until=until, now=now)
     return row and BackgroundJob(row["job_id"], row["kind"], row["subject"], row["attempt"])
@@ -49,9 +49,9 @@ async def claim(
 async def take(
     connection: Connection, scope: Scope, wanted: tuple[str, str], *, holder: str, lease_s: float, now: datetime
 ) -> BackgroundJob | None:
-    """Take the job of a kind about a subject, made now unless there is one; None where it is another's, or waits for later.
+    """Claim the job of a kind and subject, created if missing; None if another worker holds it or it is not due yet.
 
-    Of several that ask at once, one gets it.
+    Of concurrent calls, one gets it.
     """
     about, made_id = {**_key(scope), "kind": wanted[0], "subject": wanted[1]}, uuid4()
     await _sql.make_background(connection, **about, job_id=made_id, now=now)
@@ -59,21 +59,21 @@ async def take(
     until = now + timedelta(seconds=lease_s)
     row = await _sql.take_background(connection, **about, holder=holder, until=until, now=now)
     if row is None:
-        # One that asked at the same moment has it: what was made beside it would wait for a worker to find nothing to do.
+        # Another worker won the race; delete our duplicate job.
         await _sql.unmake_background(connection, tenant_id=scope.tenant_id, job_id=made_id)
         return None
     return BackgroundJob(row["job_id"], row["kind"], row["subject"], row["attempt"])
 
 
 async def drop(connection: Connection, scope: Scope, job: BackgroundJob, *, holder: str) -> None:
-    """Let go of a job that the holder has, without a trace: what is left to do is known elsewhere."""
+    """Delete a job that the holder still has; remaining work is recorded elsewhere."""
     await _sql.drop_background(connection, tenant_id=scope.tenant_id, job_id=job.job_id, holder=holder)
 
 
 async def finish(
     connection: Connection, scope: Scope, job: BackgroundJob, *, holder: str, error: str, now: datetime
 ) -> None:
-    """End a job that the holder still has; an error is a failure."""
+    """End a job that the holder still has: failed if `error` is set, else done."""
     await _sql.finish_background(
         connection, tenant_id=scope.tenant_id, job_id=job.job_id, holder=holder, error=error, now=now
     )
@@ -82,7 +82,7 @@ async def finish(
 async def put_back(
     connection: Connection, scope: Scope, job: BackgroundJob, *, holder: str, error: str, not_before: datetime
 ) -> None:
-    """Make a job wait again, unless another of its kind and subject waits already: then it has ended."""
+    """Requeue a job; if another of its kind and subject waits already, end this one instead."""
     await _sql.put_back_background(
         connection,
         **_key(scope),
@@ -97,7 +97,7 @@ async def put_back(
 
 
 async def next_due(connection: Connection, scope: Scope) -> datetime | None:
-    """Return from when on the scope has work of this sort; None without any."""
+    """Return when the scope's next background job falls due; None if there is none."""
     due: datetime | None = await _sql.next_background(connection, **_key(scope))
     return due
 

@@ -1,11 +1,11 @@
 -- name: enqueue_background!
--- Queues work, unless the same waits.
+-- Queues a job, unless one of its kind and subject waits.
 INSERT INTO background_jobs (tenant_id, owner_id, job_id, kind, subject, status, attempt, error, created_at, not_before, lease_holder)
 VALUES (:tenant_id, :owner_id, :job_id, :kind, :subject, 'pending', 0, '', :now, :now, '')
 ON CONFLICT (tenant_id, owner_id, kind, subject) WHERE status = 'pending' DO NOTHING;
 
 -- name: claim_background^
--- Takes the oldest due job, or one whose lease ran out.
+-- Claims the oldest due job, or one whose lease ran out.
 UPDATE background_jobs SET status = 'running', attempt = attempt + 1, lease_holder = :holder, lease_until = :until
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
     SELECT job_id FROM background_jobs
@@ -15,7 +15,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
 RETURNING job_id, kind, subject, attempt;
 
 -- name: make_background!
--- Queues work of a kind about a subject, unless some waits or is under way.
+-- Creates a job of a kind and subject, unless one waits or runs.
 INSERT INTO background_jobs (tenant_id, owner_id, job_id, kind, subject, status, attempt, error, created_at, not_before, lease_holder)
 SELECT :tenant_id, :owner_id, :job_id, :kind, :subject, 'pending', 0, '', :now, :now, ''
 WHERE NOT EXISTS (
@@ -25,13 +25,13 @@ WHERE NOT EXISTS (
 ON CONFLICT (tenant_id, owner_id, kind, subject) WHERE status = 'pending' DO NOTHING;
 
 -- name: lock_background
--- Waits until nobody else is taking work of a kind about a subject.
+-- Locks the jobs of a kind and subject against concurrent claims.
 SELECT job_id FROM background_jobs
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kind = :kind AND subject = :subject AND status IN ('pending', 'running')
 ORDER BY job_id FOR UPDATE;
 
 -- name: take_background^
--- Takes due work of a kind about a subject, or what a dead holder left, unless another is at it.
+-- Claims the due job of a kind and subject, or one whose lease ran out, unless another holder has it.
 UPDATE background_jobs SET status = 'running', attempt = attempt + 1, lease_holder = :holder, lease_until = :until
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
     SELECT b.job_id FROM background_jobs b
@@ -45,11 +45,11 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
 RETURNING job_id, kind, subject, attempt;
 
 -- name: unmake_background!
--- Takes back work that was made in this transaction and not taken.
+-- Deletes a job that was created in this transaction and not claimed.
 DELETE FROM background_jobs WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'pending';
 
 -- name: drop_background!
--- Lets go of a job that the holder has.
+-- Deletes a job that the holder has.
 DELETE FROM background_jobs
 WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running' AND lease_holder = :holder;
 
@@ -60,13 +60,13 @@ UPDATE background_jobs SET status = CASE WHEN :error::text = '' THEN 'succeeded'
 WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running' AND lease_holder = :holder;
 
 -- name: put_back_background!
--- Makes a job wait again, or ends it where another covers it.
+-- Requeues a job, or ends it if another waiting job covers it.
 UPDATE background_jobs SET error = :error, not_before = :not_before, lease_holder = '', lease_until = NULL,
     status = CASE WHEN EXISTS (SELECT 1 FROM background_jobs o WHERE o.tenant_id = :tenant_id AND o.owner_id = :owner_id
         AND o.kind = :kind AND o.subject = :subject AND o.status = 'pending') THEN 'failed' ELSE 'pending' END
 WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running' AND lease_holder = :holder;
 
 -- name: next_background$
--- From when on the scope has work of this sort.
+-- When the scope's next background job falls due.
 SELECT min(CASE status WHEN 'pending' THEN not_before ELSE lease_until END) FROM background_jobs
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status IN ('pending', 'running');

@@ -1,6 +1,6 @@
-"""The log of a scope's batches: what each read and, while it is not applied whole, its plan.
+"""The log of a scope's batches: the memories each read and, until it is fully applied, its plan.
 
-Every function takes a connection inside a scoped transaction. Items are JSON here; `compiler/plan` knows what they mean.
+Every function takes a connection inside a scoped transaction. Items are JSON here; `compiler/plan` defines their meaning.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ UNLOGGED = 0
 
 
 class BatchKind(StrEnum):
-    """What made a batch: new memories, edited and forgotten ones, an aggregation, an operator, or a reset."""
+    """The cause of a batch: new memories, edited and forgotten ones, an aggregation, an operator, or a reset."""
 
     LEAF = "leaf"
     STALE = "stale"
@@ -37,11 +37,11 @@ class BatchKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch of the log. `items` is None once it was applied whole, or when a memory that it saw was forgotten.
+    """A batch of the log. `items` is None once it is fully applied, or after a memory it saw was forgotten.
 
-    One that is not in the log yet has the number UNLOGGED. `revision`, `cursor_from` and `cursor_to` are the borders it was
-    planned with. `seen_memory_ids` are the memories whose words may stand in the items, `entries` the ledger's rows once it
-    is applied. `options` is what the plan depended on beside the memories.
+    A batch not yet in the log has the number UNLOGGED. `revision`, `cursor_from` and `cursor_to` are the state it was planned
+    against. `seen_memory_ids` are the memories whose words may appear in the items, `entries` the ledger rows to write when it
+    is applied. `options` holds the plan's inputs other than the memories.
     """
 
     batch_seq: int
@@ -62,54 +62,54 @@ class Batch:
 
 
 async def store(connection: Connection, scope: Scope, batch: Batch, plan: bytes, *, now: datetime) -> None:
-    """Write a planned batch into the log, in place of another that is still only planned. `plan` are its items as JSON text."""
+    """Write a planned batch to the log, replacing one that is still only planned. `plan` is its items as JSON text."""
     await _sql.discard_planned(connection, **_key(scope))
     columns = _columns(batch) | {"items": Json(orjson.Fragment(plan))}
     await _sql.insert_batch(connection, **_key(scope), **columns, status="planned", applied_at=None, now=now)
 
 
 async def log_applied(connection: Connection, scope: Scope, batch: Batch, *, now: datetime) -> None:
-    """Write a batch that is applied in this transaction; an operator's keeps its items."""
+    """Write a batch that is applied in this transaction to the log; an operator's batch keeps its items."""
     await _sql.insert_batch(connection, **_key(scope), **_columns(batch), status="applied", applied_at=now, now=now)
 
 
 async def planned(connection: Connection, scope: Scope) -> Batch | None:
-    """Return the batch that is planned and not applied whole, or None."""
+    """Return the batch that is planned and not fully applied, or None."""
     row = await _sql.planned_batch(connection, **_key(scope))
     return row and _batch(row)
 
 
 async def finish(connection: Connection, scope: Scope, batch_seq: int, *, now: datetime) -> None:
-    """Mark a batch applied and let its items go."""
+    """Mark a batch applied and delete its items."""
     await _sql.finish_batch(connection, **_key(scope), batch_seq=batch_seq, now=now)
 
 
 async def keep_rest(connection: Connection, scope: Scope, batch_seq: int, *, items_applied: int, revision: int) -> None:
-    """Record how many items were applied, upon which revision the rest now stands."""
+    """Record how many items were applied, and the revision that the remaining items are now based on."""
     await _sql.keep_rest(connection, **_key(scope), batch_seq=batch_seq, items_applied=items_applied, revision=revision)
 
 
 async def discard(connection: Connection, scope: Scope) -> int:
-    """Remove the planned batch, which was superseded, and return how many that were.
+    """Discard the planned batch, which was superseded, and return how many there were.
 
-    One of which items were applied stays in the log: its option `taken` says how many.
+    A partly applied batch stays in the log; its option `taken` is the number of items applied.
     """
     closed = await _sql.close_planned(connection, **_key(scope))
     return int(closed) + int(await _sql.discard_planned(connection, **_key(scope)))
 
 
 async def aggregated_before(connection: Connection, scope: Scope, job_id: UUID) -> int:
-    """Return the batch up to which everything was looked at for hubs before a job, 0 where it never was.
+    """Return the last batch that aggregation had fully covered before a job, 0 if none.
 
-    What a job before it left of its plans at a cap is the job's own.
+    Plans that an earlier job cut at a cap are not covered: they are this job's work.
     """
     return int(await _sql.aggregated_before(connection, **_key(scope), job_id=job_id) or 0)
 
 
 async def aggregated_to(connection: Connection, scope: Scope) -> tuple[UUID | None, Place | None, bool]:
-    """Return the job that looked for hubs last, the place of the last page it saw, and whether that look failed.
+    """Return the job that aggregated last, the place of the last page it saw, and whether that aggregation failed.
 
-    There is no place when it saw all.
+    The place is None if it saw all pages.
     """
     row = await _sql.last_aggregated(connection, **_key(scope))
     if row is None:
@@ -119,7 +119,7 @@ async def aggregated_to(connection: Connection, scope: Scope) -> tuple[UUID | No
 
 
 async def memories_since(connection: Connection, scope: Scope, after: int, *, limit: int) -> list[str]:
-    """Return the last memories that applied batches read after one of them, in their order."""
+    """Return the last `limit` memories read by applied batches after batch `after`, in reading order."""
     rows = await _sql.memories_since(connection, **_key(scope), after=after, limit=limit)
     return [row["memory_id"] for row in rows]
 
@@ -131,7 +131,7 @@ async def log(connection: Connection, scope: Scope, *, after: int = 0, limit: in
 
 
 async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
-    """Delete plans that saw one of the memories, and the items of operators' acts that did; return how many."""
+    """Delete plans that saw one of the memories, and the items of operators' batches that did; return how many."""
     closed = await _sql.close_plans_that_saw(connection, **_key(scope), memory_ids=list(memory_ids))
     removed = await _sql.discard_plans_that_saw(connection, **_key(scope), memory_ids=list(memory_ids))
     emptied = await _sql.empty_acts_that_saw(connection, **_key(scope), memory_ids=list(memory_ids))
@@ -139,13 +139,13 @@ async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]
 
 
 async def forget_names(connection: Connection, scope: Scope, pages: Sequence[tuple[str, str]]) -> int:
-    """Delete the items of operators' acts that name one of the pages, given by slug and path; return of how many acts."""
+    """Delete the items of operators' batches that name one of the pages (slug, path); return the number of batches."""
     slugs, paths = [slug for slug, _ in pages], [path for _, path in pages]
     return int(await _sql.empty_acts_that_name(connection, **_key(scope), slugs=slugs, paths=paths))
 
 
 async def clear(connection: Connection, scope: Scope) -> None:
-    """Remove the whole log of the scope."""
+    """Delete the whole log of the scope."""
     await _sql.clear_log(connection, **_key(scope))
 
 

@@ -1,33 +1,33 @@
 -- name: insert_batch!
--- Writes a batch into the log.
+-- Writes a batch to the log.
 INSERT INTO compile_batches (tenant_id, owner_id, batch_seq, kind, job_id, status, revision, cursor_from, cursor_to, read_through,
     options, memory_ids, content_hashes, seen_memory_ids, items, items_applied, verdicts, counters, planned_at, applied_at)
 VALUES (:tenant_id, :owner_id, :batch_seq, :kind, :job_id, :status, :revision, :cursor_from, :cursor_to, :read_through,
     :options, :memory_ids, :content_hashes, :seen_memory_ids, :items, :items_applied, :verdicts, :counters, :now, :applied_at);
 
 -- name: planned_batch^
--- The batch that is planned and not applied whole.
+-- The batch that is planned and not fully applied.
 SELECT batch_seq, kind, job_id, revision, cursor_from, cursor_to, read_through, options, memory_ids, content_hashes,
     seen_memory_ids, items, items_applied, verdicts, counters FROM compile_batches WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned';
 
 -- name: finish_batch!
--- Marks a batch applied and lets its items go.
+-- Marks a batch applied and deletes its items.
 UPDATE compile_batches SET status = 'applied', applied_at = :now, items = NULL, seen_memory_ids = '{}'
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND batch_seq = :batch_seq;
 
 -- name: keep_rest!
--- Records how many items were applied, and upon which revision the rest stands.
+-- Records how many items were applied, and the revision that the rest is based on.
 UPDATE compile_batches SET items_applied = :items_applied, revision = :revision
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND batch_seq = :batch_seq;
 
 -- name: close_planned!
--- Ends the planned batch where it stands, when some of its items were applied: a replay takes as many.
+-- Closes the planned batch if some of its items were applied: a replay applies as many.
 UPDATE compile_batches SET status = 'applied', applied_at = planned_at, items = NULL, seen_memory_ids = '{}',
     options = options || jsonb_build_object('taken', items_applied)
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned' AND items_applied > 0;
 
 -- name: discard_planned!
--- Removes the planned batch.
+-- Deletes the planned batch.
 DELETE FROM compile_batches WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned';
 
 -- name: batch_log
@@ -38,43 +38,43 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'applied' AND
 ORDER BY batch_seq LIMIT :limit;
 
 -- name: close_plans_that_saw!
--- Ends plans in which words of a memory may stand, where some of their items were applied.
+-- Closes partly applied plans that saw one of the memories.
 UPDATE compile_batches SET status = 'applied', applied_at = planned_at, items = NULL, seen_memory_ids = '{}',
     options = options || jsonb_build_object('taken', items_applied)
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned' AND items_applied > 0
     AND seen_memory_ids && :memory_ids::text[];
 
 -- name: discard_plans_that_saw!
--- Removes plans in which words of a memory may stand.
+-- Deletes plans that saw one of the memories.
 DELETE FROM compile_batches
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'planned' AND seen_memory_ids && :memory_ids::text[];
 
 -- name: empty_acts_that_saw!
--- Removes the items of applied batches in which words of a memory may stand.
+-- Deletes the items of applied batches that saw one of the memories.
 UPDATE compile_batches SET items = NULL
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND items IS NOT NULL AND seen_memory_ids && :memory_ids::text[];
 
 -- name: empty_acts_that_name!
--- Removes the items of applied batches in which a page's slug stands by itself, or its path in a text.
+-- Deletes the items of applied batches that hold a page's slug as a value, or its path inside a text.
 UPDATE compile_batches SET items = NULL
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'applied' AND items IS NOT NULL AND EXISTS (
     SELECT 1 FROM unnest(:slugs::text[], :paths::text[]) AS r (slug, path)
     WHERE jsonb_path_exists(items, '$.** ? (@ == $slug)', jsonb_build_object('slug', r.slug)) OR strpos(items::text, r.path) > 0);
 
 -- name: clear_log!
--- Removes a scope's log.
+-- Deletes a scope's log.
 DELETE FROM compile_batches WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: last_aggregated^
--- The job that looked at hubs last, how far it came where more changed than it may look at, and whether it came to nothing.
+-- The job that aggregated last, how far it came if more pages had changed than one job may see, and whether it failed.
 SELECT job_id, options -> 'reached' AS reached, options ? 'failed' AS is_failed FROM compile_batches
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND kind = 'aggregation' AND status = 'applied'
     AND NOT options ?| array['links', 'taken']
 ORDER BY batch_seq DESC LIMIT 1;
 
 -- name: aggregated_before$
--- The last batch after which all that changed had been looked at for hubs, but for those of a job and of the jobs before it
--- whose plans caps cut.
+-- The last batch after which every change had been aggregated, not counting aggregations by this job or by the jobs before it
+-- whose plans were cut at a cap.
 WITH RECURSIVE chain AS (
     SELECT job_id, parent_job_id FROM wiki_compile_jobs
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id
@@ -87,7 +87,7 @@ WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id AND b.kind = 'aggregat
 ORDER BY b.batch_seq DESC LIMIT 1;
 
 -- name: memories_since
--- The last memories that applied batches read after one of them, oldest first.
+-- The last memories that applied batches read after a given batch, oldest first.
 SELECT memory_id FROM (
     SELECT r.memory_id, b.batch_seq, r.place
     FROM compile_batches b CROSS JOIN LATERAL unnest(b.memory_ids) WITH ORDINALITY AS r (memory_id, place)

@@ -1,4 +1,4 @@
-"""Compile jobs: queueing, claiming and settling them, at most one waiting per five minutes and wish.
+"""The queue of compile jobs: enqueueing, claiming and settling. At most one job waits per request and five minutes.
 
 Every function takes a connection inside a scoped transaction. What a job does is decided in `compiler/`.
 """
@@ -32,7 +32,7 @@ PROGRESS = "compile_progress"
 
 
 class Enqueued(StrEnum):
-    """What became of a wish to compile."""
+    """The result of a request to compile."""
 
     ENQUEUED = "ENQUEUED"
     DEDUPED = "DEDUPED"
@@ -42,7 +42,7 @@ class Enqueued(StrEnum):
 
 
 class JobStatus(StrEnum):
-    """Where a job stands; the last four are final."""
+    """The status of a job; the last four are final."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -53,7 +53,7 @@ class JobStatus(StrEnum):
 
 
 class Trigger(StrEnum):
-    """What asked for a job."""
+    """The cause of a job."""
 
     MEMORY_RETAIN = "memory_retain"
     BOOTSTRAP_IMPORT = "bootstrap_import"
@@ -67,10 +67,10 @@ _MAY_REST = frozenset({Trigger.MEMORY_RETAIN, Trigger.WEBHOOK})
 
 @dataclass(frozen=True, slots=True)
 class JobOptions:
-    """What a job is asked beyond compiling; a continuation inherits it.
+    """The options of a job; a continuation inherits them.
 
-    `model_id` replaces the configured model. `mention_ids` are held names to look at even with nothing new to read.
-    `may_archive_many` is an operator's word that a sweep may archive most of a wiki.
+    `model_id` replaces the configured model. `mention_ids` are held names to process even if no memory is new.
+    `may_archive_many` is an operator's permission for reconciliation to archive most of a wiki.
     """
 
     model_id: str = ""
@@ -80,7 +80,7 @@ class JobOptions:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """What became of a wish, and the job that will fulfil it; None where there is none."""
+    """The result of a request, and the job that will serve it; None if there is none."""
 
     outcome: Enqueued
     job_id: UUID | None = None
@@ -90,7 +90,7 @@ class Ticket:
 class Job:
     """A compile job. `hops` counts the continuations before it; `attempt` its claims.
 
-    `traceparent` names the span of the call that asked for it first (W3C); empty where none did.
+    `traceparent` is the span of the call that first asked for it (W3C); empty if there was none.
     """
 
     job_id: UUID
@@ -113,7 +113,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a job ends, or why it goes back."""
+    """How a job ended, or why it was requeued."""
 
     status: JobStatus
     error: str = ""
@@ -125,9 +125,9 @@ async def enqueue(
 ) -> Ticket:
     """Queue a compile of the scope and record how far its memories reach.
 
-    Wishes of one bucket of 300 s and the same options fold into its job while that has not started; one that meets a started
-    job gets the next free bucket's. A write's wish folds into any job that is put off; another's has it start now. Where the
-    tenant's compile is off nothing is queued.
+    Requests with the same options in one bucket of 300 s are deduped into one job until it starts; after that, a request gets
+    the job of the next free bucket. A request caused by a write is deduped into any postponed job; other requests make a
+    postponed job start now. If the tenant's compile is off, nothing is queued.
     """
     if not await _sql.wiki_compile_enabled(connection, tenant_id=scope.tenant_id):
         return Ticket(Enqueued.SKIPPED_FLAG_OFF)
@@ -149,7 +149,7 @@ async def enqueue(
 async def _enqueue_later(
     connection: Connection, scope: Scope, bucket: int, wish: tuple[str, JobOptions, datetime]
 ) -> Ticket:
-    """Queue a wish whose own bucket has a started job: in the next free one, and when none is near under a key of its own."""
+    """Queue a request whose bucket has a started job: in the next free bucket, or under a unique key if none is near."""
     keys = [_dedupe_key(scope, bucket + ahead, wish[1]) for ahead in range(_MOST_BUCKETS)]
     started = {row["dedupe_key"] for row in await _sql.started_keys(connection, tenant_id=scope.tenant_id, keys=keys)}
     free = next((key for key in keys if key not in started), None)
@@ -186,26 +186,26 @@ async def _enqueue_once(
 
 
 async def rest(connection: Connection, scope: Scope, *, pause_s: int, now: datetime) -> None:
-    """Put off the jobs that writes asked for, of a wiki that no turn has read for the pause, until so long after its last
-    compile; take back what was put off of one that was read meanwhile. The tenant's own pause goes before `pause_s`.
+    """Postpone the jobs caused by writes, of a wiki that no turn has read for the pause, until the pause has passed since its
+    last compile; undo this for a wiki that was read meanwhile. The tenant's own pause overrides `pause_s`.
     """
     await _sql.rest_jobs(connection, **_key(scope), pause_s=pause_s, now=now)
 
 
 async def back_off(connection: Connection, scope: Scope, *, now: datetime) -> None:
-    """Put off what nobody waits for, of a scope whose model fails, until that is tried again."""
+    """Postpone the jobs that no caller waits for, of a scope whose model fails, until the next retry of the model."""
     await _sql.back_off_jobs(connection, **_key(scope), now=now)
 
 
 async def failing_streak(connection: Connection, scope: Scope) -> int:
-    """Return how many of the scope's last jobs failed one after another because their model did, 10 at most."""
+    """Return how many of the scope's latest jobs failed in a row because their model did, 10 at most."""
     return int(await _sql.failing_streak(connection, **_key(scope)) or 0)
 
 
 async def continue_job(connection: Connection, scope: Scope, job: Job, *, not_before: datetime, now: datetime) -> UUID:
-    """Queue the job that goes on where this one stopped, and return its id. Raises AlreadyExists when it was refused.
+    """Queue the continuation of a job and return its id. Raises AlreadyExists if the job has one.
 
-    It is its parent's next; trigger and options are the parent's.
+    The continuation inherits trigger and options and has the next sequence number.
     """
     sequence = job.sequence + 1
     job_id = uuid5(_CONTINUATIONS, f"{job.job_id}:{sequence}")
@@ -229,29 +229,29 @@ async def continue_job(connection: Connection, scope: Scope, job: Job, *, not_be
 
 
 async def is_enabled(connection: Connection, scope: Scope) -> bool:
-    """Return whether the tenant's memories are compiled at all."""
+    """Return whether compiling is enabled for the tenant."""
     return bool(await _sql.wiki_compile_enabled(connection, tenant_id=scope.tenant_id))
 
 
 async def start_next(connection: Connection, scope: Scope, *, now: datetime) -> Job | None:
-    """Make the scope's next job run and return it: one whose worker died comes first. Its `attempt` counts this claim."""
+    """Start the scope's next job and return it; a job whose worker died comes first. `attempt` counts this claim."""
     row = await _sql.start_next_job(connection, **_key(scope), now=now)
     return row and _job(row)
 
 
 async def next_startable(connection: Connection, scope: Scope, *, now: datetime) -> UUID | None:
-    """Return the job that `start_next` would take, without taking it; None without one."""
+    """Return the job that `start_next` would start, without starting it; None if there is none."""
     job_id: UUID | None = await _sql.next_startable(connection, **_key(scope), now=now)
     return job_id
 
 
 async def record(connection: Connection, scope: Scope, job_id: UUID, metrics: Mapping[str, Any]) -> bool:
-    """Write a running job's metrics, tell listeners on PROGRESS once that is committed, and return whether to end it."""
+    """Write a running job's metrics, notify PROGRESS on commit, and return whether its cancellation was requested."""
     return bool(await _sql.record_job(connection, tenant_id=scope.tenant_id, job_id=job_id, metrics=dict(metrics)))
 
 
 async def settle(connection: Connection, scope: Scope, job_id: UUID, ending: Ending, *, now: datetime) -> None:
-    """End a running job, and tell listeners."""
+    """End a running job and notify listeners."""
     await _sql.settle_job(
         connection,
         tenant_id=scope.tenant_id,
@@ -266,9 +266,9 @@ async def settle(connection: Connection, scope: Scope, job_id: UUID, ending: End
 async def put_back(
     connection: Connection, scope: Scope, job_id: UUID, ending: Ending, *, not_before: datetime, counts: bool
 ) -> None:
-    """Make a running job wait again, and tell listeners.
+    """Requeue a running job and notify listeners.
 
-    With `counts` False the attempt is not held against it. Empty metrics leave the old.
+    With `counts` False the attempt is not counted. Empty metrics leave the old ones.
     """
     await _sql.put_back_job(
         connection,
@@ -291,13 +291,13 @@ async def get(connection: Connection, scope: Scope, job_id: UUID) -> Job | None:
 async def page(
     connection: Connection, scope: Scope, *, limit: int, after: tuple[datetime, UUID] = (_END_OF_TIME, UUID(int=0))
 ) -> list[Job]:
-    """Return a page of the scope's jobs, newest first, from after the job with this instant and id."""
+    """Return a page of the scope's jobs, newest first, after the job with this instant and id."""
     rows = await _sql.list_jobs(connection, **_key(scope), before=after[0], after_id=after[1], limit=limit)
     return [_job(row) for row in rows]
 
 
 async def cancel(connection: Connection, scope: Scope, job_id: UUID, *, now: datetime) -> Job | None:
-    """Cancel a waiting job, or ask a running one to stop at its next batch; return how it stands, None if there is none."""
+    """Cancel a waiting job, or ask a running one to stop at its next batch; return the job, None if there is none."""
     await _sql.cancel_job(connection, **_key(scope), job_id=job_id, now=now)
     return await get(connection, scope, job_id)
 
@@ -314,7 +314,7 @@ async def running(connection: Connection, scope: Scope) -> Job | None:
 
 
 async def next_due(connection: Connection, scope: Scope) -> datetime | None:
-    """Return from when on the scope's next waiting job may start; None without one."""
+    """Return when the scope's next waiting job may start; None if none waits."""
     due: datetime | None = await _sql.next_due(connection, **_key(scope))
     return due
 
@@ -327,7 +327,7 @@ def _dedupe_key(scope: Scope, bucket: int, options: JobOptions) -> str:
 
 
 def _traceparent() -> str:
-    """Return the W3C name of the span that this work belongs to; empty outside of any."""
+    """Return the current span as a W3C traceparent; empty if there is none."""
     span = trace.get_current_span().get_span_context()
     return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}" if span.is_valid else ""
 

@@ -1,16 +1,16 @@
 -- name: wiki_compile_enabled$
--- Whether the tenant's memories are compiled.
+-- Whether compiling is enabled for the tenant.
 SELECT wiki_compile_enabled FROM tenants WHERE tenant_id = :tenant_id;
 
 -- name: insert_job$
--- Queues a job, unless one bears its key already.
+-- Queues a job, unless one has its dedupe key.
 INSERT INTO wiki_compile_jobs (tenant_id, owner_id, job_id, dedupe_key, status, trigger, attempt, input, metrics, error,
     created_at, not_before)
 VALUES (:tenant_id, :owner_id, :job_id, :dedupe_key, 'pending', :trigger, 0, :input, '{}', '', :now, :now)
 ON CONFLICT (tenant_id, dedupe_key) DO NOTHING RETURNING job_id;
 
 -- name: insert_continuation$
--- Queues the next job of a chain, unless it is there.
+-- Queues the continuation of a job, unless it exists.
 INSERT INTO wiki_compile_jobs (tenant_id, owner_id, job_id, dedupe_key, status, trigger, attempt, input, metrics, error,
     parent_job_id, sequence, hops, created_at, not_before)
 VALUES (:tenant_id, :owner_id, :job_id, :dedupe_key, 'pending', :trigger, 0, :input, '{}', '', :parent_job_id, :sequence, :hops,
@@ -18,24 +18,24 @@ VALUES (:tenant_id, :owner_id, :job_id, :dedupe_key, 'pending', :trigger, 0, :in
 ON CONFLICT (tenant_id, owner_id, parent_job_id, sequence) DO NOTHING RETURNING job_id;
 
 -- name: pending_job_of_key$
--- The job of a key while it has not been started.
+-- The job of a dedupe key, if it has not started.
 SELECT job_id FROM wiki_compile_jobs
 WHERE tenant_id = :tenant_id AND dedupe_key = :dedupe_key AND status = 'pending';
 
 -- name: started_keys
--- Which of some keys have a job that was started.
+-- Of the given dedupe keys, those whose job has started.
 SELECT dedupe_key FROM wiki_compile_jobs
 WHERE tenant_id = :tenant_id AND dedupe_key = ANY(:keys::text[]) AND status <> 'pending';
 
 -- name: waiting_job$
--- The job of the same wish that starts next.
+-- The next job with the same options to start.
 SELECT job_id FROM wiki_compile_jobs
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending' AND parent_job_id IS NULL
     AND input - 'traceparent' = :input AND not_before <= :now::timestamptz
 ORDER BY created_at, job_id LIMIT 1;
 
 -- name: resting_job$
--- The job of the same wish that is put off.
+-- The postponed job with the same options.
 SELECT job_id FROM wiki_compile_jobs
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending' AND parent_job_id IS NULL
     AND input - 'traceparent' = :input
@@ -43,12 +43,12 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending' AND
 ORDER BY created_at, job_id LIMIT 1;
 
 -- name: hasten_job!
--- Has a waiting job start now, for somebody who does not wait.
+-- Makes a waiting job due now, for a request that must not be postponed.
 UPDATE wiki_compile_jobs SET not_before = :now, trigger = :trigger
 WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'pending' AND not_before > :now::timestamptz;
 
 -- name: rest_jobs!
--- Puts off the jobs of a wiki that is not read, and takes back what was put off of one that is.
+-- Postpones the jobs of a wiki that no turn reads, and undoes this for one that is read.
 WITH pause AS (
     SELECT make_interval(secs => coalesce(t.wiki_unread_pause_s, :pause_s::int)) AS long
     FROM tenants t WHERE t.tenant_id = :tenant_id AND coalesce(t.wiki_unread_pause_s, :pause_s::int) > 0
@@ -66,7 +66,7 @@ WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id AND j.status = 'pendin
     AND j.trigger IN ('memory_retain', 'webhook') AND (j.not_before > :now) <> (rest.until > :now);
 
 -- name: back_off_jobs!
--- Puts off waiting jobs until the scope's next try of a model that failed.
+-- Postpones waiting jobs until the next retry of the scope's failed model.
 WITH next_try AS (
     SELECT max(c.not_before) AS at FROM wiki_compile_jobs c JOIN wiki_compile_jobs p ON p.job_id = c.parent_job_id
     WHERE c.tenant_id = :tenant_id AND c.owner_id = :owner_id AND c.status = 'pending' AND c.not_before > :now
@@ -77,7 +77,7 @@ WHERE j.tenant_id = :tenant_id AND j.owner_id = :owner_id AND j.status = 'pendin
     AND j.trigger IN ('memory_retain', 'webhook', 'lint') AND j.not_before <= :now AND next_try.at IS NOT NULL;
 
 -- name: failing_streak$
--- How many of the scope's last ten jobs failed one after another because their model did.
+-- How many of the scope's latest ten jobs failed in a row because their model did.
 SELECT count(*) FROM (
     SELECT bool_and(l.status = 'failed' AND l.error LIKE 'ModelFailing:%') OVER (ORDER BY l.finished_at DESC, l.job_id) AS is_failing
     FROM (SELECT status, error, finished_at, job_id FROM wiki_compile_jobs
@@ -86,7 +86,7 @@ SELECT count(*) FROM (
 WHERE s.is_failing;
 
 -- name: start_next_job^
--- Makes the scope's next job run: one that was left running, else the oldest that is due.
+-- Starts the scope's next job: one left running by a dead worker, else the oldest due one.
 UPDATE wiki_compile_jobs SET status = 'running', attempt = attempt + 1, claimed_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = (
     SELECT job_id FROM wiki_compile_jobs
@@ -97,24 +97,24 @@ RETURNING job_id, status, trigger, attempt, input, metrics, error, parent_job_id
     not_before, claimed_at, finished_at;
 
 -- name: next_startable$
--- The job to start next: one that was left running, else the oldest that is due.
+-- The job to start next: one left running by a dead worker, else the oldest due one.
 SELECT job_id FROM wiki_compile_jobs
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id
     AND (status = 'running' OR (status = 'pending' AND not_before <= :now))
 ORDER BY status = 'running' DESC, created_at, sequence, job_id LIMIT 1;
 
 -- name: record_job$
--- Writes a running job's metrics, tells listeners, and returns whether its end was asked for.
+-- Writes a running job's metrics, notifies listeners, and returns whether its cancellation was requested.
 UPDATE wiki_compile_jobs SET metrics = :metrics WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running'
 RETURNING cancel_requested, pg_notify('compile_progress', job_id::text);
 
 -- name: settle_job$
--- Ends a running job, and tells listeners.
+-- Ends a running job and notifies listeners.
 UPDATE wiki_compile_jobs SET status = :status, error = :error, metrics = :metrics, finished_at = :now
 WHERE tenant_id = :tenant_id AND job_id = :job_id AND status = 'running' RETURNING pg_notify('compile_progress', job_id::text);
 
 -- name: put_back_job$
--- Makes a running job wait again, and tells listeners.
+-- Requeues a running job and notifies listeners.
 UPDATE wiki_compile_jobs SET status = 'pending', error = :error, not_before = :not_before,
     metrics = CASE :metrics::jsonb WHEN '{}' THEN metrics ELSE :metrics END,
     attempt = greatest(attempt - :refund::int, 0)
@@ -140,7 +140,7 @@ SELECT job_id, status, trigger, attempt, input, metrics, error, parent_job_id, s
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'running';
 
 -- name: cancel_job$
--- Cancels a waiting job, or asks a running one to stop, and tells listeners.
+-- Cancels a waiting job, or asks a running one to stop, and notifies listeners.
 UPDATE wiki_compile_jobs SET cancel_requested = true,
     status = CASE status WHEN 'pending' THEN 'cancelled' ELSE status END,
     finished_at = CASE status WHEN 'pending' THEN :now::timestamptz ELSE finished_at END
@@ -148,7 +148,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND job_id = :job_id AND s
 RETURNING pg_notify('compile_progress', job_id::text);
 
 -- name: cancel_pending_jobs!
--- Cancels the scope's waiting jobs, and tells listeners.
+-- Cancels the scope's waiting jobs and notifies listeners.
 UPDATE wiki_compile_jobs SET status = 'cancelled', cancel_requested = true, finished_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'pending' RETURNING pg_notify('compile_progress', job_id::text);
 

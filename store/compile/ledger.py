@@ -1,7 +1,7 @@
-"""What became of each memory: one row a memory, with the content in force and the outcome.
+"""The ledger: one row per memory, with the content last read and the outcome of compiling it.
 
-Every function takes a connection inside a scoped transaction. A forgotten memory stays as 'gone' until what it fed is rebuilt,
-one that has to be read again though no feed tells of it as 'owed' until it was.
+Every function takes a connection inside a scoped transaction. A forgotten memory is 'gone' until the pages that cite it are
+rebuilt. A memory that must be read again although no feed reports it is 'owed' until it was read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _sql = queries.load(__file__)
 
 
 class MemoryOutcome(StrEnum):
-    """What became of a memory."""
+    """The outcome of compiling a memory."""
 
     APPLIED = "applied"
     FILTERED = "filtered"
@@ -30,7 +30,7 @@ class MemoryOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """One memory's row. `content_hash` covers text, metadata, document and instant; `text_hash` the text alone."""
+    """The row of one memory. `content_hash` covers text, metadata, document and instant; `text_hash` the text alone."""
 
     memory_id: str
     document_id: str
@@ -42,7 +42,7 @@ class LedgerEntry:
 
 
 async def read(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> dict[str, LedgerEntry]:
-    """Return the rows of those memories that have one."""
+    """Return the rows of the memories that have one."""
     rows = await _sql.ledger_of(connection, **_key(scope), memory_ids=list(memory_ids))
     return {row["memory_id"]: _entry(row) for row in rows}
 
@@ -53,7 +53,7 @@ async def read_all(connection: Connection, scope: Scope) -> dict[str, LedgerEntr
 
 
 async def write(connection: Connection, scope: Scope, entries: Sequence[LedgerEntry], *, now: datetime) -> None:
-    """Write the rows in place of what is there."""
+    """Write the rows, replacing existing ones."""
     if not entries:
         return
     await _sql.write_ledger(
@@ -71,56 +71,56 @@ async def write(connection: Connection, scope: Scope, entries: Sequence[LedgerEn
 
 
 async def mark_gone(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> int:
-    """Mark memories as forgotten, those too that were never dealt with; return how many."""
+    """Mark memories as forgotten, with a new row for those without one; return how many."""
     return int(await _sql.mark_gone(connection, **_key(scope), memory_ids=list(memory_ids), now=now))
 
 
 async def gone(connection: Connection, scope: Scope, *, limit: int) -> list[str]:
-    """Return forgotten memories whose pages still have to be rebuilt, by id."""
+    """Return forgotten memories whose pages still have to be rebuilt, in order of id."""
     rows = await _sql.gone_memories(connection, **_key(scope), limit=limit)
     return [row["memory_id"] for row in rows]
 
 
 async def owe(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> int:
-    """Have memories that were dealt with read again, and return how many; forgotten ones stay so."""
+    """Queue memories that have a row to be read again, and return how many; forgotten ones stay forgotten."""
     return int(await _sql.owe(connection, **_key(scope), memory_ids=list(memory_ids), now=now)) if memory_ids else 0
 
 
 async def owe_quarantined(connection: Connection, scope: Scope, reasons: Sequence[str], *, now: datetime) -> int:
-    """Have memories read again that are in quarantine for one of these reasons, and return how many."""
+    """Queue memories quarantined for one of these reasons to be read again, and return how many."""
     return int(await _sql.owe_quarantined(connection, **_key(scope), reasons=list(reasons), now=now))
 
 
 async def owed(connection: Connection, scope: Scope, *, limit: int) -> list[str]:
-    """Return memories that are to be read again, the oldest first."""
+    """Return memories queued to be read again, oldest first."""
     rows = await _sql.owed_memories(connection, **_key(scope), limit=limit)
     return [row["memory_id"] for row in rows]
 
 
 async def write_off(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
-    """Wait no longer for memories that were to be read again and are not there: a sweep finds them gone."""
+    """Remove memories that no longer exist from the reread queue; reconciliation will find them gone."""
     if memory_ids:
         await _sql.write_off(connection, **_key(scope), memory_ids=list(memory_ids), now=now)
 
 
 async def drop(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
-    """Remove the rows: nothing rests on these memories any more."""
+    """Delete the rows of memories that no page cites any more."""
     if memory_ids:
         await _sql.drop_from_ledger(connection, **_key(scope), memory_ids=list(memory_ids))
 
 
 async def reopen(connection: Connection, scope: Scope) -> int:
-    """Have every memory read as a new one, and return how many; edited and forgotten ones stay known as such."""
+    """Make every memory new to the compile, and return how many; edits and forgotten memories are still detected."""
     return int(await _sql.reopen_ledger(connection, **_key(scope)))
 
 
 async def clear(connection: Connection, scope: Scope) -> int:
-    """Remove every row of the scope."""
+    """Delete every row of the scope, and return how many."""
     return int(await _sql.clear_ledger(connection, **_key(scope)))
 
 
 async def rename(connection: Connection, scope: Scope, pairs: Sequence[tuple[str, str]]) -> None:
-    """Carry what rests on a memory over to its new id, for each pair of old and new."""
+    """Replace each old memory id by the new one wherever the compile refers to it, given as pairs (old, new)."""
     key = {**_key(scope), "old_ids": [old for old, _ in pairs], "new_ids": [new for _, new in pairs]}
     await _sql.rename_in_ledger(connection, **key)
     await _sql.rename_sources(connection, **key)

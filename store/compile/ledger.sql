@@ -9,7 +9,7 @@ SELECT memory_id, document_id, content_hash, text_hash, occurred_at, outcome, re
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id ORDER BY memory_id;
 
 -- name: write_ledger!
--- Writes rows in place of what is there.
+-- Writes rows, replacing existing ones.
 INSERT INTO memory_ledger AS l (tenant_id, owner_id, memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason,
     updated_at)
 SELECT :tenant_id, :owner_id, r.memory_id, r.document_id, r.content_hash, r.text_hash, r.occurred_at, r.outcome, r.reason, :now
@@ -21,7 +21,7 @@ ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET document_id = exclude
     outcome = excluded.outcome, reason = excluded.reason, updated_at = excluded.updated_at;
 
 -- name: mark_gone!
--- Marks memories as forgotten, those too that were never dealt with.
+-- Marks memories as forgotten, with a new row for those without one.
 INSERT INTO memory_ledger AS l (tenant_id, owner_id, memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason,
     updated_at)
 SELECT :tenant_id, :owner_id, r.memory_id, '', '', '', :now, 'gone', '', :now FROM unnest(:memory_ids::text[]) AS r (memory_id)
@@ -33,65 +33,65 @@ SELECT memory_id FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'gone' ORDER BY memory_id LIMIT :limit;
 
 -- name: owe!
--- Has memories read again that were dealt with.
+-- Queues memories that have a row to be read again.
 UPDATE memory_ledger SET outcome = 'owed', reason = '', content_hash = '', updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND outcome <> 'gone';
 
 -- name: owe_quarantined!
--- Has memories read again that are in quarantine for one of some reasons.
+-- Queues memories quarantined for one of the reasons to be read again.
 UPDATE memory_ledger SET outcome = 'owed', reason = '', content_hash = '', updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'quarantined' AND reason = ANY(:reasons::text[]);
 
 -- name: owed_memories
--- Memories that are to be read again, the oldest first.
+-- Memories queued to be read again, oldest first.
 SELECT memory_id FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'owed' ORDER BY occurred_at, memory_id LIMIT :limit;
 
 -- name: write_off!
--- Waits no longer for memories that were to be read again.
+-- Removes memories from the reread queue.
 UPDATE memory_ledger SET outcome = 'applied', updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND outcome = 'owed';
 
 -- name: drop_from_ledger!
--- Removes the rows of some memories.
+-- Deletes the rows of some memories.
 DELETE FROM memory_ledger WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
 
 -- name: reopen_ledger!
--- Makes every memory new to the compile. What was read last stays known: by it an edit, and what was forgotten, are told.
+-- Makes every memory new to the compile. The content last read is kept: edits and forgotten memories are detected by it.
 UPDATE memory_ledger SET content_hash = ''
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND content_hash <> '';
 
 -- name: clear_ledger!
--- Removes every row of a scope.
+-- Deletes every row of a scope.
 DELETE FROM memory_ledger WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: rename_in_ledger!
--- Gives rows their memories' new ids.
+-- Replaces memory ids in the ledger.
 UPDATE memory_ledger l SET memory_id = r.new_id
 FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id)
 WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.memory_id = r.old_id;
 
 -- name: rename_sources!
--- Gives source rows their memories' new ids.
+-- Replaces memory ids in source rows.
 UPDATE wiki_section_sources s SET source_ref = r.new_id
 FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id)
 WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.source_kind = 'memory' AND s.source_ref = r.old_id;
 
 -- name: rename_sightings!
--- Gives sightings their memories' new ids.
+-- Replaces memory ids in sightings.
 UPDATE wiki_mention_sightings s SET memory_id = r.new_id
 FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id)
 WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.memory_id = r.old_id;
 
 -- name: rename_evidence!
--- Gives causes of links their memories' new ids.
+-- Replaces memory ids in the evidence of links.
 UPDATE wiki_link_evidence e SET ref = r.new_id,
     context = CASE WHEN e.context = 'co_mention:' || r.old_id THEN 'co_mention:' || r.new_id ELSE e.context END
 FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id)
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.ref = r.old_id;
 
 -- name: rename_in_log!
--- Gives the memories that batches read and saw their new ids.
+-- Replaces the ids of the memories that batches read and saw.
 UPDATE compile_batches b SET
     memory_ids = ARRAY(
         SELECT coalesce((SELECT r.new_id FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id) WHERE r.old_id = m.id), m.id)
@@ -107,7 +107,7 @@ WHERE b.tenant_id = :tenant_id AND b.owner_id = :owner_id
     AND (b.seen_memory_ids && :old_ids::text[] OR b.memory_ids && :old_ids::text[]);
 
 -- name: rename_in_answers!
--- Gives the memories that answers saw their new ids.
+-- Replaces the ids of the memories that answers were shown.
 UPDATE model_answer_memories a SET memory_id = r.new_id
 FROM unnest(:old_ids::text[], :new_ids::text[]) AS r (old_id, new_id)
 WHERE a.tenant_id = :tenant_id AND a.owner_id = :owner_id AND a.memory_id = r.old_id;

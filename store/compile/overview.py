@@ -1,4 +1,4 @@
-"""What an operator's views ask beyond the services: memories held back, how a wiki grew, which job wrote, where a text stands.
+"""Queries of the operator views: quarantined memories, growth of a wiki, jobs by instant, location of a turn or chunk.
 
 Every function takes a connection inside a scoped transaction. Only `retry` writes.
 """
@@ -23,7 +23,7 @@ MOST_RETRIED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class HeldBack:
-    """A memory that no batch could be made of, why, and how it begins; None where its text is kept elsewhere."""
+    """A quarantined memory, the reason, and the start of its text; None if the text is kept elsewhere."""
 
     memory_id: str
     reason: str
@@ -34,7 +34,7 @@ class HeldBack:
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """A wiki at a day's end (UTC), as far as it is there still: active pages, those with a reference link, and links."""
+    """A wiki at the end of a day (UTC), counting what still exists: active pages, those with a reference link, and links."""
 
     day: date
     pages: int
@@ -43,13 +43,13 @@ class Grown:
 
     @property
     def share(self) -> float:
-        """The share of pages that a reference link touches, 0 to 1."""
+        """The share of pages with a reference link, 0 to 1."""
         return self.linked / self.pages if self.pages else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """How often pages began to cite a memory: some of them by page, all together, and how many pages did."""
+    """How often pages began to cite a memory: counts of some pages, the total, and the number of such pages."""
 
     by_page: Mapping[UUID, int]
     whole: int
@@ -58,7 +58,7 @@ class Cited:
 
 @dataclass(frozen=True, slots=True)
 class ChunkThere:
-    """A chunk of a document as it is kept now."""
+    """A chunk of a document as stored now."""
 
     chunk_id: UUID
     position: int
@@ -71,20 +71,20 @@ class ChunkThere:
 
 
 async def held_back(connection: Connection, scope: Scope, *, after: str = "", limit: int) -> list[HeldBack]:
-    """Return memories that are held back, by id, from after one on; of their texts the first 400 characters."""
+    """Return quarantined memories in order of id, after id `after`, with the first 400 characters of each text."""
     rows = await _sql.held_back(connection, **_key(scope), after=after, limit=limit, most_chars=MOST_CHARS)
     return [HeldBack(**row) for row in rows]
 
 
 async def held_back_reasons(connection: Connection, scope: Scope) -> dict[str, int]:
-    """Return how many memories are held back, by reason, the most frequent first."""
+    """Return how many memories are quarantined, by reason, the most frequent first."""
     return {row["reason"]: row["memories"] for row in await _sql.held_back_reasons(connection, **_key(scope))}
 
 
 async def retry(connection: Connection, scope: Scope, memory_ids: Sequence[str] = (), *, now: datetime) -> int:
-    """Have memories that are held back read again by the next compile, MOST_RETRIED at most, and return how many.
+    """Queue quarantined memories for the next compile, MOST_RETRIED at most, and return how many.
 
-    Without ids it is the first of them; ids of memories that are not held back count for nothing.
+    Without ids it takes the first ones; ids of memories that are not quarantined are ignored.
     """
     wanted = list(memory_ids) or None
     rows = await _sql.held_back_ids(connection, **_key(scope), memory_ids=wanted, limit=MOST_RETRIED)
@@ -92,7 +92,7 @@ async def retry(connection: Connection, scope: Scope, memory_ids: Sequence[str] 
 
 
 async def growth(connection: Connection, scope: Scope) -> list[Grown]:
-    """Return the wiki day by day on which it grew, oldest first."""
+    """Return one value for each day on which the wiki grew, oldest first."""
     links = {row["day"]: row["made"] for row in await _sql.links_by_day(connection, **_key(scope))}
     pages = {row["day"]: (row["made"], row["linked"]) for row in await _sql.pages_by_day(connection, **_key(scope))}
     grown, made, linked, linking = [], 0, 0, 0
@@ -104,13 +104,13 @@ async def growth(connection: Connection, scope: Scope) -> list[Grown]:
 
 
 async def jobs_at(connection: Connection, scope: Scope, instants: Sequence[datetime]) -> dict[datetime, UUID]:
-    """Return the compile job that ran at each of the instants, where there is one."""
+    """Return the compile job that ran at each instant; instants without one are left out."""
     rows = await _sql.jobs_at(connection, **_key(scope), instants=list(instants))
     return {row["at"]: row["job_id"] for row in rows}
 
 
 async def instant_of_turn(connection: Connection, scope: Scope, nth: int) -> datetime | None:
-    """Return when the owner's nth newest turn was, the newest being 0; None with fewer."""
+    """Return the time of the owner's nth newest turn, counted from 0; None if there are fewer."""
     instant: datetime | None = await _sql.instant_of_turn(connection, **_key(scope), nth=nth)
     return instant
 
@@ -118,14 +118,14 @@ async def instant_of_turn(connection: Connection, scope: Scope, nth: int) -> dat
 async def cited_since(
     connection: Connection, scope: Scope, *, since: datetime, page_ids: Sequence[UUID], limit: int
 ) -> Cited:
-    """Return how often pages began to cite a memory since an instant: those named, and the `limit` that did most."""
+    """Return how often pages began to cite a memory since an instant: for `page_ids` and the `limit` pages with the most."""
     rows = await _sql.cited_since(connection, **_key(scope), since=since, page_ids=list(page_ids), limit=limit)
     by_page = {row["page_id"]: row["citations"] for row in rows}
     return Cited(by_page, rows[0]["whole"] if rows else 0, rows[0]["pages"] if rows else 0)
 
 
 async def place_of_turn(connection: Connection, scope: Scope, turn_id: UUID) -> tuple[str, int] | None:
-    """Return the thread that a turn stands in and its position there; None when the owner has none of that id."""
+    """Return a turn's thread and its position there; None if the owner has no such turn."""
     row = await _sql.place_of_turn(connection, **_key(scope), turn_id=turn_id)
     return row and (row["thread_id"], row["position"])
 
@@ -133,7 +133,7 @@ async def place_of_turn(connection: Connection, scope: Scope, turn_id: UUID) -> 
 async def chunk_around(
     connection: Connection, tenant_id: UUID, chunk_id: UUID, *, around: int = 1, among: Sequence[UUID] | None = None
 ) -> list[ChunkThere]:
-    """Return a chunk between its neighbours; nothing when it is gone or in none of the bases `among`, if they are given."""
+    """Return a chunk with its neighbours; empty if it is gone, or if `among` is given and does not hold its base."""
     rows = await _sql.chunk_around(connection, tenant_id=tenant_id, chunk_id=chunk_id, around=around, among=among)
     return [ChunkThere(**row) for row in rows]
 

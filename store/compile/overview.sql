@@ -1,5 +1,5 @@
 -- name: held_back
--- Memories that no batch could be made of, by id, each with why and how it begins.
+-- Quarantined memories in order of id, each with the reason and the start of its text.
 SELECT l.memory_id, l.reason, l.updated_at, l.occurred_at, left(m.text, :most_chars::int) AS text
 FROM memory_ledger l LEFT JOIN LATERAL (
     SELECT text FROM memories
@@ -8,19 +8,19 @@ WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.outcome = 'quara
 ORDER BY l.memory_id LIMIT :limit;
 
 -- name: held_back_ids
--- The ids of the first memories that no batch could be made of; with a list, of those among it.
+-- The ids of the first quarantined memories; with a list, only of those in it.
 SELECT memory_id FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'quarantined'
     AND (:memory_ids::text[] IS NULL OR memory_id = ANY(:memory_ids::text[]))
 ORDER BY memory_id LIMIT :limit;
 
 -- name: held_back_reasons
--- How many memories are held back, by reason.
+-- How many memories are quarantined, by reason.
 SELECT reason, count(*) AS memories FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'quarantined' GROUP BY reason ORDER BY 2 DESC, 1;
 
 -- name: pages_by_day
--- How many of the pages that are active now were there first on which day (UTC), and how many of them had a reference link by then.
+-- For each day (UTC), how many of the now active pages were created, and how many got their first reference link.
 WITH linked AS (
     SELECT e.page_id, min(e.created_at) AS at FROM (
         SELECT from_page_id AS page_id, created_at FROM wiki_page_links
@@ -40,12 +40,12 @@ SELECT day, sum(made)::bigint AS made, sum(linked)::bigint AS linked FROM (
 GROUP BY day ORDER BY day;
 
 -- name: links_by_day
--- How many links came on which day (UTC), by kind.
+-- How many links were created per day (UTC), by kind.
 SELECT (created_at AT TIME ZONE 'UTC')::date AS day, count(*) AS made FROM wiki_page_links
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id GROUP BY 1 ORDER BY 1;
 
 -- name: jobs_at
--- The job that ran at each of some instants; one that has been cleared away is not found.
+-- The job that ran at each instant; deleted jobs are not found.
 SELECT r.at, j.job_id, j.trigger FROM unnest(:instants::timestamptz[]) AS r (at) CROSS JOIN LATERAL (
     SELECT n.job_id, n.trigger FROM (
         SELECT job_id, trigger, claimed_at, finished_at, created_at FROM wiki_compile_jobs
@@ -54,12 +54,12 @@ SELECT r.at, j.job_id, j.trigger FROM unnest(:instants::timestamptz[]) AS r (at)
     WHERE n.claimed_at <= r.at AND coalesce(n.finished_at, 'infinity') >= r.at ORDER BY n.created_at DESC, n.job_id LIMIT 1) j;
 
 -- name: instant_of_turn$
--- When the owner's nth newest turn was; null with fewer.
+-- The time of the owner's nth newest turn; null if there are fewer.
 SELECT created_at FROM turn_accounts WHERE tenant_id = :tenant_id AND owner_id = :owner_id
 ORDER BY created_at DESC, receipt_id DESC OFFSET :nth::int LIMIT 1;
 
 -- name: cited_since
--- How often pages began to cite a memory since an instant: those that did most and those asked about, and all together.
+-- How often pages began to cite a memory since an instant: for the pages with the most and those asked for, and in total.
 WITH cited AS (
     SELECT page_id, count(*) AS citations FROM wiki_section_sources
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND first_seen_at >= :since GROUP BY page_id
@@ -70,11 +70,11 @@ WHERE page_id = ANY(:page_ids::uuid[]) OR page_id IN (SELECT page_id FROM cited 
 ORDER BY citations DESC, page_id;
 
 -- name: place_of_turn^
--- In which thread of the owner a turn stands, and where.
+-- A turn's thread and its position there.
 SELECT thread_id, position FROM turns WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = :turn_id;
 
 -- name: chunk_around
--- A chunk of a document with those next to it; only of these bases, unless they are null.
+-- A chunk of a document with its neighbours; only in the given bases, unless these are null.
 SELECT c.position, c.heading, c.page, c.text, c.chunk_id, d.title, d.path, d.chunk_count FROM chunks o
 JOIN chunks c ON c.tenant_id = o.tenant_id AND c.document_id = o.document_id
     AND c.position BETWEEN o.position - :around::int AND o.position + :around::int

@@ -1,4 +1,4 @@
-"""Which scopes have work: hints for workers, ids and times only, that may be wrong and are rebuilt from the jobs."""
+"""Hints for workers about scopes with work: ids and times only. A hint may be wrong; hints are rebuilt from the jobs."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ class Hint:
 
 
 async def announce(connection: Connection, scope: Scope, *, ready_at: datetime) -> None:
-    """Say that the scope has work from an instant on; workers hear of it once the transaction commits."""
+    """Record that the scope has work from `ready_at` on; workers are notified when the transaction commits."""
     await _sql.announce(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, ready_at=ready_at)
     await _sql.notify_ready(connection)
 
 
 async def due(connection: Connection, *, now: datetime, limit: int) -> list[Hint]:
-    """Return scopes to try in turn: each tenant's first before any tenant's second, least recently served tenants first."""
+    """Return scopes in the order to try: each tenant's first before any tenant's second, least recently served tenants first."""
     rows = await _sql.due_scopes(connection, now=now, limit=limit)
     return [Hint(Scope(row["tenant_id"], row["owner_id"]), row["ready_at"]) for row in rows]
 
 
 async def next_at(connection: Connection, *, after: datetime) -> datetime | None:
-    """Return when the next hint after an instant falls due; None without one."""
+    """Return when the next hint after `after` falls due; None if there is none."""
     instant: datetime | None = await _sql.next_ready_at(connection, after=after)
     return instant
 
 
 async def forget(connection: Connection, scope: Scope) -> int:
-    """Take the scope's hint away, and return how many there were."""
+    """Delete the scope's hint, and return how many there were."""
     return int(await _sql.forget_hints(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id))
 
 
 async def settle(connection: Connection, hint: Hint, *, next_at: datetime | None) -> None:
-    """Take a hint away that was followed, or move it to when the scope has work again, unless it was renewed meanwhile."""
+    """Delete a hint that was followed, or move it to when the scope next has work, unless it was renewed meanwhile."""
     await _sql.settle_hint(
         connection,
         tenant_id=hint.scope.tenant_id,
@@ -62,5 +62,5 @@ async def serve(connection: Connection, hint: Hint, *, now: datetime) -> None:
 
 
 async def rebuild(connection: Connection) -> int:
-    """Add the hints that are missing, and return how many: whatever was lost is found again."""
+    """Add missing hints, and return how many, so that lost work is found again."""
     return int(await _sql.rebuild_hints(connection))

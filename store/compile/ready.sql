@@ -1,10 +1,10 @@
 -- name: announce!
--- Says that a scope has work from an instant on.
+-- Records that a scope has work from an instant on.
 INSERT INTO compile_ready AS r (tenant_id, owner_id, ready_at) VALUES (:tenant_id, :owner_id, :ready_at)
 ON CONFLICT (tenant_id, owner_id) DO UPDATE SET ready_at = least(r.ready_at, excluded.ready_at);
 
 -- name: notify_ready!
--- Wakes the workers.
+-- Notifies the workers.
 SELECT pg_notify('compile_ready', '');
 
 -- name: due_scopes
@@ -20,7 +20,7 @@ ORDER BY d.place, s.served_at NULLS FIRST, d.ready_at, d.tenant_id LIMIT :limit;
 SELECT min(ready_at) FROM compile_ready WHERE ready_at > :after;
 
 -- name: settle_hint!
--- Moves or removes a hint, unless it was renewed meanwhile.
+-- Moves or deletes a hint, unless it was renewed meanwhile.
 WITH gone AS (
     DELETE FROM compile_ready
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND ready_at = :ready_at AND :next_at::timestamptz IS NULL)
@@ -28,15 +28,15 @@ UPDATE compile_ready SET ready_at = :next_at
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND ready_at = :ready_at AND :next_at::timestamptz IS NOT NULL;
 
 -- name: forget_hints!
--- Takes a scope's hint away.
+-- Deletes a scope's hint.
 DELETE FROM compile_ready WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: serve_tenant!
--- Records when a tenant was served last.
+-- Records when a tenant was last served.
 INSERT INTO compile_served (tenant_id, served_at) VALUES (:tenant_id, :now)
 ON CONFLICT (tenant_id) DO UPDATE SET served_at = excluded.served_at;
 
 -- name: rebuild_hints!
--- Adds the hints that are missing.
+-- Adds missing hints.
 INSERT INTO compile_ready AS r (tenant_id, owner_id, ready_at) SELECT tenant_id, owner_id, ready_at FROM scopes_with_work()
 ON CONFLICT (tenant_id, owner_id) DO UPDATE SET ready_at = excluded.ready_at WHERE r.ready_at > excluded.ready_at;

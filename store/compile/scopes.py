@@ -1,6 +1,6 @@
-"""The scope's row: who compiles it, how far its memories were read, and which revision its wiki has.
+"""The scope's row: its lease and fencing token, how far its memories were read, and the revision of its wiki.
 
-Whoever writes the wiki holds this row: a worker by its lease and fence, everybody else by `lock` until the transaction ends.
+Every writer of a wiki holds this row: a worker by its lease and fence, other writers by `lock` until the transaction ends.
 Every function takes a connection inside a scoped transaction.
 """
 
@@ -19,9 +19,10 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class ScopeRow:
-    """Where a scope's compile stands. `fence` rises with each claim, `wiki_revision` with each write of the wiki.
+    """The compile state of a scope. `fence` rises with each claim, `wiki_revision` with each write of the wiki.
 
-    `cursor` is the substrate's; `dirty_through` and `read_through` say in one unit how far memories reach and were read.
+    `cursor` is opaque and belongs to the memory substrate; `dirty_through` and `read_through` are feed positions: how far
+    memories reach and how far they were read.
     """
 
     cursor: str
@@ -37,13 +38,13 @@ class ScopeRow:
 
     @property
     def is_caught_up(self) -> bool:
-        """Return whether everything that was announced has been read."""
+        """Return whether every announced memory has been read."""
         return self.read_through >= self.dirty_through
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A worker's hold on a scope: whose, until when it stands unless renewed."""
+    """A worker's lease on a scope: the holder, and how many seconds it lasts unless renewed."""
 
     holder: str
     duration_s: float
@@ -51,7 +52,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """What a plan was made upon: it may be applied only while the row says the same."""
+    """The state a plan was made against: it may be applied only while the row still equals it."""
 
     fence: int
     cursor: str
@@ -59,29 +60,29 @@ class Stand:
 
 
 async def lock(connection: Connection, scope: Scope, *, now: datetime) -> ScopeRow:
-    """Lock the row until the transaction ends, making it if need be, and return it; waits for other writers."""
+    """Lock the row until the transaction ends, creating it if missing, and return it. Waits for other writers."""
     await _sql.ensure_scope(connection, **_key(scope), now=now)
     return _row(await _sql.lock_scope(connection, **_key(scope)))
 
 
 async def lock_there(connection: Connection, scope: Scope) -> None:
-    """Lock the row as `lock` does, if there is one."""
+    """Lock the row as `lock` does, but only if it exists."""
     await _sql.lock_scope(connection, **_key(scope))
 
 
 async def bump_revision(connection: Connection, scope: Scope, *, now: datetime) -> int:
-    """Raise the wiki's revision after a write under `lock`, and return it: plans made upon the old one are superseded."""
+    """Raise the wiki's revision after a write under `lock`, and return it. Plans against the old revision are superseded."""
     return int(await _sql.bump_revision(connection, **_key(scope), now=now))
 
 
 async def read(connection: Connection, scope: Scope) -> ScopeRow | None:
-    """Return the row as it stands, or None before the scope's first write."""
+    """Return the row, or None before the scope's first write."""
     row = await _sql.read_scope(connection, **_key(scope))
     return row and _row(row)
 
 
 async def claim(connection: Connection, scope: Scope, lease: Lease, *, now: datetime) -> ScopeRow | None:
-    """Take the scope, raising its fence; None while another holds it or its row is locked."""
+    """Claim the scope, raising its fence; None while another worker holds it or its row is locked."""
     if await _sql.lock_free_scope(connection, **_key(scope), now=now) is None:
         return None
     until = now + timedelta(seconds=lease.duration_s)
@@ -90,17 +91,17 @@ async def claim(connection: Connection, scope: Scope, lease: Lease, *, now: date
 
 
 async def renew(connection: Connection, scope: Scope, fence: int, *, until: datetime) -> bool:
-    """Prolong the lease, and return whether it is still held."""
+    """Renew the lease, and return whether it is still held."""
     return bool(await _sql.renew_lease(connection, **_key(scope), fence=fence, until=until))
 
 
 async def release(connection: Connection, scope: Scope, fence: int, *, now: datetime) -> bool:
-    """Let the scope go, and return whether it was still held."""
+    """Release the lease, and return whether it was still held."""
     return bool(await _sql.release_scope(connection, **_key(scope), fence=fence, now=now))
 
 
 async def hold(connection: Connection, scope: Scope, fence: int) -> ScopeRow | None:
-    """Lock and return the row while the fence is still the holder's, else None."""
+    """Lock and return the row if the fence is still the holder's, else None."""
     row = await _sql.lock_held_scope(connection, **_key(scope), fence=fence)
     return row and _row(row)
 
@@ -108,9 +109,9 @@ async def hold(connection: Connection, scope: Scope, fence: int) -> ScopeRow | N
 async def open_apply(
     connection: Connection, scope: Scope, stand: Stand, *, logs: bool = False, now: datetime
 ) -> ScopeRow | None:
-    """Raise the revision when fence, cursor and revision are the ones planned upon, and return the row, locked.
+    """Raise the revision if fence, cursor and revision equal `stand`, and return the locked row.
 
-    Else None, and nothing may be written. One that `logs` takes the log's next number too, the returned row's.
+    Otherwise return None, and nothing may be written. With `logs` it also takes the log's next number: the row's `batch_seq`.
     """
     expected = {"fence": stand.fence, "cursor": stand.cursor, "revision": stand.revision}
     row = await _sql.open_apply(connection, **_key(scope), **expected, taken=int(logs), now=now)
@@ -118,32 +119,32 @@ async def open_apply(
 
 
 async def reach(connection: Connection, scope: Scope, *, cursor: str, read_through: int) -> ScopeRow:
-    """Move the cursor after a batch was applied whole; the caller holds the row."""
+    """Move the cursor after a batch was fully applied. The caller holds the row."""
     return _row(await _sql.reach(connection, **_key(scope), cursor=cursor, read_through=read_through))
 
 
 async def mark_aggregated(connection: Connection, scope: Scope) -> ScopeRow:
-    """Record that the wiki was aggregated as of its present revision; the caller holds the row."""
+    """Record that the wiki was aggregated at its present revision. The caller holds the row."""
     return _row(await _sql.mark_aggregated(connection, **_key(scope)))
 
 
 async def next_batch_seq(connection: Connection, scope: Scope, *, now: datetime) -> int:
-    """Return the next number of the scope's log."""
+    """Take and return the next number of the scope's log."""
     return int(await _sql.next_batch_seq(connection, **_key(scope), now=now))
 
 
 async def count_crash(connection: Connection, scope: Scope, *, now: datetime) -> None:
-    """Record that a worker died over the scope; the next applied batch takes the count back to zero."""
+    """Record that a worker died while it held the scope; the next applied batch resets the count."""
     await _sql.count_crash(connection, **_key(scope), now=now)
 
 
 async def read_up_to(connection: Connection, scope: Scope, *, fence: int, read_through: int, now: datetime) -> None:
-    """Record that the feed was read so far and held nothing to compile."""
+    """Record that the feed was read up to `read_through` and held nothing to compile."""
     await _sql.read_up_to(connection, **_key(scope), fence=fence, read_through=read_through, now=now)
 
 
 async def mark_dirty(connection: Connection, scope: Scope, *, through: int | None = None, now: datetime) -> None:
-    """Record that memories up to `through` wait to be compiled; None means the end of the built-in feed."""
+    """Record that memories up to feed position `through` wait to be compiled; None means the end of the built-in feed."""
     await _sql.mark_dirty(connection, **_key(scope), through=through, now=now)
 
 

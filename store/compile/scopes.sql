@@ -1,5 +1,5 @@
 -- name: ensure_scope!
--- Makes a scope's row, unless it is there. Its fence begins where no earlier row's can be: an owner may be forgotten and begin anew.
+-- Creates a scope's row if missing. Its fence starts above any earlier row's: an owner may be forgotten and created again.
 INSERT INTO wiki_compile_cursors (tenant_id, owner_id, cursor, lease_holder, fence, dirty_through, wiki_revision, updated_at)
 VALUES (:tenant_id, :owner_id, '', '', (1000000 * extract(epoch FROM clock_timestamp()))::bigint, 0, 0, :now)
 ON CONFLICT (tenant_id, owner_id) DO NOTHING;
@@ -10,17 +10,17 @@ SELECT cursor, fence, lease_holder, lease_until, dirty_through, read_through, wi
 FROM wiki_compile_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id FOR UPDATE;
 
 -- name: read_scope^
--- The row as it stands.
+-- The row, without a lock.
 SELECT cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes
 FROM wiki_compile_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: lock_held_scope^
--- The row, locked until the transaction ends, while the fence is the holder's.
+-- The row, locked until the transaction ends, if the fence is still the holder's.
 SELECT cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes
 FROM wiki_compile_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence AND lease_holder <> '' FOR UPDATE;
 
 -- name: lock_free_scope$
--- Locks the row unless another transaction has it or a lease stands; returns its fence.
+-- Locks the row, unless another transaction has it locked or a lease is in force; returns its fence.
 SELECT fence FROM wiki_compile_cursors
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND (lease_until IS NULL OR lease_until <= :now)
 FOR UPDATE SKIP LOCKED;
@@ -32,17 +32,17 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id
 RETURNING cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes;
 
 -- name: renew_lease!
--- Prolongs the lease of who holds the fence.
+-- Renews the lease of the holder of the fence.
 UPDATE wiki_compile_cursors SET lease_until = :until
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence AND lease_holder <> '';
 
 -- name: release_scope!
--- Ends the lease of who holds the fence.
+-- Ends the lease of the holder of the fence.
 UPDATE wiki_compile_cursors SET lease_holder = '', lease_until = NULL, crashes = 0, updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence AND lease_holder <> '';
 
 -- name: open_apply^
--- Raises the revision, only while fence, cursor and revision are the expected ones, and takes a number of the log or none.
+-- Raises the revision if fence, cursor and revision are the expected ones, and optionally takes the log's next number.
 UPDATE wiki_compile_cursors SET wiki_revision = wiki_revision + 1, batch_seq = batch_seq + :taken::int, updated_at = :now,
     crashes = CASE WHEN crashes >= 3 THEN 3 ELSE 0 END
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence AND lease_holder <> '' AND cursor = :cursor
@@ -56,7 +56,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id
 RETURNING cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes;
 
 -- name: mark_aggregated^
--- Records that the wiki was aggregated as of its present revision.
+-- Records that the wiki was aggregated at its present revision.
 UPDATE wiki_compile_cursors SET aggregated_revision = wiki_revision WHERE tenant_id = :tenant_id AND owner_id = :owner_id
 RETURNING cursor, fence, lease_holder, lease_until, dirty_through, read_through, wiki_revision, aggregated_revision, batch_seq, crashes;
 
@@ -75,12 +75,12 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id RETURNING batch_seq;
 UPDATE wiki_compile_cursors SET crashes = crashes + 1, updated_at = :now WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: read_up_to!
--- Records how far the feed was read without anything to compile.
+-- Records how far the feed was read without finding anything to compile.
 UPDATE wiki_compile_cursors SET read_through = greatest(read_through, :read_through::bigint), updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence;
 
 -- name: mark_dirty!
--- Records that memories up to a position wait to be compiled; null is the end of the built-in feed.
+-- Records that memories up to a feed position wait to be compiled; null means the end of the built-in feed.
 INSERT INTO wiki_compile_cursors AS c (tenant_id, owner_id, cursor, lease_holder, fence, dirty_through, wiki_revision, updated_at)
 SELECT :tenant_id, :owner_id, '', '', (1000000 * extract(epoch FROM clock_timestamp()))::bigint,
     coalesce(:through::bigint, max(f.change_seq), 0), 0, :now

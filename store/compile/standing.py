@@ -1,4 +1,4 @@
-"""How the compile stands over all tenants, in counts: what an operator of the installation may see of it."""
+"""Counts of compile jobs over all tenants: the part of the compile state that the installation's operator may see."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class JobsStanding:
-    """How many jobs of a status there are, and when the oldest was queued."""
+    """The number of jobs in a status, and when the oldest was queued."""
 
     status: str
     job_count: int
@@ -21,6 +21,6 @@ class JobsStanding:
 
 
 async def of_compiles(connection: Connection) -> list[JobsStanding]:
-    """Return the standing of jobs that wait, run or failed, over all tenants."""
+    """Return the counts of waiting, running and failed jobs over all tenants."""
     rows = await _sql.compile_standing(connection)
     return [JobsStanding(row["status"], row["job_count"], row["oldest_at"]) for row in rows]

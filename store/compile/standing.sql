@@ -1,3 +1,3 @@
 -- name: compile_standing
--- Compile jobs over all tenants that wait, run or failed: how many, and since when the oldest.
+-- Waiting, running and failed compile jobs over all tenants: how many, and when the oldest was queued.
 SELECT status, job_count, oldest_at FROM compile_state();

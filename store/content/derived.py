@@ -1,6 +1,6 @@
-"""What a row holds beside its text: the hash, the packed signature, the words it is searched by.
+"""Values stored beside a text: its hash, its packed signature, and the words it is searched by.
 
-Computed in bulk from `store/text/texts.py`, off the event loop, since a large write takes long enough to hold up a turn.
+Computed in bulk with `store/text/texts.py`, off the event loop, because a large write takes long enough to delay a turn.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from store.text.texts import search_words, signatures, text_hash
 MAX_WORDS_BYTES = 200_000
 _MAX_REMEMBERED_CHARS = 2_000
 _MOST_REMEMBERED = 4_096
-_MAX_SEARCHED_CHARS = 2 * MAX_WORDS_BYTES  # of more, few would find a place
+_MAX_SEARCHED_CHARS = 2 * MAX_WORDS_BYTES  # words beyond this rarely fit the bound
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What is written beside one text. `words` go through the database's `search_vector`; `word_count` is 1 or more."""
+    """The values stored beside one text. `words` is the input of the database's `search_vector`; `word_count` is at least 1."""
 
     text_hash: bytes
     signature: bytes
@@ -30,13 +30,13 @@ class Derived:
 
 
 async def derive(texts: Sequence[str], searched: Sequence[str]) -> list[Derived]:
-    """Return what to write beside each text; `searched` is what it is found by, in the same order. Seconds for 30 MB."""
+    """Return the values to store beside each text; `searched` holds the search texts in the same order. Seconds for 30 MB."""
     pairs = list(zip(texts, searched, strict=True))
     return await in_slices(derive_now, pairs, lambda pair: len(pair[0]) + len(pair[1]))
 
 
 def derive_now(pairs: Sequence[tuple[str, str]]) -> list[Derived]:
-    """Return the same as `derive` for pairs of a text and what it is found by, without leaving the thread."""
+    """Return the same as `derive` for pairs of text and search text, in the calling thread."""
     texts = [text for text, _ in pairs]
     return _together(
         texts, [signature.pack() for signature in signatures(texts)], [_words(found) for _, found in pairs]
@@ -44,7 +44,7 @@ def derive_now(pairs: Sequence[tuple[str, str]]) -> list[Derived]:
 
 
 async def derive_pieces(texts: Sequence[str], searched: Sequence[tuple[str, ...]]) -> list[Derived]:
-    """Return what `derive` does for texts that are found by several each: names and passages that come again and again."""
+    """Return the same as `derive` for texts with several search texts each, such as names and passages, which often repeat."""
     return await asyncio.to_thread(_derive_pieces, texts, searched)
 
 
@@ -80,7 +80,7 @@ _signed: dict[str, bytes] = {}
 
 
 def _bounded(words: str) -> str:
-    """Return as many of the first words as Postgres surely holds: a tsvector ends at 1 MiB, each word's places included."""
+    """Return as many of the first words as Postgres can hold: a tsvector is limited to 1 MiB, including word positions."""
     if len(words) * 4 <= MAX_WORDS_BYTES:
         return words
     encoded = words.encode()

@@ -1,6 +1,6 @@
-"""Knowledge bases: whom they are assigned to, their documents, the chunks these were cut into, and recall among chunks.
+"""Knowledge bases: assignments, documents, the chunks these are split into, and recall among chunks.
 
-Every function takes a connection inside a tenant's transaction. Bases are a tenant's, never an owner's.
+Every function takes a connection inside a tenant transaction. Bases belong to a tenant, never to an owner.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHUNKS_AT_ONCE = 500
 
 
 class PutOutcome(StrEnum):
-    """What became of a document that was put."""
+    """The outcome of putting a document."""
 
     CREATED = "created"
     UPDATED = "updated"
@@ -48,7 +48,7 @@ class Base:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Whom a base is assigned to: `level` is template, agent or space, `ref` says which one."""
+    """The target of an assignment: `level` is template, agent or space, `ref` its id."""
 
     level: str
     ref: str
@@ -56,7 +56,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class NewChunk:
-    """A piece of a document: the headings above it and, in paged formats, its page from 1."""
+    """A piece of a document, with the headings above it and, in paged formats, its page number from 1."""
 
     text: str
     heading: str = ""
@@ -76,7 +76,7 @@ class NewDocument:
 
 @dataclass(frozen=True, slots=True)
 class PreparedChunk:
-    """A chunk to put with what is written beside its text."""
+    """A chunk to put, with the values stored beside its text."""
 
     chunk: NewChunk
     derived: Derived
@@ -84,7 +84,7 @@ class PreparedChunk:
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """A document to put: all of `NewDocument` but its chunks, which come in batches, each for one statement."""
+    """A document to put: like `NewDocument`, but with its chunks in batches, each for one statement."""
 
     path: str
     title: str
@@ -108,9 +108,9 @@ class Document:
 
 
 class RecalledChunk(NamedTuple):
-    """What recall reads of a chunk and its document. `position` is its place there, from 0.
+    """The columns that recall reads of a chunk and its document. `position` is the chunk's index in the document, from 0.
 
-    Many are made a turn, which is why it is a tuple.
+    A tuple, because many are created per turn.
     """
 
     chunk_id: UUID
@@ -127,7 +127,7 @@ class RecalledChunk(NamedTuple):
 async def ensure_base(
     connection: Connection, tenant_id: UUID, name: str, *, description: str = "", now: datetime
 ) -> Base:
-    """Return the base of this name, made now unless it is there; one that is there keeps its description."""
+    """Return the base of this name, created if missing; an existing base keeps its description."""
     base_id = uuid5(tenant_id, f"base\n{name}")
     await _sql.put_base(connection, tenant_id=tenant_id, base_id=base_id, name=name, description=description, now=now)
     return _base(await _sql.get_base(connection, tenant_id=tenant_id, name=name))
@@ -142,7 +142,7 @@ async def get_base(connection: Connection, tenant_id: UUID, name: str) -> Base |
 async def list_bases(
     connection: Connection, tenant_id: UUID, *, limit: int, after: str = "", reach: Reach | None = None
 ) -> list[Base]:
-    """Return a page of the tenant's bases within reach by name, from after a name."""
+    """Return a page of the tenant's bases within reach, in order of name, after the name `after`."""
     among = await within(connection, tenant_id, reach)
     page = {"tenant_id": tenant_id, "after": after, "limit": limit}
     listing = (
@@ -152,7 +152,7 @@ async def list_bases(
 
 
 async def within(connection: Connection, tenant_id: UUID, reach: Reach | None) -> list[UUID] | None:
-    """Return the bases within an agent's reach; None, which is all of them, for an admin's."""
+    """Return the bases within an agent's reach; None, meaning all bases, for an admin."""
     if reach is None:
         return None
     rows = await _sql.bases_within(
@@ -166,19 +166,19 @@ async def within(connection: Connection, tenant_id: UUID, reach: Reach | None) -
 
 
 async def assign(connection: Connection, tenant_id: UUID, base_id: UUID, to: Assignment) -> None:
-    """Assign the base; once is enough."""
+    """Assign the base. Idempotent."""
     await _sql.assign_base(connection, tenant_id=tenant_id, base_id=base_id, level=to.level, ref=to.ref)
 
 
 async def unassign(connection: Connection, tenant_id: UUID, base_id: UUID, to: Assignment) -> None:
-    """Take the assignment back, if there is one."""
+    """Remove the assignment, if there is one."""
     await _sql.unassign_base(connection, tenant_id=tenant_id, base_id=base_id, level=to.level, ref=to.ref)
 
 
 async def assigned_bases(
     connection: Connection, tenant_id: UUID, *, template_id: str, agent_id: str, space_id: str = ""
 ) -> tuple[UUID, ...]:
-    """Return the bases a turn asks: those assigned to its template, agent or space. None assigned are none."""
+    """Return the bases that a turn searches: those assigned to its template, agent or space. Without assignments, none."""
     rows = await _sql.assigned_bases(
         connection, tenant_id=tenant_id, template_id=template_id, agent_id=agent_id, space_id=space_id
     )
@@ -186,7 +186,7 @@ async def assigned_bases(
 
 
 async def prepare(document: NewDocument) -> PreparedDocument:
-    """Return the document ready to be put. Takes seconds for a large one, and no connection."""
+    """Return the document ready to be put. Takes seconds for a large one, and needs no connection."""
     prepared = await in_slices(
         partial(prepare_chunks, document.title), document.chunks, lambda one: len(one.heading) + len(one.text)
     )
@@ -201,7 +201,7 @@ async def prepare(document: NewDocument) -> PreparedDocument:
 
 
 def prepare_chunks(title: str, chunks: Sequence[NewChunk]) -> list[PreparedChunk]:
-    """Return chunks of a document of this title ready to be put. Takes as long as their texts are; run it in a thread."""
+    """Return chunks of a document with this title, ready to be put. CPU time grows with their length; run it in a thread."""
     derived = derive_now([(chunk.text, f"{title}\n{chunk.heading}\n{chunk.text}") for chunk in chunks])
     return [PreparedChunk(chunk, beside) for chunk, beside in zip(chunks, derived, strict=True)]
 
@@ -209,7 +209,7 @@ def prepare_chunks(title: str, chunks: Sequence[NewChunk]) -> list[PreparedChunk
 async def put(
     connection: Connection, tenant_id: UUID, base_id: UUID, document: PreparedDocument, *, now: datetime
 ) -> tuple[Document, PutOutcome]:
-    """Write the document and its chunks in place of the ones at its path; the same content is left untouched."""
+    """Write the document and its chunks, replacing those at its path; unchanged content is left untouched."""
     key = {"tenant_id": tenant_id, "base_id": base_id}
     document_id = uuid5(base_id, document.path)
     written = await _sql.put_document(
@@ -243,26 +243,26 @@ async def get(connection: Connection, tenant_id: UUID, base_id: UUID, path: str)
 async def page(
     connection: Connection, tenant_id: UUID, base_id: UUID, *, limit: int, after: str = ""
 ) -> list[Document]:
-    """Return a page of the base's documents by path, from after a path."""
+    """Return a page of the base's documents, in order of path, after the path `after`."""
     rows = await _sql.list_documents(connection, tenant_id=tenant_id, base_id=base_id, after=after, limit=limit)
     return [_document(row) for row in rows]
 
 
 async def delete(connection: Connection, tenant_id: UUID, base_id: UUID, path: str) -> bool:
-    """Remove the document at the path with its chunks, and return whether it was there."""
+    """Delete the document at the path with its chunks, and return whether it existed."""
     return bool(await _sql.delete_document(connection, tenant_id=tenant_id, base_id=base_id, path=path))
 
 
 async def recall(
     connection: Connection, tenant_id: UUID, base_ids: Sequence[UUID], wanted: RecallQuery
 ) -> Recalled[RecalledChunk]:
-    """Return the chunks of the bases that may answer, with those next to the best of them; best first."""
+    """Return the chunks of the bases that match, with the neighbours of the best ones; best first."""
     rows = await _sql.recall_chunks(connection, tenant_id=tenant_id, base_ids=list(base_ids), **wanted.parameters())
     return recalled(rows, _chunks)
 
 
 async def _insert(connection: Connection, key: dict[str, UUID], batches: Iterable[Sequence[PreparedChunk]]) -> None:
-    """Write the chunks in bounded statements, so that one large document stays within a statement's deadline."""
+    """Insert the chunks in bounded statements, so that a large document stays within the statement deadline."""
     position, seen = 0, Counter[bytes]()
     for prepared in batches:
         chunks, derived = [one.chunk for one in prepared], [one.derived for one in prepared]
@@ -282,9 +282,9 @@ async def _insert(connection: Connection, key: dict[str, UUID], batches: Iterabl
 
 
 def _chunk_ids(document_id: UUID, derived: Sequence[Derived], seen: Counter[bytes]) -> list[UUID]:
-    """Return an id for each chunk by its text, not its place: a chunk that only moved is still known to callers.
+    """Return an id for each chunk, made from its text and not its position, so that a chunk that only moved keeps its id.
 
-    `seen` counts the document's texts before these, and these too once this returns.
+    `seen` counts the texts earlier in the document; this call adds its own.
     """
     ids = []
     for one in derived:

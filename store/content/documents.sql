@@ -1,5 +1,5 @@
 -- name: put_base!
--- Makes a base, unless one of this name is there.
+-- Creates a base, unless one of this name exists.
 INSERT INTO knowledge_bases (tenant_id, base_id, name, description, created_at)
 VALUES (:tenant_id, :base_id, :name, :description, :now)
 ON CONFLICT (tenant_id, name) DO NOTHING;
@@ -11,21 +11,21 @@ SELECT b.base_id, b.name, b.description, b.created_at,
 FROM knowledge_bases b WHERE b.tenant_id = :tenant_id AND b.name = :name;
 
 -- name: list_bases
--- A page of a tenant's bases, by name.
+-- A page of a tenant's bases, in order of name.
 SELECT b.base_id, b.name, b.description, b.created_at,
     (SELECT count(*) FROM documents d WHERE d.tenant_id = b.tenant_id AND d.base_id = b.base_id) AS document_count
 FROM knowledge_bases b WHERE b.tenant_id = :tenant_id AND b.name > :after
 ORDER BY b.name LIMIT :limit;
 
 -- name: bases_among
--- A page of these bases, by name: as many as an agent reaches, which are few enough to be sorted.
+-- A page of the given bases, in order of name; an agent reaches few enough to sort.
 SELECT b.base_id, b.name, b.description, b.created_at,
     (SELECT count(*) FROM documents d WHERE d.tenant_id = b.tenant_id AND d.base_id = b.base_id) AS document_count
 FROM knowledge_bases b WHERE b.tenant_id = :tenant_id AND b.base_id = ANY(:among::uuid[]) AND b.name > :after
 ORDER BY b.name LIMIT :limit;
 
 -- name: bases_within
--- The bases assigned to an agent, to its template, or to a space that it holds.
+-- The bases assigned to an agent, its template, or a space it holds.
 SELECT DISTINCT base_id FROM knowledge_assignments
 WHERE tenant_id = :tenant_id AND (
     (level = 'agent' AND ref = :agent_id)
@@ -39,12 +39,12 @@ INSERT INTO knowledge_assignments (tenant_id, level, ref, base_id) VALUES (:tena
 ON CONFLICT (tenant_id, level, ref, base_id) DO NOTHING;
 
 -- name: unassign_base!
--- Takes an assignment back.
+-- Removes an assignment.
 DELETE FROM knowledge_assignments
 WHERE tenant_id = :tenant_id AND level = :level AND ref = :ref AND base_id = :base_id;
 
 -- name: assigned_bases
--- The bases assigned to any of a turn's template, agent and space.
+-- The bases assigned to a turn's template, agent or space.
 SELECT DISTINCT a.base_id
 FROM (VALUES ('template', :template_id::text), ('agent', :agent_id::text), ('space', :space_id::text)) AS wanted (level, ref)
 CROSS JOIN LATERAL (
@@ -53,8 +53,8 @@ CROSS JOIN LATERAL (
 ORDER BY a.base_id;
 
 -- name: put_document^
--- Makes a document or gives it another content; no row when the content is the same. A concurrent write of it is waited for,
--- which is why xmax, and not a look beforehand, says whether the row is new.
+-- Creates a document or replaces its content; no row if the content is the same. It waits for a concurrent write of the document,
+-- which is why xmax, and not an earlier read, tells whether the row is new.
 INSERT INTO documents AS d (tenant_id, base_id, document_id, path, title, media_type, content_hash, chunk_count, updated_at)
 VALUES (:tenant_id, :base_id, :document_id, :path, :title, :media_type, :content_hash, :chunk_count, :now)
 ON CONFLICT (tenant_id, base_id, path) DO UPDATE SET title = excluded.title, media_type = excluded.media_type,
@@ -68,21 +68,21 @@ SELECT document_id, path, title, media_type, content_hash, chunk_count, updated_
 WHERE tenant_id = :tenant_id AND base_id = :base_id AND path = :path;
 
 -- name: list_documents
--- A page of a base's documents, by path.
+-- A page of a base's documents, in order of path.
 SELECT document_id, path, title, media_type, content_hash, chunk_count, updated_at FROM documents
 WHERE tenant_id = :tenant_id AND base_id = :base_id AND path > :after
 ORDER BY path LIMIT :limit;
 
 -- name: delete_document!
--- Removes a document and, through its key, its chunks.
+-- Deletes a document and, by cascade, its chunks.
 DELETE FROM documents WHERE tenant_id = :tenant_id AND base_id = :base_id AND path = :path;
 
 -- name: delete_chunks!
--- Removes a document's chunks.
+-- Deletes a document's chunks.
 DELETE FROM chunks WHERE tenant_id = :tenant_id AND document_id = :document_id;
 
 -- name: insert_chunks!
--- Writes chunks of a document, given column by column.
+-- Inserts chunks of a document, given as columns.
 INSERT INTO chunks (tenant_id, base_id, document_id, chunk_id, position, heading, page, text, signature, word_count, search_tsv)
 SELECT :tenant_id, :base_id, :document_id, r.chunk_id, r.position, r.heading, r.page, r.text, r.signature, r.word_count,
     search_vector(r.words)
@@ -90,7 +90,7 @@ FROM unnest(:chunk_ids::uuid[], :positions::int[], :headings::text[], :pages::in
     :word_counts::int[], :words::text[]) AS r (chunk_id, position, heading, page, text, signature, word_count, words);
 
 -- name: recall_chunks
--- The chunks of some bases that may answer a question, with their documents and what the search tells of each.
+-- The chunks of some bases that match a question, with their documents and match data.
 SELECT f.matched, f.cosines, f.frequencies, f.total, c.chunk_id, c.document_id, d.title, d.path, c.heading, c.page, c.position, c.text,
     c.signature
 FROM recall_chunks(:tenant_id, :base_ids::uuid[], :words::text[], :embedder_no::int, :vectors::text[], :limit::int) f

@@ -1,4 +1,4 @@
-"""The embedders whose vectors this installation keeps, each under a number."""
+"""The embedders whose vectors this installation stores, each under a number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _sql = queries.load(__file__)
 
 
 async def number_of(pool: Pool, model: str, dimensions: int) -> int | None:
-    """Return the number under which vectors of this embedder are kept, or None where no vectors can be kept."""
+    """Return the number of this embedder, assigned if new; None if the database cannot store vectors."""
     async with installation(pool) as connection:
         if not await _sql.has_vectors(connection):
             return None

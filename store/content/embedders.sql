@@ -1,9 +1,9 @@
 -- name: has_vectors$
--- Whether this database can hold vectors.
+-- Whether this database can store vectors.
 SELECT to_regclass('public.embedders') IS NOT NULL;
 
 -- name: put_embedder$
--- The number of an embedder, given to it now unless it has one.
+-- The number of an embedder, assigned if it has none.
 WITH made AS (
     INSERT INTO embedders (model, dimensions) VALUES (:model, :dimensions) ON CONFLICT (model, dimensions) DO NOTHING
     RETURNING embedder_no

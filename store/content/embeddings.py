@@ -1,7 +1,8 @@
-"""Vectors of stored texts: which texts have none of the embedder in use, and writing them.
+"""Vectors of stored texts: finding texts without a vector of the embedder in use, and writing vectors.
 
-A place is where texts are written together: a thread, an owner's memories or wiki, a knowledge base. Whoever writes texts marks
-their place in the same transaction; whoever has embedded all of a place takes the mark back, unless it was written to meanwhile.
+A place is a set of texts that are written together: a thread, an owner's memories or wiki, or a knowledge base. A writer marks
+the place in its transaction; the embedding job removes the mark once it has embedded all of the place, unless the place was
+written to meanwhile.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from store.db.queries import Connection
 from store.scope import Scope
 
 _sql = queries.load(__file__)
-_NOBODY = UUID(int=0)
+_NO_OWNER = UUID(int=0)
 _PAGE = 500
 
 
 class TextKind(StrEnum):
-    """What sort of texts a place holds."""
+    """The kind of texts in a place."""
 
     TURNS = "turns"
     MEMORIES = "memories"
@@ -35,9 +36,9 @@ class TextKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingPlace:
-    """Where texts are written together. `ref` is the thread's or base's id; a base has no owner.
+    """A set of texts that are written together. `ref` is the thread's or base's id; a base has no owner.
 
-    `change_no` tells whether it was written to since it was read.
+    `change_no` detects writes since the place was read.
     """
 
     kind: TextKind
@@ -47,24 +48,24 @@ class EmbeddingPlace:
     change_no: int = 0
 
     def opened(self, pool: Pool) -> Transaction:
-        """Return a transaction that sees the place's rows."""
+        """Return a transaction with access to the place's rows."""
         if self.owner_id is None:
             return tenant_scoped(pool, self.tenant_id, role=DatabaseRole.WORKER)
         return scoped(pool, Scope(self.tenant_id, self.owner_id), role=DatabaseRole.WORKER)
 
     @property
     def subject(self) -> str:
-        """The place within its scope, as one word: what a job is about."""
+        """The place within its scope, as the subject of a job."""
         return f"{self.kind.value}:{self.ref}"
 
     @property
     def scope(self) -> Scope:
-        """The scope of a job about the place; that of a base is nobody's."""
-        return Scope(self.tenant_id, self.owner_id or _NOBODY)
+        """The scope of a job about the place; for a base, the owner is the nil UUID."""
+        return Scope(self.tenant_id, self.owner_id or _NO_OWNER)
 
     @property
     def parameters(self) -> dict[str, object]:
-        """The place as queries take it."""
+        """The place as query parameters."""
         if self.owner_id is None:
             return {"tenant_id": self.tenant_id, "base_id": UUID(self.ref)}
         key: dict[str, object] = {"tenant_id": self.tenant_id, "owner_id": self.owner_id}
@@ -73,7 +74,7 @@ class EmbeddingPlace:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A text without a vector: which item of which sort it is, and the hash of the text where that can change."""
+    """A text without a vector: its kind, its id, and the hash of the text if the text can change."""
 
     sort: str
     item: Any
@@ -104,24 +105,24 @@ _WRITE = {
 
 
 def place_of(scope: Scope, subject: str) -> EmbeddingPlace:
-    """Return the place that a job of the scope is about."""
+    """Return the place of a job, from its scope and subject."""
     kind, _, ref = subject.partition(":")
     return EmbeddingPlace(TextKind(kind), scope.tenant_id, None if kind == TextKind.CHUNKS else scope.owner_id, ref)
 
 
 async def mark(connection: Connection, scope: Scope, kind: TextKind, *, ref: str = "", now: datetime) -> None:
-    """Note that texts of the owner's place were written."""
+    """Mark an owner's place as written to."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     await _sql.mark_place(connection, **key, kind=kind.value, ref=ref, now=now)
 
 
 async def mark_base(connection: Connection, tenant_id: UUID, base_id: UUID, *, now: datetime) -> None:
-    """Note that chunks of the base were written."""
+    """Mark a base as written to."""
     await _sql.mark_base(connection, tenant_id=tenant_id, base_id=base_id, now=now)
 
 
 async def mark_again(connection: Connection, place: EmbeddingPlace, *, now: datetime) -> None:
-    """Note that the place waits to be embedded, as if it had been written to."""
+    """Mark the place as if it had been written to, so that it is embedded again."""
     if place.owner_id is None:
         await mark_base(connection, place.tenant_id, UUID(place.ref), now=now)
     else:
@@ -129,7 +130,7 @@ async def mark_again(connection: Connection, place: EmbeddingPlace, *, now: date
 
 
 async def unmark(connection: Connection, place: EmbeddingPlace) -> bool:
-    """Take the mark back, and return whether nothing was written meanwhile."""
+    """Remove the mark, and return whether the place was not written to meanwhile."""
     key = place.parameters | {"change_no": place.change_no}
     if place.owner_id is None:
         return bool(await _sql.unmark_base(connection, **key))
@@ -137,7 +138,7 @@ async def unmark(connection: Connection, place: EmbeddingPlace) -> bool:
 
 
 async def waiting(pool: Pool, *, limit: int) -> list[EmbeddingPlace]:
-    """Return the places that wait to be embedded, of all tenants, those that wait longest first."""
+    """Return the marked places of all tenants, the longest waiting first."""
     async with installation(pool, role=DatabaseRole.WORKER, read_only=True) as connection:
         rows = await _sql.waiting_places(connection, limit=limit)
     return [
@@ -147,16 +148,16 @@ async def waiting(pool: Pool, *, limit: int) -> list[EmbeddingPlace]:
 
 
 async def every_place(pool: Pool) -> AsyncIterator[EmbeddingPlace]:
-    """Yield every place that holds texts, of all tenants, page by page."""
+    """Yield every place with texts, of all tenants, read in pages."""
     for kind in TextKind:
-        last = EmbeddingPlace(kind, _NOBODY, _NOBODY)
+        last = EmbeddingPlace(kind, _NO_OWNER, _NO_OWNER)
         while True:
             async with installation(pool, role=DatabaseRole.WORKER, read_only=True) as connection:
                 rows = await _sql.places_with_texts(
                     connection,
                     kind=kind.value,
                     after_tenant=last.tenant_id,
-                    after_owner=last.owner_id or _NOBODY,
+                    after_owner=last.owner_id or _NO_OWNER,
                     after_ref=last.ref,
                     limit=_PAGE,
                 )
@@ -186,7 +187,7 @@ async def put(
     texts: Sequence[Pending],
     vectors: Sequence[Sequence[float]],
 ) -> None:
-    """Write the vectors of texts of the place; a text that is gone by now gets none."""
+    """Write the vectors of texts of the place; a text deleted meanwhile gets none."""
     for sort in _SORTS[place.kind]:
         own = [(text, vector) for text, vector in zip(texts, vectors, strict=True) if text.sort == sort]
         if not own:

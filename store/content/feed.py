@@ -1,4 +1,4 @@
-"""The built-in memories as a compile reads them: in the order of their feed, by id, or as a listing of what is there."""
+"""The built-in memories as a compile reads them: in feed order, by id, or as a full listing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class FedMemory:
-    """A memory with its number in the owner's feed."""
+    """A memory with its sequence number in the owner's feed."""
 
     memory_id: str
     change_seq: int
@@ -29,7 +29,7 @@ class FedMemory:
 
 @dataclass(frozen=True, slots=True)
 class ListedMemory:
-    """A memory that is there, without its text."""
+    """An existing memory, without its text."""
 
     memory_id: str
     document_id: str
@@ -37,9 +37,9 @@ class ListedMemory:
 
 
 async def after(connection: Connection, scope: Scope, change_seq: int, *, limit: int) -> tuple[list[FedMemory], int]:
-    """Return the memories written after a number of the feed, in its order, and the feed's last number at this moment.
+    """Return the memories after a feed number, in feed order, and the feed's present last number.
 
-    Both are of one snapshot: with fewer memories than `limit`, everything up to that number was seen.
+    Both come from one snapshot: with fewer memories than `limit`, everything up to that number was seen.
     """
     rows = await _sql.memories_after(connection, **_key(scope), change_seq=change_seq, limit=limit)
     through = max((row["through"] for row in rows), default=0)
@@ -47,19 +47,19 @@ async def after(connection: Connection, scope: Scope, change_seq: int, *, limit:
 
 
 async def by_ids(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[FedMemory]:
-    """Return those of the memories that are there."""
+    """Return the memories that exist."""
     rows = await _sql.memories_by_ids(connection, **_key(scope), memory_ids=list(memory_ids))
     return [_memory(row) for row in rows]
 
 
 async def listing(connection: Connection, scope: Scope) -> list[ListedMemory]:
-    """Return every memory of the owner, by id."""
+    """Return every memory of the owner, in order of id."""
     rows = await _sql.list_memory_hashes(connection, **_key(scope))
     return [ListedMemory(row["memory_id"], row["document_id"], row["text_hash"]) for row in rows]
 
 
 async def announce_forgotten(connection: Connection, scope: Scope) -> int:
-    """Take the feed's next number for a deletion, and return it: a compile is due that reads so far."""
+    """Take the feed's next number for a deletion, and return it; a compile that reads up to it is then due."""
     return int(await _sql.take_feed_number(connection, **_key(scope)))
 
 

@@ -1,5 +1,5 @@
 -- name: memories_after
--- Memories after a number of the feed, in its order, each beside the feed's last number; of none, one row with that number.
+-- Memories after a feed number, in feed order, each with the feed's last number; without any, one row with that number.
 SELECT f.change_seq AS through, m.memory_id, m.change_seq, m.text, m.text_hash, m.occurred_at, m.document_id, m.metadata
 FROM memory_feeds f LEFT JOIN LATERAL (
     SELECT * FROM memories
@@ -8,7 +8,7 @@ FROM memory_feeds f LEFT JOIN LATERAL (
 WHERE f.tenant_id = :tenant_id AND f.owner_id = :owner_id ORDER BY m.change_seq;
 
 -- name: memories_by_ids
--- Memories by their ids.
+-- Memories by id.
 SELECT memory_id, change_seq, text, text_hash, occurred_at, document_id, metadata FROM memories
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) ORDER BY memory_id;
 

@@ -1,6 +1,6 @@
-"""The built-in memories: writing them with their change feed, pages, recall, forgetting.
+"""The built-in memories: writing with the change feed, listing, recall, forgetting.
 
-Every function takes a connection inside a scoped transaction; row security sees the same scope that is passed here.
+Every function takes a connection inside a transaction of the scope that is passed.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _PLENTY_BYTES = 2**62
 _UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 ORIGIN = "origin"
-"""The key of a memory's metadata that says where it comes from: user, tool, document or webhook."""
+"""The metadata key for where a memory comes from: user, tool, document or webhook."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """A memory to write. An empty id is made from the text; an absent instant means now, or leaves a known one."""
+    """A memory to write. An empty id is made from the text. Without an instant, a new one gets now, a known one keeps its own."""
 
     text: str
     memory_id: str = ""
@@ -58,7 +58,7 @@ class Memory:
 
 
 class RecalledMemory(NamedTuple):
-    """What recall reads of a memory, with its near-duplicate signature. Many are made a turn, which is why it is a tuple."""
+    """The columns that recall reads of a memory, and its near-duplicate signature. A tuple: many are created per turn."""
 
     memory_id: str
     text: str
@@ -70,7 +70,7 @@ class RecalledMemory(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """The ids of all memories asked for, in order, how many of them were new and how many had changed."""
+    """The ids of all memories requested, in order, and how many of them were new and changed."""
 
     memory_ids: tuple[str, ...]
     created_count: int
@@ -79,19 +79,19 @@ class Retained:
 
 @dataclass(frozen=True, slots=True)
 class PreparedMemories:
-    """Memories to write: the ids of all asked for, and a row for each distinct id with what is written beside its text."""
+    """Memories to write: all requested ids, and one row per distinct id with the values stored beside its text."""
 
     memory_ids: tuple[str, ...]
     rows: tuple[tuple[str, NewMemory, Derived], ...]
 
 
 async def retain(connection: Connection, scope: Scope, memories: Sequence[NewMemory], *, now: datetime) -> Retained:
-    """Prepare the memories and write them: `prepare` and `write` in one, for few short ones."""
+    """Prepare the memories and write them: `prepare` and `write` in one call, for a few short ones."""
     return await write(connection, scope, await prepare(scope, memories), now=now)
 
 
 async def prepare(scope: Scope, memories: Sequence[NewMemory]) -> PreparedMemories:
-    """Return the memories ready to be written. Takes seconds for 30 MB, and no connection."""
+    """Return the memories ready to be written. Takes seconds for 30 MB, and needs no connection."""
     named = await in_slices(
         lambda some: [_named(scope, one) for one in some],
         memories,
@@ -109,12 +109,12 @@ async def prepare(scope: Scope, memories: Sequence[NewMemory]) -> PreparedMemori
 async def write(
     connection: Connection, scope: Scope, prepared: PreparedMemories, *, now: datetime, quota_bytes: int = 0
 ) -> Retained:
-    """Write the memories: one that is there with the same content is left alone, of two with one id the later counts.
+    """Write the memories. An unchanged memory is left alone; of two with one id, the later one wins.
 
-    Each write takes the next number of the owner's feed, whose row is locked until the transaction ends: numbers have
-    no gap, and a reader that has read up to n has seen everything up to n. A statement carries about 1 MB of text. A memory drawn
-    from tools' turns and from none of the user's gets the `origin` "tool" in its metadata, unless it has one.
-    Raises QuotaExceeded when the owner would hold more than `quota_bytes` (0 for none).
+    Each write takes the next number of the owner's feed, whose row is locked until the transaction ends. Numbers have no gaps,
+    so a reader that has read up to n has seen everything up to n. A statement carries about 1 MB of text. A memory drawn from
+    turns of tools, and from none of the user's, gets the `origin` "tool" in its metadata, unless it has one.
+    Raises QuotaExceeded if the owner would hold more than `quota_bytes` (0: no quota).
     """
     if not prepared.rows:
         return Retained((), 0, 0)
@@ -151,9 +151,9 @@ async def page(
     after: tuple[datetime, str] | None = None,
     most_bytes: int = _PLENTY_BYTES,
 ) -> list[Memory]:
-    """Return a page of the owner's memories, newest first, from after the memory with this instant and id.
+    """Return a page of the owner's memories, newest first, after the memory with this instant and id.
 
-    The memory whose text passes `most_bytes` together with those before it is the last one.
+    The page ends with the memory at which the texts together exceed `most_bytes`.
     """
     before, after_id = after or (_END_OF_TIME, "")
     bounds = {"limit": limit, "most_bytes": most_bytes}
@@ -162,23 +162,23 @@ async def page(
 
 
 async def forget(connection: Connection, scope: Scope, memory_id: str) -> bool:
-    """Delete a memory, and return whether it was there. Once the transaction commits its text is gone."""
+    """Delete a memory, and return whether it existed. Its text is gone when the transaction commits."""
     return bool(await _sql.delete_memory(connection, **_key(scope), memory_id=memory_id))
 
 
 async def recall(connection: Connection, scope: Scope, wanted: RecallQuery) -> Recalled[RecalledMemory]:
-    """Return the owner's memories that may answer, best first."""
+    """Return the owner's memories that match, best first."""
     rows = await _sql.recall_memories(connection, **_key(scope), **wanted.parameters())
     return recalled(rows, _recalled)
 
 
 def memory_id(scope: Scope, text: str) -> str:
-    """Return the id of a memory that came without one: the same for the same scope and text."""
+    """Return the id of a memory that was given without one: the same for the same scope and text."""
     return str(uuid5(_MEMORIES, "\n".join((str(scope.tenant_id), str(scope.owner_id), text))))
 
 
 async def _drawn_from_tools(connection: Connection, scope: Scope, prepared: PreparedMemories) -> set[str]:
-    """Return the memories that turns of tools were the source of, and none of the user's."""
+    """Return the ids of the memories whose source turns include a tool's and none of the user's."""
     wanted = {
         memory_id: one.turn_ids for memory_id, one, _ in prepared.rows if one.turn_ids and ORIGIN not in one.metadata
     }
@@ -222,7 +222,7 @@ def _columns(rows: Sequence[tuple[str, NewMemory, Derived]]) -> dict[str, object
 
 
 def _searched(memory: NewMemory) -> str:
-    """Return what the memory is found by: its text and what its metadata says, such as a place's name."""
+    """Return the memory's search text: its text and the strings in its metadata, such as the name of a place."""
     return " ".join((memory.text, *_strings(memory.metadata)))
 
 

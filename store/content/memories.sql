@@ -1,15 +1,15 @@
 -- name: open_feed<!
--- Makes or locks the owner's change feed until the transaction ends, and returns its last sequence number.
+-- Creates or locks the owner's change feed until the transaction ends, and returns its last sequence number.
 INSERT INTO memory_feeds AS f (tenant_id, owner_id, change_seq) VALUES (:tenant_id, :owner_id, 0)
 ON CONFLICT (tenant_id, owner_id) DO UPDATE SET change_seq = f.change_seq RETURNING change_seq;
 
 -- name: roles_of_turns
--- Who said turns of the owner, of those that are there.
+-- The roles of the owner's turns with the given ids.
 SELECT turn_id::text AS turn_id, role FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_ids::uuid[]);
 
 -- name: write_memories^
--- Writes the memories that are new or differ, with the feed's next numbers in the given order; returns how many were which.
+-- Writes new and changed memories, with the feed's next numbers in the given order; returns the count of each.
 WITH given AS (
     SELECT r.place, r.memory_id, r.document_id, r.text, r.metadata, r.occurred_at, r.text_hash, r.signature, r.word_count, r.words,
         ARRAY(SELECT jsonb_array_elements_text(r.turns)) AS turn_ids
@@ -40,7 +40,7 @@ WITH given AS (
 SELECT count(*) FILTER (WHERE is_new) AS created_count, count(*) FILTER (WHERE NOT is_new) AS updated_count FROM changed;
 
 -- name: advance_feed!
--- Records that the feed's next numbers were given away.
+-- Records that the feed's next numbers were taken.
 UPDATE memory_feeds SET change_seq = change_seq + :count::bigint WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: get_memory^
@@ -49,8 +49,8 @@ SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id;
 
 -- name: list_memories
--- A page of an owner's memories, newest first, to the one whose text passes so many bytes. The bound on time alone lets the
--- index begin where the last page ended.
+-- A page of an owner's memories, newest first, up to the one at which the texts exceed a number of bytes. The separate bound on
+-- time lets the index scan start where the last page ended.
 SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at
 FROM (SELECT *, sum(octet_length(text)) OVER (ORDER BY occurred_at DESC, memory_id) - octet_length(text) AS bytes_before
     FROM memories
@@ -60,11 +60,11 @@ FROM (SELECT *, sum(octet_length(text)) OVER (ORDER BY occurred_at DESC, memory_
 WHERE bytes_before <= :most_bytes::bigint ORDER BY occurred_at DESC, memory_id;
 
 -- name: delete_memory!
--- Forgets a memory.
+-- Deletes a memory.
 DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id;
 
 -- name: recall_memories
--- An owner's memories that may answer a question, with what the search tells of each.
+-- An owner's memories that match a question, with match data.
 SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids, m.signature
 FROM recall_memories(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int) f
 CROSS JOIN LATERAL (

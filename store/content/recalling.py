@@ -1,6 +1,6 @@
-"""What recall asks of every kind of text, and what it is told: the shapes that the search functions of the schema share.
+"""The query and the result of recall, for every kind of text: the shapes shared by the search functions of the schema.
 
-What a found word or a cosine is worth is weighed by who asked; here are counts and numbers as the database gave them.
+Values are raw counts and cosines from the database; the caller weighs them.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Any, Generic, TypeVar
 
 Text = TypeVar("Text")
 
-MAX_WORDS = 62  # a bit each, in a signed number of 64
+MAX_WORDS = 62  # one bit each in a signed 64-bit integer
 MAX_PARTS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """What to look for: words, and one vector a part of the question, made by the embedder of that number.
+    """A query: words, and one vector per part of the question, made by the embedder of that number.
 
-    `limit` bounds what each way of searching may bring. No vectors means by words alone.
+    `limit` bounds the results of each search method. Without vectors, only words are searched.
     """
 
     words: tuple[str, ...]
@@ -40,9 +40,10 @@ class RecallQuery:
 
 @dataclass(frozen=True, slots=True)
 class Recalled(Generic[Text]):
-    """The texts that may answer, and how many of `total` texts hold each word (counted up to 500).
+    """The texts that match, and how many of `total` texts contain each word (counted up to 500).
 
-    Bit i of a text's `matched` says that it holds word i; its `cosines`, one a vector, are empty where it has none of its own.
+    Bit i of a text's `matched` is set if it contains word i. Its `cosines` hold one value per query vector, or are empty if the
+    text has no vector.
     """
 
     texts: tuple[Text, ...] = ()
@@ -53,10 +54,10 @@ class Recalled(Generic[Text]):
 
 
 def recalled(rows: Sequence[Any], read: Callable[..., Iterable[Text | None]]) -> Recalled[Text]:
-    """Return what the rows of a search function tell, in their order.
+    """Return the result in the rows of a search function, in their order.
 
-    Each row begins with what the search tells of it: matched, cosines, frequencies and total. `read` takes the other columns
-    and returns the texts; None is left out.
+    Each row begins with the match data: matched, cosines, frequencies and total. `read` takes the other columns and returns the
+    texts; None is left out.
     """
     if not rows:
         return Recalled()
@@ -71,5 +72,5 @@ def recalled(rows: Sequence[Any], read: Callable[..., Iterable[Text | None]]) ->
 
 
 def literal(vector: Sequence[float]) -> str:
-    """Return a vector as the database reads it."""
+    """Return a vector in the database's text format."""
     return "[" + ",".join([f"{number:.5g}" for number in vector]) + "]"

@@ -1,7 +1,7 @@
-"""How many bytes an owner's turns and memories hold, kept with each write, and the quota for it.
+"""The bytes stored in an owner's turns and memories, updated with each write, and the quota for them.
 
-Every function takes a connection inside a scoped transaction. `add` locks a row of the owner's until that ends: it is called
-last, so that writes of one owner wait for one another as briefly as can be.
+Every function takes a connection inside a scoped transaction. `add` locks a row of the owner until the transaction ends; call
+it last, so that concurrent writes of one owner wait as briefly as possible.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _sql = queries.load(__file__)
 
 
 async def stored_bytes(connection: Connection, scope: Scope) -> int:
-    """Return how many bytes the owner's turns and memories hold."""
+    """Return the size of the owner's turns and memories in bytes."""
     return int(await _sql.stored_bytes(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id) or 0)
 
 
 async def add(connection: Connection, scope: Scope, count: int, *, quota_bytes: int = 0) -> None:
-    """Add bytes to what the owner holds; a negative count takes them away.
+    """Add bytes to the owner's total; a negative count subtracts.
 
-    Raises QuotaExceeded when more would be held than the quota (0 for none).
+    Raises QuotaExceeded if the total would exceed the quota (0: no quota).
     """
     if not count:
         return
@@ -35,12 +35,12 @@ async def add(connection: Connection, scope: Scope, count: int, *, quota_bytes: 
 
 
 async def of_memories(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
-    """Return how many bytes some of the owner's memories hold; 0 for those that are not there."""
+    """Return the size of some of the owner's memories in bytes; a missing memory counts 0."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     return int(await _sql.bytes_of_memories(connection, **key, memory_ids=list(memory_ids)))
 
 
 async def of_turns(connection: Connection, scope: Scope, turn_ids: Sequence[UUID]) -> int:
-    """Return how many bytes some of the owner's turns hold."""
+    """Return the size of some of the owner's turns in bytes."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     return int(await _sql.bytes_of_turns(connection, **key, turn_ids=list(turn_ids)))

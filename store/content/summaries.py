@@ -1,4 +1,4 @@
-"""The rolling summary of a thread's older turns: what a summariser reads and writes.
+"""The rolling summary of a thread's older turns: the reads and writes of the summarizer.
 
 Every function takes a connection inside a scoped transaction.
 """
@@ -20,7 +20,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class OlderTurn:
-    """A turn that has left the newest ones."""
+    """A turn that is no longer among the newest ones."""
 
     turn_id: UUID
     position: int
@@ -32,7 +32,7 @@ class OlderTurn:
 async def turns_to_fold(
     connection: Connection, scope: Scope, thread_id: str, *, keep_turns: int, limit: int
 ) -> list[OlderTurn]:
-    """Return turns that are neither summarised nor among the newest `keep_turns`, oldest first."""
+    """Return turns that are neither summarized nor among the newest `keep_turns`, oldest first."""
     rows = await _sql.turns_to_fold(connection, **_key(scope, thread_id), keep_turns=keep_turns, limit=limit)
     return [OlderTurn(row["turn_id"], row["position"], row["role"], row["speaker"], row["text"]) for row in rows]
 
@@ -46,9 +46,9 @@ async def write(
     covered: tuple[int, Sequence[str], int],
     now: datetime,
 ) -> bool:
-    """Write the summary through a position, naming its turns, unless it moved on from the earlier position meanwhile.
+    """Write the summary with the ids of its turns, unless another writer has advanced it; return whether it was written.
 
-    `covered` is the position it reaches, the ids of the turns, and the position it reached before (0 for none).
+    `covered` is the position it now reaches, the ids of the turns, and the position it reached before (0: no summary).
     """
     through, turn_ids, before = covered
     written = await _sql.write_summary(

@@ -1,5 +1,5 @@
 -- name: turns_to_fold
--- Turns that are neither summarised nor among the newest, oldest first.
+-- Turns that are neither summarized nor among the newest, oldest first.
 SELECT t.turn_id, t.position, t.role, t.speaker, t.text FROM turns t
 WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.thread_id = :thread_id
     AND t.position > coalesce((SELECT through_position FROM thread_summaries
@@ -9,7 +9,7 @@ WHERE t.tenant_id = :tenant_id AND t.owner_id = :owner_id AND t.thread_id = :thr
 ORDER BY t.position LIMIT :limit;
 
 -- name: write_summary!
--- Writes a thread's summary, unless it moved on meanwhile.
+-- Writes a thread's summary, unless another writer has advanced it meanwhile.
 INSERT INTO thread_summaries AS s (tenant_id, owner_id, thread_id, through_position, text, turn_ids, updated_at)
 VALUES (:tenant_id, :owner_id, :thread_id, :through, :text, :turn_ids::text[], :now)
 ON CONFLICT (tenant_id, owner_id, thread_id) DO UPDATE SET through_position = excluded.through_position, text = excluded.text,

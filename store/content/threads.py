@@ -1,6 +1,6 @@
-"""Threads and their turns: appending, the history window, recall among older turns, pages.
+"""Threads and their turns: appending, the history window, recall among older turns, listing.
 
-Every function takes a connection inside a scoped transaction; row security sees the same scope that is passed here.
+Every function takes a connection inside a transaction of the scope that is passed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SAID = itemgetter("turn_id", "client_turn_id", "position", "role", "speaker", "
 
 @dataclass(frozen=True, slots=True)
 class NewTurn:
-    """A turn to append. `o200k_tokens` and `cl100k_tokens` are its cost as a message in these encodings."""
+    """A turn to append. `o200k_tokens` and `cl100k_tokens` are its size as a message in these encodings."""
 
     client_turn_id: str
     role: str
@@ -45,13 +45,13 @@ class NewTurn:
 
     @property
     def chars(self) -> int:
-        """Return the characters of its text and of the tool results among its parts."""
+        """The number of characters in its text and in the tool results among its parts."""
         return len(self.text) + sum(len(part.get("content", "")) for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """A turn of the record. `position` counts from 1 inside its thread."""
+    """A stored turn. `position` counts from 1 within its thread."""
 
     turn_id: UUID
     client_turn_id: str
@@ -67,7 +67,7 @@ class StoredTurn:
 
 
 class RecalledTurn(NamedTuple):
-    """What recall reads of a turn, with its near-duplicate signature. Hundreds are made a turn, which is why it is a tuple."""
+    """The columns that recall reads of a turn, and its near-duplicate signature. A tuple: hundreds are created per turn."""
 
     turn_id: UUID
     client_turn_id: str
@@ -81,7 +81,7 @@ class RecalledTurn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HistoryWindow:
-    """How much history is wanted: tokens (o200k_base), turns, and the client turn id to leave out (or an empty text)."""
+    """How much history to read: tokens (o200k_base), turns, and a client turn id to leave out (empty: none)."""
 
     tokens: int
     turns: int
@@ -90,7 +90,7 @@ class HistoryWindow:
 
 @dataclass(frozen=True, slots=True)
 class ThreadSummary:
-    """The rolling summary of the turns through `through_position`, naming them."""
+    """The rolling summary of the turns up to `through_position`, with their ids."""
 
     text: str
     through_position: int
@@ -99,7 +99,7 @@ class ThreadSummary:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """The ids of all turns that were asked for, in order, how many of them were new, and how many the thread has now."""
+    """The ids of all requested turns, in order, how many of them were new, and how many turns the thread has now."""
 
     turn_ids: tuple[UUID, ...]
     new_count: int
@@ -118,7 +118,7 @@ class ThreadHead:
 
 @dataclass(frozen=True, slots=True)
 class ThreadToOpen:
-    """A thread to append to: its id, a title (empty leaves it), and the fence key it pins when it is new."""
+    """A thread to append to: its id, a title (empty: unchanged), and the fence key id that a new thread is given for good."""
 
     thread_id: str
     title: str
@@ -127,7 +127,7 @@ class ThreadToOpen:
 
 @dataclass(frozen=True, slots=True)
 class PreparedTurn:
-    """A turn to append with what is written beside its text."""
+    """A turn to append, with the values stored beside its text."""
 
     turn: NewTurn
     derived: Derived
@@ -136,12 +136,12 @@ class PreparedTurn:
 async def append(
     connection: Connection, scope: Scope, thread: ThreadToOpen, turns: Sequence[NewTurn], *, now: datetime
 ) -> Appended:
-    """Prepare the turns and write them: `prepare` and `write` in one, for few short ones."""
+    """Prepare the turns and write them: `prepare` and `write` in one call, for a few short ones."""
     return await write(connection, scope, thread, await prepare(turns), now=now)
 
 
 async def prepare(turns: Sequence[NewTurn]) -> list[PreparedTurn]:
-    """Return the turns ready to be written. Takes seconds for 20 MB, and no connection."""
+    """Return the turns ready to be written. Takes seconds for 20 MB, and needs no connection."""
     derived = await derive([turn.text for turn in turns], [f"{turn.speaker} {turn.text}" for turn in turns])
     return [PreparedTurn(turn, beside) for turn, beside in zip(turns, derived, strict=True)]
 
@@ -157,8 +157,8 @@ async def write(
 ) -> Appended:
     """Append the turns that the thread does not have yet, in order, and return the ids of all.
 
-    The thread's row is locked until the transaction ends, so positions have no gap and no twin. A statement carries about
-    1 MB of text. Raises QuotaExceeded when the owner would hold more than `quota_bytes` (0 for none).
+    The thread's row is locked until the transaction ends, so positions have no gaps and no duplicates. A statement carries
+    about 1 MB of text. Raises QuotaExceeded if the owner would hold more than `quota_bytes` (0: no quota).
     """
     turns = [one.turn for one in prepared]
     key = _key(scope, thread.thread_id)
@@ -227,7 +227,7 @@ def _columns(prepared: Sequence[PreparedTurn], ids: Mapping[str, UUID]) -> dict[
 
 
 async def history(connection: Connection, scope: Scope, thread_id: str, window: HistoryWindow) -> list[StoredTurn]:
-    """Return the thread's newest turns, oldest first: as many as the window holds, and always the last exchange."""
+    """Return the thread's newest turns, oldest first: as many as fit the window, but always the last exchange."""
     rows = await _sql.history(
         connection,
         **_key(scope, thread_id),
@@ -239,25 +239,25 @@ async def history(connection: Connection, scope: Scope, thread_id: str, window: 
 
 
 async def summary(connection: Connection, scope: Scope, thread_id: str) -> ThreadSummary | None:
-    """Return the thread's rolling summary, if one was made."""
+    """Return the thread's rolling summary, or None."""
     row = await _sql.thread_summary(connection, **_key(scope, thread_id))
     return row and ThreadSummary(row["text"], row["through_position"], tuple(row["turn_ids"]))
 
 
 async def recall(connection: Connection, scope: Scope, thread_id: str, wanted: RecallQuery) -> Recalled[RecalledTurn]:
-    """Return the turns of the thread that may answer, with those next to the best of them; best first."""
+    """Return the turns of the thread that match, with the neighbours of the best ones; best first."""
     rows = await _sql.recall_turns(connection, **_key(scope, thread_id), **wanted.parameters())
     return recalled(rows, _found)
 
 
 async def speakers(connection: Connection, scope: Scope, thread_id: str) -> tuple[str, ...]:
-    """Return the names of those who spoke in the thread's newest turns, by name."""
+    """Return the speakers of the thread's newest turns, in order of name."""
     rows = await _sql.speakers(connection, **_key(scope, thread_id))
     return tuple(row["speaker"] for row in rows)
 
 
 async def fence_key_id(connection: Connection, scope: Scope, thread_id: str) -> str | None:
-    """Return the key id that the thread's fence is made with, or None for an unknown thread."""
+    """Return the id of the thread's fence key, or None for an unknown thread."""
     key_id: str | None = await _sql.fence_key_of_thread(connection, **_key(scope, thread_id))
     return key_id
 
@@ -265,7 +265,7 @@ async def fence_key_id(connection: Connection, scope: Scope, thread_id: str) -> 
 async def list_threads(
     connection: Connection, scope: Scope, *, limit: int, before: tuple[datetime, str] | None = None
 ) -> list[ThreadHead]:
-    """Return a page of the owner's threads, newest turn first, from after the thread named by `before`."""
+    """Return a page of the owner's threads, by newest turn, latest first, after the thread named by `before`."""
     before_at, before_id = before or (_END_OF_TIME, _LAST_TEXT)
     rows = await _sql.list_threads(
         connection,
@@ -281,13 +281,13 @@ async def list_threads(
 async def list_turns(
     connection: Connection, scope: Scope, thread_id: str, *, limit: int, after: int = 0
 ) -> list[StoredTurn]:
-    """Return a page of the thread's turns as they were said, oldest first, after a position."""
+    """Return a page of the thread's turns, oldest first, after a position."""
     rows = await _sql.list_turns(connection, **_key(scope, thread_id), after=after, limit=limit)
     return [_turn(row) for row in rows]
 
 
 def turn_uuid(scope: Scope, thread_id: str, client_turn_id: str) -> UUID:
-    """Return the id that a turn has: the same for the same scope, thread and client turn id."""
+    """Return the id of a turn: the same for the same scope, thread and client turn id."""
     return uuid5(_TURNS, "\n".join((str(scope.tenant_id), str(scope.owner_id), thread_id, client_turn_id)))
 
 

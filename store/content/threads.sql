@@ -1,17 +1,17 @@
 -- name: open_thread^
--- Makes or locks a thread until the transaction ends; returns where its next turn goes.
+-- Creates or locks a thread until the transaction ends; returns the position of its next turn.
 INSERT INTO threads AS t (tenant_id, owner_id, thread_id, title, turn_count, token_count, fence_key_id, last_turn_at, created_at)
 VALUES (:tenant_id, :owner_id, :thread_id, :title, 0, 0, :fence_key_id, :last_turn_at, :now)
 ON CONFLICT (tenant_id, owner_id, thread_id) DO UPDATE SET title = CASE WHEN :title = '' THEN t.title ELSE :title END
 RETURNING turn_count, token_count;
 
 -- name: known_turns
--- The turns of a thread that bear one of these client turn ids.
+-- The turns of a thread with one of these client turn ids.
 SELECT client_turn_id, turn_id FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND client_turn_id = ANY(:client_turn_ids::text[]);
 
 -- name: insert_turns!
--- Writes turns, given column by column.
+-- Inserts turns, given as columns.
 INSERT INTO turns (tenant_id, owner_id, thread_id, position, turn_id, client_turn_id, role, speaker, text, parts, said_at,
     o200k_tokens, cl100k_tokens, tokens_through, signature, word_count, search_tsv, is_imported)
 SELECT :tenant_id, :owner_id, :thread_id, r.position, r.turn_id, r.client_turn_id, r.role, r.speaker, r.text, r.parts, r.said_at,
@@ -29,7 +29,7 @@ UPDATE threads SET turn_count = turn_count + :turns, token_count = token_count +
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id;
 
 -- name: history
--- The newest turns within a window of tokens and a number of turns, and never less than the last user turn and all after it.
+-- The newest turns within a number of tokens and turns, but always the last user turn and every turn after it.
 WITH thread AS (
     SELECT token_count, turn_count FROM threads
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
@@ -61,7 +61,7 @@ SELECT through_position, text, turn_ids FROM thread_summaries
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id;
 
 -- name: recall_turns
--- The turns of a thread that may answer a question, with what the search tells of each.
+-- The turns of a thread that match a question, with match data.
 SELECT f.matched, f.cosines, f.frequencies, f.total, t.turn_id, t.client_turn_id, t.position, t.role, t.speaker, t.text, t.said_at,
     t.signature
 FROM recall_turns(:tenant_id, :owner_id, :thread_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int) f
@@ -70,14 +70,14 @@ CROSS JOIN LATERAL (
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position = f.turn_position LIMIT 1) t;
 
 -- name: speakers
--- Who spoke in the newest turns of a thread.
+-- The speakers of the newest turns of a thread.
 SELECT DISTINCT s.speaker FROM (
     SELECT speaker FROM turns WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
     ORDER BY position DESC LIMIT 300) s
 WHERE s.speaker <> '' ORDER BY s.speaker LIMIT 50;
 
 -- name: list_threads
--- A page of an owner's threads, the one with the newest turn first.
+-- A page of an owner's threads, by newest turn, latest first.
 SELECT thread_id, title, turn_count, last_turn_at FROM threads
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id
     AND (last_turn_at, thread_id) < (:before::timestamptz, :before_id::text)
@@ -90,5 +90,5 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
 ORDER BY position LIMIT :limit;
 
 -- name: fence_key_of_thread$
--- The key id that a thread's fence was made with.
+-- The id of a thread's fence key.
 SELECT fence_key_id FROM threads WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id;

@@ -1,7 +1,7 @@
-"""Applies the migrations: plain SQL, forward only, one process at a time, each file once and whole.
+"""Applies the migrations: plain SQL, forward only, one process at a time, each file once and completely.
 
-A file and its line in the ledger are written in one transaction, so a process killed at any moment leaves both or
-neither. Needs a connection to Postgres itself, not through a pooler in transaction mode: the lock is a session's.
+A file and its row in the ledger are written in one transaction, so a process killed at any moment leaves both or
+neither. Needs a direct connection to Postgres, not a pooler in transaction mode, because it takes a session lock.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _Direct: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A migration that is skipped until the server offers this extension."""
+    """A migration that is skipped until the server has this extension available."""
 
     name: str
     extension: str
@@ -49,7 +49,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class MigrationReport:
-    """What was done, or in a dry run would be: names of files, in order."""
+    """The migrations that were applied, or in a dry run would be: file names, in order."""
 
     applied: tuple[str, ...]
     skipped: tuple[Waiting, ...]
@@ -58,7 +58,7 @@ class MigrationReport:
 
 @dataclass(frozen=True, slots=True)
 class MigrationState:
-    """One file: when it was applied (None: not yet) and which missing extension it waits for (empty: none)."""
+    """The state of one file: when it was applied (None: not yet) and the missing extension it waits for (empty: none)."""
 
     name: str
     applied_at: datetime | None
@@ -66,10 +66,10 @@ class MigrationState:
 
 
 async def migrate(dsn: str, directory: Path, *, dry_run: bool = False) -> MigrationReport:
-    """Apply what is left and return what was done. When another process is at it, wait and find it done.
+    """Apply the pending migrations and report them. If another process is migrating, wait for it first.
 
-    A dry run reads, checks and writes nothing. Raises MigrationError's kinds, ServerUnsuitable, DatabaseUnavailable,
-    DatabaseRefused.
+    A dry run reads and checks, but writes nothing. Raises subclasses of MigrationError, ServerUnsuitable,
+    DatabaseUnavailable, DatabaseRefused.
     """
     files = read_folder(directory)
     async with _session(dsn) as connection:
@@ -85,7 +85,7 @@ async def migrate(dsn: str, directory: Path, *, dry_run: bool = False) -> Migrat
 
 
 async def status(dsn: str, directory: Path) -> tuple[MigrationState, ...]:
-    """Return the state of every file, in order. Raises what a dry run raises."""
+    """Return the state of every file, in order. Raises the same errors as a dry run."""
     files = read_folder(directory)
     async with _session(dsn) as connection:
         ledger = {entry.version: entry.applied_at for entry in await _read_ledger(connection)}
@@ -107,7 +107,7 @@ async def _session(dsn: str) -> AsyncIterator[_Direct]:
 
 
 async def _take_lock(connection: _Direct) -> None:
-    """Wait for the lock; the session holds it until it ends. Raises MigrationLocked."""
+    """Wait for the lock, which is held until the session ends. Raises MigrationLocked."""
     give_up_at = time.monotonic() + _LOCK_DEADLINE_S
     while not await _sql.try_migration_lock(connection):
         if time.monotonic() >= give_up_at:
@@ -150,7 +150,7 @@ async def _execute(connection: _Direct, file: MigrationFile, statement: Statemen
     except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         if isinstance(from_driver(error), DatabaseUnavailable):
             raise
-        # The server's own words: they are about our schema, and the author needs them.
+        # The server's message concerns only our schema, and the migration's author needs it.
         raise MigrationFailed(f"{file.name}.sql, line {statement.line}: {error}") from error
 
 

@@ -1,8 +1,8 @@
-"""Migration files, and the decision which of them to apply. Reads a folder; never a database.
+"""Reads migration files and decides which of them to apply. Reads a folder, never a database.
 
-A file is `0001_name.sql`, numbered without gaps. Lines at its top may say how to apply it. `-- no-transaction`: each
-statement by itself, and each repeatable, since a file that was cut short runs again from its top. `-- requires: vector
->= 0.8`, on one line: skipped while the server cannot install that, applied once it can.
+A file is `0001_name.sql`, numbered without gaps. Directives at its top say how to apply it. `-- no-transaction`: each
+statement runs by itself and must be repeatable, because an interrupted file runs again from its top. `-- requires: vector
+>= 0.8`, on one line: the file is skipped until the server can install that extension.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _COPY_IN = re.compile(r"(?i)copy\b.*\bfrom\s+stdin\b", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class MigrationFile:
-    """One file: its number, its name without `.sql`, the SHA-256 of its bytes in hexadecimal, and what it says."""
+    """One file: its number, its name without `.sql`, the SHA-256 of its bytes in hexadecimal, and its content."""
 
     version: int
     name: str
@@ -41,7 +41,7 @@ class MigrationFile:
 
 @dataclass(frozen=True, slots=True)
 class AppliedMigration:
-    """What the ledger says of one file."""
+    """The ledger's row of one file."""
 
     version: int
     name: str
@@ -51,14 +51,14 @@ class AppliedMigration:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is left to do: the files to apply, in order, and those that wait for an extension."""
+    """The pending work: the files to apply, in order, and those that wait for an extension."""
 
     pending: tuple[MigrationFile, ...]
     waiting: tuple[MigrationFile, ...]
 
 
 def read_folder(directory: Path) -> tuple[MigrationFile, ...]:
-    """Return the folder's migrations in order; numbers may be left out. Raises MigrationFileInvalid, MigrationMissing."""
+    """Return the folder's migrations in order; gaps in the numbers are allowed. Raises MigrationFileInvalid, MigrationMissing."""
     try:
         found = sorted(path for path in directory.iterdir() if path.suffix == ".sql")
     except OSError as error:
@@ -73,7 +73,7 @@ def read_folder(directory: Path) -> tuple[MigrationFile, ...]:
 
 
 def plan(files: Sequence[MigrationFile], ledger: Sequence[AppliedMigration], available: Mapping[str, str]) -> Plan:
-    """Return what is left to do, on a server that could install the `available` extensions (name to version).
+    """Return the pending work on a server that can install the `available` extensions (name to version).
 
     Raises MigrationEdited, MigrationMissing, MigrationOutOfOrder; each names the file.
     """
@@ -118,7 +118,7 @@ def _read(path: Path) -> MigrationFile:
 
 
 def _directives(text: str) -> list[re.Match[str]]:
-    """Return the directives at the top of the file, up to the first line that is none."""
+    """Return the directives at the top of the file, up to the first line that is not one."""
     found: list[re.Match[str]] = []
     for line in text.splitlines():
         directive = _DIRECTIVE.fullmatch(line)

@@ -1,7 +1,7 @@
-"""Listens to the database's notices on a connection of its own, for as long as it is let.
+"""Listens for notices of the database on a dedicated connection, until cancelled.
 
-A notice is a hint that something changed; it is lost while nobody listens. So the listener is told of every new
-connection: whatever it cached before that moment may be stale.
+A notice is a hint that something changed, and is lost while there is no connection. So the listener is also called on
+every new connection: anything cached before may be stale.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _sql = queries.load(__file__)
 
 _FIRST_WAIT_S = 0.1
 _LONGEST_WAIT_S = 5.0
-_SILENCE_S = 30.0  # then the connection is asked whether it still stands
+_SILENCE_S = 30.0  # after this long without a notice, the connection is probed
 _ANSWER_DEADLINE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What was sent: the channel and its payload, at most 8,000 bytes."""
+    """A notice: the channel and its payload, at most 8,000 bytes."""
 
     channel: str
     payload: str
@@ -37,16 +37,16 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """What to call: `on_notice` for each notice, `on_connected` whenever listening begins or begins again."""
+    """The callbacks: `on_notice` for each notice, `on_connected` whenever listening starts or restarts."""
 
     on_notice: Callable[[Notice], None]
     on_connected: Callable[[], None]
 
 
 async def listen(dsn: str, channels: Sequence[str], listener: Listener) -> NoReturn:
-    """Call the listener until cancelled, connecting again when the connection is lost (after 0.1 s, at most 5 s).
+    """Call the listener until cancelled, reconnecting when the connection is lost (after 0.1 s, at most 5 s).
 
-    What the listener raises ends it. `dsn` must lead to Postgres itself, or to a pooler in session mode.
+    An error raised by the listener propagates. `dsn` must lead to Postgres directly, or to a pooler in session mode.
     """
     wait_s = _FIRST_WAIT_S
     while True:
@@ -61,7 +61,7 @@ async def listen(dsn: str, channels: Sequence[str], listener: Listener) -> NoRet
 
 
 async def _deliver(connection: asyncpg.Connection[asyncpg.Record], channels: Sequence[str], listener: Listener) -> None:
-    """Hand over notices until the connection is lost. Raises DatabaseUnavailable then."""
+    """Deliver notices until the connection is lost, then raise DatabaseUnavailable."""
     inbox: asyncio.Queue[Notice | None] = asyncio.Queue()
     connection.add_termination_listener(lambda _: inbox.put_nowait(None))
 
@@ -80,7 +80,7 @@ async def _deliver(connection: asyncpg.Connection[asyncpg.Record], channels: Seq
 
 
 async def _next(connection: asyncpg.Connection[asyncpg.Record], inbox: asyncio.Queue[Notice | None]) -> Notice | None:
-    """Return the next notice, None once the connection is lost; a long silence is checked with a question."""
+    """Return the next notice, None once the connection is lost. After a long silence the connection is probed."""
     while True:
         try:
             async with asyncio.timeout(_SILENCE_S):

@@ -1,3 +1,3 @@
 -- name: still_there$
--- Answers when the connection still stands.
+-- Probes the connection.
 SELECT 1;

@@ -1,7 +1,7 @@
-"""Long pure work done off the event loop in short slices, with a rest after each.
+"""Runs long pure work off the event loop in short slices, with a pause after each.
 
-A thread that computes holds the interpreter's lock for milliseconds at a time, and a turn needs the lock dozens of times. One
-slice takes about two milliseconds, and the rests leave the lock free for half of the time.
+A thread that computes holds the interpreter lock for milliseconds at a time, and a turn needs the lock dozens of times. One
+slice takes about two milliseconds, and the pauses leave the lock free half of the time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 SLICE_CHARS = 1 << 16
-QUICK_CHARS = 1 << 13  # what light work does sooner here than in a thread
+QUICK_CHARS = 1 << 13  # up to this size, light work is faster inline than in a thread
 STATEMENT_CHARS = 1 << 20
 
 T = TypeVar("T")
@@ -25,10 +25,10 @@ async def in_slices(
     *,
     quick_chars: int = 0,
 ) -> list[R]:
-    """Return what `work` makes of the items, one result an item, in their order.
+    """Return the results of `work`, one per item, in order.
 
-    `work` runs in a thread on about 65,536 characters at once and has to be pure. Cancelling ends it after the slice under way.
-    Fewer than `quick_chars` characters in all are done at once, on the loop.
+    `work` runs in a thread on about 65,536 characters at a time and must be pure. Cancelling stops it after the current slice.
+    Fewer than `quick_chars` characters in total are processed inline, on the event loop.
     """
     if len(items) <= quick_chars and sum(map(chars, items)) < quick_chars:
         return list(work(items))
@@ -45,7 +45,7 @@ async def in_slices(
 
 
 def slices(items: Sequence[T], chars: Callable[[T], int], *, most_chars: int) -> Iterator[Sequence[T]]:
-    """Yield the items in order, at most so many characters together; a longer item is alone."""
+    """Yield slices of the items in order, each at most `most_chars` characters; a longer item is a slice of its own."""
     start = held_chars = 0
     for place, size in enumerate(map(chars, items)):
         if place > start and held_chars + size > most_chars:

@@ -1,8 +1,8 @@
-"""Pools, and the transactions everything in the store runs in.
+"""Connection pools, and the transactions that every query of the store runs in.
 
-A transaction opens in one trip that also sets its role and its scope, for itself alone: nothing is ever set for a
-session, so any connection can serve any tenant next, behind PgBouncer in transaction mode too. The settings are built
-from UUID values, never from a caller's text. Errors of the driver end here: what leaves is a StoreError.
+A transaction opens in one round trip that also sets its role and scope, local to the transaction. Nothing is set for the
+session, so any connection can serve any tenant next, also behind PgBouncer in transaction mode. The settings are built
+from UUID values, never from a caller's text. Driver errors are converted here to a StoreError.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ _sql = queries.load(__file__)
 MINIMUM_VERSION = 150000
 _RECOVERY_DEADLINE_S = 2.0
 _CLOSE_DEADLINE_S = 5.0
-_IDLE_S = 3600.0  # a new connection costs a turn as much again: its plans are made anew
+_IDLE_S = 3600.0  # a new connection doubles a turn's time: its query plans must be made again
 _JSONB_VERSION = b"\x01"  # the first byte of a jsonb value on the wire
 
 
 class DatabaseRole(enum.StrEnum):
-    """The database role a transaction runs as; both are bound by row security."""
+    """The database role of a transaction; row security applies to both."""
 
     APP = "sidecar_app"
     WORKER = "sidecar_worker"
@@ -60,10 +60,10 @@ class DatabaseRole(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PoolsConfig:
-    """Sizes and deadlines. `statement_cache_size=0` is for a PgBouncer that keeps no prepared statements.
+    """Pool sizes and deadlines. `statement_cache_size=0` is for a PgBouncer without support for prepared statements.
 
-    Where every connection is taken, a turn waits in order for one, `turn_wait_s` at most; it has a deadline of its own. Where
-    one has still to be made, it waits `turn_acquire_deadline_s`.
+    If every connection is in use, a turn queues for one, `turn_wait_s` at most; the turn has its own deadline as well. If a
+    connection still has to be opened, it waits `turn_acquire_deadline_s`.
     """
 
     turn_connections: int = 16
@@ -78,26 +78,26 @@ class PoolsConfig:
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """One pool for turns and one for everything else, so that background work cannot starve a turn."""
+    """One pool for turns and one for everything else, so that background work cannot starve turns."""
 
     turn: Pool
     background: Pool
 
     async def close(self) -> None:
-        """Close both; what is still running after 5 s is broken off."""
+        """Close both pools; queries still running after 5 s are aborted."""
         await asyncio.gather(self.turn.close(), self.background.close())
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """What the server is: its version as a number (180006 is 18.6), and whether vectors can be stored."""
+    """The server's version as a number (180006 is 18.6), and whether it can store vectors."""
 
     version: int
     has_vector: bool
 
 
 class Pool:
-    """Connections with the deadlines their users accept, and the clean-ups of broken transactions under way."""
+    """A connection pool with its acquire deadlines, and the running clean-ups of broken transactions."""
 
     __slots__ = ("_acquire_deadline_s", "_connections", "_recoveries", "_wait_s")
 
@@ -108,7 +108,7 @@ class Pool:
         self._recoveries: set[asyncio.Task[None]] = set()
 
     async def acquire(self) -> PooledConnection:
-        """Return a connection of the caller's own. Raises DatabaseBusy, DatabaseUnavailable, DatabaseRefused."""
+        """Return a connection for exclusive use. Raises DatabaseBusy, DatabaseUnavailable, DatabaseRefused."""
         deadline_s = self._wait_s if self._is_taken() else self._acquire_deadline_s
         with driver_errors():
             try:
@@ -118,24 +118,24 @@ class Pool:
                 raise kind(f"no connection within {deadline_s:g} s") from error
 
     def _is_taken(self) -> bool:
-        """Return whether every connection there may be is in use. One that is still being made is not there yet."""
+        """Return whether every connection up to the limit is in use. One that is still being opened does not count."""
         connections = self._connections
         return connections.get_size() >= connections.get_max_size() and not connections.get_idle_size()
 
     async def release(self, connection: PooledConnection) -> None:
-        """Give back a connection that is outside any transaction."""
+        """Return a connection to the pool. It must be outside any transaction."""
         with driver_errors():
             await self._connections.release(connection)
 
     def recover(self, connection: PooledConnection) -> asyncio.Task[None]:
-        """Return the task that rolls back, cleans and gives back a connection, or closes it if it does not answer."""
+        """Return the task that rolls back a connection and returns it to the pool, or closes it if it does not answer."""
         task = asyncio.create_task(self._recover(connection))
         self._recoveries.add(task)
         task.add_done_callback(self._recoveries.discard)
         return task
 
     async def close(self) -> None:
-        """Close every connection once it is given back; after 5 s those still out are broken off."""
+        """Close every connection once it is returned; after 5 s, those still in use are terminated."""
         try:
             async with asyncio.timeout(_CLOSE_DEADLINE_S):
                 await asyncio.gather(*self._recoveries)
@@ -149,17 +149,17 @@ class Pool:
                 await connection.execute("ROLLBACK")
                 await connection.reset()
         except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError):
-            with suppress(asyncpg.InterfaceError):  # it was closed already, and the pool has it back
+            with suppress(asyncpg.InterfaceError):  # already closed and back in the pool
                 connection.terminate()
         await self._connections.release(connection)
 
 
 class Transaction:
-    """A transaction on a pooled connection, which the body gets; committed at its end, rolled back when it raises.
+    """A transaction on a pooled connection, which the body receives; committed at its end, rolled back if it raises.
 
-    Cancelling the body never waits for the server: the query is cancelled there, and the connection cleaned up behind.
-    Raises what `Pool.acquire` raises, TransactionAborted, and every error of the driver as a StoreError. `opening` is
-    the SQL that it begins with.
+    Cancelling the body never waits for the server: the query is cancelled there, and the connection cleaned up in the
+    background. Raises the errors of `Pool.acquire`, TransactionAborted, and driver errors as a StoreError. `opening` is
+    the SQL it begins with.
     """
 
     __slots__ = ("_connection", "_pool", "opening")
@@ -216,7 +216,7 @@ class Transaction:
 
 
 def scoped(pool: Pool, scope: Scope, *, role: DatabaseRole = DatabaseRole.APP, read_only: bool = False) -> Transaction:
-    """Return a transaction that sees this owner's rows: `async with scoped(pool, scope) as connection`."""
+    """Return a transaction with access to this owner's rows: `async with scoped(pool, scope) as connection`."""
     settings = _set_uuid("app.tenant_id", scope.tenant_id) + _set_uuid("app.owner_id", scope.owner_id)
     return Transaction(pool, _begin(role, read_only) + settings)
 
@@ -224,17 +224,17 @@ def scoped(pool: Pool, scope: Scope, *, role: DatabaseRole = DatabaseRole.APP, r
 def tenant_scoped(
     pool: Pool, tenant_id: UUID, *, role: DatabaseRole = DatabaseRole.APP, read_only: bool = False
 ) -> Transaction:
-    """Return a transaction that sees a tenant's rows, but none that belong to an owner alone."""
+    """Return a transaction with access to a tenant's rows, but not to those of single owners."""
     return Transaction(pool, _begin(role, read_only) + _set_uuid("app.tenant_id", tenant_id))
 
 
 def installation(pool: Pool, *, role: DatabaseRole = DatabaseRole.APP, read_only: bool = False) -> Transaction:
-    """Return a transaction that sees no tenant's rows, only the installation's tables."""
+    """Return a transaction with access to the installation's tables, but not to any tenant's rows."""
     return Transaction(pool, _begin(role, read_only))
 
 
 async def open_pools(dsn: str, config: PoolsConfig) -> Pools:
-    """Return the pools, each with one connection made. Raises DatabaseUnavailable, DatabaseRefused."""
+    """Return the pools, each with one open connection. Raises DatabaseUnavailable, DatabaseRefused."""
     turn = await _open_pool(dsn, config, config.turn_connections)
     try:
         background = await _open_pool(dsn, config, config.background_connections)
@@ -253,7 +253,7 @@ async def open_pools(dsn: str, config: PoolsConfig) -> Pools:
 
 @asynccontextmanager
 async def direct(dsn: str, *, connect_deadline_s: float = 5.0) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
-    """Yield a connection outside the pools, closed at the end; errors of its body stay the driver's.
+    """Yield a connection outside the pools, closed at the end; driver errors in the body are not converted.
 
     Raises DatabaseUnavailable, DatabaseRefused.
     """
@@ -266,7 +266,7 @@ async def direct(dsn: str, *, connect_deadline_s: float = 5.0) -> AsyncIterator[
 
 
 async def check_server(connection: Connection) -> ServerFacts:
-    """Return what the server is. Raises ServerUnsuitable when it is too old or lacks an extension."""
+    """Return the server's version and abilities. Raises ServerUnsuitable if it is too old or lacks an extension."""
     version = int(await _sql.server_version(connection))
     if version < MINIMUM_VERSION:
         raise ServerUnsuitable(f"this one is {version // 10000}")
@@ -278,13 +278,13 @@ async def check_server(connection: Connection) -> ServerFacts:
 
 
 async def server_time(connection: Connection) -> datetime:
-    """Return the time by the server's clock."""
+    """Return the time of the server's clock."""
     moment: datetime = await _sql.server_time(connection)
     return moment
 
 
 async def available_extensions(connection: Connection, names: Sequence[str]) -> dict[str, str]:
-    """Return those of the named extensions that the server could install, each with its version."""
+    """Return the named extensions that the server can install, each with its version."""
     rows = await _sql.available_extensions(connection, names=list(names))
     return {row["name"]: row["version"] for row in rows}
 
@@ -342,7 +342,7 @@ def _load_jsonb(value: bytes) -> Any:
 
 
 async def _leave_session(connection: Connection) -> None:
-    """Do nothing where asyncpg would spend a trip on a reset: transactions leave the session as they found it."""
+    """Skip asyncpg's reset, which costs a round trip: transactions leave the session unchanged."""
 
 
 def _begin(role: DatabaseRole, read_only: bool) -> str:
@@ -352,4 +352,4 @@ def _begin(role: DatabaseRole, read_only: bool) -> str:
 def _set_uuid(setting: str, value: UUID) -> str:
     if not isinstance(value, UUID):
         raise TypeError(f"{setting} takes a UUID, not {type(value).__name__}")
-    return f" SET LOCAL {setting} = '{UUID(int=value.int)}';"  # rebuilt from the number: a subclass has no say in it
+    return f" SET LOCAL {setting} = '{UUID(int=value.int)}';"  # rebuilt from the integer, because a subclass could override str()

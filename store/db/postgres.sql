@@ -3,9 +3,9 @@
 SELECT current_setting('server_version_num')::integer;
 
 -- name: available_extensions
--- Which of these extensions the server could install, and in which version.
+-- The given extensions that the server can install, with their versions.
 SELECT name, default_version AS version FROM pg_catalog.pg_available_extensions WHERE name = ANY(:names::text[]);
 
 -- name: server_time$
--- The time by the server's clock.
+-- The time of the server's clock.
 SELECT clock_timestamp();

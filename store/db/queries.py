@@ -1,12 +1,12 @@
-"""Loads the .sql twins of the store's modules: SQL lives in files, and a Python method bears each query's name.
+"""Loads the .sql twins of the store's modules and provides one Python method per query.
 
-aiosql reads the files; the calls go straight to the driver, because aiosql's own adapter costs too much. No SQL here.
+aiosql parses the files; calls go directly to the driver, because aiosql's own adapter is too slow.
 
     -- name: read_page^
     -- The page, or no row.
 
-The sign after the name says what comes back. None: a list of rows. `^`: one row or None. `$`: one value or None.
-`!`: how many rows were touched. `<!`: the RETURNING row, or its value when it has one column. `*!`: nothing, run once
+The sign after the name gives the result. None: a list of rows. `^`: one row or None. `$`: one value or None.
+`!`: the number of affected rows. `<!`: the RETURNING row, or its value if it has one column. `*!`: nothing, run once
 per row of values. `#`: nothing, a script without parameters. A parameter that the SQL casts to jsonb[] takes a list of
 JSON values.
 """
@@ -39,14 +39,14 @@ Call: TypeAlias = Callable[..., Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """A JSON value in an array parameter, where the driver would take a bare list for a dimension of the array."""
+    """A JSON value in an array parameter. The driver would read a bare list as a dimension of the array."""
 
     value: object
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query of a twin: the SQL as the driver takes it, and its parameters in the order of their numbers."""
+    """One query of a twin: the SQL in the driver's syntax, and its parameter names in order of their numbers."""
 
     name: str
     file: Path
@@ -72,18 +72,18 @@ class Queries:
 
 
 def load(module_file: str) -> Queries:
-    """Return the queries of the module's twin, the .sql file beside it. Raises QueryFileInvalid."""
+    """Return the queries of a module's twin, the .sql file of the same name. Raises QueryFileInvalid."""
     return Queries(read(Path(module_file).with_suffix(".sql")))
 
 
 def all_queries() -> tuple[Query, ...]:
-    """Return every query of every twin in this package, by file and in order. Raises QueryFileInvalid."""
+    """Return every query of every twin in the store, in order of file and position. Raises QueryFileInvalid."""
     twins = sorted(Path(__file__).parents[1].rglob("*.sql"))
     return tuple(query for twin in twins for query in read(twin))
 
 
 def read(twin: Path) -> tuple[Query, ...]:
-    """Return the queries of one file, in order. Raises QueryFileInvalid, which names the file and the place."""
+    """Return the queries of one file, in order. Raises QueryFileInvalid with the file and the place."""
     try:
         text = statements.without_inline_comments(twin.read_text(encoding="utf-8"))
         found = _parse(text, twin)
@@ -109,7 +109,7 @@ def _query(twin: Path, datum: QueryDatum, parameters: Sequence[str]) -> Query:
 
 
 def _ordered(query: Query) -> Callable[[Mapping[str, object]], list[object]]:
-    """Return a function that puts values given by name into the order of the query's numbers."""
+    """Return a function that orders values given by name as the query's parameter numbers require."""
     names = query.parameters
     json_arrays = {names[int(number) - 1] for number in _JSON_ARRAY.findall(query.sql)}
 
@@ -124,7 +124,7 @@ def _ordered(query: Query) -> Callable[[Mapping[str, object]], list[object]]:
 
 
 def _as_json(values: Any) -> list[Json | None]:
-    """Return the elements so that the driver takes a list among them for JSON; None stays SQL's null."""
+    """Wrap the elements so that the driver encodes a list among them as JSON; None stays null."""
     return [None if value is None else Json(value) for value in values]
 
 

@@ -1,6 +1,7 @@
-"""One transaction for two tasks: who writes, and who reads beside it what is written so far. Each statement waits its turn.
+"""Lets two tasks share one transaction: a writer, and a reader that sees the uncommitted writes. Statements run one at a time.
 
-The driver runs one statement of a connection at a time, and refuses a second. Nothing here begins or ends a transaction.
+The driver raises when a second statement is started on a busy connection, so statements queue on a lock. Nothing here begins or
+ends a transaction.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
     import asyncpg
 
 
-def lent(connection: Connection) -> Connection:
-    """Return the connection as two tasks may use it at once."""
+def shared(connection: Connection) -> Connection:
+    """Return a wrapper of the connection that two tasks may use concurrently."""
     return cast("Connection", _InTurn(connection))
 
 
 class _InTurn:
-    """What queries ask of a connection, one statement after another."""
+    """The connection methods that queries use, serialized by a lock."""
 
     __slots__ = ("_connection", "_turn")
 

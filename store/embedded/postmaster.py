@@ -1,6 +1,6 @@
-"""Postgres' own programs at work: making a cluster, launching its server process, telling it to stop.
+"""Runs the Postgres programs: creates a cluster, launches its server process, stops it.
 
-Nothing here decides whether a server should run; `embedded.py` does, under its locks.
+Whether a server should run is decided in `server.py`, under its locks.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ log = logging.getLogger(__name__)
 
 POLL_S = 0.01
 _LONGEST_POLL_S = 0.5
-_FAST_STOP_S = 30.0  # open transactions are broken off, the shutdown checkpoint is awaited
+_FAST_STOP_S = 30.0  # aborts open transactions and waits for the shutdown checkpoint
 _IMMEDIATE_STOP_S = 5.0  # without checkpoint; the next start recovers
-_HEALS_WITHIN_S = 10.0  # backends outlive a killed postmaster until they look up from their query
+_HEALS_WITHIN_S = 10.0  # backends survive a killed postmaster until their query ends
 _LOG_KEPT_BYTES = 5_000_000
 _LAST_WORDS_BYTES = 2_000
 _HEALING = ("pre-existing shared memory block", "lock file")
 
-# For one developer on two cores. No parallel workers: their shared memory fails in containers with a small /dev/shm.
+# Sized for one developer on two cores. No parallel workers: their shared memory fails in containers with a small /dev/shm.
 _SETTINGS = {
     "listen_addresses": "",
     "port": str(PORT),
@@ -41,8 +41,8 @@ _SETTINGS = {
     "max_connections": "100",
     "max_parallel_workers_per_gather": "0",
     "jit": "off",
-    "autovacuum_naptime": "5s",  # searches are planned by statistics, which an import of thousands of texts outruns
-    "client_connection_check_interval": "1s",  # a query ends with the process that asked it
+    "autovacuum_naptime": "5s",  # search plans depend on statistics, which a large import makes stale
+    "client_connection_check_interval": "1s",  # cancels a query when its client process ends
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
@@ -50,7 +50,7 @@ _SETTINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """One try to run the server process."""
+    """One attempt to run the server process."""
 
     process: subprocess.Popen[bytes]
     log: Path
@@ -58,16 +58,16 @@ class Launch:
     began_at: float
 
     def has_ended(self) -> bool:
-        """Whether the process is gone; it is reaped by then."""
+        """Return whether the process has ended and was reaped."""
         return self.process.poll() is not None
 
     def is_worth_repeating(self) -> bool:
-        """Whether it failed of what passes by itself: backends of a killed server that are still going away."""
+        """Return whether it failed for a transient reason: backends of a killed server that have not ended yet."""
         young = time.monotonic() - self.began_at < _HEALS_WITHIN_S
         return young and any(sign in self.last_words() for sign in _HEALING)
 
     def last_words(self) -> str:
-        """Return the end of what the server wrote since this launch."""
+        """Return the tail of the server's log since this launch."""
         with self.log.open("rb") as file:
             end = file.seek(0, os.SEEK_END)
             file.seek(max(self.log_start, end - _LAST_WORDS_BYTES))
@@ -75,9 +75,9 @@ class Launch:
 
 
 def pauses() -> Iterator[float]:
-    """Yield, without end, the seconds to wait between probes of a server that comes up: 0.01 at first, then up to 0.5.
+    """Yield endlessly the seconds to wait between probes of a starting server: 0.01 at first, rising to 0.5.
 
-    Postgres writes a line to its log for each connection that it refuses.
+    The wait rises because Postgres logs a line for each connection it refuses.
     """
     pause_s = POLL_S
     while True:
@@ -86,7 +86,7 @@ def pauses() -> Iterator[float]:
 
 
 async def initialise(layout: Layout, programs: Programs, account: Account) -> None:
-    """Make the cluster, whole or not at all. Raises DataDirectoryUnusable, PostgresDidNotStart."""
+    """Create the cluster atomically. Raises DataDirectoryUnusable, PostgresDidNotStart."""
     for leftover in layout.unfinished():
         await asyncio.to_thread(shutil.rmtree, leftover, ignore_errors=True)
     unfinished = layout.new_unfinished()
@@ -100,8 +100,8 @@ async def initialise(layout: Layout, programs: Programs, account: Account) -> No
 def launch(layout: Layout, programs: Programs, account: Account, *, settings: Mapping[str, str]) -> Launch:
     """Start the server process and return at once.
 
-    It gets a session of its own, so that Ctrl-C in a terminal stops us first; a thread waits for its end, so that it is
-    reaped at once.
+    It runs in its own session, so that Ctrl-C in a terminal reaches only us; a thread waits for it, so that it is reaped
+    as soon as it ends.
     """
     _clear_stale_locks(layout)
     _rotate(layout.log)
@@ -121,7 +121,7 @@ def launch(layout: Layout, programs: Programs, account: Account, *, settings: Ma
 
 
 def failure(pgdata: Path, account: Account, last_words: str) -> EmbeddedPostgresError:
-    """Return what to raise when a program failed: the folder it may not pass, when that is why, else its last words."""
+    """Return the error to raise for a failed program: it names the inaccessible folder if that is the cause, else its output."""
     if blocked := blocking_directory(pgdata, account):
         return DataDirectoryUnusable(
             f"the user {account.name}, who runs Postgres for root, may not pass {blocked};"
@@ -131,7 +131,7 @@ def failure(pgdata: Path, account: Account, last_words: str) -> EmbeddedPostgres
 
 
 async def shut_down(pgdata: Path) -> None:
-    """Stop the server of this directory, if one runs, and wait until it is gone."""
+    """Stop the server of this directory, if one runs, and wait until it has ended."""
     for stop_signal, patience_s in ((signal.SIGINT, _FAST_STOP_S), (signal.SIGQUIT, _IMMEDIATE_STOP_S)):
         pid = serving_pid(pgdata)
         if pid is None:
@@ -145,9 +145,9 @@ async def shut_down(pgdata: Path) -> None:
 
 
 def serving_pid(pgdata: Path) -> int | None:
-    """Return the process that serves this directory, None when the one on record is gone, a zombie or another program.
+    """Return the process that serves this directory; None if the recorded one is gone, a zombie or another program.
 
-    Read from the process's command line, which is empty for a zombie and readable whoever runs it.
+    Judged by the process's command line, which is empty for a zombie and readable by every user.
     """
     try:
         pid = int((pgdata / "postmaster.pid").read_bytes().split(b"\n", 1)[0])
@@ -158,10 +158,10 @@ def serving_pid(pgdata: Path) -> int | None:
 
 
 def _clear_stale_locks(layout: Layout) -> None:
-    """Make a dead server's lock files stale in Postgres' own eyes, even where its number still stands for something.
+    """Make Postgres treat a dead server's lock files as stale, even if its process number is in use again.
 
-    Called under the start lock with nobody serving. The file in pgdata is kept, with our number on it, because it also
-    names the shared memory: Postgres ignores its parent's number, but still refuses while old backends are attached.
+    Call it under the start lock while no server runs. The file in pgdata is kept, but with our process number, because it also
+    names the shared memory: Postgres ignores its parent's number, but still refuses to start while old backends are attached.
     """
     (layout.socket_dir / f".s.PGSQL.{PORT}.lock").unlink(missing_ok=True)
     record = layout.pgdata / "postmaster.pid"
@@ -172,7 +172,7 @@ def _clear_stale_locks(layout: Layout) -> None:
     if first.strip().isdigit() and rest:
         record.write_bytes(b"%d\n%b" % (os.getpid(), rest))
     else:
-        record.unlink()  # cut short before it named anything
+        record.unlink()  # truncated before it recorded anything
 
 
 async def _run_initdb(pgdata: Path, programs: Programs, account: Account) -> None:
@@ -189,8 +189,8 @@ async def _run_initdb(pgdata: Path, programs: Programs, account: Account) -> Non
 
 
 def _initdb(pgdata: Path, programs: Programs, account: Account) -> subprocess.Popen[bytes]:
-    """Return initdb at work."""
-    # C.UTF-8 and not C: under C, letters beyond ASCII have no case and are no part of a trigram.
+    """Start initdb and return its process."""
+    # C.UTF-8 and not C: under C, non-ASCII letters have no case and are not part of trigrams.
     provider = ["--locale-provider=builtin"] if programs.major >= 17 else []
     return subprocess.Popen(  # noqa: S603  # our own program, no shell
         account.command(
@@ -208,14 +208,14 @@ def _rotate(log_file: Path) -> None:
 
 
 def _make_private(*paths: Path) -> None:
-    """Take the logs away from other users: an earlier release wrote them for all to read, and queries stand in them."""
+    """Make the logs private: an earlier release wrote them world-readable, and they contain queries."""
     for path in paths:
         if path.exists():
             path.chmod(0o600)
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make a rename survive a power cut."""
+    """Make a rename durable across a power failure."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,9 +1,9 @@
-"""The embedded default: a real Postgres from a wheel's programs, started when no server of the caller's is named.
+"""The embedded Postgres server: real Postgres programs from a wheel, started when no external server is configured.
 
-Every process that uses a data directory holds a shared lock on it; whoever starts or stops holds the start lock; the
-last one out stops the server. Whether the server lives is judged by connecting to it. A process number is trusted only
-for sending a signal, and only after the process was seen to serve this directory: after a kill -9 the number may stand
-for a zombie that nobody reaps, or for another program.
+Every process that uses a data directory holds a shared lock on it. A process that starts or stops the server holds the
+start lock, and the last user stops it. Liveness is checked by connecting. A process number is used only to send a signal,
+and only after verifying that the process serves this directory: after a kill -9 the number may belong to an unreaped zombie
+or to another program.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ _sql = queries.load(__file__)
 _START_DEADLINE_S = 60.0
 _CONNECT_DEADLINE_S = 5.0
 _WATCH_S = 0.5
-_SOCKET_DEADLINE_S = 3.0  # a server makes its socket in its first moments and keeps it to its last
+_SOCKET_DEADLINE_S = 3.0  # a server creates its socket right after its start and removes it last
 
 
 class _State(enum.Enum):
-    """What a try to connect found."""
+    """The result of a connection attempt."""
 
     ABSENT = enum.auto()
-    BUSY = enum.auto()  # it starts, recovers or shuts down
-    EMPTY = enum.auto()  # it answers, but the first start was cut short before the database was made
+    BUSY = enum.auto()  # starting, recovering or shutting down
+    EMPTY = enum.auto()  # answers, but its first start was interrupted before the database was created
     READY = enum.auto()
 
 
 class EmbeddedPostgres:
-    """A use of the server in one data directory: started by the first, shared by many, stopped by the last.
+    """One use of the server in a data directory: the first use starts it, the last one stops it.
 
-    `settings` are passed to the server when this use is the one that starts it.
+    `settings` are passed to the server if this use starts it.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class EmbeddedPostgres:
 
     @property
     def dsn(self) -> str:
-        """Where the server answers while it is in use, for asyncpg and libpq."""
+        """The server's DSN, for asyncpg and libpq, valid while it is in use."""
         return self._layout.dsn
 
     async def __aenter__(self) -> Self:
@@ -76,7 +76,7 @@ class EmbeddedPostgres:
         await self.stop()
 
     async def start(self) -> str:
-        """Return the DSN of the running server, which is started, and made first, when need be. Repeats do no harm.
+        """Create and start the server if needed, and return its DSN. Idempotent.
 
         Raises BinariesUnusable, DataDirectoryUnusable, PostgresDidNotStart.
         """
@@ -84,7 +84,7 @@ class EmbeddedPostgres:
         was_user = is_user = self._users_lock.is_held
         try:
             async with self._start_lock.exclusive(_START_DEADLINE_S):
-                # Only a holder of the start lock takes this one alone, so no user is ever refused here.
+                # Only a holder of the start lock locks this one exclusively, so a shared lock never fails here.
                 if not was_user and not self._users_lock.try_shared():
                     raise DataDirectoryUnusable(f"{self._layout.users_lock} is locked by another program")
                 await self._bring_up()
@@ -99,7 +99,7 @@ class EmbeddedPostgres:
         return self.dsn
 
     async def stop(self) -> None:
-        """Leave the server, and stop it when nobody else uses it. Repeats do no harm."""
+        """End this use of the server, and stop it if there is no other user. Idempotent."""
         if not self._users_lock.is_held:
             return
         try:
@@ -113,9 +113,9 @@ class EmbeddedPostgres:
             self._users_lock.release()
 
     async def keep_running(self) -> NoReturn:
-        """Wait on the server and start it again whenever it or its socket is gone.
+        """Watch the server and restart it whenever it or its socket is gone.
 
-        Ends only by being cancelled or by an error. Raises what `start` raises.
+        Runs until cancelled or failed. Raises the same errors as `start`.
         """
         while True:
             await asyncio.sleep(_WATCH_S)
@@ -125,7 +125,7 @@ class EmbeddedPostgres:
                 await self.start()
 
     async def _bring_up(self) -> None:
-        """Return when the server answers and has its database."""
+        """Wait until the server answers and has its database."""
         give_up_at = time.monotonic() + _START_DEADLINE_S
         launch: postmaster.Launch | None = None
         deaf_since, deaf_most_s = math.inf, _SOCKET_DEADLINE_S
@@ -144,12 +144,12 @@ class EmbeddedPostgres:
             elif time.monotonic() - deaf_since >= deaf_most_s:
                 log.warning("embedded_postgres_without_socket", extra={"data_dir": str(self._layout.root)})
                 await postmaster.shut_down(self._layout.pgdata)
-                launch, deaf_most_s = None, 2 * deaf_most_s  # on a machine this slow the next one gets more time
+                launch, deaf_most_s = None, 2 * deaf_most_s  # the machine is slow: give the next launch more time
                 give_up_at = time.monotonic() + _START_DEADLINE_S
             await asyncio.sleep(pause_s)
 
     async def _launch(self, earlier: postmaster.Launch | None) -> postmaster.Launch:
-        """Return the launch that is under way, or a new one when there is none or time has healed its failure."""
+        """Return the current launch, or a new one if there is none or its failure was transient."""
         if earlier and not earlier.has_ended():
             return earlier
         account = server_account(self._layout.pgdata)
@@ -171,7 +171,7 @@ class EmbeddedPostgres:
             )
 
     async def _probe(self) -> _State:
-        """Return what a connection finds."""
+        """Try to connect, and return the state found."""
         try:
             connection = await asyncpg.connect(self.dsn, timeout=_CONNECT_DEADLINE_S)
         except (FileNotFoundError, ConnectionRefusedError):
@@ -195,9 +195,9 @@ class EmbeddedPostgres:
 
 
 def default_data_dir(environ: Mapping[str, str]) -> Path:
-    """Return where the data lives when nobody says: a folder of the system for root, else one of the user's.
+    """Return the default data directory: a system folder for root, else one in the user's home.
 
-    Raises DataDirectoryUnusable when the user has no home.
+    Raises DataDirectoryUnusable if the user has no home.
     """
     if os.geteuid() == 0:
         return Path("/var/lib/context-sidecar")

@@ -1,3 +1,3 @@
 -- name: create_database#
--- The one database of the embedded server, made on its first start.
+-- Creates the database of the embedded server, on its first start.
 CREATE DATABASE sidecar;

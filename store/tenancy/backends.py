@@ -1,6 +1,6 @@
-"""What a tenant's admins decided about its backends: which are switched off, and which tools are approved as they are.
+"""A tenant's backend settings, made by its admins: which backends are switched off, and which tool schemas are approved.
 
-Which backends there are is said by the process's own configuration; here they are names. Webhooks have a module of their own.
+The backends themselves are defined in the process's configuration; here they are names. Webhooks are in `webhooks`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """A backend's switch as it was last set, by whom and why."""
+    """A backend's switch as last set, with its author and reason."""
 
     backend: str
     is_off: bool
@@ -28,7 +28,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """A tool that may be called as long as its schema is the one of this hash."""
+    """Approval of a tool as long as its schema has this hash."""
 
     backend: str
     tool: str
@@ -51,13 +51,13 @@ async def put_switch(connection: Connection, tenant_id: UUID, switch: Switch) ->
 
 
 async def switches(connection: Connection, tenant_id: UUID) -> tuple[Switch, ...]:
-    """Return the tenant's switches that were ever set, by backend."""
+    """Return the tenant's switches that were ever set, in order of backend."""
     rows = await _sql.list_switches(connection, tenant_id=tenant_id)
     return tuple(Switch(row["backend"], row["is_off"], row["reason"], row["author"], row["changed_at"]) for row in rows)
 
 
 async def approve(connection: Connection, tenant_id: UUID, approval: Approval) -> None:
-    """Approve a tool with its present schema; an earlier approval of it no longer counts."""
+    """Approve a tool with its present schema, replacing an earlier approval."""
     await _sql.put_approval(
         connection,
         tenant_id=tenant_id,
@@ -70,12 +70,12 @@ async def approve(connection: Connection, tenant_id: UUID, approval: Approval) -
 
 
 async def revoke(connection: Connection, tenant_id: UUID, *, backend: str, tool: str) -> bool:
-    """Take a tool's approval back, and return whether it had one."""
+    """Revoke a tool's approval, and return whether it had one."""
     return bool(await _sql.delete_approval(connection, tenant_id=tenant_id, backend=backend, tool=tool))
 
 
 async def approvals(connection: Connection, tenant_id: UUID) -> tuple[Approval, ...]:
-    """Return the tenant's approvals, by backend and tool."""
+    """Return the tenant's approvals, in order of backend and tool."""
     rows = await _sql.list_approvals(connection, tenant_id=tenant_id)
     return tuple(
         Approval(row["backend"], row["tool"], row["schema_hash"], row["author"], row["approved_at"]) for row in rows

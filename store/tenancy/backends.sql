@@ -17,7 +17,7 @@ ON CONFLICT (tenant_id, backend, tool) DO UPDATE SET schema_hash = excluded.sche
     approved_at = excluded.approved_at;
 
 -- name: delete_approval!
--- Takes a tool's approval back.
+-- Revokes a tool's approval.
 DELETE FROM tool_approvals WHERE tenant_id = :tenant_id AND backend = :backend AND tool = :tool;
 
 -- name: list_approvals

@@ -1,8 +1,8 @@
-"""What was forgotten of late: of a turn that had read it before, nothing of it is kept afterwards.
+"""Notes of recently forgotten content. They stop a turn that read the content before it was forgotten from storing it again.
 
-Who forgets notes it, by hash, before deleting what is kept; who keeps receipts or answers asks for it first. The two wait for
-one another. A turn may read what is forgotten for as long as that is not committed, however long it takes: a note bears no date
-until somebody saw it committed, and until then every turn counts as older.
+The code that forgets writes notes (hashes) before it deletes; the code that stores receipts or answers checks the notes first.
+A lock per owner serializes the two. A turn can read forgotten content until the deletion commits, however long that takes, so
+a note has no date until it is known to be committed, and an undated note counts as newer than every turn.
 Every function takes a connection inside a scoped transaction.
 """
 
@@ -22,69 +22,69 @@ from store.scope import Scope
 
 Notes = tuple[bytes, ...]
 FORGOTTEN = "forgotten"
-"""The channel of notices that something of an owner's was forgotten: the tenant's id and the owner's, with a blank between."""
+"""The channel of notices that content of an owner was forgotten. Payload: tenant id and owner id, separated by a space."""
 
 _sql = queries.load(__file__)
 _OWNER = ("owner", "")
-_ANYTHING = ("anything", "")  # noted with whatever is forgotten of an owner's
-_SKEW = timedelta(seconds=1)  # between the clocks of two processes, one that forgets and one that answers turns
-_PROCESS = uuid4()  # a note that this process dated is compared with its own turns by one clock, without that margin
+_ANYTHING = ("anything", "")  # noted with every forgetting of the owner
+_SKEW = timedelta(seconds=1)  # allowed between the clocks of the process that forgets and the one that answers turns
+_PROCESS = uuid4()  # notes dated by this process share a clock with its turns, so they need no skew
 _LONGEST_TURN = timedelta(hours=1)
 
 
 class _Note(NamedTuple):
-    """When something was forgotten, None while undated, and the process that dated it."""
+    """The date of a note, None while undated, and the process that dated it."""
 
     at: datetime | None
     dated_by: UUID | None
 
     def concerns(self, began: datetime) -> bool:
-        """Return whether a turn of this process that began then may have read what was forgotten."""
+        """Return whether a turn of this process that began at `began` may have read the forgotten content."""
         return self.at is None or self.at >= began - (timedelta(0) if self.dated_by == _PROCESS else _SKEW)
 
 
 async def hold_alone(connection: Connection, scope: Scope) -> None:
-    """Wait for receipts of the owner's that are being written, and keep others waiting until the transaction ends."""
+    """Lock the owner's receipts: wait for writes in progress, and block others until the transaction ends."""
     await _sql.hold_alone(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id)
 
 
 async def note(
     connection: Connection, scope: Scope, memory_ids: Iterable[str], page_ids: Iterable[object] = ()
 ) -> Notes:
-    """Note that memories, and the pages that rested on them as they were, are forgotten; receipts of the owner wait.
+    """Note that memories, and the pages that cited them, are forgotten; blocks the owner's receipts.
 
-    The notes that come back are for `date`, once the transaction is committed.
+    Pass the returned notes to `date` after the transaction has committed.
     """
     refs = [("memory", one) for one in memory_ids] + [("page", str(one)) for one in page_ids]
     return await _note(connection, scope, refs)
 
 
 async def note_owner(connection: Connection, scope: Scope) -> None:
-    """Note that the owner is forgotten, as `note`: no receipt of a turn that began before is kept."""
+    """Note that the owner is forgotten, as `note` does: receipts of turns that began before are dropped."""
     await _note(connection, scope, [_OWNER])
 
 
 async def date(connection: Connection, scope: Scope, notes: Notes, *, clock: Callable[[], datetime]) -> None:
-    """Have notes count from now on, in a transaction after theirs: receipts of turns that begin later are kept whole.
+    """Date notes, in a later transaction than theirs: receipts of turns that begin later are stored complete.
 
-    Should nobody come to it, who keeps the next receipt that it concerns does. Notes that no turn can be older than go.
+    If this is never called, the next receipt that a note concerns dates it. Notes older than any turn can be are deleted.
     """
     await hold_alone(connection, scope)
     await _date(connection, scope, notes, now=clock())
 
 
 async def date_owner(connection: Connection, scope: Scope, *, clock: Callable[[], datetime]) -> None:
-    """Have the note of the owner count from now on, as `date`."""
+    """Date the note of the owner, as `date` does."""
     await date(connection, scope, (_hash(scope, *_OWNER), _hash(scope, *_ANYTHING)), clock=clock)
 
 
 async def admit(
     connection: Connection, scope: Scope, receipts: Sequence[NewReceipt], *, clock: Callable[[], datetime]
 ) -> list[NewReceipt]:
-    """Return what may be kept of an owner's receipts until the transaction ends: without what was forgotten since they began.
+    """Return the receipts that may be stored in this transaction, without content forgotten since their turns began.
 
-    Receipts of turns that were under way when the owner was forgotten are left out. Of a forgetting that another process dated,
-    turns that began up to a second later count as under way too.
+    Receipts of turns that ran when the owner was forgotten are left out. For a note dated by another process, turns that began
+    up to a second later count as running too.
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     rows = await _sql.forgotten_since(connection, **key, since=min(map(_began, receipts)) - _SKEW)
@@ -101,15 +101,16 @@ async def admit(
 
 
 async def anything_since(connection: Connection, scope: Scope, began: datetime) -> bool:
-    """Return whether anything of the owner's was forgotten since an instant, as far as is committed."""
+    """Return whether a committed note says that content of the owner was forgotten since `began`."""
     ref_hash, since = _hash(scope, *_ANYTHING), began - _SKEW
     return bool(await _sql.is_forgotten_since(connection, tenant_id=scope.tenant_id, ref_hash=ref_hash, since=since))
 
 
 async def lately(connection: Connection, scope: Scope, memory_ids: Iterable[str], *, now: datetime) -> bool:
-    """Return whether one of the memories, or their owner, was forgotten within an hour; until the transaction ends none is.
+    """Return whether one of the memories, or their owner, was forgotten in the last hour. Blocks forgetting until the
+    transaction ends.
 
-    What has no date counts, and gets this one.
+    An undated note counts, and is dated `now`.
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     rows = await _sql.forgotten_since(connection, **key, since=now - _LONGEST_TURN)
@@ -124,7 +125,7 @@ async def lately(connection: Connection, scope: Scope, memory_ids: Iterable[str]
 
 
 def without(receipt: NewReceipt, is_forgotten: Callable[[str, str], bool]) -> NewReceipt:
-    """Return the receipt without the texts, headings and labels of items that rest on what is forgotten, by kind and id."""
+    """Return the receipt without the texts, headings and labels of items that cite a forgotten reference (kind, id)."""
     lost: set[str] = set()
     sources = []
     for source in receipt.details.get("sources", ()):
@@ -147,7 +148,7 @@ def _blank(item: Mapping[str, Any]) -> dict[str, Any]:
 def _since(
     scope: Scope, notes: Mapping[bytes, _Note], began: datetime, *, met: set[bytes]
 ) -> Callable[[str, str], bool]:
-    """Return what tells whether a reference was forgotten since; the notes that it comes upon are added to `met`."""
+    """Return a predicate for whether a reference was forgotten since `began`; it adds the notes it matches to `met`."""
 
     def is_forgotten(kind: str, ref: str) -> bool:
         ref_hash = _hash(scope, kind, ref)

@@ -1,4 +1,4 @@
-"""The installation's secrets: keys that every replica shares, made once."""
+"""The installation's secret keys, created once and shared by every replica."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ FENCE = "fence"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A secret of the installation and the id that rows remember it by."""
+    """A secret of the installation, and the id by which rows refer to it."""
 
     key_id: str
     secret: bytes
 
 
 async def add(connection: Connection, purpose: str, key: Key, *, now: datetime) -> None:
-    """Keep the key, unless there is one of this purpose already. Needs the role that migrates."""
+    """Store the key, unless the purpose has one already. Needs the role that migrates."""
     await _sql.add_key(connection, key_id=key.key_id, purpose=purpose, secret=key.secret, now=now)
 
 

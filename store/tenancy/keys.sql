@@ -1,5 +1,5 @@
 -- name: add_key!
--- Makes a key of the installation, unless one of this purpose is there.
+-- Stores a key of the installation, unless the purpose has one.
 INSERT INTO installation_keys (key_id, purpose, secret, created_at)
 SELECT :key_id, :purpose, :secret, :now WHERE NOT EXISTS (SELECT 1 FROM installation_keys WHERE purpose = :purpose)
 ON CONFLICT (key_id) DO NOTHING;

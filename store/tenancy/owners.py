@@ -1,6 +1,6 @@
-"""Forgetting an owner: every row that is theirs, in one transaction.
+"""Forgetting an owner: deletes every row of the owner in one transaction.
 
-What stays of an owner are a tenant's sums, which name nobody, and what an administrator wrote down, such as a budget's name.
+The tenant's anonymous sums stay, and so do texts entered by an administrator, such as the name of a budget.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from store.tenancy import forgotten
 
 _sql = queries.load(__file__)
 
-# What refers to another stands before it; reports of usage go with their receipts. The cursor's row is held from the start and
-# goes last: who compiles waits for it.
+# A table comes before the tables it references; usage reports are deleted with their receipts. The cursor's row is locked from
+# the start and deleted last, because a compile waits for it.
 TABLES = (
     "receipts",
     "receipt_texts",
@@ -56,10 +56,10 @@ TABLES = (
 
 
 async def forget(connection: Connection, scope: Scope) -> dict[str, int]:
-    """Delete everything of the owner's, and return how many rows of each table; a compile under way loses its lease.
+    """Delete all rows of the owner, and return how many per table; a running compile loses its lease.
 
-    For an owner of whom there is nothing, a note is made and no more: a turn under way leaves no receipt. The caller calls
-    `forgotten.date_owner` once this is committed.
+    For an owner without rows only the note is written, so that a running turn leaves no receipt. The caller must call
+    `forgotten.date_owner` after this is committed.
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
     await scopes.lock_there(connection, scope)

@@ -1,5 +1,5 @@
 -- name: tables_here
--- Those of some tables that this database has, in their order: without the extension there are none of vectors.
+-- The given tables that exist in this database, in order: without the extension there are no tables of vectors.
 SELECT t.name FROM unnest(:tables::text[]) WITH ORDINALITY AS t (name, place)
 WHERE to_regclass('public.' || t.name) IS NOT NULL ORDER BY t.place;
 
@@ -8,7 +8,7 @@ WHERE to_regclass('public.' || t.name) IS NOT NULL ORDER BY t.place;
 DELETE FROM receipt_texts WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: forget_receipts!
--- Deletes an owner's rows, with the reports about them.
+-- Deletes an owner's rows, with the usage reported for them.
 DELETE FROM receipts WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: forget_turn_accounts!

@@ -1,6 +1,6 @@
-"""Profiles as rows: the versioned knobs of each level, of which the newest is in force.
+"""Stored profiles: the versioned knobs of each level, of which the newest version is in force.
 
-What a knob means and how levels merge is decided in `sidecar/turn`; here knobs are JSON and stay as they were written.
+`sidecar/turn` defines what a knob means and how levels merge; here knobs are JSON, stored as written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _AFTER_ALL_VERSIONS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Whose knobs: `level` is tenant, template, agent or space; `ref` says which one and is empty for the tenant."""
+    """The holder of knobs: `level` is tenant, template, agent or space; `ref` is its id, empty for the tenant."""
 
     level: str
     ref: str = ""
@@ -31,7 +31,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class ProfileVersion:
-    """One version of one level's own knobs. Versions count from 1."""
+    """One version of a level's own knobs. Versions count from 1."""
 
     level: Level
     version: int
@@ -42,20 +42,20 @@ class ProfileVersion:
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """What one turn's profile is merged from: the agent's template, and each level's newest knobs, farthest first."""
+    """The inputs of a turn's profile: the agent's template, and each level's newest knobs, least specific first."""
 
     template_id: str
     versions: tuple[ProfileVersion, ...]
 
     @property
     def label(self) -> str:
-        """Return the versions as a receipt names them, such as `template:default@3 agent:mara@1`."""
+        """The versions as shown in a receipt, such as `template:default@3 agent:mara@1`."""
         return " ".join(f"{one.level.level}:{one.level.ref}@{one.version}" for one in self.versions)
 
 
 @dataclass(frozen=True, slots=True)
 class NewVersion:
-    """Knobs to write. With `expected_version` above 0 the write is refused when another version is the newest."""
+    """Knobs to write. With `expected_version` above 0, the write fails if another version is the newest."""
 
     level: Level
     knobs: Mapping[str, Any]
@@ -64,14 +64,14 @@ class NewVersion:
 
 
 async def layers(connection: Connection, tenant_id: UUID, *, agent_id: str, space_id: str = "") -> Layers:
-    """Return the layers of a turn of the agent, in the space if one is named, in one round trip."""
+    """Return the layers of an agent's turn, in the given space if any, in one round trip."""
     rows = await _sql.layers_of_turn(connection, tenant_id=tenant_id, agent_id=agent_id, space_id=space_id)
     template_id = next(row["ref"] for row in rows if row["level"] == "template")
     return Layers(template_id, tuple(_version(row) for row in rows if row["version"] is not None))
 
 
 async def template_of(connection: Connection, tenant_id: UUID, agent_id: str) -> str:
-    """Return the agent's template; one that was never put has the default one."""
+    """Return the agent's template; an unknown agent has the default one."""
     return (await layers(connection, tenant_id, agent_id=agent_id)).template_id
 
 
@@ -88,9 +88,9 @@ async def get(connection: Connection, tenant_id: UUID, level: Level, version: in
 
 
 async def put(connection: Connection, tenant_id: UUID, new: NewVersion, *, now: datetime) -> ProfileVersion:
-    """Write the knobs as the level's newest version, and tell listeners once the transaction commits.
+    """Write the knobs as the level's newest version, and notify listeners when the transaction commits.
 
-    Versions have no gap: writers of a tenant wait for one another. Raises VersionConflict.
+    Writers of a tenant are serialized, so versions have no gaps. Raises VersionConflict.
     """
     await _sql.lock_profiles(connection, tenant_id=tenant_id)
     seen = await newest(connection, tenant_id, new.level)
@@ -113,7 +113,7 @@ async def put(connection: Connection, tenant_id: UUID, new: NewVersion, *, now: 
 async def roll_back(
     connection: Connection, tenant_id: UUID, level: Level, *, to_version: int, author: str, now: datetime
 ) -> ProfileVersion | None:
-    """Write an earlier version's knobs again as the newest, and return it; None when there is no such version."""
+    """Write an earlier version's knobs again as the newest, and return it; None if there is no such version."""
     earlier = await get(connection, tenant_id, level, to_version)
     return earlier and await put(connection, tenant_id, NewVersion(level, earlier.knobs, author), now=now)
 
@@ -121,13 +121,13 @@ async def roll_back(
 async def history(
     connection: Connection, tenant_id: UUID, level: Level, *, limit: int, before: int = _AFTER_ALL_VERSIONS
 ) -> list[ProfileVersion]:
-    """Return a page of the level's versions, newest first, those below the version `before`."""
+    """Return a page of the level's versions below `before`, newest first."""
     rows = await _sql.list_versions(connection, **_key(tenant_id, level), before=before, limit=limit)
     return [_version(row) for row in rows]
 
 
 async def notify_changed(connection: Connection, tenant_id: UUID) -> None:
-    """Tell listeners, once the transaction commits, that turns of this tenant may have other knobs, bases or files."""
+    """Notify listeners, when the transaction commits, that this tenant's knobs, bases or files may have changed."""
     await _sql.notify_profile_changed(connection, tenant_id=tenant_id)
 
 

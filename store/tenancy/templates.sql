@@ -1,5 +1,5 @@
 -- name: layers_of_turn
--- The newest knobs of each level of a turn, farthest first. The template's row comes even without knobs, since it names the template.
+-- The newest knobs of each level of a turn, least specific first. The template's row, which names it, comes even without knobs.
 WITH template AS (
     SELECT coalesce((SELECT template_id FROM agents WHERE tenant_id = :tenant_id AND agent_id = :agent_id), 'default') AS ref
 ), wanted AS (
@@ -27,7 +27,7 @@ SELECT level, ref, version, knobs, author, created_at FROM profiles
 WHERE tenant_id = :tenant_id AND level = :level AND ref = :ref AND version = :version;
 
 -- name: lock_profiles^
--- Holds a tenant's profiles against other writers until the transaction ends. It does not hold up rows that point at the tenant.
+-- Locks a tenant's profiles against other writers until the transaction ends. Writes of rows that reference the tenant go on.
 SELECT tenant_id FROM tenants WHERE tenant_id = :tenant_id FOR NO KEY UPDATE;
 
 -- name: insert_version!
@@ -42,5 +42,5 @@ WHERE tenant_id = :tenant_id AND level = :level AND ref = :ref AND version < :be
 ORDER BY version DESC LIMIT :limit;
 
 -- name: notify_profile_changed
--- Tells listeners, when the transaction commits, that a tenant's profiles have changed.
+-- Notifies listeners, when the transaction commits, that a tenant's profiles have changed.
 SELECT pg_notify('profile_changed', :tenant_id::uuid::text);

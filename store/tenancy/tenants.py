@@ -1,6 +1,6 @@
-"""Tenants, their agents and spaces, and where their workspaces are.
+"""Tenants, their agents and spaces, and the locations of their workspaces.
 
-Every function takes a connection inside a tenant's transaction. Knobs are versioned and stand in templates.
+Every function takes a connection inside a tenant transaction. Knobs are in `templates`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A tenant. Tokens issued before `tokens_not_before` are refused; None refuses none."""
+    """A tenant. Tokens issued before `tokens_not_before` are rejected; None rejects none."""
 
     tenant_id: UUID
     created_at: datetime
@@ -29,7 +29,7 @@ class Tenant:
 
 @dataclass(frozen=True, slots=True)
 class CompileFlags:
-    """The tenant's own flags of the compile; None leaves one as the environment says."""
+    """The tenant's own compile flags; None means the environment's value."""
 
     is_compiled: bool
     aggregation: bool | None
@@ -39,7 +39,7 @@ class CompileFlags:
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Where files are: `level` is tenant, template or agent, `ref` which one, `location` a folder of the tenant's."""
+    """A folder of files: `level` is tenant, template or agent, `ref` its id, `location` a folder of the tenant's."""
 
     level: str
     ref: str
@@ -47,7 +47,7 @@ class Workspace:
 
 
 async def ensure_tenant(connection: Connection, tenant_id: UUID, *, now: datetime) -> None:
-    """Make the tenant unless it is there. Rows of a tenant can only be written once it is."""
+    """Create the tenant if missing. Rows of a tenant can only be written after that."""
     await _sql.ensure_tenant(connection, tenant_id=tenant_id, now=now)
 
 
@@ -58,7 +58,7 @@ async def get(connection: Connection, tenant_id: UUID) -> Tenant | None:
 
 
 async def compile_flags(connection: Connection, tenant_id: UUID) -> CompileFlags | None:
-    """Return the tenant's flags of the compile, or None before its first write."""
+    """Return the tenant's compile flags, or None before its first write."""
     row = await _sql.compile_flags(connection, tenant_id=tenant_id)
     return row and CompileFlags(
         row["wiki_compile_enabled"],
@@ -69,9 +69,9 @@ async def compile_flags(connection: Connection, tenant_id: UUID) -> CompileFlags
 
 
 async def revoke_tokens(connection: Connection, tenant_id: UUID, *, not_before: datetime) -> datetime | None:
-    """Refuse the tenant's tokens issued before the instant, and return the one in force, which never moves back.
+    """Reject the tenant's tokens issued before the instant, and return the instant in force, which never moves back.
 
-    None when there is no such tenant.
+    Returns None if there is no such tenant.
     """
     in_force: datetime | None = await _sql.revoke_tokens(connection, tenant_id=tenant_id, not_before=not_before)
     return in_force
@@ -80,36 +80,36 @@ async def revoke_tokens(connection: Connection, tenant_id: UUID, *, not_before: 
 async def put_agent(
     connection: Connection, tenant_id: UUID, agent_id: str, *, template_id: str = DEFAULT_TEMPLATE, now: datetime
 ) -> None:
-    """Make the agent, or give it another template."""
+    """Create the agent, or change its template."""
     await _sql.put_agent(connection, tenant_id=tenant_id, agent_id=agent_id, template_id=template_id, now=now)
 
 
 async def put_space(connection: Connection, tenant_id: UUID, space_id: str, *, name: str, now: datetime) -> None:
-    """Make the space, or give it another name."""
+    """Create the space, or change its name."""
     await _sql.put_space(connection, tenant_id=tenant_id, space_id=space_id, name=name, now=now)
 
 
 async def space_name(connection: Connection, tenant_id: UUID, space_id: str) -> str | None:
-    """Return the space's name, or None when nobody put it."""
+    """Return the space's name, or None if there is no such space."""
     name: str | None = await _sql.space_name(connection, tenant_id=tenant_id, space_id=space_id)
     return name
 
 
 async def put_workspace(connection: Connection, tenant_id: UUID, workspace: Workspace) -> None:
-    """Say where the files of one level and ref are."""
+    """Set the location of the files of a level and ref."""
     await _sql.put_workspace(
         connection, tenant_id=tenant_id, level=workspace.level, ref=workspace.ref, location=workspace.location
     )
 
 
 async def remove_workspace(connection: Connection, tenant_id: UUID, *, level: str, ref: str) -> None:
-    """Take the workspace of a level and ref away, if it has one."""
+    """Delete the workspace of a level and ref, if there is one."""
     await _sql.remove_workspace(connection, tenant_id=tenant_id, level=level, ref=ref)
 
 
 async def workspaces(
     connection: Connection, tenant_id: UUID, *, template_id: str, agent_id: str
 ) -> tuple[Workspace, ...]:
-    """Return the workspaces an agent sees, the one that shadows the others first: agent, template, tenant."""
+    """Return the workspaces an agent sees, in order of precedence: agent, template, tenant."""
     rows = await _sql.workspaces_of_agent(connection, tenant_id=tenant_id, template_id=template_id, agent_id=agent_id)
     return tuple(Workspace(row["level"], row["ref"], row["location"]) for row in rows)

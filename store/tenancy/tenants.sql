@@ -1,5 +1,5 @@
 -- name: ensure_tenant!
--- Makes a tenant, unless it is there.
+-- Creates a tenant if missing.
 INSERT INTO tenants (tenant_id, created_at) VALUES (:tenant_id, :now) ON CONFLICT (tenant_id) DO NOTHING;
 
 -- name: get_tenant^
@@ -7,23 +7,23 @@ INSERT INTO tenants (tenant_id, created_at) VALUES (:tenant_id, :now) ON CONFLIC
 SELECT tenant_id, created_at, tokens_not_before, wiki_compile_enabled FROM tenants WHERE tenant_id = :tenant_id;
 
 -- name: compile_flags^
--- The tenant's flags of the compile.
+-- The tenant's compile flags.
 SELECT wiki_compile_enabled, wiki_aggregation_pass_enabled, wiki_deterministic_linking_enabled, wiki_unread_pause_s FROM tenants
 WHERE tenant_id = :tenant_id;
 
 -- name: revoke_tokens<!
--- Moves the instant before which the tenant's tokens are refused, never back, and returns the one in force.
+-- Advances the instant before which the tenant's tokens are rejected, never back, and returns the one in force.
 UPDATE tenants SET tokens_not_before = greatest(tokens_not_before, :not_before::timestamptz) WHERE tenant_id = :tenant_id
 RETURNING tokens_not_before;
 
 -- name: put_agent!
--- Makes an agent or gives it another template.
+-- Creates an agent or changes its template.
 INSERT INTO agents AS a (tenant_id, agent_id, template_id, created_at) VALUES (:tenant_id, :agent_id, :template_id, :now)
 ON CONFLICT (tenant_id, agent_id) DO UPDATE SET template_id = excluded.template_id
 WHERE a.template_id <> excluded.template_id;
 
 -- name: put_space!
--- Makes a space or gives it another name.
+-- Creates a space or changes its name.
 INSERT INTO spaces AS s (tenant_id, space_id, name, created_at) VALUES (:tenant_id, :space_id, :name, :now)
 ON CONFLICT (tenant_id, space_id) DO UPDATE SET name = excluded.name WHERE s.name <> excluded.name;
 
@@ -32,16 +32,16 @@ ON CONFLICT (tenant_id, space_id) DO UPDATE SET name = excluded.name WHERE s.nam
 SELECT name FROM spaces WHERE tenant_id = :tenant_id AND space_id = :space_id;
 
 -- name: put_workspace!
--- Says where a workspace's files are.
+-- Sets the location of a workspace.
 INSERT INTO workspaces (tenant_id, level, ref, location) VALUES (:tenant_id, :level, :ref, :location)
 ON CONFLICT (tenant_id, level, ref) DO UPDATE SET location = excluded.location;
 
 -- name: remove_workspace!
--- Takes a workspace away.
+-- Deletes a workspace.
 DELETE FROM workspaces WHERE tenant_id = :tenant_id AND level = :level AND ref = :ref;
 
 -- name: workspaces_of_agent
--- The workspaces an agent sees, the nearer one first: its own, its template's, the tenant's.
+-- The workspaces an agent sees, in order of precedence: its own, its template's, the tenant's.
 SELECT w.level, w.ref, w.location
 FROM (VALUES (1, 'agent', :agent_id::text), (2, 'template', :template_id::text), (3, 'tenant', '')) AS wanted (distance, level, ref)
 CROSS JOIN LATERAL (

@@ -1,6 +1,6 @@
-"""Webhook subscriptions: whose memories a backend's notices are about, the secret they are signed with, and which were seen.
+"""Webhook subscriptions: the scope of a backend's callbacks, the secret that signs them, and the deliveries already seen.
 
-A notice says nothing that is believed but its subscription's id: the scope is this row's.
+A callback is trusted only for its subscription id; the scope is taken from the subscription's row.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """One owner's subscription at one backend. `secret` signs its notices."""
+    """One owner's subscription at one backend. `secret` signs its callbacks."""
 
     subscription_id: UUID
     scope: Scope
@@ -28,7 +28,7 @@ class Subscription:
 
 
 async def scope_of(connection: Connection, subscription_id: UUID) -> Scope | None:
-    """Return whose subscription it is, across tenants, or None. The connection needs no scope yet."""
+    """Return the scope of a subscription, looked up across tenants, or None. The connection needs no scope."""
     row = await _sql.scope_of_subscription(connection, subscription_id=subscription_id)
     return row and Scope(row["tenant_id"], row["owner_id"])
 
@@ -55,9 +55,9 @@ async def subscribe(connection: Connection, subscription: Subscription) -> None:
 
 
 async def ensure(connection: Connection, wanted: Subscription) -> Subscription:
-    """Return the owner's subscription at the backend; the wanted one is written where there is none.
+    """Return the owner's subscription at the backend, writing `wanted` if there is none.
 
-    Of calls at the same time one writes, so that removing what is found leaves no other secret behind.
+    Of concurrent calls only one writes, so there is never a second secret that would survive an unsubscribe.
     """
     await _sql.lock_tenant(connection, tenant_id=wanted.scope.tenant_id)
     known = await of_backend(connection, wanted.scope, wanted.backend)
@@ -67,13 +67,13 @@ async def ensure(connection: Connection, wanted: Subscription) -> Subscription:
 
 
 async def unsubscribe(connection: Connection, scope: Scope, subscription_id: UUID) -> bool:
-    """Remove a subscription with what it has seen, and return whether it was there."""
+    """Delete a subscription with its seen deliveries, and return whether it existed."""
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "subscription_id": subscription_id}
     return bool(await _sql.delete_subscription(connection, **key))
 
 
 async def is_first(connection: Connection, seen: Subscription, delivery_id: str, *, now: datetime) -> bool:
-    """Record a delivery, and return whether it is the first of its id. What is older than `now` less 7 days is forgotten."""
+    """Record a delivery, and return whether its id is new. Deletes deliveries older than 7 days before `now`."""
     key = {
         "tenant_id": seen.scope.tenant_id,
         "owner_id": seen.scope.owner_id,

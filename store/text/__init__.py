@@ -1,1 +1,1 @@
-"""What is derived from text: folding, words, sentences, shingles, signatures. Pure; holds no SQL."""
+"""Values derived from text: folded names, search words, sentences, shingles, signatures. Pure; holds no SQL."""

@@ -1,7 +1,7 @@
-"""Where sentences end, in any script, by rule alone: of documents that are cut into passages, and of memories that are cited.
+"""Splits text into sentences by rules, in any script, for documents that are split into passages and memories that are cited.
 
-Pure. A boundary too few only makes a longer sentence, one too many parts a fact from its subject, so every doubtful
-case (abbreviation, initial, ordinal, a small letter after the stop) counts as no boundary.
+Pure. A missed boundary only makes a sentence longer, but a false one separates a fact from its subject, so every doubtful
+case (abbreviation, initial, ordinal, a lower-case letter after the stop) is not a boundary.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import regex
 
-# Scripts that write no space after their full stop end a sentence by the sign alone; . ! ? … need the space.
+# In scripts without a space after the full stop, the sign alone ends a sentence; . ! ? … need the space.
 _STOP = regex.compile(
     r"""(?: (?P<spaced> [.!?…]++ )
           | (?: [[\p{Sentence_Terminal}]--[.!?．]] | ．(?!\d) ) [.!?…\p{Sentence_Terminal}]*+ )
@@ -126,15 +126,15 @@ _ABBREVIATIONS = frozenset(
 _BEFORE_NUMBERS = frozenset({"no", "nos", "art", "abs", "ed", "p", "pp", "nr", "vol", "ch", "sec"})
 _MONTH = regex.compile(r"(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b")
 _SHORTEST_CHARS = 20
-_LONGEST_NUMBER = 3  # "12." at the head of a line counts items
+_LONGEST_NUMBER = 3  # "12." at the start of a line is a list item
 
 
 def sentence_spans(
     text: str, start: int, end: int, *, shortest_chars: int = _SHORTEST_CHARS
 ) -> Iterator[tuple[int, int]]:
-    """Yield the (start, end) of each sentence of text[start:end], spaces between left out, in order.
+    """Yield the (start, end) of each sentence of text[start:end], without the spaces between, in order.
 
-    Sentences under 20 characters, or as many as `shortest_chars` says, stay with the next one ("No. Yes.").
+    Sentences shorter than `shortest_chars` (default 20) are joined to the next one ("No. Yes.").
     """
     begin = start
     for stop in _STOP.finditer(text, start, end):

@@ -1,6 +1,6 @@
-"""The array work beneath near-duplicate signatures: normal forms, guards and min-wise hashes of many texts at once.
+"""The array computations behind near-duplicate signatures: normal forms, guards and min-wise hashes of many texts at once.
 
-Only `store.text.texts` asks. Everything is decided per text: who shares a batch changes no value.
+Used only by `store.text.texts`. Each text's values are independent of the other texts in its batch.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PERMUTATIONS = np.random.default_rng(4).integers(1 << 31, 1 << 32, BANDS * ROWS
 
 _APOSTROPHES = re.compile("['’ʼ‘]")
 _MARK_RUN = re.compile(r"([^\w\s\x00-\x7f]{32})[^\w\s\x00-\x7f]+")
-# One character class in front lets the search skip a text without digits at memory speed.
+# The leading character class lets the search skip a text without digits quickly.
 _ASCII_NUMBER = re.compile(r"[-0-9$%][0-9.,:/-]*")
 _NUMBER = re.compile(r"[-−\d$€£¥₹₩%‰°][\d.,:/-]*")
 
@@ -41,16 +41,16 @@ def digest(text: str) -> int:
 
 
 def casefolded(text: str) -> str:
-    """Return the text in NFKC without case. Runs of more than 32 marks are cut there when the text is long."""
+    """Return the text in NFKC, case-folded. In a long text, runs of combining marks are cut to 32."""
     if text.isascii():
         return text.lower()
-    # Canonical ordering sorts runs of marks by insertion: 200,000 of them would take a minute.
+    # Normalization sorts each run of marks by insertion: 200,000 of them would take a minute.
     calm = _MARK_RUN.sub(r"\1", text) if len(text) > 512 else text
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", calm).casefold())
 
 
 def normal_forms(texts: Sequence[str]) -> tuple[list[str], _Codes]:
-    """Return each text as words with one space after each ("" when it has none), and the code points of them all."""
+    """Return each text as words with one space after each ("" if it has none), and the code points of all of them."""
     plain = [_without_apostrophes(casefolded(text)) for text in texts]
     codes = _code_points(" ".join([*plain, ""]))
     gaps = _gap_table().take(codes, mode="clip")
@@ -67,7 +67,7 @@ def normal_forms(texts: Sequence[str]) -> tuple[list[str], _Codes]:
 
 
 def guards(texts: Sequence[str], forms: Sequence[str], codes: _Codes) -> list[int]:
-    """Return the digest of each text's numbers, dates and negations; 0 where there is none."""
+    """Return the digest of each text's numbers, dates and negations; 0 if it has none."""
     found = [_numbers(text) for text in texts]
     for index, word in _guard_words(forms, codes):
         found[index].append(word)
@@ -78,9 +78,9 @@ def guards(texts: Sequence[str], forms: Sequence[str], codes: _Codes) -> list[in
 
 
 def bands(forms: Sequence[str], codes: _Codes, guarded: Sequence[int]) -> list[bytes]:
-    """Return each text's bands: four 16-bit minima each, bound to the guard so that differing guards share none.
+    """Return each text's bands: four 16-bit minima each, mixed with the guard so that different guards share no band.
 
-    A band is eight bytes, the highest first.
+    A band is eight bytes, big-endian.
     """
     sizes = np.fromiter(map(len, forms), np.int64, len(forms))
     rows = np.zeros((len(sizes), BANDS), _WORD)
@@ -95,7 +95,7 @@ def bands(forms: Sequence[str], codes: _Codes, guarded: Sequence[int]) -> list[b
 
 
 def repeated(rows: Iterable[bytes]) -> set[int]:
-    """Return the 64-bit numbers that stand more than once in the rows, which hold them as `bands` gives them."""
+    """Return the 64-bit numbers that occur more than once in the rows, which are in the format of `bands`."""
     ordered = np.frombuffer(b"".join(rows), _WORD).astype(np.uint64)
     ordered.sort()
     again: list[int] = ordered[1:][ordered[1:] == ordered[:-1]].tolist()
@@ -120,16 +120,16 @@ def _guard_words(forms: Sequence[str], codes: _Codes) -> list[tuple[int, str]]:
 
 @cache
 def _guard_table() -> NDArray[np.bool_]:
-    """Return which word hashes a guard word has. Others may share one: what is found is looked up again."""
+    """Return a table of the hashes of guard words. Other words may share a hash, so hits must be looked up again."""
     table = np.zeros(1 << 16, np.bool_)
     table[_word_hashes(_code_points(" ".join([*sorted(GUARD_WORDS), ""])))[1]] = True
     return table
 
 
 def _word_hashes(codes: _Codes) -> tuple[_Places, _Codes]:
-    """Return where each word starts, and 16 bits of a hash that is blind to the order of its letters.
+    """Return the start of each word, and a 16-bit hash that ignores the order of its letters.
 
-    The space behind a word is hashed with it.
+    The space after a word is hashed with it.
     """
     ends = np.flatnonzero(codes == _SPACE)
     starts = np.concatenate((np.zeros(1, np.int64), ends + 1))[: len(ends)]
@@ -140,7 +140,7 @@ def _word_hashes(codes: _Codes) -> tuple[_Places, _Codes]:
 
 
 def _shingle_hashes(codes: _Codes, starts: _Places, sizes: _Places) -> _Codes:
-    """Return one 32-bit hash for each shingle; those that would reach into the next text repeat their text's first."""
+    """Return one 32-bit hash per shingle; a shingle that would extend into the next text gets its text's first hash."""
     padded = np.concatenate((codes, np.full(SHINGLE_CHARS, _SPACE)))
     hashes = np.zeros(len(codes), np.uint32)
     for offset, factor in enumerate(_FACTORS):
@@ -155,7 +155,7 @@ def _shingle_hashes(codes: _Codes, starts: _Places, sizes: _Places) -> _Codes:
 
 
 def _first_hashes(padded: _Codes, starts: _Places, sizes: _Places) -> _Codes:
-    """Return each text's first shingle hash, short texts filled up with spaces."""
+    """Return each text's first shingle hash, with short texts padded with spaces."""
     offsets = np.arange(SHINGLE_CHARS)
     windows = np.where(offsets < sizes[:, None], padded[starts[:, None] + offsets], _SPACE)
     first: _Codes = (windows * _FACTORS).sum(axis=1, dtype=np.uint32)
@@ -163,7 +163,7 @@ def _first_hashes(padded: _Codes, starts: _Places, sizes: _Places) -> _Codes:
 
 
 def _minima(hashes: _Codes, starts: _Places) -> _Codes:
-    """Return the least value of each permutation over each text's shingles: one row a permutation."""
+    """Return the minimum of each permutation over each text's shingles: one row per permutation."""
     minima = np.empty((BANDS * ROWS, len(starts)), np.uint32)
     permuted = np.empty_like(hashes)
     for row, factor in zip(minima, _PERMUTATIONS, strict=True):
@@ -186,11 +186,11 @@ def _without_apostrophes(text: str) -> str:
 
 @cache
 def _gap_table() -> NDArray[np.bool_]:
-    """Return which code points below 65536 separate words; the planes above hold none."""
+    """Return which code points below 65536 separate words; there are none above."""
     return np.frombuffer(bytes(map(_is_gap, map(chr, range(_TABLE_SIZE)))), np.bool_)
 
 
 def _is_gap(char: str) -> bool:
-    """Return whether the character is a space, a control or punctuation. Symbols are none: $5 is not €5."""
+    """Return whether the character is a space, a control or punctuation. Symbols are not gaps: $5 differs from €5."""
     category = unicodedata.category(char)
     return category[0] in "ZP" or category in {"Cc", "Cf", "Sk"}

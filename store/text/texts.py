@@ -1,7 +1,7 @@
-"""What is derived from a text once, when it is written: its hash, its search words, its near-duplicate signature.
+"""Values derived from a text once, when it is written: its hash, its search words, its near-duplicate signature.
 
-Pure and shared by everything that writes texts, so that a stored signature and one made on the fly are the same. Every
-function is linear in its input, hostile input included.
+Pure, and used by every writer of texts, so that stored and freshly computed signatures are equal. Every function is linear
+in its input, even for hostile input.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ _UNSPACED = re.compile(
 
 
 class InvalidSignature(ValueError):
-    """The stored signature was not made by this version; make it again from its text."""
+    """The stored signature was made by another version; compute it again from the text."""
 
 
 class Signature(NamedTuple):
-    """What decides whether two texts say the same.
+    """Decides whether two texts are near-duplicates.
 
-    `text_key` is equal for texts equal but for case, width, punctuation and spacing. `guard` digests the numbers, dates
-    and negations in order: texts with different guards never fold. `bands` are locality-sensitive hashes of character
-    shingles (Broder's min-wise hashing), 64 bits each, as they are stored: texts that share none are not compared. Hardly
-    any are looked at one by one, so they stay bytes.
+    `text_key` is equal for texts that differ only in case, width, punctuation and spacing. `guard` is a digest of the numbers,
+    dates and negations in order: texts with different guards are never deduped. `bands` are locality-sensitive hashes of
+    character shingles (Broder's min-wise hashing), 64 bits each, in the stored format: texts that share none are not compared.
+    They stay bytes, because few are read one by one.
     """
 
     text_key: int
@@ -53,7 +53,7 @@ class Signature(NamedTuple):
     bands: bytes
 
     def pack(self) -> bytes:
-        """Return the signature as stored: a version byte, then 64-bit words, highest byte first."""
+        """Return the stored form of the signature: a version byte, then 64-bit words, big-endian."""
         return _HEAD.pack(_FORMAT, self.text_key, self.guard) + self.bands
 
     @classmethod
@@ -66,7 +66,7 @@ class Signature(NamedTuple):
         return cls(text_key, guard, bands)
 
     def split_bands(self) -> tuple[int, ...]:
-        """Return the bands as numbers: eight, or none for a text without words."""
+        """Return the bands as integers: eight, or none for a text without words."""
         return _BANDS.unpack(self.bands) if self.bands else ()
 
 
@@ -76,7 +76,7 @@ def text_hash(text: str) -> bytes:
 
 
 def fold(text: str) -> str:
-    """Return the text as names are compared: NFKC, case-folded, diacritics removed, white space squeezed."""
+    """Return the text in the form used to compare names: NFKC, case-folded, without diacritics, white space collapsed."""
     if text.isascii():
         return " ".join(text.lower().split())
     decomposed = unicodedata.normalize("NFKD", casefolded(text))
@@ -85,20 +85,20 @@ def fold(text: str) -> str:
 
 
 def search_words(text: str, *, most_chars: int | None = None) -> str:
-    """Return the text as full-text search reads it: words and numbers, casefolded, one space apart.
+    """Return the text as indexed by full-text search: words and numbers, case-folded, separated by one space.
 
-    Punctuation separates. An accented word is followed by its folded copy; a run in a script without spaces by its
-    overlapping pairs, so that a question in Japanese can match. Words are cut at 64 characters. With `most_chars` only the
-    first words are returned, of about so many characters.
+    Punctuation separates words. An accented word is followed by its folded copy, a run in a script without spaces by its
+    overlapping pairs, so that a question in Japanese can match. Words are cut at 64 characters. With `most_chars`, only the
+    first words of about that many characters are returned.
     """
     return " ".join(_words(text) if most_chars is None else _first(_words(text), most_chars))
 
 
 def query_words(text: str) -> list[str]:
-    """Return the distinct words of a question, by the rule of `search_words`, in order of appearance, at most 64.
+    """Return the distinct words of a question, by the rules of `search_words`, in order of appearance, at most 64.
 
-    Stop words and single letters are left out, unless nothing else is asked. Of a long question the first 20,000
-    characters are read, and of these 4,000 words.
+    Stop words and single letters are left out, unless the question has no other words. Of a long question only the first
+    20,000 characters are read, and of these the first 4,000 words.
     """
     words = list(dict.fromkeys(islice(_words(text[:MAX_QUERY_CHARS]), _READ_WORDS)))
     telling = [w for w in words if w not in STOP_WORDS and not (len(w) == 1 and "a" <= w <= "z")]
@@ -106,10 +106,10 @@ def query_words(text: str) -> list[str]:
 
 
 def signatures(texts: Sequence[str]) -> list[Signature]:
-    """Return each text's signature. Two texts of one guard and of `similarity` 0.8 share a band with p = .985.
+    """Return each text's signature. Two texts with equal guards and a `similarity` of 0.8 share a band with p = .985.
 
-    p = 1 - (1 - s^4)^8, four hashes a band and eight bands (Leskovec et al., Mining of Massive Datasets, 3.4.2). A text of
-    over 200,000 characters is read by its first ones, and shares its guard and its key only with the very same text.
+    p = 1 - (1 - s^4)^8, four hashes a band and eight bands (Leskovec et al., Mining of Massive Datasets, 3.4.2). Of a
+    text over 200,000 characters only the first ones are read, and only an identical text has the same guard and key.
     """
     signed = [signature for chunk in _chunks([text[:MAX_SIGNED_CHARS] for text in texts]) for signature in _sign(chunk)]
     return [
@@ -119,7 +119,7 @@ def signatures(texts: Sequence[str]) -> list[Signature]:
 
 
 def shared_bands(signed: Iterable[Signature]) -> set[int]:
-    """Return the bands that more than one of the signatures has: only who has one of these needs comparing."""
+    """Return the bands that more than one signature has; only signatures with one of these need comparing."""
     return repeated([signature.bands for signature in signed])
 
 
@@ -129,19 +129,19 @@ def similarity(one: str, other: str) -> float:
 
 
 def shingles(text: str) -> frozenset[str]:
-    """Return every run of 4 characters of the text without case, width and punctuation; never none."""
+    """Return every run of 4 characters of the text, ignoring case, width and punctuation; never empty."""
     padded = normal_forms([text])[0][0].ljust(SHINGLE_CHARS)
     return frozenset(padded[start : start + SHINGLE_CHARS] for start in range(len(padded) - SHINGLE_CHARS + 1))
 
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the Jaccard similarity of two sets: what they share of what they hold, 0 to 1."""
+    """Return the Jaccard similarity of two sets: the size of their intersection over that of their union, 0 to 1."""
     shared = len(one & other)
     return shared / (len(one) + len(other) - shared)
 
 
 def estimated_similarity(one: Signature, other: Signature) -> float:
-    """Return the share of min-wise hashes that two signatures of one guard share: `similarity`, give or take .13."""
+    """Estimate `similarity` by the share of min-wise hashes that two signatures with equal guards have in common, within .13."""
     equal = 0
     for a, b in zip(one.split_bands(), other.split_bands(), strict=False):
         differing = a ^ b
@@ -150,7 +150,7 @@ def estimated_similarity(one: Signature, other: Signature) -> float:
 
 
 def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the texts in batches whose arrays stay in the processor's cache."""
+    """Yield the texts in batches whose arrays fit the processor's cache."""
     start = size = 0
     for index, text in enumerate(texts):
         if size and size + len(text) > _CHUNK_CHARS:
@@ -191,7 +191,8 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _spellings(word: str) -> Iterator[str]:
-    """Yield the runs of a word by script: unspaced ones with their overlapping pairs, others with their folded copy."""
+    """Yield the runs of a word by script: runs in scripts without spaces with their overlapping pairs, others with their
+    folded copy."""
     start = 0
     for run in _UNSPACED.finditer(word):
         yield from _with_folded(word[start : run.start()])
@@ -219,7 +220,7 @@ _folded = lru_cache(maxsize=8192)(fold)
 
 
 class _WordsOnly(dict[int, int]):
-    """What `str.translate` asks: the character itself in a word, else a space. Learned as characters come."""
+    """A table for `str.translate`, filled on demand: a word character maps to itself, any other to a space."""
 
     def __missing__(self, code: int) -> int:
         self[code] = code if unicodedata.category(chr(code))[0] in "LNM" else 0x20

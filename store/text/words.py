@@ -1,7 +1,7 @@
-"""Words that decide: those that count, date or negate, and those that say nothing in a search.
+"""Word lists: guard words (numbers, dates, negations) and stop words for search.
 
-Data only, casefolded, without apostrophes ("dont"). A word is a guard when losing it would change a fact, and a stop
-word when it is noise in every language it belongs to: "la", "us" and "mit" are a city, a country and a school.
+Data only, case-folded, without apostrophes ("dont"). A word is a guard if leaving it out would change a fact, and a stop
+word only if it is noise in every language: "la", "us" and "mit" are not, being a city, a country and a school.
 """
 
 from __future__ import annotations
@@ -71,15 +71,15 @@ nous vous
 """
 
 NEGATIONS = frozenset(_NEGATIONS.split())
-"""Words that deny, in English, German, Portuguese, Spanish and French."""
+"""Negations, in English, German, Portuguese, Spanish and French."""
 
 GUARD_WORDS = frozenset(f"{_NEGATIONS} {_NUMBERS} {_DATES}".split())
-"""Words whose change changes the fact, in English, German, Portuguese, Spanish and French."""
+"""Words whose change would change a fact, in English, German, Portuguese, Spanish and French."""
 
 GUARD_RUNS = re.compile(
     "[零〇一二三四五六七八九十百千万億兆]+|[月火水木金土日]曜|昨日|今日|明日|ません|な[いくかし]|ずに|[無非不未没沒別别]"
 )
-"""The same for Japanese and Chinese, which write no spaces."""
+"""The same for Japanese and Chinese, which are written without spaces."""
 
 STOP_WORDS = frozenset(_STOPS.split())
-"""Words left out of a question, in the same languages and Japanese. Never a name, never a negation."""
+"""Words left out of a question, in the same languages and Japanese. Never names or negations."""

@@ -24,7 +24,7 @@ from store.compile.jobs import Job
 from store.content.memories import NewMemory
 from store.db.postgres import DatabaseRole, Pools, scoped
 from store.db.queries import Connection
-from store.db.shared_transaction import lent
+from store.db.shared_transaction import shared
 from store.errors import StoreError
 from store.scope import Scope
 from store.text.texts import text_hash
@@ -135,7 +135,7 @@ async def test_pages_are_looked_for_by_words_once_these_are_written(pools: Pools
 
 async def test_two_tasks_use_one_connection_in_turn(pools: Pools) -> None:
     async with scoped(pools.background, SCOPE) as connection:
-        both = lent(connection)
+        both = shared(connection)
         rows = await asyncio.gather(*(both.fetchval(f"SELECT {number}") for number in range(20)))
         await asyncio.gather(both.execute("SELECT 1"), both.fetch("SELECT 2"), both.fetchrow("SELECT 3"))
     assert rows == list(range(20))
