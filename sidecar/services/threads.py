@@ -109,10 +109,12 @@ class Threads:
 
 
 def check_turn(field: str, turn: NewTurn) -> None:
-    """Raise InvalidArgument, which names the place under `field`, for a turn that `append` does not take."""
+    """Raise InvalidArgument, which names the place under `field`, for a turn that `append` does not take.
+
+    The number of its parts was bounded by `MAX_PARTS` before they were read.
+    """
     if turn.role not in ROLES:
         raise InvalidArgument(f"{field}.role", f"is {turn.role[:40]!r}", f"send one of {', '.join(ROLES)}")
-    check_count(f"{field}.parts", turn.parts, most=MAX_PARTS)
     for place, part in enumerate(turn.parts):
         _check_part(f"{field}.parts[{place}]", part)
     read_text(f"{field}.text", turn.text, max_chars=MAX_TURN_CHARS)

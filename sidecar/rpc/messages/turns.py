@@ -8,7 +8,8 @@ from typing import Any
 
 from sidecar.rpc.transport.validation import read_struct, read_time, write_struct, write_time
 from sidecar.runtime.errors import InvalidArgument
-from sidecar.services.threads import MAX_ARGUMENT_BYTES, check_turn
+from sidecar.services.threads import MAX_ARGUMENT_BYTES, MAX_PARTS, check_turn
+from sidecar.services.validation import check_count
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2
 from store.content.threads import NewTurn, StoredTurn
@@ -21,6 +22,7 @@ def chars_of(given: pb.NewTurn) -> int:
 
 def read_turn(field: str, given: pb.NewTurn, *, now: datetime) -> NewTurn:
     """Return a turn to append, its tokens not counted yet. Raises InvalidArgument naming the part that is wrong."""
+    check_count(f"{field}.parts", given.parts, most=MAX_PARTS)
     turn = NewTurn(
         client_turn_id=given.client_turn_id,
         role=given.role,
