@@ -51,7 +51,7 @@ from sidecar.services.memories import Memories
 from sidecar.services.profiles import Profiles
 from sidecar.services.progress import Progress
 from sidecar.services.spending import BudgetWatch
-from sidecar.services.tenancy import Tenancy
+from sidecar.services.tenants import Tenancy, Tenants
 from sidecar.services.threads import Threads
 from sidecar.services.upkeep import Upkeep
 from sidecar.services.webhooks import Webhooks
@@ -229,8 +229,6 @@ async def _works(
         supervisor=ground.supervisor,
         tenancy=remembered.tenancy,
         backing=backing,
-        changed=remembered.changed,
-        forgot=remembered.forgot,
         fan_out=fan_out,
         embedder_trouble=query_reader.trouble,
         turns=turns,
@@ -252,6 +250,7 @@ def _services(
             pools, now=now, is_compiled=partial(_is_built_in, engine), forgot=remembered.forgot, quota_bytes=quota_bytes
         ),
         profiles=Profiles(pools, now=now, changed=changed, base=backing.base),
+        tenants=Tenants(pools, now=now, changed=changed, forgot=remembered.forgot),
         threads=Threads(pools, now=now, meters=turns.meters, fences=turns.fences, quota_bytes=quota_bytes),
         upkeep=Upkeep(pools, engine, now=now, quota_bytes=quota_bytes),
         webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, backing)),

@@ -31,13 +31,12 @@ from sidecar.runtime.errors import Unavailable
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
 from sidecar.services.bundle import Services
-from sidecar.services.tenancy import Tenancy
+from sidecar.services.tenants import Tenancy
 from sidecar.sources.registry import Backing
 from sidecar.telemetry import names
 from sidecar.telemetry.watch import Watch
 from sidecar.turn.items import Source
 from store.db.postgres import Pools
-from store.scope import Scope
 
 _LARGE_WRITES = frozenset({"AppendTurns", "BootstrapImport", "Ingest", "Retain"})
 
@@ -62,8 +61,6 @@ class ServingDeps:
     supervisor: Supervisor
     tenancy: Tenancy
     backing: Backing
-    changed: Callable[..., None]
-    forgot: Callable[[Scope], None]
     fan_out: FanOut
     embedder_trouble: Callable[[], str]
     turns: context.ContextDeps
@@ -80,7 +77,6 @@ class Doors:
 
 
 def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ...]:
-    pools, now, changed = works.pools, works.clocks.now, works.changed
     return (
         (
             context.SERVICE,
@@ -89,10 +85,10 @@ def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ..
         (memory.SERVICE, memory.MemoryService(works.services.memories)),
         (knowledge.SERVICE, knowledge.KnowledgeService(works.services.knowledge)),
         (profile.SERVICE, profile.ProfileService(works.services.profiles)),
-        (admin.SERVICE, admin.AdminService(pools, now=now, changed=changed, forgot=works.forgot)),
+        (admin.SERVICE, admin.AdminService(works.services.tenants)),
         (backends.SERVICE, backends.BackendService(works.services.backends)),
         (wiki.SERVICE, wiki.WikiService(works.services.wiki)),
-        (cost.SERVICE, cost.CostService(works.services.costs, now=now)),
+        (cost.SERVICE, cost.CostService(works.services.costs, now=works.clocks.now)),
         (compiles.SERVICE, compiles.CompileService(works.services.compiles, works.services.upkeep)),
     )
 

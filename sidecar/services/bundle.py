@@ -10,6 +10,7 @@ from sidecar.services.costs import CostAccounts
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.memories import Memories
 from sidecar.services.profiles import Profiles
+from sidecar.services.tenants import Tenants
 from sidecar.services.threads import Threads
 from sidecar.services.upkeep import Upkeep
 from sidecar.services.webhooks import Webhooks
@@ -26,6 +27,7 @@ class Services:
     knowledge: Knowledge
     memories: Memories
     profiles: Profiles
+    tenants: Tenants
     threads: Threads
     upkeep: Upkeep
     webhooks: Webhooks

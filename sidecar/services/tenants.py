@@ -1,16 +1,31 @@
-"""What is known of a tenant between calls: that it exists, and from when on its tokens count."""
+"""A tenant's agents, spaces, workspaces, owners and audit log; and what is known of a tenant between calls.
+
+Every method of `Tenants` opens its own transaction.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from pathlib import PurePosixPath
 from uuid import UUID
 
+from sidecar.runtime.errors import InvalidArgument, NotFound
 from sidecar.runtime.ttl_cache import TtlCache
-from store.db.postgres import Pool, tenant_scoped
-from store.tenancy import tenants
-from store.tenancy.tenants import Tenant
+from sidecar.services.validation import read_id, read_text
+from store.accounting import audit
+from store.accounting.audit import Entry
+from store.db.postgres import Pool, Pools, scoped, tenant_scoped
+from store.db.queries import Connection
+from store.scope import Scope
+from store.tenancy import forgotten, owners, templates, tenants
+from store.tenancy.tenants import DEFAULT_TEMPLATE, Tenant, Workspace
 
+MAX_NAME_CHARS = 300
+MAX_LOCATION_CHARS = 400
+
+_CLOCK_SKEW = timedelta(minutes=1)
 _REMEMBER_S = 5.0
 _GRACE_S = 300.0
 
@@ -41,3 +56,117 @@ class Tenancy:
                 await tenants.ensure_tenant(connection, tenant_id, now=self._now())
                 tenant = await tenants.get(connection, tenant_id)
         return tenant
+
+
+class Tenants:
+    """Sets a tenant up and forgets its owners; `now` tells the time of a write.
+
+    `changed` is called with the tenant whose state changed, and `forgot` with the owner who was forgotten, ahead of the notice.
+    """
+
+    def __init__(
+        self,
+        pools: Pools,
+        *,
+        now: Callable[[], datetime],
+        changed: Callable[[UUID], None] = lambda _: None,
+        forgot: Callable[[Scope], None] = lambda _: None,
+    ) -> None:
+        self._pool = pools.background
+        self._now = now
+        self._changed = changed
+        self._forgot = forgot
+
+    async def get(self, tenant_id: UUID) -> Tenant:
+        """Return the tenant's state. Raises NotFound before its first write."""
+        async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+            tenant = await tenants.get(connection, tenant_id)
+        if tenant is None:
+            raise NotFound("tenant")
+        return tenant
+
+    async def put_agent(self, tenant_id: UUID, agent_id: str, template_id: str) -> None:
+        """Make an agent or give it another template, the default one for an empty id; in force from its next turn."""
+        read_id("agent_id", agent_id)
+        template_id = read_id("template_id", template_id, is_optional=True) or DEFAULT_TEMPLATE
+        async with self._writing(tenant_id) as (connection, now):
+            await tenants.put_agent(connection, tenant_id, agent_id, template_id=template_id, now=now)
+
+    async def put_space(self, tenant_id: UUID, space_id: str, name: str) -> None:
+        """Make a space or give it another name of up to 300 characters."""
+        read_id("space_id", space_id)
+        read_text("name", name, max_chars=MAX_NAME_CHARS)
+        async with self._writing(tenant_id) as (connection, now):
+            await tenants.put_space(connection, tenant_id, space_id, name=name, now=now)
+
+    async def put_workspace(self, tenant_id: UUID, level: str, ref: str, location: str) -> None:
+        """Say in which directory below the tenant's folder a workspace's files are; an empty one takes the workspace away.
+
+        `level` is `tenant`, with an empty `ref`, or `template` or `agent`.
+        """
+        if level == "tenant" and ref:
+            raise InvalidArgument("ref", "names something inside the tenant's own level", "leave it empty")
+        if level != "tenant":
+            read_id("ref", ref)
+        location = _read_location(location)
+        async with self._writing(tenant_id) as (connection, _):
+            if location:
+                await tenants.put_workspace(connection, tenant_id, Workspace(level, ref, location))
+            else:
+                await tenants.remove_workspace(connection, tenant_id, level=level, ref=ref)
+
+    async def revoke_tokens(self, tenant_id: UUID, not_before: datetime | None = None) -> datetime | None:
+        """Refuse the tenant's tokens issued before an instant, None for now, and return the instant in force.
+
+        It never moves back, so an instant to come would refuse every caller until then: that raises InvalidArgument.
+        """
+        now = self._now()
+        if not_before is not None and not_before > now + _CLOCK_SKEW:
+            raise InvalidArgument("not_before_time", "lies in the future", "send an instant up to now, or none")
+        async with self._writing(tenant_id) as (connection, _):
+            return await tenants.revoke_tokens(connection, tenant_id, not_before=not_before or now)
+
+    async def forget_owner(self, scope: Scope) -> Mapping[str, int]:
+        """Delete everything of an owner's, and return how many rows of each table; none where the tenant is not known."""
+        async with scoped(self._pool, scope) as connection:
+            if await tenants.get(connection, scope.tenant_id) is None:
+                return {}
+            counts = await owners.forget(connection, scope)
+        self._forgot(scope)
+        async with scoped(self._pool, scope) as connection:
+            await forgotten.date_owner(connection, scope, clock=self._now)
+        return counts
+
+    async def audit_entries(
+        self,
+        tenant_id: UUID,
+        *,
+        about_owner: UUID | None,
+        since: datetime,
+        limit: int,
+        before: tuple[datetime, UUID] | None = None,
+    ) -> list[Entry]:
+        """Return up to `limit` entries of what admins read and changed, newest first; about one owner where one is named."""
+        async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+            return await audit.page(
+                connection, tenant_id, about_owner=about_owner, since=since, limit=limit, before=before
+            )
+
+    @asynccontextmanager
+    async def _writing(self, tenant_id: UUID) -> AsyncIterator[tuple[Connection, datetime]]:
+        """Yield a transaction in which the tenant exists, and the time; turns see the change from the next one on."""
+        now = self._now()
+        async with tenant_scoped(self._pool, tenant_id) as connection:
+            await tenants.ensure_tenant(connection, tenant_id, now=now)
+            yield connection, now
+            await templates.notify_changed(connection, tenant_id)
+        self._changed(tenant_id)
+
+
+def _read_location(location: str) -> str:
+    """Return the directory in its shortest form. Where it leads once links are followed is for the reader to check."""
+    read_text("location", location, max_chars=MAX_LOCATION_CHARS)
+    path = PurePosixPath(location)
+    if path.is_absolute() or ".." in path.parts or "\\" in location or (location and not location.isprintable()):
+        raise InvalidArgument("location", "leads out of the tenant's folder", "send a relative directory without ..")
+    return str(path) if location else ""

@@ -61,10 +61,11 @@ async def page(
     about_owner: UUID | None = None,
     since: datetime = _FIRST,
     limit: int,
-    before: tuple[datetime, UUID] = (_LAST, _LAST_ID),
+    before: tuple[datetime, UUID] | None = None,
 ) -> list[Entry]:
     """Return a page of the tenant's entries since `since`, newest first; with `about_owner`, only those about that owner."""
-    place = {"tenant_id": tenant_id, "since": since, "before": before[0], "before_id": before[1], "limit": limit}
+    before_at, before_id = before or (_LAST, _LAST_ID)
+    place = {"tenant_id": tenant_id, "since": since, "before": before_at, "before_id": before_id, "limit": limit}
     if about_owner is None:
         rows = await _sql.list_entries(connection, **place)
     else:

@@ -12,6 +12,7 @@ from sidecar.rpc.admin import SERVICE, AdminService
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.validation import write_time
 from sidecar.runtime.errors import AdminRequired, NotFound, ScopeForbidden
+from sidecar.services.tenants import Tenants
 from sidecar.v1 import admin_pb2 as pb
 from store.db.postgres import Pools, tenant_scoped
 from store.scope import tenant_uuid
@@ -23,7 +24,7 @@ ACME = tenant_uuid("acme")
 
 @pytest.fixture
 def service(pools: Pools) -> AdminService:
-    return AdminService(pools, now=now)
+    return AdminService(Tenants(pools, now=now))
 
 
 def a_workspace(level: pb.WorkspaceLevel.ValueType, ref: str, location: str) -> pb.PutWorkspaceRequest:
@@ -77,7 +78,7 @@ async def test_a_location_never_leads_out_of_the_tenants_folder(pools: Pools, lo
 
     request: Any = Request()
     request.location = location
-    assert await refused_field(AdminService(pools, now=now).put_workspace(request, an_admin())) == "location"
+    assert await refused_field(AdminService(Tenants(pools, now=now)).put_workspace(request, an_admin())) == "location"
 
 
 async def test_a_tenant_is_known_from_its_first_write_on(service: AdminService) -> None:

@@ -14,6 +14,7 @@ from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.validation import write_time
 from sidecar.runtime.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.services.profiles import Profiles
+from sidecar.services.tenants import Tenants
 from sidecar.turn.profile import DEFAULTS, merge, parse_layer
 from sidecar.v1 import admin_pb2, items_pb2
 from sidecar.v1 import profile_pb2 as pb
@@ -64,7 +65,7 @@ async def test_a_level_returns_what_was_set_on_it(service: ProfileService) -> No
 
 
 async def test_the_nearer_level_wins_knob_by_knob(service: ProfileService, pools: Pools) -> None:
-    await AdminService(pools, now=now).put_agent(
+    await AdminService(Tenants(pools, now=now)).put_agent(
         admin_pb2.PutAgentRequest(agent_id="planner", template_id="travel"), an_admin()
     )
     await put(service, pb.Profile(history_turns=1, lead_lines=1, max_items=1), level=pb.PROFILE_LEVEL_TENANT, ref="")

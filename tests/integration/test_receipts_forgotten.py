@@ -18,6 +18,7 @@ from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.rpc.admin import AdminService
 from sidecar.rpc.memory import MemoryService
 from sidecar.services.memories import Memories
+from sidecar.services.tenants import Tenants
 from sidecar.v1 import admin_pb2, memory_pb2
 from store.accounting import receipts
 from store.accounting.receipts import NewReceipt
@@ -271,7 +272,7 @@ async def test_an_owner_of_whom_nothing_is_stored_yet_gets_no_receipt_of_a_turn_
     ann = Scope(tenant_uuid("acme"), owner_uuid("ann"))
     async with tenant_scoped(pools.background, ann.tenant_id) as connection:
         await tenants.ensure_tenant(connection, ann.tenant_id, now=NOW)
-    forgotten_counts = await AdminService(pools, now=Clock()).forget_owner(
+    forgotten_counts = await AdminService(Tenants(pools, now=Clock())).forget_owner(
         admin_pb2.ForgetOwnerRequest(owner_id="ann"), an_admin()
     )
     assert not forgotten_counts.row_counts
@@ -321,7 +322,7 @@ async def test_whoever_forgets_says_when(pools: Pools, database: str) -> None:
     await fetch(database, "DELETE FROM memories WHERE memory_id = 'm00003'")
     await sweep(engine_on(pools, clock=clock), pools.background, ann)
     by_sweep = await dated()
-    await AdminService(pools, now=clock).forget_owner(admin_pb2.ForgetOwnerRequest(owner_id="ann"), an_admin())
+    await AdminService(Tenants(pools, now=clock)).forget_owner(admin_pb2.ForgetOwnerRequest(owner_id="ann"), an_admin())
     assert 0 < by_hand < by_sweep < await dated()
 
 

@@ -16,8 +16,6 @@ from sidecar.rpc.auth.identity import resolve_scope
 from sidecar.rpc.transport.status import message_of
 from sidecar.runtime.errors import KeysUnavailable, Unauthenticated
 from sidecar.services.validation import read_id
-from store.accounting import costs
-from store.db.postgres import tenant_scoped
 
 _OWNERS_DAYS = 90
 
@@ -68,9 +66,8 @@ async def show_owners(visit: Visit) -> Response:
     owners = [str(owner) for owner in visit.identity.owner_ids or ()]
     if visit.is_admin:
         now, tenant_id = visit.desk.clocks.now(), visit.identity.tenant_id
-        async with tenant_scoped(visit.desk.pools.background, tenant_id, read_only=True) as connection:
-            since = now - timedelta(days=_OWNERS_DAYS)
-            found = await costs.of_tenant(connection, tenant_id, since=since, until=now, by="owner")
+        since = now - timedelta(days=_OWNERS_DAYS)
+        found = await visit.services.costs.spent(tenant_id, since=since, until=now, by="owner")
         owners = sorted({row.key for row in found})
     return await visit.page("owner.html", owners=owners[:200])
 
