@@ -156,13 +156,17 @@ async def _overhead(pools: Pools, scope: Scope, *, count: int) -> tuple[float, f
 async def _compile(pools: Pools, scope: Scope, stub: Stub) -> float:
     """Return how long the scope's jobs took, in seconds."""
 
-    async def hand(access: Access, job: Job) -> BatchDeps:
+    async def planner_for(access: Access, job: Job) -> BatchDeps:
         return BatchDeps(stub)
 
     caps = Caps(max_records_per_job=_PLENTY, max_new_pages_per_job=_PLENTY, max_sections_rewritten_per_job=_PLENTY)
     settings = replace(CompileSettings(), caps=caps)
     engine = Engine(
-        PostgresSubstrate(pools.background), hand, settings, lambda: compiling.NOW, lambda text: len(text) // 4 + 1
+        PostgresSubstrate(pools.background),
+        planner_for,
+        settings,
+        lambda: compiling.NOW,
+        lambda text: len(text) // 4 + 1,
     )
     worker = Worker(pools.background, engine, WorkerSettings("bench"))
     async with scoped(pools.background, scope) as connection:

@@ -1,11 +1,11 @@
-"""What a compile answers instead of a result.
+"""The errors that end a compile.
 
 CompileError
-├── LeaseLost               another worker has the scope by now
+├── LeaseLost               another worker holds the scope
 ├── PlanSuperseded          the wiki was written since the plan was made
-├── JobCancelled            an operator asked for the end
+├── JobCancelled            an operator cancelled the job
 ├── CostCeilingReached      `.is_for_today`
-├── ListingUnsafe           a sweep that would archive too much, or that saw nothing
+├── ListingUnsafe           a sweep would archive too much, or got no full listing
 ├── MemoriesUnavailable     the memory service did not answer
 └── ModelFailing            the model fails for a harmless memory too
 """

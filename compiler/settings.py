@@ -1,4 +1,4 @@
-"""How much a compile may do and spend: values with their defaults. Nothing here reads an environment."""
+"""Limits and costs of a compile: values with their defaults. Nothing here reads an environment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from models.language.language import DEFAULT_MODEL_ID
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """Where a job stops and its continuation goes on. What costs nothing is aggregated whole, so many pages at a time."""
+    """Caps at which a job stops; its continuation goes on from there.
+
+    `max_aggregation_pages` applies when a model is paid, `max_free_aggregation_pages` when the aggregation costs
+    nothing.
+    """
 
     record_page_size: int = 50
     max_records_per_job: int = 500
@@ -22,9 +26,9 @@ class Caps:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What the environment says; a tenant's own flags go before it.
+    """Flags from the environment; a tenant's own flags override them.
 
-    A wiki that no turn has read for `unread_pause_s` is compiled after a write once in as long; 0 lets none rest.
+    `unread_pause_s`: minimum seconds between compiles of a wiki that no turn has read in that time. 0 disables.
     """
 
     aggregation_pass_enabled: bool = True
@@ -34,7 +38,7 @@ class Flags:
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Ceilings in US dollars, checked before each call; None sets none. Output caps in tokens, deadlines in seconds."""
+    """Ceilings in US dollars, checked before each call; None means no ceiling. Output caps in tokens, deadlines in seconds."""
 
     per_job_usd: float | None = 5.0
     per_tenant_day_usd: float | None = 50.0
@@ -46,7 +50,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """How much of the wiki a batch is shown, and how many characters of memories stand in one prompt."""
+    """How much of the wiki a batch is shown, and the most characters of memories in one prompt."""
 
     candidate_budget_tokens: int = 12_000
     max_candidates: int = 80
@@ -59,9 +63,9 @@ class Sight:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """When a job is given up, how long a scope is held, and what a sweep may not do alone.
+    """Lease, retries and the limits of a sweep that no operator confirmed.
 
-    With `extractive_takes_over` a job whose model fails is done without one.
+    With `extractive_takes_over`, a job whose model fails is finished by the extractive planner.
     """
 
     lease_s: float = 60.0
@@ -78,7 +82,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class CompileSettings:
-    """Everything a compile is told. `model_id` is the default model's."""
+    """All settings of a compile. `model_id` is the default model."""
 
     caps: Caps = field(default_factory=Caps)
     flags: Flags = field(default_factory=Flags)

@@ -1,6 +1,6 @@
-"""What a job does once, when its batches are done: it looks at what changed, then links its memories to the hubs of that.
+"""The end of a job, once its batches are done: aggregate the changed pages, then link memories to their hubs.
 
-Each of the two is planned upon what was read since hubs were looked at last, and applied as a batch of its own.
+Both are planned over the memories read since the last aggregation; each is applied as a batch of its own.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ MOST_MEMORIES = 2_000
 
 
 async def aggregate(run: Run, *, is_linking: bool) -> None:
-    """Aggregate, unless the job did, and then link the memories to hubs, unless it did or a cap ended it: that of pages too."""
+    """Aggregate, then link the memories to hubs, each unless the job has done it already.
+
+    Linking is skipped once a cap ended the job, the cap of aggregated pages included.
+    """
     async with run.access.reading() as connection:
         since = await batches.aggregated_before(connection, run.access.scope, run.job.job_id)
     while not run.figures["aggregation_done"] and await _look(run, since, is_linking=is_linking):
@@ -42,7 +45,7 @@ async def aggregate(run: Run, *, is_linking: bool) -> None:
 
 
 async def _look(run: Run, since: int, *, is_linking: bool) -> bool:
-    """Aggregate as many pages as one look may see, behind those that were looked at; False where that was not done whole."""
+    """Aggregate the next window of changed pages; False if nothing was done or a cap cut the plan."""
     _, reached, is_failed = await _reached(run)
     behind = reached or (run.row.aggregated_revision, "", "")
     look = Look(behind, run.most_aggregated, is_linking, is_for_change=is_failed)
@@ -50,12 +53,12 @@ async def _look(run: Run, since: int, *, is_linking: bool) -> bool:
 
 
 async def _planned(run: Run, look: Look, memories: tuple[BatchMemory, ...]) -> Planned | None:
-    """Return what to do with the pages looked at: nothing where they are the cause that they cannot be planned.
+    """Plan the aggregation of a window. If these pages cannot be planned, return a plan that passes over them.
 
-    They are passed, or each later job would ask about them again, and pay, and never come to those behind them.
+    Otherwise each later job would pay to ask about them again and never reach the pages after them.
     """
     try:
-        return await aggregation.plan_aggregation(run.access, run.workshop, memories, look)
+        return await aggregation.plan_aggregation(run.access, run.deps, memories, look)
     except ProviderError as error:
         if not is_poison(error):
             raise
@@ -71,16 +74,16 @@ async def _reached(run: Run) -> tuple[UUID | None, Place | None, bool]:
 
 
 def _is_cut(run: Run) -> bool:
-    """Return whether a cap left some of a plan, which goes before all else; the cap of memories leaves none."""
+    """Return whether a cap left part of a plan, which must be applied before anything else; the cap of records leaves none."""
     return run.figures["cap_hit"] not in ("", "records")
 
 
 async def _until_done(
     run: Run, since: int, plan: Callable[[tuple[BatchMemory, ...]], Awaitable[Planned | None]]
 ) -> bool:
-    """Plan upon the memories and apply, anew from what is left of them when the wiki was written in between.
+    """Plan and apply; plan anew from the memories that are left when the wiki changed in between.
 
-    False when there was nothing to do, or always somebody who wrote.
+    Return False if there was nothing to do, or the plan was superseded every time.
     """
     for _ in range(MOST_SUPERSEDED):
         planned = await plan(await _memories_since(run, since))
@@ -97,8 +100,8 @@ async def _until_done(
 
 
 async def _memories_since(run: Run, since: int) -> tuple[BatchMemory, ...]:
-    """Return the memories that batches read after this one, each once, those that are still there."""
+    """Return the memories that batches read after `since`, each once, without those that are gone."""
     async with run.access.reading() as connection:
         read = await batches.memories_since(connection, run.access.scope, since, limit=MOST_MEMORIES)
-    texts = await run.workshop.substrate.fetch(run.access.scope, read)
+    texts = await run.deps.substrate.fetch(run.access.scope, read)
     return tuple(texts[memory_id] for memory_id in dict.fromkeys(read) if memory_id in texts)

@@ -1,6 +1,6 @@
-"""One compile job from its claim to its outcome: forgotten memories first, then batches of new ones, then the aggregation.
+"""One compile job from claim to outcome: first forgotten memories, then batches of new ones, then the aggregation.
 
-A batch that can't be planned is halved until the one memory that breaks it stands alone; that one is set aside with its reason
+A batch that cannot be planned is halved until the failing memory is alone. That memory is set aside with its reason,
 unless the model fails for any memory: then the job fails (`quarantine.py`).
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 
 from compiler.errors import LeaseLost, ModelFailing, PlanSuperseded
 from compiler.job import closing, metrics, quarantine, reread_queue
-from compiler.job.job_outcome import Result, is_of_aggregation, is_poison, verdict
-from compiler.job.prefetch import Foreseen, Prefetch
+from compiler.job.job_outcome import Result, is_of_aggregation, is_poison, outcome_of
+from compiler.job.prefetch import Prefetch, PrefetchedBatch
 from compiler.job.quarantine import Quarantine, entry
 from compiler.job.run import MOST_SUPERSEDED, Frozen, JobSpending, NothingSpent, Run, mention_uuids
 from compiler.passes import leaf
@@ -51,13 +51,13 @@ class BatchDeps:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What compiles: where memories come from, who plans, within which bounds. `checkpoint` is told of each step.
+    """What a compile depends on: the source of memories, planners, limits. `checkpoint` is called at each step.
 
-    Where it `has_models` a job may name the one that plans it.
+    With `has_models`, a job may name the model that plans it.
     """
 
     substrate: MemorySubstrate
-    hand_for: Callable[[Access, Job], Awaitable[BatchDeps]]
+    planner_for: Callable[[Access, Job], Awaitable[BatchDeps]]
     settings: CompileSettings
     now: Callable[[], datetime]
     count_tokens: Callable[[str], int]
@@ -68,41 +68,41 @@ class Engine:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A job that a worker took, and the scope's row with the fence that it raised."""
+    """A job that a worker claimed, and the scope's row with the fence that the claim raised."""
 
     job: Job
     row: ScopeRow
 
 
 async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
-    """Return how the claim ended; what it did is committed. Raises LeaseLost, and nothing else that it can name."""
-    hand = await engine.hand_for(access, claim.job)
-    ahead = Prefetch(engine.substrate, access.scope)
-    workshop = LeafDeps(
-        *(hand.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer, PageCache()),
-        ahead.names_in,
+    """Run the job and return its outcome; its work is committed. Raises LeaseLost; other errors become the outcome."""
+    made = await engine.planner_for(access, claim.job)
+    prefetch = Prefetch(engine.substrate, access.scope)
+    deps = LeafDeps(
+        *(made.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer, PageCache()),
+        prefetch.names_in,
     )
     figures = metrics.merged(metrics.empty(), claim.job.metrics)
-    figures.update(planner=hand.planner.name, cap_hit="")
-    run = Run(access, claim.job, claim.row, workshop, engine.now, hand.spending, engine.checkpoint, figures)
-    return await _Compilation(run, ahead, Quarantine(run)).result()
+    figures.update(planner=made.planner.name, cap_hit="")
+    run = Run(access, claim.job, claim.row, deps, engine.now, made.spending, engine.checkpoint, figures)
+    return await _Compilation(run, prefetch, Quarantine(run)).result()
 
 
 @dataclass(slots=True)
 class _Compilation:
     run: Run
-    ahead: Prefetch
+    prefetch: Prefetch
     quarantine: Quarantine
     flags: Flags = field(default_factory=Flags)
     position: str = ""
     suspects: int = 0
     limit: int = 0
     superseded: int = 0
-    is_owing: bool = True
+    has_rereads: bool = True
     is_drained: bool = False
 
     async def result(self) -> Result:
-        """Do the job, and name how it ended."""
+        """Run the job and return its outcome."""
         try:
             error = await _error_of(self._work())
             if isinstance(error, ModelFailing) and self.run.settings.patience.extractive_takes_over:
@@ -110,13 +110,13 @@ class _Compilation:
                 self.suspects = self.limit = 0
                 error = await _error_of(self._work())
         finally:
-            await self.ahead.drop_plan()
-            await self.ahead.stop()
+            await self.prefetch.drop_plan()
+            await self.prefetch.stop()
         if error is None:
             return await self._settled()
         if isinstance(error, LeaseLost):
             raise error
-        return verdict(error, self.run)
+        return outcome_of(error, self.run)
 
     async def _work(self) -> None:
         if not await self._prepare():
@@ -124,15 +124,15 @@ class _Compilation:
         await self._apply_stored()
         if not self.run.is_capped:
             await self._rebuild_gone()
-        self.position = self.run.workshop.substrate.resume(self.run.access.scope, self.run.row.cursor)
+        self.position = self.run.deps.substrate.resume(self.run.access.scope, self.run.row.cursor)
         while await self._next_batches():
             pass
-        await self.ahead.drop_plan()
+        await self.prefetch.drop_plan()
         if not self.run.is_capped or self.run.figures["cap_hit"] == "records":
             await self._aggregate()
 
     async def _prepare(self) -> bool:
-        """Read the flags in force; False when the tenant's compile is off."""
+        """Read the flags in force; False if compile is off for the tenant."""
         async with self.run.access.reading() as connection:
             own = await tenants.compile_flags(connection, self.run.access.scope.tenant_id)
         if own is None or not own.is_compiled:
@@ -154,7 +154,7 @@ class _Compilation:
         return True
 
     async def _apply_stored(self) -> None:
-        """Apply what an earlier job or a worker that died left planned: no call is made for it."""
+        """Apply a plan that an earlier job or a crashed worker stored; this makes no model call."""
         async with self.run.access.reading() as connection:
             batch = await batches.planned(connection, self.run.access.scope)
         if batch is None:
@@ -165,7 +165,7 @@ class _Compilation:
             await self.run.superseded()
 
     async def _rebuild_gone(self) -> None:
-        """Make again what forgotten memories fed."""
+        """Rebuild what forgotten memories fed."""
         while not self.run.is_capped:
             async with self.run.access.reading() as connection:
                 gone = await ledger.gone(connection, self.run.access.scope, limit=_GONE_AT_ONCE)
@@ -176,10 +176,10 @@ class _Compilation:
             await self._until_taken(plan, tuple(known[one] for one in gone))
 
     async def _plan_stale(self, changed: frozenset[str], gone: frozenset[str]) -> Planned:
-        return await leaf.plan_stale(self.run.access, self.run.workshop, changed=changed, gone=gone)
+        return await leaf.plan_stale(self.run.access, self.run.deps, changed=changed, gone=gone)
 
     async def _next_batches(self) -> bool:
-        """Do all batches that are left; True when what was held for the quarantine has to be read again."""
+        """Do all remaining batches; True if memories held for quarantine have to be read again."""
         while not self.run.is_capped and await self._next_batch():
             pass
         try:
@@ -189,25 +189,25 @@ class _Compilation:
         return False
 
     async def _next_batch(self) -> bool:
-        """Read, plan and apply one batch; False when nothing is left to read or the job's records are."""
+        """Read, plan and apply one batch; False when nothing is left to read or the job's cap of records is reached."""
         left = self.run.records_left()
         if not left:
             self.run.cap("records")
             return False
         size = min(self.run.settings.caps.record_page_size, left, self._crash_limit(), self.limit or left)
-        foreseen = await self.ahead.foreseen(self.position, limit=size)
-        foreseen = foreseen or await self._seen(self.run.access, await self._reading(size))
-        reading, known, fresh = foreseen.reading, foreseen.known, foreseen.fresh
+        prefetched = await self.prefetch.prefetched(self.position, limit=size)
+        prefetched = prefetched or await self._seen(self.run.access, await self._reading(size))
+        reading, known, fresh = prefetched.reading, prefetched.known, prefetched.fresh
         if any(one.outcome is MemoryOutcome.GONE for one in known.values()):
-            # Forgotten and written anew in this job's time: what it said then has to go as a forgotten memory's words do.
+            # Forgotten and written again during this job: its old words must go first.
             await self._rebuild_gone()
             return True
         is_asked = bool(self.run.job.options.mention_ids) and not self.run.figures["batches"]
         if fresh or (is_asked and not reading.memories):
             error = await _error_of(self._take(reading, fresh, known))
             if error is not None:
-                await self.ahead.drop_plan()
-                self.run.shelve()
+                await self.prefetch.drop_plan()
+                self.run.keep_pages()
             if isinstance(error, PlanSuperseded):
                 return await self._again()
             if error is not None:
@@ -227,41 +227,41 @@ class _Compilation:
         return not reading.is_drained
 
     async def _reading(self, size: int) -> FeedPage:
-        """Return the next memories: what is to be read again, then what the feed has."""
-        if self.is_owing:
+        """Return the next memories: first those queued to be read again, then those of the feed."""
+        if self.has_rereads:
             found = await reread_queue.reading(self.run, self.position, limit=size)
             if found is not None:
                 return found
-            self.is_owing = False
-        return await self.ahead.reading(self.position, limit=size)
+            self.has_rereads = False
+        return await self.prefetch.reading(self.position, limit=size)
 
     def _read_ahead(self, reading: FeedPage, fresh: int) -> None:
-        """Begin to read what is likely to come after this batch, of which so many memories are new."""
+        """Start to prefetch the likely next batch; `fresh` is the number of new memories in this one."""
         left, page = self.run.records_left() - fresh, self.run.settings.caps.record_page_size
-        is_whole = not (self.suspects or self.limit or self.run.row.crashes or self.is_owing or reading.is_drained)
+        is_whole = not (self.suspects or self.limit or self.run.row.crashes or self.has_rereads or reading.is_drained)
         if self.run.is_free and is_whole and left > 0:
-            self.ahead.begin(max(reading.cursor, self.position), limit=min(page, left))
+            self.prefetch.begin(max(reading.cursor, self.position), limit=min(page, left))
 
     async def _again(self) -> bool:
-        """Have the batch read anew after its plan was superseded: what it read may be forgotten by now.
+        """Read the batch again after its plan was superseded, because its memories may be forgotten by now.
 
-        Where a sweep set the cursor back, all from there is read: it found what was missed.
+        If a sweep rewound the cursor, reading starts there: the sweep found missed memories.
         """
         await self.run.superseded()
         if self.position > self.run.row.cursor:
-            self.position = self.run.workshop.substrate.resume(self.run.access.scope, self.run.row.cursor)
+            self.position = self.run.deps.substrate.resume(self.run.access.scope, self.run.row.cursor)
         self.superseded += 1
         if self.superseded >= MOST_SUPERSEDED:
             raise PlanSuperseded
         return True
 
     def _crash_limit(self) -> int:
-        """Return how many memories a batch may have after workers died over it."""
+        """Return the most memories in a batch, given how many workers crashed over it."""
         crashes, page = self.run.row.crashes, self.run.settings.caps.record_page_size
         return page if crashes < self.run.settings.patience.crashes_before_halving else 1
 
-    async def _seen(self, access: Access, reading: FeedPage) -> Foreseen:
-        """Return what was read with what the ledger knows of it, and those memories that it does not know as they are."""
+    async def _seen(self, access: Access, reading: FeedPage) -> PrefetchedBatch:
+        """Return the memories read, their ledger rows, and those that are new or changed since."""
         async with access.reading() as connection:
             known = await ledger.read(connection, access.scope, [memory.memory_id for memory in reading.memories])
         last = {memory.memory_id: memory for memory in reading.memories}
@@ -270,7 +270,7 @@ class _Compilation:
             for memory in last.values()
             if memory.memory_id not in known or known[memory.memory_id].content_hash != content_hash(memory)
         )
-        return Foreseen(reading, known, fresh)
+        return PrefetchedBatch(reading, known, fresh)
 
     async def _take(self, reading: FeedPage, fresh: tuple[BatchMemory, ...], known: dict[str, LedgerEntry]) -> None:
         edited = frozenset(
@@ -280,13 +280,13 @@ class _Compilation:
         )
         row = self.run.row
         if edited:
-            # Noted with their new texts and still to be read: who goes on after a crash rebuilds nothing again.
+            # Recorded with their new texts but unread, so that a job after a crash does not rebuild again.
             noted = (replace(entry(one), content_hash=b"") for one in fresh if one.memory_id in edited)
             standing = Frozen(BatchKind.STALE, row.cursor, row.read_through, tuple(noted))
             await self.run.commit(await self._plan_stale(edited, frozenset()), standing)
         if self.run.is_capped:
             return
-        kept, dropped = self.ahead.sift(fresh)
+        kept, dropped = self.prefetch.sift(fresh)
         reasons = {one.memory_id: one.reason for one in dropped}
         if self.run.row.crashes >= self.run.settings.patience.crashes_before_halving + 2:
             reasons, kept = dict.fromkeys((one.memory_id for one in fresh), "crashed_the_worker"), ()
@@ -294,34 +294,34 @@ class _Compilation:
         frozen = Frozen(BatchKind.LEAF, reading.cursor, reading.read_through, entries)
         planned = await self._plan_leaf(kept)
         if self.quarantine.held:
-            # The model works: what failed before is set aside, and this is planned again upon that, from kept answers.
+            # The model works, so the failed memories are at fault. Set them aside; replan this batch from cached answers.
             await self.quarantine.set_aside()
             raise PlanSuperseded
         self._read_ahead(reading, len(fresh))
-        await self.run.commit(planned, frozen, lambda access: self.ahead.plan(partial(self._foresee, access)))
+        await self.run.commit(planned, frozen, lambda access: self.prefetch.plan(partial(self._plan_next, access)))
 
     async def _plan_leaf(self, memories: tuple[BatchMemory, ...]) -> Planned:
         if not memories and not mention_uuids(self.run.job):
             return Planned()
         self.run.checkpoint("frozen")
-        planned = self.ahead.planned(memories) or await self._planned(self.run.access, memories)
+        planned = self.prefetch.planned(memories) or await self._planned(self.run.access, memories)
         self.run.checkpoint("planned")
         return planned
 
     async def _planned(self, access: Access, memories: tuple[BatchMemory, ...]) -> Planned:
         is_linking, asked = self.flags.deterministic_linking_enabled, mention_uuids(self.run.job)
-        return await leaf.plan_leaf(access, self.run.workshop, memories, mention_ids=asked, is_linking=is_linking)
+        return await leaf.plan_leaf(access, self.run.deps, memories, mention_ids=asked, is_linking=is_linking)
 
-    async def _foresee(self, access: Access, reading: FeedPage) -> Foreseen:
-        """Return the batch after the one that is being written, with its plan if it can be planned already."""
+    async def _plan_next(self, access: Access, reading: FeedPage) -> PrefetchedBatch:
+        """Return the batch after the one being written, with its plan if it can be planned already."""
         seen = await self._seen(access, reading)
-        kept, _ = self.ahead.sift(seen.fresh)
+        kept, _ = self.prefetch.sift(seen.fresh)
         if seen.known or not kept:
             return seen
         return replace(seen, kept=kept, planned=await self._planned(access, kept))
 
     async def _until_taken(self, plan: Callable[[], Awaitable[Planned]], entries: tuple[LedgerEntry, ...]) -> None:
-        """Plan and apply where the cursor stands, anew when the wiki was written in between."""
+        """Plan and apply without moving the cursor; plan anew when the wiki changed in between."""
         for _ in range(MOST_SUPERSEDED):
             planned = await plan()
             row = self.run.row
@@ -333,7 +333,7 @@ class _Compilation:
         raise PlanSuperseded
 
     async def _halve(self, error: Exception, reading: FeedPage, fresh: tuple[BatchMemory, ...]) -> bool:
-        """Make the next batch smaller after one that could not be planned; set a single memory aside."""
+        """Halve the batch after one that could not be planned; quarantine a single memory."""
         if not is_poison(error):
             raise error
         log.warning("batch_failed", extra={"error": type(error).__name__, "memories": len(reading.memories)})
@@ -342,7 +342,7 @@ class _Compilation:
             self.limit = self.suspects // 2
             return True
         try:
-            await self.quarantine.take(error, reading, fresh, is_owed=self.is_owing)
+            await self.quarantine.take(error, reading, fresh, is_reread=self.has_rereads)
         except PlanSuperseded:
             return await self._again()
         self._passed(1)
@@ -388,7 +388,7 @@ class _Compilation:
 
 
 async def _error_of(work: Awaitable[None]) -> Exception | None:
-    """Do the work, and return the error that ended it: a job's failure becomes its outcome."""
+    """Do the work and return the error that ended it, if any, so that the job's failure becomes its outcome."""
     try:
         await work
     except Exception as error:  # noqa: BLE001  # see the docstring

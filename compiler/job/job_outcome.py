@@ -1,4 +1,4 @@
-"""What becomes of a job after an error: it waits, it stops at its ceiling, it is given up, or its batch is made smaller."""
+"""The outcome of a job after an error: it waits, stops at a ceiling or fails; or its batch is made smaller."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ _HOPELESS = (CredentialsMissing, AccessDenied, ModelNotFound)
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a claim ended. PENDING means that the job goes back, not before `resume_at`; else `continues` asks for a next one.
+    """The outcome of a claim.
 
-    One that `backs_off` is followed by another try later: the later, the more tries failed alike.
+    PENDING puts the job back, not before `resume_at`; otherwise `continues` queues a next job. With `backs_off` a retry
+    is queued, later after each consecutive failure.
     """
 
     ending: Ending
@@ -50,8 +51,8 @@ class Result:
     backs_off: bool = False
 
 
-def verdict(error: Exception, run: Run) -> Result:
-    """Return what becomes of the job. Throttling and a day's ceiling are no fault of the job's and no attempt."""
+def outcome_of(error: Exception, run: Run) -> Result:
+    """Return the job's outcome for an error. Throttling and the daily ceiling do not count as attempts."""
     figures = metrics.merged(run.figures, run.spending.take())
     if isinstance(error, JobCancelled):
         return Result(Ending(JobStatus.CANCELLED, "", figures))
@@ -77,14 +78,14 @@ def verdict(error: Exception, run: Run) -> Result:
 
 
 def is_of_aggregation(error: Exception) -> bool:
-    """Return whether an aggregation's error is noted and no more: it is not where the job has to end or wait anyway."""
+    """Return whether an aggregation's error is only recorded, rather than ending the job or making it wait."""
     if isinstance(error, StoreError):
         return isinstance(error, ConstraintViolated | UnstorableValue)
     return not isinstance(error, LeaseLost | JobCancelled | CostCeilingReached | Throttled | ModelUnavailable)
 
 
 def is_poison(error: Exception) -> bool:
-    """Return whether the memories themselves may be the cause, so that a smaller batch may pass."""
+    """Return whether the memories may be the cause, so that a smaller batch may pass."""
     if isinstance(error, StoreError):
         return isinstance(error, ConstraintViolated | UnstorableValue)
     if isinstance(error, InvalidRequest):

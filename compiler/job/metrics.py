@@ -1,4 +1,4 @@
-"""What a job's metrics hold: every key from the start, so that a zero is a figure and not a gap. Counters only grow."""
+"""A job's metrics. Every key is there from the start, so that a zero is a figure and not a gap. Counters only grow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from compiler.plan.contract import Rejection
 
-# What seeds a job's metrics: counts of rows written or of calls made, never of attempts to write.
+# Counts of rows written or of calls made, never of attempts to write.
 _COUNTS = (
     "records_read",
     "records_skipped",
@@ -107,7 +107,7 @@ def add_rejections(metrics: dict[str, Any], rejections: Iterable[Rejection]) -> 
 
 
 def merged(before: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the metrics with another batch's added: numbers are summed, also under headings; words and flags replaced."""
+    """Return the metrics with another batch's added: numbers are summed, also under headings; texts and flags are replaced."""
     result = dict(before)
     for name, value in more.items():
         known = result.get(name)

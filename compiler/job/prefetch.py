@@ -1,7 +1,8 @@
-"""The next memories, read and looked through while a batch is applied, and planned as soon as that wrote what planning reads.
+"""Prefetch of the next batch: read and analysed while a batch is applied, planned once that batch has written what
+planning reads.
 
-One batch ahead, and only for a job that pays for nothing: beside a model's answers these milliseconds do not count. What the
-ledger and the wiki say is asked within the batch's own transaction, or behind it: what was made ahead can be superseded, but
+It goes one batch ahead, and only for a job without a model: beside a model's latency these milliseconds do not count.
+The ledger and the wiki are read in the batch's own transaction or after it, so a prefetched plan can be superseded but
 not wrong.
 """
 
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Memories as they were read, and what is made of them when all are new: those kept, those not, and what they may name."""
+    """Memories as read and their analysis, valid if all are new: kept, dropped, and the names they may hold."""
 
     reading: FeedPage
     memories: tuple[BatchMemory, ...] = ()
@@ -38,10 +39,10 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
-    """A batch seen ahead: what was read, what the ledger knows of it, what is new, what of that is kept.
+class PrefetchedBatch:
+    """A prefetched batch: memories read, their ledger rows, the new ones, and of these the kept ones.
 
-    `planned` is there when none of it was ever read before, and something is kept.
+    `planned` is set if no memory was read before and at least one is kept.
     """
 
     reading: FeedPage
@@ -53,47 +54,49 @@ class Foreseen:
 
 @dataclass(slots=True)
 class Prefetch:
-    """A job's reading of its feed. Whoever ends the job calls `stop`."""
+    """A job's reads of its feed. The caller must call `stop` at the end of the job."""
 
     substrate: MemorySubstrate
     scope: Scope
     _ready: Ready | None = None
     _place: Place = ("", 0)
     _begun: asyncio.Task[Ready] | None = None
-    _planning: asyncio.Task[Foreseen] | None = None
-    _foreseen: Foreseen | None = None
+    _planning: asyncio.Task[PrefetchedBatch] | None = None
+    _prefetched: PrefetchedBatch | None = None
 
     def begin(self, position: str, *, limit: int) -> None:
-        """Read ahead what `reading` will be asked for next, if it is asked for just that."""
+        """Start the read that `reading` is expected to ask for next."""
         if self._begun is None:
             self._place = (position, limit)
             self._begun = asyncio.create_task(self._look_through(position, limit))
 
-    def plan(self, plan: Callable[[FeedPage], Awaitable[Foreseen]]) -> None:
-        """Plan what `begin` is reading, if it is."""
+    def plan(self, plan: Callable[[FeedPage], Awaitable[PrefetchedBatch]]) -> None:
+        """Plan what `begin` is reading, if anything."""
         if self._begun is not None:
             self._planning = asyncio.create_task(self._plan(plan, *self._place))
 
-    async def foreseen(self, position: str, *, limit: int) -> Foreseen | None:
-        """Return the batch of at most `limit` memories after a position of the feed, None where it was not seen."""
-        planning, self._foreseen = self._planning, None
+    async def prefetched(self, position: str, *, limit: int) -> PrefetchedBatch | None:
+        """Return the prefetched batch of at most `limit` memories after a feed position; None if another or none was
+        prefetched.
+        """
+        planning, self._prefetched = self._planning, None
         if planning is not None and self._place == (position, limit):
             await asyncio.wait({planning})
-            self._foreseen = _result(planning)
+            self._prefetched = _result(planning)
         await self.drop_plan()
-        return self._foreseen
+        return self._prefetched
 
     def planned(self, memories: tuple[BatchMemory, ...]) -> Planned | None:
-        """Return what is planned for these memories, if it is."""
-        return self._foreseen.planned if self._foreseen and self._foreseen.kept is memories else None
+        """Return the plan for these memories, if there is one."""
+        return self._prefetched.planned if self._prefetched and self._prefetched.kept is memories else None
 
     async def drop_plan(self) -> None:
-        """Give up planning: who lost what the plan is made upon, or puts pages at hand himself, has to."""
-        await _given_up(self._planning)
+        """Cancel planning. Required when the plan's basis is gone, or before the caller itself changes the page cache."""
+        await _cancel(self._planning)
         self._planning = None
 
     async def reading(self, position: str, *, limit: int) -> FeedPage:
-        """Return at most `limit` memories after a position of the feed. Raises what the memory service raises."""
+        """Return at most `limit` memories after a feed position. Raises the memory service's errors."""
         self._ready = None
         if self._begun is not None and self._place == (position, limit):
             await asyncio.wait({self._begun})
@@ -104,22 +107,24 @@ class Prefetch:
         return await self.substrate.changed_after(self.scope, position, limit=limit)
 
     def sift(self, memories: tuple[BatchMemory, ...]) -> tuple[tuple[BatchMemory, ...], tuple[Dropped, ...]]:
-        """Return the memories worth reading, and those that are not."""
+        """Return the memories worth reading, and the dropped ones."""
         ready = self._ready
         return (ready.kept, ready.dropped) if ready and ready.memories == memories else intake.sift(memories)
 
     def names_in(self, memories: Iterable[BatchMemory]) -> Sought:
-        """Return what may be named in the memories."""
+        """Return the names that may stand in the memories."""
         ready = self._ready
         known = ready.sought if ready and ready.kept is memories else None
         return known or lookup.names_in(memories)
 
     async def stop(self) -> None:
-        """Give up what was begun: a reading that fails is not missed, it is read again or not at all."""
+        """Cancel the read under way; its error, if any, is ignored, because the memories are read again if needed."""
         begun, self._begun = self._begun, None
-        await _given_up(begun)
+        await _cancel(begun)
 
-    async def _plan(self, plan: Callable[[FeedPage], Awaitable[Foreseen]], position: str, limit: int) -> Foreseen:
+    async def _plan(
+        self, plan: Callable[[FeedPage], Awaitable[PrefetchedBatch]], position: str, limit: int
+    ) -> PrefetchedBatch:
         return await plan(await self.reading(position, limit=limit))
 
     async def _look_through(self, position: str, limit: int) -> Ready:
@@ -133,7 +138,7 @@ def _looked_through(reading: FeedPage) -> Ready:
     return Ready(reading, memories, kept, dropped, lookup.names_in(kept))
 
 
-async def _given_up(task: asyncio.Task[T] | None) -> None:
+async def _cancel(task: asyncio.Task[T] | None) -> None:
     if task is not None:
         task.cancel()
         await asyncio.wait({task})
@@ -141,5 +146,5 @@ async def _given_up(task: asyncio.Task[T] | None) -> None:
 
 
 def _result(task: asyncio.Task[T]) -> T | None:
-    """Return what a task that has ended made, None when it failed."""
+    """Return the result of a finished task, None if it failed or was cancelled."""
     return None if task.cancelled() or task.exception() is not None else task.result()

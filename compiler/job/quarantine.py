@@ -1,7 +1,8 @@
-"""Memories of which no plan could be made, each by itself: set aside once it is known that they are the cause and not the model.
+"""Memories that fail to plan even alone. They are set aside once it is known that they are the cause, and not the model.
 
-After three that fail alike, or at the end of the job, the planner is asked about a harmless memory. If that fails too, the job
-fails and sets nothing aside. A batch that is planned well in between answers the question as well.
+After three failures with the same reason, or at the end of the job, the planner is probed with a harmless memory. If
+that fails too, the job fails and sets nothing aside. A batch that is planned successfully in between proves the same as
+the probe.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MODEL_FAULTS = ("MalformedOutput", "ModelRefused", "OutputTruncated")
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A memory that failed alone, with the reason and how it was read."""
+    """A memory that failed alone, with the reason and the feed page it was read in."""
 
     reason: str
     reading: FeedPage
@@ -37,34 +38,37 @@ class Held:
 
 @dataclass(slots=True)
 class Quarantine:
-    """What a job is about to set aside. The cursor stands before the first of these until they are."""
+    """The memories that a job is about to set aside. The cursor stays before the first of them until then."""
 
     run: Run
     held: list[Held] = field(default_factory=list)
 
     async def take(
-        self, error: Exception, reading: FeedPage, memories: Sequence[BatchMemory], *, is_owed: bool
+        self, error: Exception, reading: FeedPage, memories: Sequence[BatchMemory], *, is_reread: bool
     ) -> None:
         """Hold a memory that failed alone, or set it aside. Raises ModelFailing, PlanSuperseded.
 
-        One that is owed is not passed by the cursor and would be read again at once, so it is decided on at once.
+        A memory from the reread queue is decided on at once: the cursor does not pass it, so it would be read again
+        immediately.
         """
         reason = type(error).__name__
         self.held.append(Held(reason, reading, tuple(memories)))
         if not isinstance(error, ProviderError) and len(self.held) == 1:
             await self.set_aside()
-        elif not isinstance(error, ProviderError) or is_owed or sum(one.reason == reason for one in self.held) >= ALIKE:
+        elif (
+            not isinstance(error, ProviderError) or is_reread or sum(one.reason == reason for one in self.held) >= ALIKE
+        ):
             await self.settle()
 
     async def settle(self) -> None:
-        """Set aside what is held if the planner can plan at all. Raises ModelFailing, PlanSuperseded."""
+        """Set the held memories aside if the planner's probe succeeds. Raises ModelFailing, PlanSuperseded."""
         if not self.held:
             return
         await self._probe(self.held[-1].reason)
         await self.set_aside()
 
     async def set_aside(self) -> None:
-        """Quarantine what is held, with its reasons, and move the cursor behind it. Raises PlanSuperseded."""
+        """Quarantine the held memories with their reasons, and move the cursor past them. Raises PlanSuperseded."""
         held, self.held = self.held, []
         for one in held:
             entries = tuple(
@@ -75,23 +79,23 @@ class Quarantine:
 
     async def _probe(self, reason: str) -> None:
         try:
-            await self.run.workshop.planner.probe()
+            await self.run.deps.planner.probe()
         except (AnswerUnusable, InvalidRequest) as error:
             self.held.clear()
-            log.error("model_failing", extra={"error": reason, "planner": self.run.workshop.planner.name})
+            log.error("model_failing", extra={"error": reason, "planner": self.run.deps.planner.name})
             raise ModelFailing(type(error).__name__) from error
 
 
 def go_on_without_model(run: Run, error: ModelFailing) -> None:
-    """Give the job the extractive planner; its metrics and the log say so."""
-    failed = f"{run.workshop.planner.name}: {error.detail}"
-    planner = ExtractivePlanner(run.workshop.gazetteer)
+    """Switch the job to the extractive planner; its metrics record that."""
+    failed = f"{run.deps.planner.name}: {error.detail}"
+    planner = ExtractivePlanner(run.deps.gazetteer)
     run.figures.update(planner=planner.name, planner_failed=failed)
-    run.workshop = replace(run.workshop, planner=planner)
+    run.deps = replace(run.deps, planner=planner)
 
 
 def entry(memory: BatchMemory, reason: str = "") -> LedgerEntry:
-    """Return a memory's row in the ledger: applied, or with a reason filtered, or quarantined if it crashed the worker."""
+    """Return a memory's ledger row: applied; with a reason filtered; or quarantined if it crashed the worker."""
     outcome = MemoryOutcome.FILTERED if reason else MemoryOutcome.APPLIED
     if reason == "crashed_the_worker":
         outcome = MemoryOutcome.QUARANTINED

@@ -1,7 +1,7 @@
-"""The sweep: the ledger held against everything that the memory service lists, for what no feed tells of.
+"""The sweep: reconciles the ledger with the memory service's full listing, for changes that no feed reports.
 
-It finds deleted memories, memories under a new id, and ones the feed missed. A listing that is incomplete or empty proves
-nothing, and archiving most of a wiki needs an operator's word.
+It finds deleted memories, memories under a new id, and memories the feed missed. An incomplete or empty listing proves
+nothing. Archiving a large share of a wiki needs an operator's confirmation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SWEEP = "sweep"
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """How many memories are gone, have another id, and were missed or edited unseen."""
+    """How many memories are gone, have a new id, and were missed or edited without notice."""
 
     gone: int = 0
     renamed: int = 0
@@ -35,12 +35,13 @@ class Swept:
 
 
 async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: bool = False) -> Swept:
-    """Hold the ledger against the service's listing, mark what is gone or missed, and queue the job that mends the pages.
+    """Reconcile the ledger with the service's listing, mark gone and missed memories, and queue the job that repairs the pages.
 
-    Raises ListingUnsafe when the listing proves nothing, or would empty too much without an operator's word.
+    Raises ListingUnsafe if the listing proves nothing, or would empty too many pages without an operator's
+    confirmation.
     """
     async with scoped(pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
-        before = await ledger.read_all(connection, scope)  # what is compiled meanwhile, the listing may not know yet
+        before = await ledger.read_all(connection, scope)  # the listing may lack memories compiled meanwhile
     listing = await engine.substrate.listing(scope)
     if not listing.is_complete:
         raise ListingUnsafe("the listing was incomplete")
@@ -79,7 +80,7 @@ async def sweep(engine: Engine, pool: Pool, scope: Scope, *, may_archive_many: b
 def _renamed(
     known: Mapping[str, LedgerEntry], gone: list[str], listed: Mapping[str, ListingRow]
 ) -> list[tuple[str, str]]:
-    """Return the old and new ids of memories that came back under another id: the only one of its document and text."""
+    """Return (old id, new id) of memories that came back under another id, matched by document and text."""
     new: dict[tuple[str, bytes], list[str]] = {}
     for memory_id in sorted(listed.keys() - known.keys()):
         one = listed[memory_id]
@@ -96,7 +97,7 @@ def _renamed(
 async def _check_share(
     connection: Connection, scope: Scope, engine: Engine, lost: list[str], *, may_archive_many: bool
 ) -> None:
-    """Raise ListingUnsafe when the lost memories are all that a great share of the pages rests on."""
+    """Raise ListingUnsafe if a large share of the pages rests on the lost memories alone."""
     if may_archive_many or not lost:
         return
     patience = engine.settings.patience

@@ -1,4 +1,4 @@
-"""Memories that are to be read again though no feed tells of them: their page went with its name, or an operator says so."""
+"""Memories to be read again although no feed lists them: the page with their name was deleted, or an operator retries them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from store.compile import ledger
 
 
 async def reading(run: Run, position: str, *, limit: int) -> FeedPage | None:
-    """Return at most `limit` of them as they are now, read at a position of the feed that stays; None when none is left."""
-    access, substrate = run.access, run.workshop.substrate
+    """Return at most `limit` of them as they are now, without moving the feed position; None if none is left."""
+    access, substrate = run.access, run.deps.substrate
     while True:
         async with access.reading() as connection:
             owed = await ledger.owed(connection, access.scope, limit=limit)

@@ -1,7 +1,7 @@
-"""A job as it runs: its place in the log, storing a plan, and applying it with the cursor in one transaction.
+"""A running job: stores a plan, and applies it with the cursor in one transaction.
 
-A plan that cost anything is stored before it is applied; any is applied only upon what it was planned for. What stands in the
-metrics was committed together with the rows that it counts.
+A plan that cost anything is stored before it is applied. A plan is applied only at the revision it was made for.
+Metrics are committed together with the rows that they count.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from compiler.plan.prompting import prompt
 from compiler.plan.version import RULES
 from compiler.settings import CompileSettings
 from compiler.state import apply
-from compiler.state.access import Access, LentAccess
+from compiler.state.access import Access, SharedAccess
 from compiler.state.apply import Applied, ApplyOptions, Steps
 from compiler.state.page_cache import PageCache
 from compiler.state.reducer import RemainingCaps
@@ -40,10 +40,10 @@ MOST_SUPERSEDED = 20
 
 
 class JobSpending(Protocol):
-    """What a job's calls cost so far: figures to add to its metrics, taken once."""
+    """The cost of a job's calls so far, as figures to add to its metrics; each is taken once."""
 
     def take(self) -> dict[str, Any]:
-        """Return the figures since the last time."""
+        """Return the figures since the last call."""
 
 
 class NothingSpent:
@@ -56,7 +56,7 @@ class NothingSpent:
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """What a batch reads, frozen before planning: the borders and the ledger's rows to come."""
+    """What a batch reads, fixed before planning: the cursor's new position and the ledger rows to write."""
 
     kind: BatchKind
     cursor_to: str
@@ -66,12 +66,12 @@ class Frozen:
 
 @dataclass(slots=True)
 class Run:
-    """One claim of one job. `row` is the scope's row as this worker last saw it, `figures` the job's metrics."""
+    """One claim of one job. `row` is the scope's row as this worker last read it, `figures` the job's metrics."""
 
     access: Access
     job: Job
     row: ScopeRow
-    workshop: LeafDeps
+    deps: LeafDeps
     now: Callable[[], datetime]
     spending: JobSpending = field(default_factory=NothingSpent)
     checkpoint: Callable[[str], None] = lambda place: None
@@ -80,45 +80,45 @@ class Run:
 
     @property
     def settings(self) -> CompileSettings:
-        """The bounds of this job."""
-        return self.workshop.settings
+        """The limits of this job."""
+        return self.deps.settings
 
     @property
     def is_free(self) -> bool:
-        """Whether the job pays for nothing: then a plan that is lost is made again as it was, for a few milliseconds."""
+        """Whether the job pays for nothing. A lost plan is then made again, identically, in a few milliseconds."""
         return isinstance(self.spending, NothingSpent)
 
     @property
     def stand(self) -> Stand:
-        """What a plan made now is made upon."""
+        """The fence, cursor and revision that a plan made now is based on."""
         return Stand(self.row.fence, self.row.cursor, self.row.wiki_revision)
 
     @property
     def most_aggregated(self) -> int:
-        """How many changed pages one aggregation looks at: what a model is shown is paid for, and a job asks it once."""
+        """The most changed pages in one aggregation: fewer when a model is paid for reading them."""
         caps = self.settings.caps
         return caps.max_free_aggregation_pages if self.is_free else caps.max_aggregation_pages
 
     def records_left(self) -> int:
-        """Return how many memories the job may still read."""
+        """Return how many more memories the job may read."""
         caps = self.settings.caps
         is_import = self.job.trigger is Trigger.BOOTSTRAP_IMPORT
         most = caps.max_records_per_bootstrap_job if is_import else caps.max_records_per_job
         return max(0, most - int(self.figures["records_read"]))
 
     def cap(self, name: str) -> None:
-        """Note the cap that ends the job."""
+        """Record the cap that ends the job."""
         self.is_capped = True
         self.figures["cap_hit"] = name
 
-    async def commit(self, planned: Planned, frozen: Frozen, beside: Callable[[Access], None] | None = None) -> None:
+    async def commit(self, planned: Planned, frozen: Frozen, plan_next: Callable[[Access], None] | None = None) -> None:
         """Store a plan, then apply it. Raises LeaseLost, PlanSuperseded, JobCancelled.
 
-        Of one that nothing was paid for, only what a cap leaves over is stored, in the transaction that applies the rest; and
-        `beside` gets that to read in, once it holds all that planning reads.
+        Of a plan that cost nothing, only the part that a cap left is stored, in the transaction that applies the rest.
+        `plan_next` gets the access to that transaction, once it holds everything that planning reads.
         """
         if self.is_free:
-            await self._apply_unlogged(self._batch(UNLOGGED, planned, frozen), planned, beside)
+            await self._apply_unlogged(self._batch(UNLOGGED, planned, frozen), planned, plan_next)
             return
         batch = await self._store(planned, frozen)
         self.checkpoint("stored")
@@ -157,23 +157,23 @@ class Run:
                 "model_id": self.job.options.model_id,
                 "revision": self.row.wiki_revision,
                 "rules": RULES,
-                "planner": self.workshop.planner.name,
+                "planner": self.deps.planner.name,
                 "prompts": [] if self.is_free else list(prompt.VERSIONS),
                 **planned.options,
             },
         )
 
     async def apply(
-        self, batch: Batch, planned: Planned | None = None, beside: Callable[[Access], None] | None = None
+        self, batch: Batch, planned: Planned | None = None, plan_next: Callable[[Access], None] | None = None
     ) -> None:
         """Apply a plan as far as the caps allow, with cursor, ledger and counters, all or nothing.
 
-        `planned` saves reading the items again where they are at hand; a batch that is not in the log yet has them nowhere
-        else. Raises LeaseLost, PlanSuperseded when the wiki moved on, JobCancelled after a commit.
+        `planned` saves decoding the items; it is required for a batch that is not in the log yet. Raises LeaseLost,
+        PlanSuperseded if the wiki changed since, JobCancelled after a commit.
         """
         items = planned.items if planned else codec.load((batch.items or ())[batch.items_applied :])
         scope, now = self.access.scope, self.now()
-        access = LentAccess(self.access) if beside else self.access
+        access = SharedAccess(self.access) if plan_next else self.access
         async with access.writing() as connection:
             row = await self._open(connection, batch)
             self.checkpoint("opened")
@@ -184,14 +184,14 @@ class Run:
             await ledger.write(connection, scope, batch.entries, now=now)
             await ledger.owe(connection, scope, batch.options.get("again", ()), now=now)
             applied = await apply.write(
-                connection, scope, items, self._terms(batch, _Steps(self, batch.kind, access, beside))
+                connection, scope, items, self._apply_options(batch, _Steps(self, batch.kind, access, plan_next))
             )
             self.checkpoint("written")
             if applied.taken == len(items):
                 row = await self._finish(connection, batch, row)
             else:
                 await self._keep_rest(connection, batch, row, applied.taken, planned)
-            # Of a batch whose first item a cap held back nothing is counted yet: who goes on begins it.
+            # If a cap held back even the first item, nothing is counted: the continuation starts the batch.
             is_begun = bool(applied.taken) or not items
             figures = self._with(batch, applied.counters) if is_begun else dict(self.figures)
             asked_to_stop = await self._record(connection, figures)
@@ -204,24 +204,24 @@ class Run:
         if asked_to_stop:
             raise JobCancelled
 
-    async def _apply_unlogged(self, batch: Batch, planned: Planned, beside: Callable[[Access], None] | None) -> None:
-        """Apply a plan that was not stored; once more by itself where a read beside it failed, which ends its transaction."""
+    async def _apply_unlogged(self, batch: Batch, planned: Planned, plan_next: Callable[[Access], None] | None) -> None:
+        """Apply a plan that was not stored. If a concurrent read aborted the transaction, apply it again without that read."""
         try:
-            await self.apply(batch, planned, beside)
+            await self.apply(batch, planned, plan_next)
         except TransactionAborted:
-            if beside is None:
+            if plan_next is None:
                 raise
-            self.shelve()
+            self.keep_pages()
             await self.apply(batch, planned)
 
     async def _date(self, notes: Notes) -> None:
-        """Have what was forgotten count from its commit on."""
+        """Date the notes of forgotten memories at their commit."""
         if notes:
             async with self.access.writing() as connection:
                 await forgotten.date(connection, self.access.scope, notes, clock=self.now)
 
     async def _open(self, connection: Connection, batch: Batch) -> ScopeRow:
-        """Return the scope's row, locked, its revision raised; a batch that is not in the log yet gets its last number."""
+        """Return the scope's row, locked, its revision raised; a batch that is not in the log yet gets its number."""
         scope, stand = self.access.scope, Stand(self.row.fence, batch.cursor_from, batch.revision)
         row = await scopes.open_apply(connection, scope, stand, logs=batch.batch_seq == UNLOGGED, now=self.now())
         if row is not None:
@@ -235,7 +235,7 @@ class Run:
     async def _keep_rest(
         self, connection: Connection, batch: Batch, row: ScopeRow, items_taken: int, planned: Planned | None
     ) -> None:
-        """Keep in the log what a cap left of a plan, and have the batch's memories read again until it is done."""
+        """Store the part of a plan that a cap left, and mark the batch's memories as unread until it is done."""
         scope, taken, revision = self.access.scope, batch.items_applied + items_taken, row.wiki_revision
         if batch.batch_seq != UNLOGGED or planned is None:
             await batches.keep_rest(connection, scope, batch.batch_seq, items_applied=taken, revision=revision)
@@ -246,7 +246,7 @@ class Run:
         await ledger.write(connection, scope, _unread(batch), now=self.now())
 
     async def _finish(self, connection: Connection, batch: Batch, row: ScopeRow) -> ScopeRow:
-        """Close a batch in the log, and return the scope's row with the cursor behind it."""
+        """Close a batch in the log, and return the scope's row with the cursor after it."""
         scope = self.access.scope
         if batch.batch_seq == UNLOGGED:
             await batches.log_applied(connection, scope, _logged(batch, row), now=self.now())
@@ -258,28 +258,28 @@ class Run:
             await scopes.mark_aggregated(connection, scope)
         return await scopes.reach(connection, scope, cursor=batch.cursor_to, read_through=batch.read_through)
 
-    def _terms(self, batch: Batch, steps: Steps) -> ApplyOptions:
-        """Return how a batch is applied: its pages change as of one revision, however many parts caps cut it into."""
+    def _apply_options(self, batch: Batch, steps: Steps) -> ApplyOptions:
+        """Return how a batch is applied: all its parts, however caps cut it, change pages at the same revision."""
         caps = self.settings.caps
         limits = RemainingCaps(
             caps.max_new_pages_per_job - int(self.figures["pages_created"]),
             caps.max_sections_rewritten_per_job - int(self.figures["sections_rewritten"]),
         )
         revision = int(batch.options.get("revision", batch.revision)) + 1
-        return ApplyOptions(limits, revision, self.now(), self.workshop.shelf or PageCache(), steps)
+        return ApplyOptions(limits, revision, self.now(), self.deps.page_cache or PageCache(), steps)
 
-    def shelve(self, kind: BatchKind | None = None, applied: Applied | None = None) -> None:
-        """Keep what a batch of new memories leaves at hand; after anything else the wiki is read again."""
-        shelf = self.workshop.shelf
-        if shelf is None:
+    def keep_pages(self, kind: BatchKind | None = None, applied: Applied | None = None) -> None:
+        """Cache the pages of a leaf batch; clear the cache after anything else."""
+        page_cache = self.deps.page_cache
+        if page_cache is None:
             return
         if kind is BatchKind.LEAF and applied is not None:
-            shelf.take(applied.stood, applied.pages, applied.ids)
+            page_cache.take(applied.stood, applied.pages, applied.ids)
         else:
-            shelf.clear()
+            page_cache.clear()
 
     def _with(self, batch: Batch, counters: Mapping[str, int]) -> dict[str, Any]:
-        """Return the metrics with a batch's figures: what its plan counted once, what was written each time."""
+        """Return the metrics with a batch's figures: the plan's counters once, rows written each time."""
         figures = metrics.merged(self.figures, batch.counters) if not batch.items_applied else dict(self.figures)
         written = dict(counters)
         written["pages_updated"] = written.get("pages_written", 0) - written.get("pages_created", 0)
@@ -297,9 +297,9 @@ class Run:
         return await jobs.record(connection, self.access.scope, self.job.job_id, figures)
 
     async def superseded(self) -> None:
-        """Throw the stored plan away; the next is made upon what stands now."""
+        """Discard the stored plan; the next is made at the present revision."""
         self.figures["plans_superseded"] += 1
-        self.shelve()
+        self.keep_pages()
         async with self.access.writing() as connection:
             row = await scopes.hold(connection, self.access.scope, self.row.fence)
             if row is None:
@@ -310,26 +310,31 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class _Steps(Steps):
-    """What a run does as a batch is written: pages are put at hand, and the next batch is begun beside it where it can be."""
+    """What a run does while a batch is written: cache its pages, and start to plan the next batch."""
 
     run: Run
     kind: BatchKind
     access: Access
-    beside: Callable[[Access], None] | None
+    plan_next: Callable[[Access], None] | None
 
-    def named(self, applied: Applied) -> None:
-        self.run.shelve(self.kind, applied)
-        shelf = self.run.workshop.shelf
-        if self.beside and shelf and not applied.cap and shelf.has_changed(applied.stood, applied.pages, applied.ids):
-            self.beside(self.access)
+    def names_written(self, applied: Applied) -> None:
+        self.run.keep_pages(self.kind, applied)
+        page_cache = self.run.deps.page_cache
+        if (
+            self.plan_next
+            and page_cache
+            and not applied.cap
+            and page_cache.has_changed(applied.stood, applied.pages, applied.ids)
+        ):
+            self.plan_next(self.access)
 
-    def told(self) -> None:
-        if isinstance(self.access, LentAccess):
-            self.access.tell()
+    def texts_written(self) -> None:
+        if isinstance(self.access, SharedAccess):
+            self.access.mark_texts_written()
 
 
 def figures_of(planned: Planned, entries: Sequence[LedgerEntry]) -> dict[str, Any]:
-    """Return what a plan adds to its job's metrics once it is applied."""
+    """Return what a plan adds to its job's metrics once applied."""
     figures: dict[str, Any] = {**planned.counters, "batches": 1}
     if planned.funnel:
         figures["funnel"] = dict(planned.funnel)
@@ -349,14 +354,14 @@ def _count_reasons(figures: dict[str, Any], rejections: Sequence[Rejection]) -> 
 
 
 def _logged(batch: Batch, row: ScopeRow) -> Batch:
-    """Return the batch with the number in the log that it got when its apply was opened."""
+    """Return the batch with the log number that it got when its apply was opened."""
     return replace(batch, batch_seq=row.batch_seq)
 
 
 def _unread(batch: Batch) -> list[LedgerEntry]:
-    """Return the rows of memories whose plan was cut: still to be read, and an edit meanwhile, or one cut itself, is told.
+    """Return ledger rows that mark the memories of a cut plan as unread, so that an edit in the meantime is noticed.
 
-    What stands behind the cursor no feed brings again: it is owed.
+    A memory at or before the cursor would not come from the feed again, so it goes to the reread queue.
     """
     is_edit, is_behind = batch.kind is BatchKind.STALE, batch.cursor_to == batch.cursor_from
     left = [one for one in batch.entries if one.outcome is not MemoryOutcome.GONE]
@@ -365,10 +370,10 @@ def _unread(batch: Batch) -> list[LedgerEntry]:
 
 
 def entry_of(entry: LedgerEntry, *, outcome: MemoryOutcome, reason: str = "") -> LedgerEntry:
-    """Return the ledger's row with another outcome."""
+    """Return the ledger row with another outcome."""
     return replace(entry, outcome=outcome, reason=reason)
 
 
 def mention_uuids(job: Job) -> tuple[UUID, ...]:
-    """Return the held names that the job was asked to look at."""
+    """Return the ids of held names that the job was asked to look at."""
     return tuple(UUID(one) for one in job.options.mention_ids)

@@ -1,7 +1,7 @@
-"""The worker: finds a scope with work, holds it by lease and fence, does one job of it, and settles it.
+"""The worker: finds a scope with work, holds it by lease and fence, does one of its jobs, and settles it.
 
-It is woken by notices and polls behind them. The heartbeat runs on the event loop while planning runs on threads; a worker whose
-lease is lost stops at once, and what it still tries to write is refused.
+Notices wake it; polling is the fallback. The heartbeat runs on the event loop while planning runs on threads. A worker
+that lost its lease stops at once, and the fence rejects anything it still tries to write.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _MOST_DOUBLINGS = 6
 
 @dataclass(frozen=True, slots=True)
 class WorkerSettings:
-    """Who the worker is and how it waits. `rebuild_every_s` is how often lost hints are looked for."""
+    """The worker's lease holder name and waiting times. `rebuild_every_s` is the interval of the search for lost hints."""
 
     holder: str
     lease_s: float = 60.0
@@ -55,7 +55,7 @@ class WorkerSettings:
 
 @dataclass(slots=True)
 class Worker:
-    """Does jobs until it is told to stop. `handlers` do the other kinds of work, by kind; `told` hears how a job ended."""
+    """Does jobs until stopped. `handlers` do background jobs by kind; `told` is called with each finished job and its ending."""
 
     pool: Pool
     engine: Engine
@@ -71,7 +71,7 @@ class Worker:
         self.woken.set()
 
     def stop(self) -> None:
-        """Claim nothing more; what is under way is finished, or handed back after the grace."""
+        """Claim nothing more; finish work under way, or hand it back after the grace period."""
         self.stopping.set()
         self.woken.set()
 
@@ -88,7 +88,7 @@ class Worker:
                 await self._rest()
 
     async def work_once(self) -> bool:
-        """Do one job of one scope, and return whether there was any."""
+        """Do one job of one scope, and return whether there was one."""
         now = self.engine.now()
         async with installation(self.pool, role=DatabaseRole.WORKER) as connection:
             if self._rebuilt_at is None or (now - self._rebuilt_at).total_seconds() >= self.settings.rebuild_every_s:
@@ -103,14 +103,14 @@ class Worker:
         return False
 
     async def drain(self) -> int:
-        """Do jobs until none is due, and return how many there were: for demos, commands and tests."""
+        """Do jobs until none is due, and return how many: for demos, commands and tests."""
         count = 0
         while await self.work_once():
             count += 1
         return count
 
     async def drain_scope(self, scope: Scope) -> bool:
-        """Do the scope's jobs until none is due, and return whether none is left: another worker may have one."""
+        """Do the scope's jobs until none is due; return whether none is left, since another worker may be running one."""
         while await self._follow(Hint(scope, self.engine.now())):
             pass
         async with scoped(self.pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
@@ -124,7 +124,7 @@ class Worker:
                 await self.woken.wait()
 
     async def _follow(self, hint: Hint) -> bool:
-        """Do a job of the hinted scope; False when another holds it or there is none."""
+        """Do a job of the hinted scope; False if another worker holds the scope or there is no job."""
         now = self.engine.now()
         claim = await self._claim(hint.scope)
         if claim is not None:
@@ -154,7 +154,7 @@ class Worker:
                 await scopes.release(connection, scope, row.fence, now=now)
                 return None
             if self.engine.substrate.feed(scope).is_timed and job.parent_job_id is None:
-                # Nobody who wishes for a compile can tell how far such a feed goes: this covers every wish until now.
+                # A caller cannot tell how far a timed feed goes, so cover every request until now.
                 await scopes.mark_dirty(connection, scope, through=dirty_now(now), now=now)
             if is_taken_over:
                 await scopes.count_crash(connection, scope, now=now)
@@ -187,7 +187,7 @@ class Worker:
         await self._settle(scope, claim, result)
 
     async def _work(self, access: PooledAccess, claim: Claim) -> Result:
-        """Do the job; one that bears an operator's word has the ledger held against the memory service's listing first."""
+        """Do the job. If an operator confirmed archiving many pages, sweep first."""
         if claim.job.options.may_archive_many and claim.job.parent_job_id is None:
             try:
                 await sweep(self.engine, self.pool, access.scope, may_archive_many=True)
@@ -201,7 +201,7 @@ class Worker:
         return await compile_job(self.engine, access, claim)
 
     async def _beat(self, scope: Scope, fence: int, work: asyncio.Task[Result]) -> None:
-        """Renew the lease; cancel the work once it is lost."""
+        """Renew the lease; cancel the work once the lease is lost."""
         while True:
             await asyncio.sleep(self.settings.lease_s / 3)
             until = self.engine.now() + timedelta(seconds=self.settings.lease_s)
@@ -221,7 +221,7 @@ class Worker:
         work.cancel()
 
     async def _settle(self, scope: Scope, claim: Claim, result: Result) -> None:
-        """End the job, queue what follows it, and let the scope go: all in one transaction, or none of it."""
+        """End the job, queue its successor and release the scope, in one transaction."""
         now, job, ending = self.engine.now(), claim.job, result.ending
         async with scoped(self.pool, scope, role=DatabaseRole.WORKER) as connection:
             row = await scopes.hold(connection, scope, claim.row.fence)
@@ -256,7 +256,7 @@ class Worker:
         )
 
     async def _back_off(self, connection: Connection, scope: Scope, job: Job, now: datetime) -> None:
-        """Queue another try of a job whose model fails, twice as late each time."""
+        """Queue a retry of a job whose model fails; the delay doubles with each failure up to a maximum."""
         patience = self.engine.settings.patience
         streak = await jobs.failing_streak(connection, scope)
         delay_s = min(patience.failing_delay_s * 2 ** max(0, streak - 1), patience.longest_failing_delay_s)
@@ -302,7 +302,7 @@ class Worker:
             await ready.serve(connection, hint, now=self.engine.now())
 
     async def _settle_hint(self, hint: Hint, followed_at: datetime) -> None:
-        """Move the hint to when the scope has work again: its next job, or the end of another worker's lease."""
+        """Move the hint to the time of the scope's next job, or to the end of another worker's lease."""
         async with scoped(self.pool, hint.scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             due = [await jobs.next_due(connection, hint.scope), await background.next_due(connection, hint.scope)]
             row = await scopes.read(connection, hint.scope)
@@ -317,6 +317,6 @@ class Worker:
 
 
 def _handed_back(now: datetime) -> Result:
-    """Return that the job goes back as it was: this worker stops, and the attempt is not held against the job."""
+    """Return the outcome of a job that this worker hands back because it stops; the attempt does not count."""
     ending = Ending(JobStatus.PENDING)
     return Result(ending, resume_at=now, counts_as_attempt=False)

@@ -1,1 +1,1 @@
-"""Upkeep by hand: acts on pages, lint, preview, replay, export."""
+"""Manual upkeep: acts on pages, lint, preview, replay, export."""

@@ -1,6 +1,6 @@
-"""An operator's acts on the wiki: each holds the scope's row, applies what the plan says, and is logged for a replay.
+"""An operator's acts on the wiki: each locks the scope's row, applies the plan's items, and is logged for replay.
 
-Every function takes a connection inside a scoped transaction and works twice as once.
+Every function takes a connection inside a scoped transaction and is idempotent.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ async def add_alias(
 
 
 async def archive_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:
-    """Take a page out of reads and search, and every way that leads to it."""
+    """Archive a page: remove it from reads and search, and remove everything that leads to it."""
     await scopes.lock(connection, scope, now=now)
     around = await _around(connection, scope, row)
     await enact(connection, scope, upkeep.archive(_standing(around, row), around), now=now)
 
 
 async def delete_page(connection: Connection, scope: Scope, row: PageRow, *, now: datetime) -> None:
-    """Delete a page with everything on it, and every way that leads to it; one that is gone by now is deleted already."""
+    """Delete a page with its contents and everything that leads to it; a page already deleted is no error."""
     await scopes.lock(connection, scope, now=now)
     around = await _around(connection, scope, row)
     if (page := around.get(_key(row))) is not None:
@@ -46,7 +46,7 @@ async def delete_page(connection: Connection, scope: Scope, row: PageRow, *, now
 
 
 async def ignore_mention(connection: Connection, scope: Scope, mention_id: UUID, *, now: datetime) -> bool:
-    """Set a held name aside, and return whether there is one of that id. Raises ActRefused for one that has its page."""
+    """Ignore a held name, and return whether this id exists. Raises ActRefused for a name that has its page."""
     await scopes.lock(connection, scope, now=now)
     known = await rows.mention(connection, scope, mention_id)
     if known is None:
@@ -59,14 +59,14 @@ async def ignore_mention(connection: Connection, scope: Scope, mention_id: UUID,
 
 
 async def suppress_promotion(connection: Connection, scope: Scope, row: PageRow, slug: str, *, now: datetime) -> None:
-    """Keep a section from ever becoming a page. Raises ActRefused."""
+    """Prevent a section from ever being promoted to a page. Raises ActRefused."""
     await scopes.lock(connection, scope, now=now)
     pages = await surroundings.pages(connection, scope, [row.page_id])
     await enact(connection, scope, upkeep.suppress(_standing(pages, row), slug), now=now)
 
 
 async def undo_promotion(connection: Connection, scope: Scope, row: PageRow, slug: str, *, now: datetime) -> None:
-    """Take a promotion back. Raises ActRefused."""
+    """Undo a promotion. Raises ActRefused."""
     await scopes.lock(connection, scope, now=now)
     around = await _around(connection, scope, row)
     page = _standing(around, row)
@@ -80,7 +80,7 @@ async def undo_promotion(connection: Connection, scope: Scope, row: PageRow, slu
 
 
 async def enact(connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime) -> Mapping[str, int]:
-    """Apply items under the scope's row and log them as an operator's batch; return what changed, in rows."""
+    """Apply items under the scope's row and log them as an operator's batch; return the changed rows by counter."""
     before = await scopes.lock(connection, scope, now=now)
     seen = await _seen(connection, scope, items)
     applied = await apply.apply_items(connection, scope, items, now=now)
@@ -104,7 +104,7 @@ async def enact(connection: Connection, scope: Scope, items: Sequence[Item], *, 
 
 
 async def _seen(connection: Connection, scope: Scope, items: Sequence[Item]) -> set[str]:
-    """Return the memories whose words may stand in the items, the names of pages among them."""
+    """Return the memories whose words may stand in the items, including in names of pages."""
     named, cited = upkeep.named(items), upkeep.cited(items)
     behind = await rows.memories_behind(connection, scope, [(key.type.value, key.slug) for key in named])
     held = [item.key for item in items if isinstance(item, IgnoreMention)]
@@ -121,7 +121,7 @@ async def _around_key(connection: Connection, scope: Scope, key: PageKey) -> dic
 
 
 def _standing(pages: Mapping[PageKey, Page], row: PageRow) -> Page:
-    """Return the page as it stands under the scope's lock. Raises ActRefused when it was deleted while waiting for that."""
+    """Return the page's present state under the scope's lock. Raises ActRefused if it was deleted while waiting for the lock."""
     page = pages.get(_key(row))
     if page is None:
         raise upkeep.ActRefused("page", "was deleted by another call; look again")

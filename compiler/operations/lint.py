@@ -1,6 +1,7 @@
-"""The nightly look at a wiki: what is amiss, and held names that were seen often enough to get a page.
+"""The nightly lint of a wiki: its defects, and held names seen often enough to get a page.
 
-Nothing is mended here. The names' ids travel in a compile job, so that they get their pages even when nothing new is to be read.
+Nothing is repaired here. The names' ids are passed on in a compile job, so that they get pages even without new
+memories.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class LintFindings:
-    """What was found, at most 100 of a kind; how much of each kind there is; and the job for ripe names, if one was queued."""
+    """The findings, at most 100 of a kind; the count of each kind; and the job for ripe names, if one was queued."""
 
     findings: tuple[LintFinding, ...]
     counts: Mapping[str, int]
@@ -39,18 +40,18 @@ class LintFindings:
 
 
 def measures(now: datetime) -> Measures:
-    """Return by what the wiki is measured at an instant: 90 days, 8,000 characters, three sightings within 30 days."""
+    """Return the thresholds at a given time: 90 days, 8,000 characters, three sightings within 30 days."""
     return Measures(now - STALE_AFTER, MOST_BODY_CHARS, now - RIPE_WITHIN, LEAST_SIGHTINGS)
 
 
 async def look(connection: Connection, scope: Scope, *, now: datetime) -> LintFindings:
-    """Return what is amiss; nothing is written or queued."""
+    """Return the findings; nothing is written or queued."""
     found = await upkeep.findings(connection, scope, measures(now))
     return LintFindings(tuple(found), {one.kind: one.found for one in found})
 
 
 async def run(connection: Connection, scope: Scope, *, now: datetime) -> LintFindings:
-    """Return what is amiss, record it, and queue a compile of the names that are ripe."""
+    """Return and record the findings, and queue a compile of the ripe names."""
     report = await look(connection, scope, now=now)
     await upkeep.record_lint(connection, scope, now=now)
     ripe = tuple(sorted(str(one.ref) for one in report.findings if one.ref is not None))
@@ -62,13 +63,13 @@ async def run(connection: Connection, scope: Scope, *, now: datetime) -> LintFin
 
 
 async def handle(pool: Pool, now: Callable[[], datetime], scope: Scope, subject: str) -> None:
-    """Do the nightly look as a background job."""
+    """Run the nightly lint as a background job."""
     async with scoped(pool, scope, role=DatabaseRole.WORKER) as connection:
         await run(connection, scope, now=now())
 
 
 async def queue_due(pool: Pool, *, now: datetime) -> int:
-    """Queue the nightly look of every scope that had none for a day, and return how many there were."""
+    """Queue the nightly lint of every scope that had none for a day, and return how many."""
     async with installation(pool, role=DatabaseRole.WORKER) as connection:
         due = await upkeep.scopes_due_lint(connection, before=now - EVERY, limit=_AT_ONCE)
     for scope in due:

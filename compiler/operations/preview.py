@@ -1,4 +1,4 @@
-"""What the next batch of a scope would change, planned as a job would and thrown away."""
+"""What the next batch of a scope would change, planned as in a job and then discarded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from store.compile.jobs import Job, JobOptions, JobStatus, Trigger
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The memories of the next batch, what would change, and how often something was turned down, by reason."""
+    """The memories of the next batch, its changes, and the number of rejections by reason."""
 
     memory_count: int
     items: tuple[Item, ...]
@@ -29,7 +29,7 @@ class Preview:
 
 
 async def preview(engine: Engine, access: Access, *, model_id: str = "") -> Preview:
-    """Return what the next batch would change. Nothing is written to the wiki; a model may be asked, and costs."""
+    """Return what the next batch would change. Nothing is written to the wiki; a model may be called, which costs."""
     async with access.reading() as connection:
         row = await scopes.read(connection, access.scope)
         planned = await batches.planned(connection, access.scope)
@@ -40,15 +40,15 @@ async def preview(engine: Engine, access: Access, *, model_id: str = "") -> Prev
     kept, dropped = intake.sift(fresh)
     if not kept:
         return Preview(0, (), Counter(one.reason for one in dropped))
-    hand = await engine.hand_for(access, _job(model_id, engine.now()))
-    workshop = LeafDeps(hand.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer)
-    found = await leaf.plan_leaf(access, workshop, kept)
+    made = await engine.planner_for(access, _job(model_id, engine.now()))
+    deps = LeafDeps(made.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer)
+    found = await leaf.plan_leaf(access, deps, kept)
     reasons = Counter(one.reason for one in dropped) + Counter(one.reason for one in found.rejections)
     return Preview(len(kept), found.items, reasons)
 
 
 async def _next(engine: Engine, access: Access, cursor: str) -> tuple[BatchMemory, ...]:
-    """Return what the next batch reads: what is to be read again, else what the feed has."""
+    """Return the memories of the next batch: those queued to be read again, else those of the feed."""
     scope, most = access.scope, engine.settings.caps.record_page_size
     async with access.reading() as connection:
         owed = await ledger.owed(connection, scope, limit=most)
@@ -60,7 +60,7 @@ async def _next(engine: Engine, access: Access, cursor: str) -> tuple[BatchMemor
 
 
 async def _fresh(access: Access, memories: tuple[BatchMemory, ...]) -> tuple[BatchMemory, ...]:
-    """Return the memories that the ledger does not know as they are, each once."""
+    """Return the memories that are new or changed since the ledger's row, each once."""
     last = {memory.memory_id: memory for memory in memories}
     async with access.reading() as connection:
         known = await ledger.read(connection, access.scope, list(last))
@@ -72,7 +72,7 @@ async def _fresh(access: Access, memories: tuple[BatchMemory, ...]) -> tuple[Bat
 
 
 def _job(model_id: str, now: datetime) -> Job:
-    """Return the job that a preview stands for; nobody will find it."""
+    """Return a job for the preview; it is never stored."""
     options = JobOptions(model_id=model_id)
     return Job(
         uuid4(), JobStatus.RUNNING, Trigger.ADMIN, 1, options, {}, "", None, 0, 0, False, now, now, now, None

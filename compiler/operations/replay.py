@@ -1,8 +1,8 @@
-"""The log replayed aside: every batch planned and applied again over an empty wiki, and the two wikis compared.
+"""Replay of the log: every batch is planned and applied again over an empty wiki, and the two wikis are compared.
 
-It happens inside one transaction under an owner that does not exist, and is taken back at the end. No model is ever called: kept
-answers stand for it, and the replay ends at the first batch for which one is missing. A batch with a memory that was edited or
-forgotten since can't be replayed as it was. A log with batches that other rules planned is not replayed at all.
+It runs inside one transaction, under an owner that does not exist, and is rolled back. No model is called: cached
+answers are used, and the replay ends at the first batch whose answer is missing. A batch with a memory edited or
+forgotten since cannot be replayed exactly. A log with batches planned by other rules is not replayed at all.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from compiler.planners.model_planner import CostMeter, ModelPlanner
 from compiler.planners.planner import ExtractivePlanner
 from compiler.settings import Caps
 from compiler.state import apply
-from compiler.state.access import Access, AsideAccess, PooledAccess
+from compiler.state.access import Access, OpenTransactionAccess, PooledAccess
 from compiler.state.snapshot import differences, snapshot
 from compiler.state.substrates import Feed, FeedPage, MemoryListing, MemorySubstrate, content_hash
 from compiler.state.views import Look
@@ -58,16 +58,16 @@ _PLANNED = frozenset({BatchKind.LEAF, BatchKind.STALE, BatchKind.AGGREGATION})
 
 
 class _Taken(Exception):
-    """Ends the transaction of a replay: nothing of it is kept."""
+    """Rolls back the transaction of a replay."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedLog:
-    """What a replay found: how many batches and pages, where the wikis differ, how many batches could not be replayed as they
-    were. `outdated` are batches that other rules planned: with any, none was replayed.
+    """The result of a replay: batches, pages, differences, and the batches that could not be replayed exactly.
 
-    `unreplayable_from` is the number of the first batch that could not be replayed as it was, 0 for none, and `reason` says why;
-    with `is_stopped` nothing after it was replayed, and nothing compared. `model_calls` is always 0.
+    `outdated` counts batches that other rules planned; if there are any, none was replayed. `unreplayable_from` is the
+    number of the first batch that could not be replayed exactly, 0 for none, and `reason` says why; with `is_stopped`
+    nothing after it was replayed, and nothing compared. `model_calls` is always 0.
     """
 
     batches: int = 0
@@ -82,16 +82,16 @@ class ReplayedLog:
 
     @property
     def is_identical(self) -> bool:
-        """Return whether the rebuilt wiki has the same bytes."""
+        """Whether the rebuilt wiki has the same bytes."""
         return not self.differences and not self.outdated and not self.is_stopped
 
 
 class _AnswerMissing(Exception):
-    """A batch needs an answer that is not kept."""
+    """A batch needs an answer that is not cached."""
 
 
 class _NoModel:
-    """Stands for a model in a replay: it is never asked."""
+    """Stands in for a model in a replay and refuses every call."""
 
     async def converse(self, request: ConverseRequest) -> ConverseAnswer:
         raise _AnswerMissing
@@ -101,7 +101,7 @@ class _NoModel:
 
 
 async def replay(engine: Engine, pool: Pool, scope: Scope) -> ReplayedLog:
-    """Return what a replay of the scope's whole log found."""
+    """Return the result of replaying the scope's whole log."""
     log, expected = await _standing(pool, scope)
     pages = sum(name.startswith("page ") for name in expected)
     outdated = [one.batch_seq for one in log if one.kind in _PLANNED and one.options.get("rules", 0) != RULES]
@@ -133,7 +133,7 @@ async def replay(engine: Engine, pool: Pool, scope: Scope) -> ReplayedLog:
 
 
 async def _standing(pool: Pool, scope: Scope) -> tuple[list[Batch], dict[str, bytes]]:
-    """Return the log and the wiki as of one revision: when a batch is applied in between, both are read again."""
+    """Return the log and the wiki at the same revision; both are read again if a batch is applied in between."""
     while True:
         async with scoped(pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             before = await scopes.read(connection, scope)
@@ -156,7 +156,7 @@ async def _log(pool: Pool, scope: Scope) -> list[Batch]:
 
 
 class _OfOrigin:
-    """The memories of the scope that is replayed, whoever is asked about."""
+    """The memories of the replayed scope, whatever scope is passed in."""
 
     def __init__(self, substrate: MemorySubstrate, origin: Scope) -> None:
         self._substrate = substrate
@@ -192,19 +192,19 @@ class _Replay:
     reached: Place | None = None
 
     def doubt(self, batch: Batch, reason: str) -> None:
-        """Count a batch that can't be replayed as it was, once; the first is named."""
+        """Count a batch that cannot be replayed exactly, once; the first one is named in the result."""
         self.unreplayable += batch.batch_seq != self.last_doubted
         self.last_doubted = batch.batch_seq
         self.doubted = self.doubted if self.doubted[0] else (batch.batch_seq, reason)
 
     async def begin(self) -> None:
-        """Make the scope's row aside, and hold it."""
+        """Create the replay scope's row and lock it."""
         now = self.engine.now()
         await scopes.lock(self.connection, self.aside, now=now)
         await scopes.claim(self.connection, self.aside, Lease("replay", _PLENTY / 1e6), now=now)
 
     async def take(self, batch: Batch) -> None:
-        """Do again what a batch did."""
+        """Repeat a batch."""
         if batch.kind is BatchKind.OPERATOR:
             await self._act(batch)
         elif batch.kind is BatchKind.RESET:
@@ -231,24 +231,24 @@ class _Replay:
         except ProviderError as error:
             if not is_poison(error):
                 raise
-            # An answer that is kept, and that this version can make nothing of.
+            # The answer is cached, but this version cannot read it.
             self.doubt(batch, ANSWER_MISSING)
             failed = {**batch.options, "failed": type(error).__name__}
             planned = await self._planned(replace(batch, options=failed), run, memories)
         run.spending.take()
         if planned is not None:
             if "taken" in batch.options:
-                # Ended before its last item: what it looked at was not looked at to the end.
+                # A cap ended this batch before its last item.
                 kept = planned.items[: batch.options["taken"]]
                 planned = replace(planned, items=kept, options={**planned.options, "reached": None})
             entries = tuple(entry for entry in batch.entries if entry.outcome is not MemoryOutcome.GONE)
             await run.commit(planned, Frozen(batch.kind, batch.cursor_to, batch.read_through, entries))
 
     async def _planned(self, batch: Batch, run: Run, memories: Sequence[BatchMemory]) -> Planned | None:
-        access, options = AsideAccess(self.connection, self.aside), batch.options
+        access, options = OpenTransactionAccess(self.connection, self.aside), batch.options
         if batch.kind is BatchKind.STALE:
             changed, gone = frozenset(options.get("changed", ())), frozenset(options.get("gone", ()))
-            return await leaf.plan_stale(access, run.workshop, changed=changed, gone=gone)
+            return await leaf.plan_stale(access, run.deps, changed=changed, gone=gone)
         if batch.kind is BatchKind.AGGREGATION:
             read = [memory for batch_seq, memory in self.read if batch_seq > options.get("since", 0)]
             every = tuple({one.memory_id: one for one in read[-MOST_MEMORIES:]}.values())
@@ -266,19 +266,19 @@ class _Replay:
             return Planned()
         is_linking = bool(options.get("is_linking", True))
         near = tuple(PageKey(PageType(kind), slug) for kind, slug in options.get("near", ()))
-        return await leaf.plan_leaf(access, run.workshop, shown, mention_ids=asked, is_linking=is_linking, near=near)
+        return await leaf.plan_leaf(access, run.deps, shown, mention_ids=asked, is_linking=is_linking, near=near)
 
     async def _looked(self, batch: Batch, run: Run, memories: tuple[BatchMemory, ...]) -> Planned | None:
-        """Return what an aggregation makes of the pages that it looks at: nothing where it had made nothing of them."""
-        access, options = AsideAccess(self.connection, self.aside), batch.options
+        """Return the plan for an aggregation's window; a plan without changes if the batch had passed over it."""
+        access, options = OpenTransactionAccess(self.connection, self.aside), batch.options
         since = self.reached or (run.row.aggregated_revision, "", "")
         look = Look(since, int(options.get("most", _PLENTY)), bool(options.get("is_linking", False)))
         if "failed" in options:
             return await aggregation.pass_over(access, look, str(options["failed"]))
-        return await aggregation.plan_aggregation(access, run.workshop, memories, look)
+        return await aggregation.plan_aggregation(access, run.deps, memories, look)
 
     async def _memories(self, batch: Batch) -> list[BatchMemory]:
-        """Return the batch's memories as they are now; the batch counts when one is not as it was."""
+        """Return the batch's memories in their present state; the batch is counted if one changed."""
         if batch.kind is not BatchKind.LEAF or not batch.memory_ids:
             if batch.kind is BatchKind.STALE:
                 self.doubt(batch, MEMORY_GONE)
@@ -291,13 +291,13 @@ class _Replay:
         return memories
 
     async def _run(self, batch: Batch) -> Run:
-        """Return the run that stands for the batch's job, with the planner that it had."""
+        """Return a run for the batch's job, with its planner."""
         place = (batch.job_id, str(batch.options.get("planner", "")))
         if place not in self.runs:
             job = _job(str(batch.options.get("model_id", "")), batch.job_id, self.engine.now())
-            hand = await self._hand(job, place[1])
-            workshop = LeafDeps(
-                hand.planner,
+            made = await self._planner_of(job, place[1])
+            deps = LeafDeps(
+                made.planner,
                 self.engine.substrate,
                 self.engine.settings,
                 self.engine.count_tokens,
@@ -305,15 +305,15 @@ class _Replay:
             )
             row = await scopes.read(self.connection, self.aside)
             assert row is not None, "the scope's row was made at the beginning"
-            access = AsideAccess(self.connection, self.aside)
-            self.runs[place] = Run(access, job, row, workshop, self.engine.now, hand.spending)
+            access = OpenTransactionAccess(self.connection, self.aside)
+            self.runs[place] = Run(access, job, row, deps, self.engine.now, made.spending)
         return self.runs[place]
 
-    async def _hand(self, job: Job, name: str) -> BatchDeps:
-        """Return the planner of that name, which calls no model: one that asked a model is given what it answered then."""
-        hand = await self.engine.hand_for(self.origin, job)
-        if hand.planner.name == name and not isinstance(hand.planner, ModelPlanner):
-            return hand
+    async def _planner_of(self, job: Job, name: str) -> BatchDeps:
+        """Return the planner with this name, which calls no model; a model planner gets its cached answers."""
+        made = await self.engine.planner_for(self.origin, job)
+        if made.planner.name == name and not isinstance(made.planner, ModelPlanner):
+            return made
         if name == ExtractivePlanner().name:
             return BatchDeps(ExtractivePlanner(self.engine.gazetteer))
         settings = self.engine.settings
@@ -323,7 +323,7 @@ class _Replay:
 
 
 def _why(batch: Batch) -> str:
-    """Return why an answer is missing that the batch was planned with."""
+    """Return why an answer that the batch needs is missing."""
     if batch.options.get("prompts") != list(prompt.VERSIONS):
         return "it was planned with other prompts"
     return ANSWER_MISSING

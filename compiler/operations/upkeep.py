@@ -1,7 +1,7 @@
-"""An operator's larger acts: setting a scope back, writing missing links, taking a class of links away, naming places.
+"""An operator's larger acts: reset a scope, backfill links, roll back a class of links, name places.
 
-Every function takes a connection inside a scoped transaction and holds the scope's row. To see what an act would do, do it in a
-transaction that is taken back.
+Every function takes a connection inside a scoped transaction and locks the scope's row. For a dry run, roll the
+transaction back.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _EXAMPLES = 20
 
 
 class ResetMode(StrEnum):
-    """Whether a reset keeps the pages' rows (archived) or deletes them."""
+    """Whether a reset archives the pages or deletes them."""
 
     POLITE = "polite"
     FULL = "full"
@@ -56,7 +56,7 @@ class ResetMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """What a reset touched: pages archived or deleted, held names deleted, jobs cancelled, memories to be read again."""
+    """What a reset changed: pages archived or deleted, held names deleted, jobs cancelled, memories to be read again."""
 
     pages: int
     mentions: int
@@ -66,7 +66,7 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """What a backfill wrote, in links, and what fell away at which stage; `reached` is where in the feed it stopped."""
+    """The links that a backfill wrote, and what was dropped at which stage; `reached` is its place in the feed."""
 
     memories: int = 0
     deterministic: int = 0
@@ -76,7 +76,7 @@ class Backfill:
     is_done: bool = False
 
     def with_more(self, more: Backfill) -> Backfill:
-        """Return both together, standing where the later one stopped."""
+        """Return the sum of both, with the later one's place."""
         return Backfill(
             self.memories + more.memories,
             self.deterministic + more.deterministic,
@@ -89,7 +89,7 @@ class Backfill:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """What a rollback took away: pieces of evidence, links that had no other, and some of these."""
+    """What a rollback removed: pieces of evidence, links without other evidence, and a sample of these links."""
 
     evidence: int
     links: int
@@ -97,7 +97,7 @@ class Rollback:
 
 
 async def reset(connection: Connection, scope: Scope, *, mode: ResetMode, now: datetime) -> Reset:
-    """Set the scope back to its beginning. Raises ActRefused while a job runs."""
+    """Reset the scope to its beginning. Raises ActRefused while a job runs."""
     row = await scopes.lock(connection, scope, now=now)
     running = await jobs.running(connection, scope)
     if running is not None:
@@ -123,7 +123,7 @@ async def reset(connection: Connection, scope: Scope, *, mode: ResetMode, now: d
 async def backfill(
     connection: Connection, scope: Scope, *, after: int = 0, limit: int = MEMORIES_AT_ONCE, now: datetime
 ) -> Backfill:
-    """Write the deterministic links of the next memories in the feed that are not there yet."""
+    """Write the missing deterministic links of the next memories in the feed."""
     await scopes.lock(connection, scope, now=now)
     rows, last = await feed.after(connection, scope, after, limit=limit)
     memories = tuple(
@@ -145,7 +145,7 @@ async def backfill(
 
 
 async def rollback(connection: Connection, scope: Scope, *, origin: LinkOrigin, prefix: str, now: datetime) -> Rollback:
-    """Take a class of evidence away, and the links left without any. Raises ActRefused for the hierarchy's."""
+    """Remove a class of evidence, and the links left without any. Raises ActRefused for the hierarchy's class."""
     if origin is LinkOrigin.PROMOTION:
         raise ActRefused("origin", "holds up the hierarchy; take single promotions back instead")
     await scopes.lock(connection, scope, now=now)
@@ -159,9 +159,9 @@ async def rollback(connection: Connection, scope: Scope, *, origin: LinkOrigin, 
 
 
 async def name_places(connection: Connection, scope: Scope, *, now: datetime) -> int:
-    """Give pages of imported places their other names, as names of an import; return how many were new.
+    """Give pages of imported places their other names as aliases of the import; return how many were new.
 
-    A name that another page bears is not given: what is said of that one would end on the place.
+    A name that another page has is skipped, or text about that page would end up on the place.
     """
     await scopes.lock(connection, scope, now=now)
     after = ""

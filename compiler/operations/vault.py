@@ -1,6 +1,6 @@
-"""The wiki as markdown files with front matter, one a page, that other programs can open.
+"""The wiki as markdown files with front matter, one per page, for other programs.
 
-Pure but for reading. Links between pages become links between files; front matter is YAML whose values are JSON.
+Pure except for reads. Links between pages become links between files; front matter is YAML whose values are JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from store.wiki import browse
 from store.wiki.browse import PageRow, PageWhole
 
 _LINK = re.compile(r"(?<!\\)\]\(/wiki/([a-z]+)/([^)\s]+)\)")
-# What YAML takes for a line's end or for no text at all, and JSON lets stand.
+# Characters that YAML reads as a line break or rejects, but JSON leaves unescaped.
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _PAGES_AT_ONCE = 50
 
@@ -27,12 +27,12 @@ Reading = Callable[[], AbstractAsyncContextManager[Connection]]
 
 
 def path_of(page: PageRow) -> str:
-    """Return where a page's file lies: TYPE/SLUG.md."""
+    """Return the path of a page's file: TYPE/SLUG.md."""
     return f"{page.type}/{page.slug}.md"
 
 
 def markdown(found: PageWhole, parent: PageRow | None) -> str:
-    """Return a page's file: what is known of it between lines of three dashes, then title, summary and sections."""
+    """Return a page's file: front matter between lines of three dashes, then title, summary and sections."""
     sources = sorted({one.memory_id for section in found.sections for one in section.sources})
     sources = sorted({*sources, *(one.memory_id for one in found.other_sources)})
     facts = {
@@ -59,7 +59,7 @@ def markdown(found: PageWhole, parent: PageRow | None) -> str:
 
 
 async def files(reading: Reading, scope: Scope) -> AsyncGenerator[tuple[PageRow, str]]:
-    """Yield every active page with its file's text, by type and slug; `reading` gives a transaction for some at a time."""
+    """Yield every active page with its file's text, by type and slug; `reading` opens a transaction for a few pages at a time."""
     after: tuple[str, str] | None = None
     while True:
         async with reading() as connection:
@@ -83,7 +83,7 @@ def _body(body_md: str) -> str:
 
 
 def _yaml(value: Any) -> str:
-    """Return a value as JSON that is YAML too."""
+    """Return a value as JSON that is also YAML."""
     return _NOT_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 

@@ -1,1 +1,1 @@
-"""The passes of a compile: leaf, aggregation, and what a forgotten memory takes with it."""
+"""The passes of a compile: leaf, aggregation, and forgetting."""

@@ -1,6 +1,6 @@
-"""The aggregation pass planned: recently changed pages looked at together, hubs, rollups and promotions decided.
+"""Plan the aggregation pass: look at recently changed pages together and decide hubs, rollups and promotions.
 
-A pass of its own behind a job's batches; what fails here never fails the leaf work.
+It runs after a job's batches; its failure never fails the leaf work.
 """
 
 from __future__ import annotations
@@ -36,37 +36,35 @@ MOST_CITED = 2_000
 
 
 async def plan_aggregation(
-    access: Access, workshop: LeafDeps, memories: tuple[BatchMemory, ...], look: Look
+    access: Access, deps: LeafDeps, memories: tuple[BatchMemory, ...], look: Look
 ) -> Planned | None:
-    """Return what to do with the pages looked at; None when there are none.
+    """Return the plan for the window of changed pages; None if there are none.
 
-    The option `reached` says where to go on when there are more pages.
+    The option `reached` is set to the place to go on from if there are more pages.
     """
     async with access.reading() as connection:
         view, reached = await views.aggregation_view(
-            connection, access.scope, memories, look, workshop.shelf or PageCache()
+            connection, access.scope, memories, look, deps.page_cache or PageCache()
         )
     if view is None:
         return None
-    proposed = await workshop.planner.plan_aggregation(view)
-    names = await asyncio.to_thread(lambda: merge.names(proposed.proposal, gazetteer=workshop.gazetteer))
+    proposed = await deps.planner.plan_aggregation(view)
+    names = await asyncio.to_thread(lambda: merge.names(proposed.proposal, gazetteer=deps.gazetteer))
     async with access.reading() as connection:
         found = await views.matches(connection, access.scope, names)
     decision = await asyncio.to_thread(
-        lambda: aggregation.decide(view, proposed.proposal, found, gazetteer=workshop.gazetteer)
+        lambda: aggregation.decide(view, proposed.proposal, found, gazetteer=deps.gazetteer)
     )
-    decision, items = await finished(access, workshop, decision)
+    decision, items = await finished(access, deps, decision)
     counters = {**decision.counters, "deterministic_parents_derived": len(view.candidates)}
-    linked = (
-        await _hub_links(access, workshop, items, (*view.pages, *view.others)) if look.is_linking else PlanDecision()
-    )
+    linked = await _hub_links(access, deps, items, (*view.pages, *view.others)) if look.is_linking else PlanDecision()
     rejections = (*proposed.rejections, *decision.rejections)
     seen, options = partial(_seen, view), _options(look, reached)
     return Planned((*items, *linked.items), counters, linked.counters, rejections, seen, options)
 
 
 async def pass_over(access: Access, look: Look, reason: str) -> Planned:
-    """Return a plan that does nothing with the pages looked at: they come again when they change next."""
+    """Return a plan that leaves the window's pages unchanged; they are looked at again when they next change."""
     async with access.reading() as connection:
         _, reached = await views.window(connection, access.scope, look)
     return Planned(counters={"aggregation_failed": 1}, options={**_options(look, reached), "failed": reason})
@@ -81,10 +79,8 @@ def _seen(view: AggregationView) -> set[str]:
     return {source.memory_id for page in (*view.pages, *view.others) for source in views.cited_on(page)}
 
 
-async def _hub_links(
-    access: Access, workshop: LeafDeps, items: Iterable[Item], shown: tuple[Page, ...]
-) -> PlanDecision:
-    """Return the links to hubs, of the memories that their new children's sections cite as they are now."""
+async def _hub_links(access: Access, deps: LeafDeps, items: Iterable[Item], shown: tuple[Page, ...]) -> PlanDecision:
+    """Return links to hubs, from the memories that their new children's sections cite, if unchanged since."""
     standing = {page.key: page for page in shown}
     joined = [(hub, children) for item in items for hub, children in _joining(item, standing)]
     children = {child for _, some in joined for child in some}
@@ -93,7 +89,7 @@ async def _hub_links(
     if not cited:
         return PlanDecision()
     wanted = sorted({source.memory_id for source in cited})[:MOST_CITED]
-    texts = await workshop.substrate.fetch(access.scope, wanted)
+    texts = await deps.substrate.fetch(access.scope, wanted)
     memories = tuple(texts[id_] for id_ in sorted(texts) if CitedMemory(id_, texts[id_].text_hash) in cited)
     async with access.reading() as connection:
         fed = await views.feeding(connection, access.scope, memories)
@@ -101,7 +97,7 @@ async def _hub_links(
 
 
 def _joining(item: Item, standing: Mapping[PageKey, Page]) -> Iterator[tuple[Page, set[PageKey]]]:
-    """Yield the hub that an item makes or adds to, with the children that it had not."""
+    """Yield the hub that an item creates or extends, with its new children."""
     if isinstance(item, CreatePage):
         hub, sections = item.page, item.page.sections
         before: set[PageKey] = set()

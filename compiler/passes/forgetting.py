@@ -1,7 +1,7 @@
-"""What a forgotten memory takes with it: at once whatever was kept of it, and again once the pages that it fed are made anew.
+"""Removal of what was kept of forgotten memories: when they are forgotten, and again when the pages they fed are rebuilt.
 
-In between a turn may still have read those pages, and a model that was asked before may have answered. A turn that read before
-either and whose receipt is written after it keeps none of their words: both are noted for who writes receipts.
+In between, a turn may have read those pages and a model may have answered a question asked earlier. Both times are
+noted, so that a receipt written afterwards for a turn that read before keeps none of the memories' words.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from store.wiki import upkeep
 async def forget(
     connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime, is_built_in: bool = True
 ) -> Notes:
-    """Delete what was kept of the memories, and mark what they fed for the next job; the caller deletes them themselves.
+    """Delete what was kept of the memories, and mark what they fed for the next job; the caller deletes the memories themselves.
 
-    A plan under way is superseded, so that no word of theirs is written any more. The caller enqueues the job, and calls
-    `forgotten.date` with what comes back once this is committed.
+    Supersedes a plan under way, so that none of their words is written any more. The caller enqueues the job, and
+    passes the returned notes to `forgotten.date` after the commit.
     """
     if not memory_ids:
         return ()
@@ -41,10 +41,10 @@ async def forget(
 
 
 async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str], items: Iterable[Item]) -> Notes:
-    """Delete what came to be kept of the memories since they were forgotten, and of the pages that the items delete.
+    """Delete what was kept of the memories since they were forgotten, and of the pages that the items delete.
 
-    It is called in the transaction that applies the items, before they are applied; what comes back is for `forgotten.date`
-    once that is committed.
+    Called in the transaction that applies the items, before they are applied. The caller passes the returned notes to
+    `forgotten.date` after the commit.
     """
     deleted = [item.page for item in items if isinstance(item, DeletePage)]
     if deleted:
@@ -53,7 +53,7 @@ async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str]
 
 
 async def restate(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
-    """Delete what edited memories said under names that are settled: a plan quotes anew under open names only."""
+    """Delete quotes of edited memories under settled names: a plan quotes anew only under open names."""
     if memory_ids:
         await upkeep.forget_settled_sightings(connection, scope, memory_ids)
 

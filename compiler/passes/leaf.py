@@ -1,4 +1,4 @@
-"""One leaf batch planned: candidates read, a proposal asked for and judged, sections written, links added.
+"""Plan one leaf batch: read candidates, ask for a proposal, judge it, write sections, add links.
 
 Nothing is written to the wiki here. The same memories over the same wiki give the same items.
 """
@@ -46,10 +46,10 @@ from store.text.texts import fold
 
 @dataclass(frozen=True, slots=True)
 class LeafDeps:
-    """What planning needs beside a transaction: the planner, the memories, how tokens are counted, and the bounds.
+    """What planning needs besides a transaction: planner, memories, token counter and limits.
 
-    Who applies what was planned upon the same wiki, and nothing else, has a shelf too. `names_in` tells what memories may
-    name, which may be known already.
+    A `page_cache` is set only for a job that applies its own plans at the revision they were made for. `names_in`
+    returns the names that memories may hold, possibly prefetched.
     """
 
     planner: Planner
@@ -57,16 +57,16 @@ class LeafDeps:
     settings: CompileSettings
     count_tokens: Callable[[str], int]
     gazetteer: Gazetteer = NO_PLACES
-    shelf: PageCache | None = None
+    page_cache: PageCache | None = None
     names_in: Callable[[tuple[BatchMemory, ...]], Sought] = lookup.names_in
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What a pass decided: items, counters and rejections.
+    """The result of a pass: items, counters and rejections.
 
-    `seen` tells the memories whose words may stand in the items, `options` are what a replay of the pass has to be told
-    beside the memories.
+    `seen` returns the memories whose words may stand in the items. `options` are what a replay of the pass needs
+    besides the memories.
     """
 
     items: tuple[Item, ...] = ()
@@ -78,29 +78,29 @@ class Planned:
 
     @property
     def seen_memory_ids(self) -> tuple[str, ...]:
-        """The memories whose words may stand in the items, sorted: gathered only for a plan that is stored."""
+        """The memories whose words may stand in the items, sorted; computed only for a plan that is stored."""
         return tuple(sorted(self.seen()))
 
 
 async def plan_leaf(
     access: Access,
-    workshop: LeafDeps,
+    deps: LeafDeps,
     memories: tuple[BatchMemory, ...],
     *,
     mention_ids: Sequence[UUID] = (),
     is_linking: bool = True,
     near: tuple[PageKey, ...] | None = None,
 ) -> Planned:
-    """Return what to do with the memories. Raises what the planner raises.
+    """Return the plan for the memories. Raises what the planner raises.
 
-    `near` are the pages that vectors spoke for when the batch was planned before.
+    `near` are the pages that vector search found when the batch was first planned; None searches.
     """
-    shelf, names_in = workshop.shelf or PageCache(), workshop.names_in
-    looking = Looking(workshop.settings.sight, workshop.count_tokens, shelf, near, names_in, access.told)
-    batch = await _batch(access, workshop, memories, looking, mention_ids)
-    proposed = await workshop.planner.plan_leaf(batch)
-    decision = await _decided(access, workshop, batch, proposed)
-    decision, bodies = await _written(access, workshop, decision, batch.memories)
+    page_cache, names_in = deps.page_cache or PageCache(), deps.names_in
+    looking = Looking(deps.settings.sight, deps.count_tokens, page_cache, near, names_in, access.texts_written)
+    batch = await _batch(access, deps, memories, looking, mention_ids)
+    proposed = await deps.planner.plan_leaf(batch)
+    decision = await _decided(access, deps, batch, proposed)
+    decision, bodies = await _written(access, deps, decision, batch.memories)
     async with access.reading() as connection:
         items = await _finished(connection, access.scope, decision, bodies)
         linked = await _linked(connection, access.scope, memories, items) if is_linking else PlanDecision()
@@ -118,15 +118,13 @@ async def plan_leaf(
     )
 
 
-async def plan_stale(access: Access, workshop: LeafDeps, *, changed: frozenset[str], gone: frozenset[str]) -> Planned:
-    """Return how to make again what edited and forgotten memories fed."""
+async def plan_stale(access: Access, deps: LeafDeps, *, changed: frozenset[str], gone: frozenset[str]) -> Planned:
+    """Return the plan that rebuilds what edited and forgotten memories fed."""
     async with access.reading() as connection:
-        view = await views.stale_view(
-            connection, access.scope, changed=changed, gone=gone, substrate=workshop.substrate
-        )
+        view = await views.stale_view(connection, access.scope, changed=changed, gone=gone, substrate=deps.substrate)
     decision = await asyncio.to_thread(stale.decide, view)
-    rebuilder = Rebuilder(workshop.planner)
-    decision, finished_items = await finished(access, replace(workshop, planner=rebuilder), decision)
+    rebuilder = Rebuilder(deps.planner)
+    decision, finished_items = await finished(access, replace(deps, planner=rebuilder), decision)
     items = stale.emptied(view, finished_items)
     counters = {**decision.counters, "sections_quoted": rebuilder.quoted}
     options = {"changed": sorted(changed), "gone": sorted(gone), "again": departing.left_behind(view, items)}
@@ -134,7 +132,7 @@ async def plan_stale(access: Access, workshop: LeafDeps, *, changed: frozenset[s
 
 
 async def plan_links(access: Access, memories: tuple[BatchMemory, ...]) -> Planned | None:
-    """Return the deterministic links of memories that were compiled before; None when there are none."""
+    """Return the deterministic links of memories compiled before; None if there are none."""
     if not links.parent_titles(memories):
         return None
     async with access.reading() as connection:
@@ -144,19 +142,20 @@ async def plan_links(access: Access, memories: tuple[BatchMemory, ...]) -> Plann
     return Planned(linked.items, {}, linked.counters, options={"links": True}) if linked.items else None
 
 
-async def finished(access: Access, workshop: LeafDeps, decision: PlanDecision) -> tuple[PlanDecision, tuple[Item, ...]]:
-    """Return a decision as its texts leave it, and its items with them, names linked and bad links dropped."""
-    decision, bodies = await _written(access, workshop, decision)
+async def finished(access: Access, deps: LeafDeps, decision: PlanDecision) -> tuple[PlanDecision, tuple[Item, ...]]:
+    """Return the decision after its texts are written, and its final items: names linked, bad links dropped."""
+    decision, bodies = await _written(access, deps, decision)
     async with access.reading() as connection:
         return decision, await _finished(connection, access.scope, decision, bodies)
 
 
-async def write_drafts(workshop: LeafDeps, drafts: Sequence[Draft]) -> dict[tuple[PageKey, str], str]:
-    """Return the drafts' texts by page and section, written side by side within the limit.
+async def write_drafts(deps: LeafDeps, drafts: Sequence[Draft]) -> dict[tuple[PageKey, str], str]:
+    """Return the drafts' texts by page and section, written concurrently up to the limit.
 
-    After one that fails none is begun, but those under way end: what they cost is paid, and their answers are kept.
+    After a failure no further draft is started, but those under way finish: they are paid for, and their answers are
+    cached.
     """
-    gate, failed = asyncio.Semaphore(workshop.settings.costs.writers_at_once), asyncio.Event()
+    gate, failed = asyncio.Semaphore(deps.settings.costs.writers_at_once), asyncio.Event()
 
     async def write(draft: Draft) -> str:
         async with gate:
@@ -164,7 +163,7 @@ async def write_drafts(workshop: LeafDeps, drafts: Sequence[Draft]) -> dict[tupl
                 return ""
             with ExitStack() as stack:
                 stack.callback(failed.set)
-                body = await workshop.planner.write_section(draft)
+                body = await deps.planner.write_section(draft)
                 stack.pop_all()
                 return body
 
@@ -178,35 +177,35 @@ async def write_drafts(workshop: LeafDeps, drafts: Sequence[Draft]) -> dict[tupl
 
 
 async def _written(
-    access: Access, workshop: LeafDeps, decision: PlanDecision, shown: Sequence[BatchMemory] = ()
+    access: Access, deps: LeafDeps, decision: PlanDecision, shown: Sequence[BatchMemory] = ()
 ) -> tuple[PlanDecision, Bodies]:
-    """Return the decision with its drafts' texts, and with what these may not lose of the texts that stood there."""
-    bodies = await write_drafts(workshop, decision.drafts)
+    """Return the decision with its drafts' texts, and with the facts of the previous texts that must not be lost."""
+    bodies = await write_drafts(deps, decision.drafts)
     if not decision.drafts and not decision.proposed:
         return decision, bodies
     cited = sorted(rewriting.sought(decision))
-    memories = await workshop.substrate.fetch(access.scope, cited) if cited else {}
+    memories = await deps.substrate.fetch(access.scope, cited) if cited else {}
     return await asyncio.to_thread(rewriting.keep, decision, bodies, memories, shown)
 
 
 async def _batch(
-    access: Access, workshop: LeafDeps, memories: tuple[BatchMemory, ...], looking: Looking, mention_ids: Sequence[UUID]
+    access: Access, deps: LeafDeps, memories: tuple[BatchMemory, ...], looking: Looking, mention_ids: Sequence[UUID]
 ) -> LeafBatch:
     async with access.reading() as connection:
         batch = await views.leaf_batch(connection, access.scope, memories, looking, mention_ids=mention_ids)
     own = {memory.memory_id for memory in memories}
     seen = {sighting.source.memory_id for mention in batch.mentions for sighting in mention.sightings}
-    earlier = await workshop.substrate.fetch(access.scope, sorted(seen - own)) if seen - own else {}
+    earlier = await deps.substrate.fetch(access.scope, sorted(seen - own)) if seen - own else {}
     return replace(batch, earlier=tuple(earlier[memory_id] for memory_id in sorted(earlier)))
 
 
-async def _decided(access: Access, workshop: LeafDeps, batch: LeafBatch, proposed: Proposed) -> PlanDecision:
-    names = await asyncio.to_thread(lambda: merge.names(proposed.proposal, gazetteer=workshop.gazetteer))
+async def _decided(access: Access, deps: LeafDeps, batch: LeafBatch, proposed: Proposed) -> PlanDecision:
+    names = await asyncio.to_thread(lambda: merge.names(proposed.proposal, gazetteer=deps.gazetteer))
     found = Matches()
     if names != Names():
         async with access.reading() as connection:
-            found = await views.matches(connection, access.scope, names, workshop.shelf)
-    return await asyncio.to_thread(lambda: leaf.decide(batch, proposed.proposal, found, gazetteer=workshop.gazetteer))
+            found = await views.matches(connection, access.scope, names, deps.page_cache)
+    return await asyncio.to_thread(lambda: leaf.decide(batch, proposed.proposal, found, gazetteer=deps.gazetteer))
 
 
 async def _finished(connection: Connection, scope: Scope, decision: PlanDecision, bodies: Bodies) -> tuple[Item, ...]:
@@ -219,7 +218,7 @@ async def _finished(connection: Connection, scope: Scope, decision: PlanDecision
 async def _linked(
     connection: Connection, scope: Scope, memories: tuple[BatchMemory, ...], items: Iterable[Item]
 ) -> PlanDecision:
-    """Return the deterministic links of the memories, as the wiki will stand after the items."""
+    """Return the deterministic links of the memories, given the wiki after the items."""
     fed = await views.feeding(connection, scope, memories)
     titles = await views.topics_titled(connection, scope, memories)
     own = {memory.memory_id for memory in memories}

@@ -1,1 +1,1 @@
-"""What changes in the wiki: pure decisions. Nothing here awaits, logs, reads a clock, an environment or a socket."""
+"""Decisions about the wiki's content, pure: nothing here awaits, logs, or reads a clock, an environment or a socket."""

@@ -1,6 +1,6 @@
-"""What a planner is shown: the memories of a batch with the pages around them, or the pages that hubs are made of.
+"""The views a planner is shown: a batch's memories with the pages around them, or the pages that hubs are made of.
 
-Values only. They are frozen before planning, so that the same view always gives the same plan.
+Values only, fixed before planning, so that the same view always gives the same plan.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from compiler.plan.contract import BatchMemory, CitedMemory, Mention, Page, Page
 
 @dataclass(frozen=True, slots=True)
 class LeafBatch:
-    """Memories to read, in the order of the feed, with candidate pages and open mentions.
+    """Memories to read, in feed order, with candidate pages and open mentions.
 
-    `earlier` holds memories that were read before and are quoted by a shown mention: they can be cited too. `near` are the
-    pages that only vectors spoke for, which are made when they are made: a replay has to be told of them.
+    `earlier` holds memories read before and quoted by a shown mention; they can be cited too. `near` are the pages that only
+    vector search found. Vectors change over time, so a replay needs this list.
     """
 
     memories: tuple[BatchMemory, ...]
@@ -37,10 +37,10 @@ class MemoryEvidence:
 
 @dataclass(frozen=True, slots=True)
 class ParentCandidate:
-    """A hub that metadata or summaries ask for.
+    """A hub suggested by metadata or summaries.
 
-    `kind` is city, journal or tag; `title` as people write it; `section` the slug of the section that its members belong in.
-    `memory_ids` are the memories and `pages` the pages that showed it. `origin` is record or summary.
+    `kind` is city, journal or tag; `title` is its display form; `section` the slug of the section for its members. `memory_ids`
+    and `pages` are the evidence. `origin` is record or summary.
     """
 
     kind: str
@@ -55,12 +55,12 @@ class ParentCandidate:
 
 @dataclass(frozen=True, slots=True)
 class AggregationView:
-    """What the aggregation looks at, whole pages first.
+    """What the aggregation looks at.
 
-    `pages` are the recently changed ones with the hubs that candidates and rollups name; `others` are the active pages that
-    stand in their rollups and are not among them (title, summary and tags suffice): a child in neither is gone. `evidence`
-    has every memory that the pages' sections and the candidates cite, by id. `inbound` counts reference links to a page,
-    `parents` is the scope's whole hierarchy, child to parent.
+    `pages` are the recently changed pages, whole, with the hubs that candidates and rollups name. `others` are the further
+    active pages in their rollups (title, summary and tags suffice); a child in neither no longer exists. `evidence` has every
+    memory that the pages' sections and the candidates cite, by id. `inbound` counts reference links to a page. `parents` is the
+    scope's whole hierarchy, child to parent.
     """
 
     pages: tuple[Page, ...]
@@ -73,11 +73,11 @@ class AggregationView:
 
 @dataclass(frozen=True, slots=True)
 class StaleView:
-    """Pages and mentions that cite memories which were edited (`changed`) or are gone.
+    """Pages and mentions that cite edited (`changed`) or deleted (`gone`) memories.
 
-    `memories` has the present text of every memory that the pages and mentions cite and that is still there. `links` are the
-    causes of links whose `ref` is an edited or a gone memory. `around` are the pages that lead to those that cite a gone memory,
-    and all that these list: what has to be rendered again when one of them loses its summary or goes.
+    `memories` has the present text of every cited memory that still exists. `links` are the causes of links whose `ref` is an
+    edited or deleted memory. `around` are the pages that lead to those citing a deleted memory, and all that these list: they
+    are rendered again if one of them loses its summary or is removed.
     """
 
     pages: tuple[Page, ...]
@@ -90,5 +90,5 @@ class StaleView:
 
     @property
     def seen_memory_ids(self) -> frozenset[str]:
-        """The memories whose words may stand in what comes of the view."""
+        """The memories whose words may stand in the result."""
         return frozenset({*self.memories, *(one.memory_id for page in self.around for one in page.cited())} - self.gone)

@@ -1,4 +1,4 @@
-"""Who may be cited in a batch. A source exists only where a planner cited that memory; nothing here ever adds one."""
+"""Which memories a batch may cite. A source exists only if a planner cited that memory; nothing here adds one."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from compiler.plan.contract import BatchMemory, CitedMemory, Rejection
 
 UNKNOWN_MEMORY = "unknown_memory"
 
-_BY_MEMORY = attrgetter("memory_id")  # each memory once: comparing whole sources would give the same order, slower
+_BY_MEMORY = attrgetter("memory_id")  # ids are unique; comparing whole sources gives the same order, slower
 
 
 @dataclass(frozen=True, slots=True)
 class Citable:
-    """The sources that a planner may cite, by memory id, with the memories whose whole text is at hand."""
+    """The sources that a planner may cite, by memory id, with the memories whose whole text is available."""
 
     sources: Mapping[str, CitedMemory]
     memories: Mapping[str, BatchMemory]
 
     def cite(self, memory_ids: Iterable[str]) -> tuple[CitedMemory, ...]:
-        """Return the sources of the cited memories that may be cited, sorted; no citation, no source."""
+        """Return the cited sources that are allowed, sorted; none without a citation."""
         found = {one: self.sources[one] for one in memory_ids if one in self.sources}
         return tuple(sorted(found.values(), key=_BY_MEMORY))
 
@@ -31,13 +31,13 @@ class Citable:
         return tuple(Rejection(UNKNOWN_MEMORY, one) for one in dict.fromkeys(memory_ids) if one not in self.sources)
 
     def texts(self, memory_ids: Iterable[str]) -> tuple[BatchMemory, ...]:
-        """Return the cited memories whose text is at hand, in order of time and id."""
+        """Return the cited memories whose text is available, ordered by time and id."""
         found = {one: self.memories[one] for one in memory_ids if one in self.memories}
         return tuple(sorted(found.values(), key=lambda memory: (memory.occurred_at, memory.memory_id)))
 
 
 def citable(batch: LeafBatch) -> Citable:
-    """Return what a planner that saw the batch may cite: its memories, and those that its mentions quote."""
+    """Return the sources that a planner of the batch may cite: its memories, and those quoted by its mentions."""
     quoted = {
         sighting.source.memory_id: sighting.source for mention in batch.mentions for sighting in mention.sightings
     }
@@ -46,10 +46,10 @@ def citable(batch: LeafBatch) -> Citable:
 
 
 def source_of(memory: BatchMemory) -> CitedMemory:
-    """Return the memory as a source, with the hash of the text that was read."""
+    """Return the memory as a source, with the hash of the text read."""
     return CitedMemory(memory.memory_id, memory.text_hash)
 
 
 def united(standing: Iterable[CitedMemory], cited: Iterable[CitedMemory]) -> tuple[CitedMemory, ...]:
-    """Return both together, sorted: one source for a memory, with the newer hash where a memory is cited again."""
+    """Return both together, sorted: one source per memory, with the newer hash if it is cited again."""
     return tuple(sorted({source.memory_id: source for source in (*standing, *cited)}.values(), key=_BY_MEMORY))

@@ -1,6 +1,6 @@
-"""The items of a plan as JSON and back, with hashes in hex and times in ISO 8601.
+"""Encodes a plan's items as JSON and decodes them, with hashes in hex and times in ISO 8601.
 
-What is read must have been written here: anything else raises InvalidPlan, which names the place.
+Decoding accepts only what this module encoded; anything else raises InvalidPlan, which names the place.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ class InvalidPlan(ValueError):
 
 
 def dump(items: Iterable[Item]) -> list[dict[str, Any]]:
-    """Return the items as JSON values, each with its kind."""
+    """Return the items as JSON values, each tagged with its kind."""
     return [_item(item) for item in items]
 
 
 def dump_json(items: Iterable[Item]) -> bytes:
-    """Return what `dump` gives as JSON text, in a fraction of its time: plans are stored batch by batch."""
+    """Return the result of `dump` as JSON text, much faster: every batch's plan is stored."""
     return orjson.dumps([_tagged(item) for item in items], default=_plain)
 
 
 def load(values: Iterable[Mapping[str, Any]]) -> tuple[Item, ...]:
-    """Return the items that `dump` gave. Raises InvalidPlan."""
+    """Return the items that `dump` encoded. Raises InvalidPlan."""
     return tuple(_read_item(value) for value in values)
 
 
@@ -56,7 +56,7 @@ def _tagged(item: Item) -> dict[str, Any]:
 
 
 def _plain(value: object) -> object:
-    """Return what orjson doesn't write by itself: hashes, and mappings that are no dict."""
+    """Encode what orjson does not: hashes, and mappings other than dict."""
     if isinstance(value, bytes):
         return value.hex()
     if isinstance(value, Mapping):
@@ -92,7 +92,7 @@ def _hints(kind: Any) -> Mapping[str, Any]:
 
 
 def _read(hint: Any, value: Any, path: str) -> Any:
-    """Return the value as the type hint says it is."""
+    """Return the value converted to the type hint."""
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         return (

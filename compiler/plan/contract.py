@@ -1,7 +1,7 @@
-"""What a compile looks at and what it decides: values only, shared by the pure plan and by what reads and applies.
+"""The input and output of a compile's decisions: values only, shared by the pure plan and the code that reads and applies.
 
 State comes in (Memory, Page, Mention), Items come out. Pages are named by type and slug, never by a generated id, so that the
-same memories give the same items; who applies them turns names into ids. Nothing here does anything.
+same memories give the same items; applying turns names into ids.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class PageType(StrEnum):
-    """What a page is about; it says which sections the page has by default."""
+    """What a page is about; it determines the page's default sections."""
 
     ENTITY = "entity"
     TOPIC = "topic"
@@ -22,7 +22,7 @@ class PageType(StrEnum):
 
 
 class PromotionStatus(StrEnum):
-    """How far a section is on its way to a page of its own. PROMOTED and SUPPRESSED stay until an operator acts."""
+    """How far a section is towards a page of its own. PROMOTED and SUPPRESSED stay until an operator acts."""
 
     NONE = "none"
     CANDIDATE = "candidate"
@@ -31,7 +31,7 @@ class PromotionStatus(StrEnum):
 
 
 class LinkKind(StrEnum):
-    """The role of a link: the ordinary mention, or one half of a hierarchy's pair."""
+    """The role of a link: an ordinary reference, or one half of a hierarchy's pair."""
 
     REFERENCE = "reference"
     PARENT_OF = "parent_of"
@@ -39,7 +39,7 @@ class LinkKind(StrEnum):
 
 
 class LinkOrigin(StrEnum):
-    """Who says that a link should be there."""
+    """The source of a link's evidence."""
 
     PLANNER = "planner"
     DETERMINISTIC = "deterministic"
@@ -58,13 +58,13 @@ class PageKey:
 
     @property
     def path(self) -> str:
-        """Where links to the page lead."""
+        """The target of links to the page."""
         return f"/wiki/{self.type}/{self.slug}"
 
 
 @dataclass(frozen=True, slots=True)
 class BatchMemory:
-    """A memory as it was read for a batch. `text_hash` is the SHA-256 of its text."""
+    """A memory as read for a batch. `text_hash` is the SHA-256 of its text."""
 
     memory_id: str
     text: str
@@ -76,7 +76,7 @@ class BatchMemory:
 
 @dataclass(frozen=True, slots=True, order=True)
 class CitedMemory:
-    """A memory that was cited for a subject, with the hash that its text had then."""
+    """A memory cited for a subject, with the hash of its text at that time."""
 
     memory_id: str
     text_hash: bytes
@@ -84,7 +84,7 @@ class CitedMemory:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """What is known of a rollup section: the evidence that its promotion is judged by. `promotion_score` is 0 to 1."""
+    """What is known of a rollup section: the evidence for its promotion. `promotion_score` is 0 to 1."""
 
     linked_pages: tuple[PageKey, ...] = ()
     supporting_record_count: int = 0
@@ -98,7 +98,7 @@ class Aggregation:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section as it stands, or is to stand: `sources` are all that it cites. A rollup has its children and aggregation."""
+    """A section, present or planned: `sources` are all that it cites. A rollup has children and aggregation."""
 
     slug: str
     heading: str
@@ -110,7 +110,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A name of a page: the folded `key` to compare by, `display` as it was written; `origin` is compiler, manual or import."""
+    """A name of a page: the folded `key` for comparison, `display` as written; `origin` is compiler, manual or import."""
 
     key: str
     display: str
@@ -120,7 +120,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag of a page, with what it was taken from."""
+    """A tag of a page, with its source."""
 
     name: str
     sources: tuple[CitedMemory, ...] = ()
@@ -128,7 +128,7 @@ class Tag:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as it stands in the scope."""
+    """A page of the scope in its present state."""
 
     key: PageKey
     title: str
@@ -142,7 +142,7 @@ class Page:
     is_active: bool = True
 
     def cited(self) -> Iterator[CitedMemory]:
-        """Yield everything that the page cites anywhere."""
+        """Yield all sources that the page cites."""
         yield from self.summary_sources
         yield from (source for section in self.sections for source in section.sources)
         yield from (source for alias in self.aliases for source in alias.sources)
@@ -151,7 +151,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """One memory in which an unresolved name stood, with up to 200 characters around it."""
+    """One memory in which an unresolved name occurred, with up to 200 characters around it."""
 
     source: CitedMemory
     quote: str
@@ -160,7 +160,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A name that was held rather than given a page; `key` is folded, `sightings` are oldest first."""
+    """A name held without a page; `key` is folded, `sightings` are oldest first."""
 
     key: str
     alias: str
@@ -168,19 +168,19 @@ class Mention:
     sightings: tuple[Sighting, ...] = ()
 
 
-# --- what is decided, in the order in which it is applied. Each item can be applied twice without harm. ---
+# --- Items, in the order in which they are applied. Each is idempotent. ---
 
 
 @dataclass(frozen=True, slots=True)
 class CreatePage:
-    """A page that is not there, or is archived: whole, with its sections. Counts against the cap of new pages."""
+    """Create a page, or bring back an archived one: whole, with its sections. Counts against the cap of new pages."""
 
     page: Page
 
 
 @dataclass(frozen=True, slots=True)
 class WriteSection:
-    """A section in place of what stands under its slug: body, sources, children and aggregation. Counts as a rewrite."""
+    """Replace a section: body, sources, children and aggregation. Counts as a rewrite."""
 
     page: PageKey
     section: Section
@@ -188,7 +188,7 @@ class WriteSection:
 
 @dataclass(frozen=True, slots=True)
 class RemoveSection:
-    """A section whose last source is gone."""
+    """Remove a section whose last source is gone."""
 
     page: PageKey
     slug: str
@@ -196,7 +196,7 @@ class RemoveSection:
 
 @dataclass(frozen=True, slots=True)
 class WriteSummary:
-    """A page's summary with all that it cites; empty when nothing is left to say."""
+    """Write a page's summary with all its sources; empty if nothing is left to say."""
 
     page: PageKey
     summary: str
@@ -205,7 +205,7 @@ class WriteSummary:
 
 @dataclass(frozen=True, slots=True)
 class WriteAlias:
-    """A name of a page, with all its sources; without any source a compiler's alias goes."""
+    """Write a page's name with all its sources; without sources, a compiler's alias is removed."""
 
     page: PageKey
     alias: Alias
@@ -213,7 +213,7 @@ class WriteAlias:
 
 @dataclass(frozen=True, slots=True)
 class WriteTag:
-    """A tag of a page, with all its sources; without any it goes."""
+    """Write a page's tag with all its sources; without sources it is removed."""
 
     page: PageKey
     tag: Tag
@@ -221,14 +221,14 @@ class WriteTag:
 
 @dataclass(frozen=True, slots=True)
 class HoldMention:
-    """A name to hold, or sightings to add to one that is held."""
+    """Hold a name, or add sightings to a held one."""
 
     mention: Mention
 
 
 @dataclass(frozen=True, slots=True)
 class DropSighting:
-    """A memory that speaks of a held name no longer; a mention without any sighting goes."""
+    """Remove a memory that no longer mentions a held name; a mention without sightings is removed."""
 
     key: str
     memory_id: str
@@ -236,7 +236,7 @@ class DropSighting:
 
 @dataclass(frozen=True, slots=True)
 class SettleMention:
-    """A held name that has got its page."""
+    """Settle a held name that now has its page."""
 
     key: str
     page: PageKey
@@ -244,8 +244,9 @@ class SettleMention:
 
 @dataclass(frozen=True, slots=True)
 class WriteLink:
-    """One cause of a link. `context` is the tag of its class (`deterministic:city:austin`, `co_mention:<memory id>`),
-    `ref` what it came from."""
+    """Write one cause of a link. `context` is the tag of its class (`deterministic:city:austin`, `co_mention:<memory id>`),
+    `ref` its source.
+    """
 
     source: PageKey
     target: PageKey
@@ -257,14 +258,14 @@ class WriteLink:
 
 @dataclass(frozen=True, slots=True)
 class DropLink:
-    """One cause of a link that holds no longer; a link without any cause goes."""
+    """Remove one cause of a link; a link without causes is removed."""
 
     link: WriteLink
 
 
 @dataclass(frozen=True, slots=True)
 class SetParent:
-    """A page's parent, with the pair of hierarchy links; None takes it away."""
+    """Set a page's parent, with the pair of hierarchy links; None removes it."""
 
     page: PageKey
     parent: PageKey | None
@@ -272,7 +273,7 @@ class SetParent:
 
 @dataclass(frozen=True, slots=True)
 class SetHubness:
-    """A page's score as a hub."""
+    """Set a page's hub score."""
 
     page: PageKey
     score: int
@@ -280,28 +281,28 @@ class SetHubness:
 
 @dataclass(frozen=True, slots=True)
 class ScoreHubs:
-    """Pages whose score as a hub is counted again, once all that is written beside it stands."""
+    """Compute the hub scores of pages, after everything else is written."""
 
     pages: tuple[PageKey, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivePage:
-    """A page with nothing left that anyone said; its rows stay."""
+    """Archive a page that has no content left; its rows stay."""
 
     page: PageKey
 
 
 @dataclass(frozen=True, slots=True)
 class DeletePage:
-    """A page that an operator wants gone, with everything on it; links to it in texts become plain names."""
+    """Delete a page on an operator's request, with its contents; links to it in texts become plain names."""
 
     page: PageKey
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreMention:
-    """A held name that an operator set aside for good."""
+    """Ignore a held name for good, on an operator's request."""
 
     key: str
 
@@ -329,11 +330,11 @@ Item = (
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A section whose words still have to be written, from its cited memories alone.
+    """A section whose text has yet to be written, from its cited memories alone.
 
-    `existing_md` is what stands there, empty for a rebuild: then a writer sees what the sources say now and nothing else.
-    A section without a slug is the page's summary. `names` are what the page is called, its title among them. `standing` is
-    what the standing text cites; `marked` are lines of it that a rebuild keeps beside what is written.
+    `existing_md` is the present text, empty for a rebuild: the writer then sees only what the sources say now. A section
+    without a slug is the page's summary. `names` are the page's names, its title among them. `standing` are the sources of the
+    present text; `marked` are lines of it that a rebuild keeps next to the new text.
     """
 
     page: PageKey
@@ -348,7 +349,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """Something that a planner proposed and that was not taken: `reason` is a snake_case word, `subject` what it was."""
+    """A part of a proposal that was not accepted: `reason` is a snake_case word, `subject` what it was about."""
 
     reason: str
     subject: str = ""
@@ -356,11 +357,10 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class PlanDecision:
-    """What a pass decided: items in order, drafts whose text is still to come, what was turned down, and counters.
+    """A pass's decision: items in order, drafts of texts still to be written, rejections, and counters.
 
-    A draft's place among the items is held by the WriteSection, or the section of a CreatePage, of the same page and slug;
-    a summary's by the WriteSummary of its page. `proposed` are the sections for which no writer is asked although their words
-    are a planner's own.
+    A draft belongs to the WriteSection, or the CreatePage's section, of the same page and slug; a summary's to the WriteSummary
+    of its page. `proposed` are the sections whose text the planner itself gave, so that no writer is asked.
     """
 
     items: tuple[Item, ...] = ()

@@ -1,4 +1,4 @@
-"""What a decision is gathered in while it is being made."""
+"""A decision while it is being made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler.plan.contract import Draft, Item, PlanDecision, Rejection
 
 @dataclass(slots=True)
 class Gathering:
-    """Items, drafts, texts that a plan proposes itself, rejections and counters, in the order in which they come up."""
+    """Items, drafts, texts proposed by the plan itself, rejections and counters, in order."""
 
     items: list[Item] = field(default_factory=list)
     drafts: list[Draft] = field(default_factory=list)
@@ -20,7 +20,7 @@ class Gathering:
     counters: Counter[str] = field(default_factory=Counter)
 
     def reject(self, reason: str, subject: str = "") -> None:
-        """Note something that is not taken."""
+        """Record something that is not accepted."""
         self.rejections.append(Rejection(reason, subject))
 
     def count(self, key: str, by: int = 1) -> None:
@@ -28,11 +28,11 @@ class Gathering:
         self.counters[key] += by
 
     def add(self, items: Iterable[Item]) -> None:
-        """Add items at the end."""
+        """Append items."""
         self.items.extend(items)
 
     def decision(self) -> PlanDecision:
-        """Return what was gathered; every rejection is counted by its reason too."""
+        """Return the decision; every rejection is also counted by its reason."""
         reasons = Counter(f"rejected_{one.reason}" for one in self.rejections)
         counters = dict(sorted((self.counters + reasons).items()))
         return PlanDecision(

@@ -1,4 +1,4 @@
-"""What is worth reading: keeps noise out before it costs anything, with a reason for each memory that is kept out."""
+"""Intake filter: drops noise before it costs anything, with a reason for each dropped memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DANGLING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class IntakeRules:
-    """What is kept out. `patterns` are regular expressions of more noise, searched in the folded text."""
+    """What is dropped. `patterns` are further regular expressions of noise, searched in the folded text."""
 
     min_content_words: int = 2
     drop_self_reference: bool = True
@@ -40,7 +40,7 @@ class IntakeRules:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A memory that is not read, and why: empty, fragment, self_reference or pattern."""
+    """A memory that is not read, with the reason: empty, fragment, self_reference or pattern."""
 
     memory_id: str
     reason: str
@@ -49,7 +49,7 @@ class Dropped:
 def sift(
     memories: Iterable[BatchMemory], *, rules: IntakeRules | None = None
 ) -> tuple[tuple[BatchMemory, ...], tuple[Dropped, ...]]:
-    """Return the memories worth reading, in order, and those that are not, each with its reason."""
+    """Return the memories worth reading, in order, and the dropped ones with their reasons."""
     chosen = rules or IntakeRules()
     kept: list[BatchMemory] = []
     dropped: list[Dropped] = []
@@ -63,7 +63,7 @@ def sift(
 
 
 def _noise(memory: BatchMemory, rules: IntakeRules) -> str:
-    """Return why the memory is noise; empty when it is none. What has a place or names in its metadata is never a fragment."""
+    """Return why the memory is noise, empty if it is not. A memory with a place or names in its metadata is never a fragment."""
     words = content_words(memory.text)
     if not words:
         return EMPTY

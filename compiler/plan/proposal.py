@@ -1,6 +1,6 @@
-"""What a planner proposes: the arrays of its answer, as values. Nothing of it is trusted before `leaf` and `aggregation` decide.
+"""A planner's proposal: the arrays of its answer, as values. `leaf` and `aggregation` judge it; nothing is trusted before that.
 
-Memories are named by id and pages by key: who reads a model's answer has resolved its handles already.
+Memories are named by id and pages by key; the reader of a model's answer has already resolved its handles.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from compiler.plan.contract import PageKey, PageType
 class ProposedSection:
     """A section's text with the memories it cites.
 
-    `is_verbatim` says that the text is lines taken from the cited memories: they are added to what stands, no writer is asked.
+    `is_verbatim` means that the text is lines taken from the cited memories: they are added to the present text without a
+    writer.
     """
 
     slug: str
@@ -26,7 +27,7 @@ class ProposedSection:
 
 @dataclass(frozen=True, slots=True)
 class ProposedName:
-    """An alias or a tag, with the memories it was taken from."""
+    """An alias or a tag, with its source memories."""
 
     name: str
     memory_ids: tuple[str, ...] = ()
@@ -34,7 +35,7 @@ class ProposedName:
 
 @dataclass(frozen=True, slots=True)
 class PageUpdate:
-    """Sections, names and tags for a page that is there. A summary is taken where the page has none."""
+    """Sections, names and tags for an existing page. Its summary is used only if the page has none."""
 
     page: PageKey
     sections: tuple[ProposedSection, ...] = ()
@@ -46,9 +47,9 @@ class PageUpdate:
 
 @dataclass(frozen=True, slots=True)
 class ProposedPage:
-    """A page to make. `memory_ids` prove its summary and nothing else; `slug` is used where the title gives none.
+    """A page to create. `memory_ids` prove its summary and nothing else; `slug` is used if the title gives none.
 
-    `city` is where it is, for a place whose memories say so: places of two cities are two places.
+    `city` is the location of a place whose memories name one: the same name in two cities means two places.
     """
 
     type: PageType
@@ -64,7 +65,7 @@ class ProposedPage:
 
 @dataclass(frozen=True, slots=True)
 class HeldName:
-    """A name that earns no page yet; `context` is prose around it."""
+    """A name that does not get a page yet; `context` is prose around it."""
 
     alias: str
     suggested_type: PageType | None
@@ -74,7 +75,7 @@ class HeldName:
 
 @dataclass(frozen=True, slots=True)
 class MentionPromotion:
-    """A held name that earns its page now; `key` is the mention's folded name."""
+    """A held name that gets its page now; `key` is the mention's folded name."""
 
     key: str
     page: ProposedPage
@@ -83,7 +84,7 @@ class MentionPromotion:
 
 @dataclass(frozen=True, slots=True)
 class ProposedLink:
-    """A link between two pages that are there or are being made; `context` says why."""
+    """A link between two pages that exist or are being created; `context` is the reason."""
 
     source: PageKey
     target: PageKey
@@ -92,7 +93,7 @@ class ProposedLink:
 
 @dataclass(frozen=True, slots=True)
 class Rollup:
-    """A hub's section that lists `children`; without any it is prose, `body_md`."""
+    """A hub's section that lists `children`; without children it is prose, `body_md`."""
 
     page: PageKey
     section_slug: str
@@ -106,7 +107,7 @@ class Rollup:
 
 @dataclass(frozen=True, slots=True)
 class SectionPromotion:
-    """A dense section that gets a page of its own; `parent_summary` and `highlights` are what stays in its place."""
+    """A dense section that gets a page of its own; `parent_summary` and `highlights` stay in its place."""
 
     page: PageKey
     section_slug: str

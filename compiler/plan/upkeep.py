@@ -1,4 +1,4 @@
-"""What an operator's act on a page comes to, as items: nothing that leads to a page stays when the page goes.
+"""An operator's acts on pages, as items: when a page is removed, everything that leads to it is removed too.
 
 Pages come in whole; items come out in the order in which they are applied.
 """
@@ -33,7 +33,7 @@ from compiler.plan.contract import (
 from compiler.plan.text import markdown, rollup
 from store.text.texts import fold
 
-# Letters by their class that show nothing: what fills a syllable's place in Hangul.
+# Invisible characters in a letter category: Hangul fillers.
 _BLANK = frozenset("\u115f\u1160\u3164\uffa0")
 
 
@@ -47,7 +47,7 @@ class ActRefused(ValueError):
 
 
 def name(page: Page, display: str, *, origin: str = "manual") -> tuple[Item, ...]:
-    """Return what gives a page a name. Raises ActRefused for a name of which nothing is left to compare by."""
+    """Return the items that give a page a name. Raises ActRefused for a name without anything to compare by."""
     key = fold(display)
     if not is_name(display):
         raise ActRefused("alias", "holds no letter or digit; send a name")
@@ -55,18 +55,19 @@ def name(page: Page, display: str, *, origin: str = "manual") -> tuple[Item, ...
 
 
 def is_name(display: str) -> bool:
-    """Return whether something of the name can be seen and compared: a letter or a digit."""
+    """Return whether the name has something visible to compare by: a letter or a digit."""
     return any(sign.isalnum() and sign not in _BLANK for sign in fold(display))
 
 
 def archive(gone: Page, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:
-    """Return what takes a page out of sight, its promotion too. `around` are the active pages that lead to it, and all that
-    their sections list."""
+    """Return the items that archive a page and undo its promotion. `around` are the active pages that lead to it, and all that
+    their sections list.
+    """
     return (*_freed(gone), ArchivePage(gone.key), *unlink(gone.key, around))
 
 
 def delete(gone: Page, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:
-    """Return what deletes a page, once everything around it is free of it: also the pages that it promoted."""
+    """Return the items that delete a page, after those that remove what leads to it, including the pages it promoted."""
     orphans = [SetParent(page.key, None) for page in _sorted(around) if page.parent == gone.key]
     return (*_freed(gone), *orphans, *unlink(gone.key, around), DeletePage(gone.key))
 
@@ -76,7 +77,7 @@ def _freed(gone: Page) -> tuple[Item, ...]:
 
 
 def unlink(gone: PageKey, around: Mapping[PageKey, Page]) -> Iterator[Item]:
-    """Yield sections without any way to a page: lists without it, its links as plain names, no promotion to it."""
+    """Yield sections without anything that leads to a page: lists without it, its links as plain names, no promotion to it."""
     for page in _sorted(around):
         if page.key == gone or not page.is_active:
             continue
@@ -87,7 +88,7 @@ def unlink(gone: PageKey, around: Mapping[PageKey, Page]) -> Iterator[Item]:
 
 
 def suppress(page: Page, slug: str) -> tuple[Item, ...]:
-    """Return what keeps a section from being promoted. Raises ActRefused when it is no list of pages, or promoted already."""
+    """Return the items that keep a section from promotion. Raises ActRefused if it is no list of pages, or promoted already."""
     section = _listing(page, slug)
     assert section.aggregation is not None
     if section.aggregation.promotion_status is PromotionStatus.PROMOTED:
@@ -97,9 +98,9 @@ def suppress(page: Page, slug: str) -> tuple[Item, ...]:
 
 
 def undo(page: Page, slug: str, around: Mapping[PageKey, Page]) -> tuple[Item, ...]:
-    """Return what takes a promotion back. `around` holds the promoted page, what leads to it, and what the section lists.
+    """Return the items that undo a promotion. `around` holds the promoted page, what leads to it, and what the section lists.
 
-    Taking it back twice is once. Raises ActRefused when nothing was promoted.
+    Idempotent. Raises ActRefused if nothing was promoted.
     """
     section = _listing(page, slug)
     assert section.aggregation is not None
@@ -115,7 +116,7 @@ def undo(page: Page, slug: str, around: Mapping[PageKey, Page]) -> tuple[Item, .
 
 
 def named(items: Iterable[Item]) -> tuple[PageKey, ...]:
-    """Return every page that the items name anywhere, sorted."""
+    """Return every page that the items name, sorted."""
     found: set[PageKey] = set()
     for item in items:
         match item:
@@ -138,7 +139,7 @@ def named(items: Iterable[Item]) -> tuple[PageKey, ...]:
 
 
 def cited(items: Iterable[Item]) -> frozenset[str]:
-    """Return every memory that the items cite, or that a link of theirs came from."""
+    """Return every memory that the items cite, or that one of their links came from."""
     found: set[str] = set()
     for item in items:
         match item:
@@ -187,7 +188,7 @@ def _without(section: Section, gone: PageKey, around: Mapping[PageKey, Page]) ->
 
 
 def _listed_again(section: Section, known: Aggregation, around: Mapping[PageKey, Page]) -> Section:
-    """Return a promoted section as the list of pages that it was, kept from promotion."""
+    """Return a promoted section as its former list of pages, kept from promotion."""
     there = [around[key] for key in (section.children or known.linked_pages) if key in around]
     listed = [page for page in there if page.is_active]
     return replace(
@@ -199,7 +200,7 @@ def _listed_again(section: Section, known: Aggregation, around: Mapping[PageKey,
 
 
 def _is_rendered(section: Section, around: Mapping[PageKey, Page]) -> bool:
-    """Return whether the body is the list of the section's pages and nothing else."""
+    """Return whether the body is exactly the rendered list of the section's pages."""
     listed = section.aggregation
     return listed is None or listed.promotion_status is not PromotionStatus.PROMOTED
 

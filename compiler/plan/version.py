@@ -1,6 +1,6 @@
-"""The version of everything by which memories become items: extraction, merging, writing, the order of it all.
+"""The version of the rules that turn memories into items: extraction, merging, writing and their order.
 
-It is kept with each batch. A log of another version can't be replayed by this one, and says so.
+It is stored with each batch. A log of another version cannot be replayed, and the replay says so.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The planner that needs no model: names by rule, pages where two memories agree, sentences taken as they stand.
+"""The planner that needs no model: names by rule, pages where two memories agree, sentences quoted verbatim.
 
-Deterministic and offline. Of modest reach, and it says so: it finds what is named, and invents nothing.
+Deterministic and offline. Its reach is modest: it finds names as they are written and invents nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ORDER = {"city": 0, "journal": 1, "tag": 2}
 
 
 def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal:
-    """Return pages, updates and held names for the batch: a new page needs two memories, a known one a single one."""
+    """Return pages, updates and held names for the batch. A new page needs two memories, an existing page one."""
     held = {plain_key(mention.alias): mention for mention in batch.mentions}
     earlier = {memory.memory_id: memory for memory in batch.earlier}
     updates: list[PageUpdate] = []
@@ -63,9 +63,9 @@ def plan_leaf(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> Proposal
 
 
 def write_section(draft: Draft) -> str:
-    """Return the section's text: what stands with the proposed lines added, or the sentences that the memories still have.
+    """Return the section's text: the present text plus the proposed lines, or the sentences that the memories still have.
 
-    The summary is the first of these. Nothing is left when no memory speaks of the page any more.
+    A summary is the first of these sentences. Empty if no memory speaks of the page any more.
     """
     if draft.existing_md or draft.section.body_md:
         return added_lines(draft.existing_md, draft.section.body_md)
@@ -79,7 +79,7 @@ def write_section(draft: Draft) -> str:
 
 
 def quote(draft: Draft) -> str:
-    """Return a section that has to be made again in its memories' own sentences: those that name the page, else all."""
+    """Return a rebuilt section in its memories' own sentences: those that name the page, else all."""
     if written := write_section(draft):
         return written
     found = [sentence for memory in draft.memories for sentence in sentences(memory.text)]
@@ -119,7 +119,7 @@ def _alias(subject: Subject, name: str) -> ProposedName:
 
 
 def _summary(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) -> tuple[str, str]:
-    """Return a line about the subject and the memory that proves it: what and where a place is, else a sentence naming it."""
+    """Return a line about the subject and its memory's id: for a place what and where it is, else a sentence that names it."""
     for memory, _ in found:
         if told := _place_summary(memory, subject.keys):
             return told, memory.memory_id
@@ -128,7 +128,7 @@ def _summary(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]])
 
 
 def _place_summary(memory: BatchMemory, keys: Iterable[str]) -> str:
-    """Return what and where the memory's place is, when that is what the keys name."""
+    """Return what and where the memory's place is, if the keys name that place."""
     city = city_of(memory)
     if plain_key(place_name(memory)) not in keys or not city:
         return ""
@@ -142,7 +142,7 @@ def _held(subject: Subject, found: list[tuple[BatchMemory, tuple[str, ...]]]) ->
 
 
 def _left_over(mentions: Iterable[Mention], earlier: dict[str, BatchMemory]) -> Iterable[MentionPromotion]:
-    """Yield the mentions that no new memory names, but that memories seen before are enough for."""
+    """Yield mentions that no new memory names but that have enough earlier memories."""
     for mention in sorted(mentions, key=lambda one: one.key):
         subject = Subject(plain_key(mention.alias), names={mention.alias: 1})
         subject.named_in[mention.alias] = {one.source.memory_id for one in mention.sightings}
@@ -152,7 +152,7 @@ def _left_over(mentions: Iterable[Mention], earlier: dict[str, BatchMemory]) -> 
 
 
 def plan_aggregation(view: AggregationView) -> Proposal:
-    """Return hubs for the candidates that three pages belong to, with their lists, and promotions of sections that are ready."""
+    """Return hubs for candidates with at least three pages, with their lists, and promotions of ready sections."""
     every = sorted((*view.pages, *view.others), key=lambda page: page.key)
     active = [page for page in every if page.is_active and page.key.type is not PageType.DECISION]
     titles = {plain_key(page.title): page.key for page in reversed(active)}
@@ -171,7 +171,7 @@ def plan_aggregation(view: AggregationView) -> Proposal:
 
 
 def _belongs(page: Page, candidates: Sequence[ParentCandidate]) -> bool:
-    """Return whether a page says by title, tag or the form of its summary that it belongs: a passing mention is not enough."""
+    """Return whether a page belongs by title, tag or the form of its summary; a passing mention is not enough."""
     slugs = {candidate.slug for candidate in candidates}
     if any(page.key in candidate.pages for candidate in candidates) or any(
         is_tag_of(tag.name, slugs) for tag in page.tags
@@ -213,7 +213,7 @@ def _rollups(hub: PageKey, candidates: Sequence[ParentCandidate], members: Seque
 
 
 def _promotions(view: AggregationView) -> Iterable[SectionPromotion]:
-    """Yield the sections that are candidates, on hubs that have more than this one."""
+    """Yield the sections that are candidates, on hubs that have more than that section."""
     pages = {page.key: page for page in (*view.pages, *view.others)}
     for page in sorted(view.pages, key=lambda page: page.key):
         lists = [one for one in page.sections if one.aggregation is not None]

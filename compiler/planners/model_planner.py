@@ -1,6 +1,6 @@
-"""The planner that asks a model: prompts from the plan, answers kept and counted, ceilings watched before each call.
+"""The planner that asks a model: sends the plan's prompts, caches and counts answers, checks ceilings before each call.
 
-What a model says is read by the plan's validation and believed in nothing. An answer that is kept costs nothing again.
+The plan's validation reads every answer; nothing in it is trusted. A cached answer costs nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CALLS = {_LEAF: "planner_calls", _SECTION: "section_writer_calls", _AGGREGATION
 
 @dataclass(frozen=True, slots=True)
 class ModelQuestion:
-    """One question to a model: when it was begun, and the answer or the name of the error. A kept answer was only found."""
+    """One question to a model: its start, and the answer or the error's name. `is_kept` marks an answer from the cache."""
 
     request: ConverseRequest
     of_pass: str
@@ -52,7 +52,9 @@ class ModelQuestion:
 
 @dataclass(slots=True)
 class CostMeter:
-    """What a job's calls cost, and where they stop. `spent_usd` is the job's with earlier claims, `today_usd` the tenant's."""
+    """Counts the cost of a job's calls and enforces ceilings. `spent_usd` includes the job's earlier claims,
+    `today_usd` is the tenant's.
+    """
 
     costs: Costs
     spent_usd: float = 0.0
@@ -60,7 +62,7 @@ class CostMeter:
     figures: dict[str, Any] = field(default_factory=dict)
 
     def check(self) -> None:
-        """Raise CostCeilingReached when the next call may not be made."""
+        """Raise CostCeilingReached if the next call is over a ceiling."""
         most, daily = self.costs.per_job_usd, self.costs.per_tenant_day_usd
         if daily is not None and self.today_usd >= daily:
             raise CostCeilingReached("the tenant's ceiling for this day", is_for_today=True)
@@ -68,9 +70,10 @@ class CostMeter:
             raise CostCeilingReached("the job's ceiling", is_for_today=False)
 
     def count(self, answer: ConverseAnswer, of_pass: str, *, is_kept: bool = False, is_of_use: bool = True) -> None:
-        """Add an answer to the figures: a kept one as remembered, and nothing else.
+        """Add an answer to the figures; a cached one only counts as remembered.
 
-        One of no use stops no job: the next would buy it again, and get no further. The day's ceiling stops it.
+        An unusable answer does not count towards the job's ceiling: the next job would buy it again and get no further.
+        It counts towards the day's.
         """
         if is_kept:
             self._add("calls_remembered", 1)
@@ -91,7 +94,7 @@ class CostMeter:
             under[name] = under.get(name, 0.0) + cost
 
     def take(self) -> dict[str, Any]:
-        """Return the figures since the last time."""
+        """Return the figures since the last call."""
         figures, self.figures = self.figures, {}
         return figures
 
@@ -101,7 +104,7 @@ class CostMeter:
 
 @dataclass(frozen=True, slots=True)
 class ModelPlanner:
-    """Asks `model` under `model_id` for one scope. Kept answers are the scope's own. `told` hears of each question."""
+    """Asks `model` under `model_id` for one scope, which has its own cache of answers. `told` is called with each question."""
 
     model: LanguageModel
     model_id: str
@@ -118,7 +121,7 @@ class ModelPlanner:
         return self.model_id
 
     async def plan_leaf(self, batch: LeafBatch) -> Proposed:
-        """Return what the model proposes for the batch, of a long one in parts. Raises a ProviderError, CostCeilingReached."""
+        """Return the model's proposal; a long batch is asked in parts. Raises a ProviderError, CostCeilingReached."""
         parts = [await self._plan_part(part) for part in splitting.split(batch, max_chars=self.max_memory_chars)]
         rejections = tuple(one for part in parts for one in part.rejections)
         return Proposed(splitting.join(part.proposal for part in parts), rejections)
@@ -137,13 +140,15 @@ class ModelPlanner:
         return (await self._ask(asked, _SECTION, seen)).text.strip()
 
     async def plan_aggregation(self, view: AggregationView) -> Proposed:
-        """Return hubs, rollups and promotions that the model proposes. Raises a ProviderError, CostCeilingReached."""
+        """Return the hubs, rollups and promotions that the model proposes. Raises a ProviderError, CostCeilingReached."""
         asked = await asyncio.to_thread(prompt.aggregation, view)
         seen = {source.memory_id for page in view.pages for source in cited_on(page)} | view.evidence.keys()
         return _read(await self._ask(asked, _AGGREGATION, seen), asked)
 
     async def probe(self) -> None:
-        """Ask for a plan and a section about a harmless memory, whatever is kept. Raises a ProviderError, CostCeilingReached."""
+        """Ask for a plan and a section about a harmless memory, bypassing the cache. Raises a ProviderError,
+        CostCeilingReached.
+        """
         section = Section("overview", "Overview", "Had lunch at Cafe Luna.")
         draft = Draft(PageKey(PageType.ENTITY, "maria-silva"), "Maria Silva", section, "", (_HARMLESS,))
         for asked, of_pass in ((prompt.leaf(LeafBatch((_HARMLESS,))), _LEAF), (prompt.section(draft), _SECTION)):
@@ -175,7 +180,7 @@ class ModelPlanner:
         return answer
 
     async def _check(self) -> None:
-        """Raise CostCeilingReached when the call may not be made: the tenant's other jobs spend of the same day."""
+        """Raise CostCeilingReached if a ceiling forbids the call; the tenant's other jobs share the daily one."""
         if self.costs.per_tenant_day_usd is not None:
             async with self.access.reading() as connection:
                 self.meter.today_usd = await answers.spent(connection, self.access.scope, now=self.now())
@@ -201,7 +206,7 @@ class ModelPlanner:
         return answer
 
     async def _kept(self, key: bytes, seen: set[str]) -> ConverseAnswer | None:
-        """Return the answer kept under the key; it goes with whatever is forgotten of what it has been seen with."""
+        """Return the cached answer, recording the memories it was used with, so that forgetting one of them deletes it."""
         scope = self.access.scope
         async with self.access.reading() as connection:
             kept = await answers.get(connection, scope, key)
@@ -216,7 +221,7 @@ class ModelPlanner:
     async def _keep(self, key: bytes, answer: ConverseAnswer, seen: set[str], of_pass: str) -> None:
         scope = self.access.scope
         async with self.access.writing() as connection:
-            # Forgotten while the model was thinking; in a preview's time the ledger may have let go of it by now.
+            # Forgotten during the call; in a preview the ledger may have dropped the row already.
             is_forgotten = await forgotten.lately(connection, scope, seen, now=self.now())
             await self._spend(connection, answer, of_pass)
             if not is_forgotten and not await _gone(connection, scope, seen):
@@ -233,7 +238,7 @@ class ModelPlanner:
 
 
 def _read(answer: ConverseAnswer, asked: Prompt) -> Proposed:
-    """Return what an answer proposes. Raises MalformedOutput when nothing of it can be read."""
+    """Return the proposal in an answer. Raises MalformedOutput if nothing of it can be read."""
     proposal, rejections = validate.read(answer.parsed, asked.handles)
     if not validate.is_plan(answer.parsed, proposal):
         reasons = ", ".join(sorted({one.reason for one in rejections}))

@@ -1,4 +1,4 @@
-"""The gazetteer for whoever compiles: worker, preview, replay and demo alike. Read when first asked, off the event loop."""
+"""The gazetteer for worker, preview, replay and demo. Loaded at the first question, off the event loop."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from compiler.planners import gazetteer
 
 
 class PlacesOnDemand:
-    """Knows what the gazetteer knows; the first question takes a second or two, and the memory of the whole."""
+    """Answers from the gazetteer. The first question takes a second or two to load it whole into memory."""
 
     def city(self, key: str, qualifier: str = "") -> int:
-        """Return the number of the city called so; 0 when none is."""
+        """Return the number of the city with this name; 0 if there is none."""
         return gazetteer.load().city(key, qualifier)
 
     def names(self, city: int) -> Collection[str]:
@@ -19,9 +19,9 @@ class PlacesOnDemand:
         return gazetteer.load().names(city)
 
     def is_known_city(self, key: str) -> bool:
-        """Return whether a city is mainly called so, and is a large one or has a name of more than one word."""
+        """Return whether this is a city's main name, and the city is large or the name has more than one word."""
         return gazetteer.load().is_known_city(key)
 
     def is_region(self, key: str) -> bool:
-        """Return whether a country or a first-level region is called so, or has this code."""
+        """Return whether this is the name or code of a country or a first-level region."""
         return gazetteer.load().is_region(key)

@@ -1,4 +1,4 @@
-"""What plans a compile: the protocol, the extractive planner that needs no model, and who writes where a model cannot."""
+"""Planners: the protocol, the extractive planner, which needs no model, and the fallback for texts that a model cannot write."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from models.errors import AnswerUnusable, InvalidRequest
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """A planner's answer: what it proposes, and what of its words could not be read."""
+    """A planner's answer: its proposal, and the parts that could not be read."""
 
     proposal: Proposal
     rejections: tuple[Rejection, ...] = ()
 
 
 class Planner(Protocol):
-    """Proposes what to make of memories. It writes nothing, and is believed nothing that code can check."""
+    """Proposes what to make of memories. It writes nothing, and code checks all that it can of its proposals."""
 
     @property
     def name(self) -> str:
         """The planner's name in metrics: extractive, or the model's id."""
 
     async def plan_leaf(self, batch: LeafBatch) -> Proposed:
-        """Return what to make of the batch. Raises a ProviderError."""
+        """Return a proposal for the batch. Raises a ProviderError."""
 
     async def write_section(self, draft: Draft) -> str:
-        """Return the section's text, empty when its memories say nothing of it. Raises a ProviderError."""
+        """Return the section's text, empty if its memories say nothing about it. Raises a ProviderError."""
 
     async def plan_aggregation(self, view: AggregationView) -> Proposed:
         """Return hubs, rollups and promotions for the view. Raises a ProviderError."""
 
     async def probe(self) -> None:
-        """Plan and write about a harmless memory, and keep nothing of it. Raises a ProviderError where not even that works."""
+        """Plan and write about a harmless memory, and keep nothing. Raises a ProviderError if even that fails."""
 
 
 @dataclass
 class ExtractivePlanner:
-    """Compiles without a model: deterministic, verbatim, free. Its work runs beside the event loop."""
+    """Compiles without a model: deterministic, verbatim, free. Its work runs on a thread."""
 
     gazetteer: Gazetteer = NO_PLACES
 
@@ -56,7 +56,7 @@ class ExtractivePlanner:
         return "extractive"
 
     async def plan_leaf(self, batch: LeafBatch) -> Proposed:
-        """Return pages of cited sentences for names that stand in two memories or more."""
+        """Return pages of cited sentences for names that occur in two memories or more."""
         return Proposed(await asyncio.to_thread(partial(extractive.plan_leaf, batch, gazetteer=self.gazetteer)))
 
     async def write_section(self, draft: Draft) -> str:
@@ -68,14 +68,14 @@ class ExtractivePlanner:
         return Proposed(await asyncio.to_thread(extractive.plan_aggregation, view))
 
     async def probe(self) -> None:
-        """Do nothing: there is no model that could fail."""
+        """Do nothing: there is no model to fail."""
 
 
 @dataclass
 class Rebuilder:
-    """Plans as `planner` does, but writes whatever comes: what its model cannot, in the memories' own sentences.
+    """Plans as `planner` does, but quotes the memories' own sentences where its model cannot write.
 
-    No page may go on saying what was taken back because nobody can be had to say the rest. `quoted` counts such sections.
+    A page must not keep withdrawn statements just because the model fails on the rest. `quoted` counts such sections.
     """
 
     planner: Planner
@@ -91,7 +91,7 @@ class Rebuilder:
         return await self.planner.plan_leaf(batch)
 
     async def write_section(self, draft: Draft) -> str:
-        """Return the section's text. Raises a ProviderError that waiting helps against, and a job's CostCeilingReached."""
+        """Return the section's text. Raises a ProviderError that may pass with time, and a job's CostCeilingReached."""
         try:
             return await self.planner.write_section(draft)
         except (AnswerUnusable, InvalidRequest, CostCeilingReached) as error:

@@ -1,6 +1,6 @@
-"""Names and codes of first-level regions, by their GeoNames code, for the countries whose addresses name them: data only.
+"""Names and codes of first-level regions, by GeoNames code, for the countries whose addresses name them: data only.
 
-The United States' come with the city data. Names of countries in use beside the official ones stand here too.
+The United States' regions come with the city data. Common names of countries besides the official ones are here too.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Rows in and out: what a pass is shown, and how its plan is applied."""
+"""Rows in and out: the views that passes plan from, and how plans are applied."""

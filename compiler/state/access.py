@@ -1,4 +1,4 @@
-"""How a compile reaches the store: transactions of one scope, from a pool or all within one."""
+"""Database access of a compile: transactions of one scope, from a pool or all on one connection."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class Access(Protocol):
 
     @property
     def scope(self) -> Scope:
-        """Whose rows."""
+        """The scope of the rows."""
 
     def reading(self) -> AbstractAsyncContextManager[Connection]:
         """Return a transaction for reads."""
 
     def writing(self) -> AbstractAsyncContextManager[Connection]:
-        """Return a transaction that is committed at the end of its body, or not at all."""
+        """Return a transaction that commits at the end of its body, or rolls back."""
 
-    async def told(self) -> None:
-        """Wait until the words of pages are written that somebody is writing."""
+    async def texts_written(self) -> None:
+        """Wait until the page texts being written in this transaction are complete."""
 
 
 class PooledAccess:
-    """Each transaction on a connection of the pool, as the worker's role."""
+    """Each transaction on a connection of the pool, in the worker's role."""
 
     def __init__(self, pool: Pool, scope: Scope) -> None:
         self._pool = pool
@@ -39,7 +39,7 @@ class PooledAccess:
 
     @property
     def scope(self) -> Scope:
-        """Whose rows."""
+        """The scope of the rows."""
         return self._scope
 
     def reading(self) -> AbstractAsyncContextManager[Connection]:
@@ -47,15 +47,15 @@ class PooledAccess:
         return scoped(self._pool, self._scope, role=DatabaseRole.WORKER, read_only=True)
 
     def writing(self) -> AbstractAsyncContextManager[Connection]:
-        """Return a transaction that is committed at the end."""
+        """Return a transaction that commits at the end."""
         return scoped(self._pool, self._scope, role=DatabaseRole.WORKER)
 
-    async def told(self) -> None:
-        """Return at once: what is read is committed."""
+    async def texts_written(self) -> None:
+        """Return at once: everything read is committed."""
 
 
-class AsideAccess:
-    """Everything within one open transaction, whose caller takes it back at the end: for looking without touching."""
+class OpenTransactionAccess:
+    """Everything in one open transaction that the caller rolls back: for previews and replays without effects."""
 
     def __init__(self, connection: Connection, scope: Scope) -> None:
         self._connection = connection
@@ -63,29 +63,29 @@ class AsideAccess:
 
     @property
     def scope(self) -> Scope:
-        """Whose rows."""
+        """The scope of the rows."""
         return self._scope
 
     def reading(self) -> AbstractAsyncContextManager[Connection]:
-        """Return the connection as it is."""
-        return self._given()
+        """Return the open connection."""
+        return self._open()
 
     def writing(self) -> AbstractAsyncContextManager[Connection]:
-        """Return the connection as it is."""
-        return self._given()
+        """Return the open connection."""
+        return self._open()
 
-    async def told(self) -> None:
-        """Return at once: who writes here does nothing else meanwhile."""
+    async def texts_written(self) -> None:
+        """Return at once: this transaction has a single user."""
 
     @asynccontextmanager
-    async def _given(self) -> AsyncIterator[Connection]:
+    async def _open(self) -> AsyncIterator[Connection]:
         yield self._connection
 
 
-class LentAccess:
-    """One transaction that writes, and reading beside it what it wrote so far; once it ended, transactions as ever.
+class SharedAccess:
+    """One write transaction with concurrent reads on the same connection; after it ends, ordinary read transactions.
 
-    It does not wait for who reads, but for what is being read at that moment.
+    The commit waits for reads under way, but not for later ones.
     """
 
     def __init__(self, access: Access) -> None:
@@ -93,29 +93,29 @@ class LentAccess:
         self._connection: Connection | None = None
         self._unread = asyncio.Event()
         self._unread.set()
-        self._told = asyncio.Event()
+        self._texts_written = asyncio.Event()
         self._ended = asyncio.Event()
 
     @property
     def scope(self) -> Scope:
-        """Whose rows."""
+        """The scope of the rows."""
         return self._access.scope
 
-    async def told(self) -> None:
-        """Wait until the pages under way are written whole."""
-        await self._told.wait()
+    async def texts_written(self) -> None:
+        """Wait until the pages under way are written completely."""
+        await self._texts_written.wait()
 
-    def tell(self) -> None:
-        """End the waiting for the pages."""
-        self._told.set()
+    def mark_texts_written(self) -> None:
+        """Release those waiting in `texts_written`."""
+        self._texts_written.set()
 
     def reading(self) -> AbstractAsyncContextManager[Connection]:
-        """Return the transaction under way, or one for reads behind it."""
+        """Return the write transaction under way, or a read transaction after its end."""
         return self._read()
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
-        """Yield a transaction that is committed at the end, once."""
+        """Yield a transaction that commits at the end; it can be used once."""
         try:
             async with self._access.writing() as connection:
                 self._connection = shared(connection)
@@ -123,7 +123,7 @@ class LentAccess:
                     yield self._connection
                 finally:
                     self._connection = None
-                    self._told.set()
+                    self._texts_written.set()
                     await self._unread.wait()
         finally:
             self._ended.set()

@@ -1,6 +1,6 @@
-"""Items into rows: what a plan or an operator decided, written set-based inside the caller's transaction.
+"""Write the items that a plan or an operator decided as rows, set-based, inside the caller's transaction.
 
-The caller holds the scope's row. What stands already is not written again; counters count rows.
+The caller holds the scope's row. Unchanged rows are not written again; counters count rows.
 """
 
 from __future__ import annotations
@@ -42,34 +42,31 @@ UNLIMITED = RemainingCaps(new_pages=1_000_000, sections=1_000_000)
 
 
 class Steps:
-    """Who has to hear how far items are written."""
+    """Callbacks while items are written."""
 
-    def named(self, applied: Applied) -> None:
-        """Hear that all by which pages are found is written but their words, and all of held names; counters are not there."""
+    def names_written(self, applied: Applied) -> None:
+        """Called when pages and held names are written but not yet the page texts; counters are not set."""
 
-    def told(self) -> None:
-        """Hear that the pages are written whole."""
+    def texts_written(self) -> None:
+        """Called when the pages are written completely."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """How items are applied: up to which caps, as of which revision of the wiki and which time, with which pages at hand.
-
-    `steps` hear how far it is.
-    """
+    """How items are applied: caps, wiki revision, time, cached pages, and callbacks in `steps`."""
 
     limits: RemainingCaps
     revision: int
     now: datetime
-    shelf: PageCache = field(default_factory=PageCache)
+    page_cache: PageCache = field(default_factory=PageCache)
     steps: Steps = field(default_factory=Steps)
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """How many items were applied, the cap that stopped them (empty when none did), and what changed, in rows.
+    """How many items were applied, the cap that stopped them (empty if none), and the changed rows.
 
-    `stood` is what was read for it, `pages` how that stands now, and `ids` are those of every page that either names.
+    `stood` is the state read before, `pages` the state now, and `ids` the ids of every page that either names.
     """
 
     taken: int
@@ -81,7 +78,7 @@ class Applied:
 
 
 async def apply_items(connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime) -> Applied:
-    """Apply an operator's items under `scopes.lock`, without caps, and raise the revision. No change raises nothing."""
+    """Apply an operator's items under `scopes.lock`, without caps, and raise the revision if anything changed."""
     row = await scopes.lock(connection, scope, now=now)
     applied = await write(connection, scope, items, ApplyOptions(UNLIMITED, row.wiki_revision + 1, now))
     if any(applied.counters.values()):
@@ -89,42 +86,42 @@ async def apply_items(connection: Connection, scope: Scope, items: Sequence[Item
     return applied
 
 
-async def write(connection: Connection, scope: Scope, items: Sequence[Item], terms: ApplyOptions) -> Applied:
+async def write(connection: Connection, scope: Scope, items: Sequence[Item], options: ApplyOptions) -> Applied:
     """Apply items up to a cap."""
-    standing = await _standing(connection, scope, items, terms.shelf)
-    folded = reducer.fold(standing.pages, items, terms.limits)
+    standing = await _standing(connection, scope, items, options.page_cache)
+    folded = reducer.fold(standing.pages, items, options.limits)
     ids = await _ids(connection, scope, standing, folded)
     changes = page_changes(standing.pages, folded.pages, ids)
-    await page_writes.write_names(connection, scope, changes, revision=terms.revision, now=terms.now)
+    await page_writes.write_names(connection, scope, changes, revision=options.revision, now=options.now)
     counters = Counter(folded.counters)
     pages = len(changes.pages_found_anew) + len(changes.pages)
     counters.update(pages_written=pages, sections_written=len(changes.sections))
     counters.update(sources_written=len(changes.sources), aliases_written=len(changes.aliases))
-    counters.update(await _write_mentions(connection, scope, folded.mentions, ids, terms.now))
+    counters.update(await _write_mentions(connection, scope, folded.mentions, ids, options.now))
     applied = Applied(folded.taken, folded.cap, {}, standing, folded.pages, ids)
-    terms.steps.named(applied)
-    await page_writes.write_texts(connection, scope, changes, revision=terms.revision, now=terms.now)
-    terms.steps.told()
-    counters.update(await _write_links(connection, scope, folded.links, ids, terms.now))
+    options.steps.names_written(applied)
+    await page_writes.write_texts(connection, scope, changes, revision=options.revision, now=options.now)
+    options.steps.texts_written()
+    counters.update(await _write_links(connection, scope, folded.links, ids, options.now))
     for key in folded.deleted:
-        await upkeep.delete_page(connection, scope, standing.ids[key], now=terms.now)
+        await upkeep.delete_page(connection, scope, standing.ids[key], now=options.now)
     counters["hubs_scored"] = await page_writes.score_hubs(
         connection, scope, [ids[key] for key in folded.scored if key in ids]
     )
     return replace(applied, counters={name: count for name, count in counters.items() if count})
 
 
-async def _standing(connection: Connection, scope: Scope, items: Sequence[Item], shelf: PageCache) -> Stored:
-    """Return the pages that the items name, as they stand."""
+async def _standing(connection: Connection, scope: Scope, items: Sequence[Item], page_cache: PageCache) -> Stored:
+    """Return the pages that the items name, in their present state."""
     keys = reducer.keys_of(items)
-    asked = [(key.type.value, key.slug) for key in keys if key not in shelf.ids]
+    asked = [(key.type.value, key.slug) for key in keys if key not in page_cache.ids]
     named = await candidates.identities(connection, scope, asked)
-    known = [shelf.ids[key] for key in keys if key in shelf.ids]
-    return await shelf.load(connection, scope, [*known, *(one.page_id for one in named)])
+    known = [page_cache.ids[key] for key in keys if key in page_cache.ids]
+    return await page_cache.load(connection, scope, [*known, *(one.page_id for one in named)])
 
 
 async def _ids(connection: Connection, scope: Scope, standing: Stored, folded: Folded) -> dict[PageKey, UUID]:
-    """Return the ids of every page that the changes name: of those that stand, and of those that are made."""
+    """Return the ids of every page that the changes name, existing or new."""
     wanted = {*folded.scored, *(key for link in folded.links for key in _ends(link))}
     wanted |= {item.page for item in folded.mentions if isinstance(item, SettleMention)}
     for page in folded.pages.values():

@@ -1,4 +1,4 @@
-"""In what rows pages differ: how they are to stand against how they stood. Pure; equal pages give no row."""
+"""The rows in which pages differ before and after a plan. Pure; equal pages give no row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def page_changes(
 
 @dataclass(slots=True)
 class _Difference:
-    """Rows of pages that differ, gathered page by page."""
+    """The rows of pages that differ, collected page by page."""
 
     ids: Mapping[PageKey, UUID]
     pages_found_anew: list[PageWrite] = field(default_factory=list)
@@ -41,7 +41,7 @@ class _Difference:
     cited_anew: list[UUID] = field(default_factory=list)
 
     def changes(self) -> PageChanges:
-        """Return everything gathered."""
+        """Return everything collected."""
         return PageChanges(
             tuple(self.pages_found_anew),
             tuple(self.pages),
@@ -57,7 +57,7 @@ class _Difference:
         )
 
     def take(self, page: Page, stood: Page | None) -> None:
-        """Note everything in which the page differs from how it stood."""
+        """Record all differences between the page and its earlier state."""
         page_id = self.ids[page.key]
         row = _page_row(page, page_id, self.ids)
         (self.pages if stood and _place(page) == _place(stood) else self.pages_found_anew).append(row)
@@ -122,7 +122,7 @@ class _Difference:
     def _cite(
         self, page_id: UUID, subject: tuple[str, str], sources: tuple[CitedMemory, ...], stood: tuple[CitedMemory, ...]
     ) -> bool:
-        """Note the sources that differ, and return whether one that stood went or was edited."""
+        """Record the sources that differ; return whether an earlier one was removed or edited."""
         if sources == stood:
             return False
         section_id = section_uuid(page_id, subject[1]) if subject[0] == "section" else None
@@ -157,7 +157,7 @@ def _page_row(page: Page, page_id: UUID, ids: Mapping[PageKey, UUID]) -> PageWri
 
 
 def _place(page: Page) -> tuple[object, ...]:
-    """Return by what a page is found, and stands where it does, beside its texts and names."""
+    """Return the fields by which a page is found or placed, besides its texts and names."""
     return (page.title, page.is_active, page.parent, page.hubness_score)
 
 

@@ -1,7 +1,7 @@
-"""Pages at hand: what a job has read and written of its wiki, so that the next batch does not read it again.
+"""A job's cache of pages it has read and written, so that the next batch does not read them again.
 
-It holds because of the fence: a plan is applied only at the revision that it was made upon. What was read at a revision, or
-written by the apply that raised it, stands until somebody else raises it; then the plan is refused, and the shelf emptied.
+The fence keeps it valid: a plan is applied only at the revision it was made for. A page read at a revision, or written
+by the apply that raised it, is current until another writer raises it; then the plan is refused and the cache cleared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_PAGES = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A page as it stands, and the ids of itself and of the pages that it names."""
+    """A page in its present state, and the ids of itself and of the pages it names."""
 
     page: Page
     ids: Mapping[PageKey, UUID]
@@ -29,9 +29,9 @@ class Kept:
 
 @dataclass(slots=True)
 class PageCache:
-    """Pages by id, about a thousand at most. Whoever loses the revision that they were read at has to clear it.
+    """Pages by id, about a thousand at most. The caller must clear it when the wiki's revision changes under it.
 
-    `taken` are those that the last apply left: they stay at hand until the next, since they may not be there to be read yet.
+    `taken` are the pages of the last apply. They stay until the next one, since they may not be readable elsewhere yet.
     """
 
     kept: dict[UUID, Kept] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class PageCache:
     taken: dict[UUID, Kept] = field(default_factory=dict)
 
     async def load(self, connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> Stored:
-        """Return the pages with these ids as they stand; only those that are not at hand are read."""
+        """Return the pages with these ids; only those not cached are read."""
         wanted = sorted(set(page_ids))
         found = {page_id: self.kept[page_id] for page_id in wanted if page_id in self.kept}
         missing = [page_id for page_id in wanted if page_id not in found]
@@ -51,9 +51,10 @@ class PageCache:
         return Stored({one.page.key: one.page for one in found.values()}, ids)
 
     def take(self, stood: Stored, pages: Mapping[PageKey, Page], ids: Mapping[PageKey, UUID]) -> None:
-        """Take in what an apply committed: the pages that it left otherwise than they stood.
+        """Cache the pages that an apply changed.
 
-        Pages that list others are read again: what they list is settled by the store. So is everything where pages went.
+        Pages that list other pages are read again, because the store settles their lists. If pages were removed, all
+        are read again.
         """
         self.taken = {}
         if stood.pages.keys() - pages.keys():
@@ -69,11 +70,11 @@ class PageCache:
         self._keep(self.taken)
 
     def has_changed(self, stood: Stored, pages: Mapping[PageKey, Page], ids: Mapping[PageKey, UUID]) -> bool:
-        """Return whether each page that `take` was told of and that changed is at hand, and stays so until it is told anew."""
+        """Return whether every page that the last `take` changed is cached, and stays cached until the next `take`."""
         return all(ids[key] in self.taken for key, page in pages.items() if stood.pages.get(key) is not page)
 
     def clear(self) -> None:
-        """Forget everything: somebody else wrote the wiki."""
+        """Forget everything: another writer changed the wiki."""
         self.taken = {}
         self._put({})
 
@@ -89,7 +90,7 @@ class PageCache:
 
 
 async def load(connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> Stored:
-    """Return the pages with these ids as they stand, read anew."""
+    """Return the pages with these ids, read from the store."""
     rows = await candidates.pages(connection, scope, sorted(set(page_ids)))
     missing = linked_ids(rows) - {row["page_id"] for row in rows.pages}
     return stored(rows, await candidates.identities_of(connection, scope, sorted(missing)))

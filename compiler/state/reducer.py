@@ -1,7 +1,8 @@
-"""Items applied to pages in memory: what stands after them, and how many fit under the caps.
+"""Applies items to pages in memory: the resulting pages, and how many items fit under the caps.
 
-Pure: the pages that the items name come in as they stand, and come out as they are to stand. What is equal stays the very same
-value, so that writing the difference writes nothing twice. Links and mentions pass through: the store merges those.
+Pure: the pages that the items name come in with their present state and go out with their new one. An unchanged value
+stays the same object, so that writing the difference writes nothing twice. Links and mentions pass through; the store
+merges them.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ TEMPLATES: Mapping[PageType, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class RemainingCaps:
-    """How many pages may still be made and sections rewritten."""
+    """How many more pages may be created and sections rewritten."""
 
     new_pages: int
     sections: int
@@ -66,10 +67,10 @@ class RemainingCaps:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What items came to: pages as they are to stand, changes of links and mentions in order, how many items were taken.
+    """The result of the items: new state of pages, changes of links and mentions in order, and the number of items taken.
 
-    `counters` count what changed, not what was tried. `cap` names the cap that stopped it, empty when none did. `scored` are
-    the pages whose score as a hub is to be counted once all else is written.
+    `counters` count actual changes, not attempts. `cap` names the cap that stopped it, empty if none did. `scored` are
+    the pages whose hub score is computed after everything else is written.
     """
 
     pages: Mapping[PageKey, Page]
@@ -83,7 +84,7 @@ class Folded:
 
 
 def keys_of(items: Iterable[Item]) -> tuple[PageKey, ...]:
-    """Return the pages whose content or place in the hierarchy the items change, and those that they stand under."""
+    """Return the pages whose content or place in the hierarchy the items change, and their parents."""
     found: set[PageKey] = set()
     for item in items:
         match item:
@@ -107,28 +108,28 @@ def keys_of(items: Iterable[Item]) -> tuple[PageKey, ...]:
 
 
 def fold(pages: Mapping[PageKey, Page], items: Sequence[Item], limits: RemainingCaps) -> Folded:
-    """Return what the items come to, in their order, up to the first that passes a cap."""
-    folding = _Folding(dict(pages), limits)
+    """Return the result of the items in order, up to the first that exceeds a cap."""
+    reduction = _Reduction(dict(pages), limits)
     taken = 0
     for item in items:
-        if not folding.take(item):
+        if not reduction.take(item):
             break
         taken += 1
     return Folded(
-        folding.pages,
-        tuple(folding.links),
-        tuple(folding.mentions),
+        reduction.pages,
+        tuple(reduction.links),
+        tuple(reduction.mentions),
         taken,
-        "" if taken == len(items) else folding.cap,
-        folding.counters,
-        tuple(folding.deleted),
-        tuple(sorted(folding.scored)),
+        "" if taken == len(items) else reduction.cap,
+        reduction.counters,
+        tuple(reduction.deleted),
+        tuple(sorted(reduction.scored)),
     )
 
 
 @dataclass(slots=True)
-class _Folding:
-    """The pages as the items so far leave them."""
+class _Reduction:
+    """The pages after the items so far."""
 
     pages: dict[PageKey, Page]
     limits: RemainingCaps
@@ -140,7 +141,7 @@ class _Folding:
     cap: str = ""
 
     def take(self, item: Item) -> bool:
-        """Apply one item; False when a cap is reached and nothing was done."""
+        """Apply one item; False if a cap is reached and nothing was done."""
         match item:
             case CreatePage(page=page):
                 return self._create(page)
@@ -187,7 +188,7 @@ class _Folding:
             self.counters["pages_deleted"] += 1
 
     def _join(self, there: Page, page: Page) -> bool:
-        """Bring a page that is there already up to the proposed one; twice is once."""
+        """Merge a proposed page into an existing one; idempotent."""
         for section in page.sections:
             if not self._write_section(page.key, section):
                 return False
@@ -270,7 +271,7 @@ def hierarchy_links(parent: PageKey, child: PageKey) -> tuple[WriteLink, WriteLi
 
 
 def normal(page: Page) -> Page:
-    """Return the page with everything unordered in order, as it is compared and written; folding leaves pages so."""
+    """Return the page with all unordered parts sorted, as it is compared and written; `fold` returns pages in this form."""
     return replace(
         page,
         summary_sources=_sorted(page.summary_sources),
@@ -325,7 +326,7 @@ def _with_alias(page: Page, alias: Alias) -> tuple[Alias, ...]:
 
 
 def _with(page: Page, section: Section) -> tuple[Section, ...]:
-    """Return the page's sections with this one: in its place, else where its type's template has it, else last."""
+    """Return the page's sections with this one: in its old place, else where the type's template has it, else last."""
     if any(one.slug == section.slug for one in page.sections):
         return tuple(section if one.slug == section.slug else one for one in page.sections)
     order = {slug: place for place, slug in enumerate(TEMPLATES[page.key.type])}

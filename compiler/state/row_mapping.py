@@ -1,4 +1,4 @@
-"""The wiki's rows as the plan's values, and the other way round. No decision is made here."""
+"""Maps the wiki's rows to the plan's values and back. No decision is made here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_HASH = b""
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Pages as they stand, and the ids of all pages that they name."""
+    """Pages in their present state, and the ids of all pages they name."""
 
     pages: Mapping[PageKey, Page] = field(default_factory=dict)
     ids: Mapping[PageKey, UUID] = field(default_factory=dict)
@@ -42,7 +42,7 @@ def key_of(identity: PageIdentity) -> PageKey:
 
 
 def linked_ids(rows: WikiRows) -> set[UUID]:
-    """Return the ids that sections' aggregation names: their pages' keys have to be looked up."""
+    """Return the page ids in sections' aggregation data; the caller looks their keys up."""
     found: set[UUID] = set()
     for row in rows.sections:
         known = row["aggregation"] or {}
@@ -53,7 +53,7 @@ def linked_ids(rows: WikiRows) -> set[UUID]:
 
 
 def stored(rows: WikiRows, identities: Iterable[PageIdentity] = ()) -> Stored:
-    """Return the rows' pages; `identities` are of the pages that `linked_ids` named."""
+    """Return the rows' pages; `identities` are those of the pages in `linked_ids`."""
     keys = {one.page_id: key_of(one) for one in identities}
     keys |= {row["page_id"]: PageKey(PageType(row["type"]), row["slug"]) for row in rows.pages}
     keys |= {row["child_page_id"]: PageKey(PageType(row["type"]), row["slug"]) for row in rows.children}
@@ -124,7 +124,7 @@ class _Rows:
 
 
 def aggregation_json(known: Aggregation | None, ids: Mapping[PageKey, UUID]) -> dict[str, Any] | None:
-    """Return a section's aggregation as it is stored, with ids for keys."""
+    """Return a section's aggregation as stored, with ids for keys."""
     if known is None:
         return None
     promoted = ids.get(known.promoted_page) if known.promoted_page else None
@@ -141,7 +141,7 @@ def aggregation_json(known: Aggregation | None, ids: Mapping[PageKey, UUID]) -> 
 
 
 def mentions(rows: Iterable[Any]) -> tuple[Mention, ...]:
-    """Return the open mentions of rows of sightings, which come by key and oldest first."""
+    """Return the open mentions from rows of sightings, ordered by key and oldest first."""
     found: dict[str, Mention] = {}
     sightings: dict[str, list[Sighting]] = defaultdict(list)
     for row in rows:

@@ -1,4 +1,4 @@
-"""A wiki as text, to be compared: everything that stands, by key, without generated ids and clocks."""
+"""A wiki as text for comparison: its present state by key, without generated ids and times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from store.wiki import candidates
 
 
 async def snapshot(connection: Connection, scope: Scope) -> dict[str, bytes]:
-    """Return every page, link and held name of the scope as JSON, under a name of its own."""
+    """Return every page, link and held name of the scope as JSON, each under its own name."""
     standing = await page_cache.load(connection, scope, await candidates.all_ids(connection, scope))
     found = {f"page {key.path}": _json(asdict(page)) for key, page in sorted(standing.pages.items())}
     for row in await candidates.all_causes(connection, scope):
@@ -31,7 +31,7 @@ async def snapshot(connection: Connection, scope: Scope) -> dict[str, bytes]:
 
 
 def differences(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Return the names under which two snapshots differ, in order."""
+    """Return the names under which two snapshots differ, sorted."""
     return tuple(sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name)))
 
 

@@ -1,7 +1,7 @@
-"""Where memories come from: what a compile asks of a memory service, and the built-in service on Postgres.
+"""Sources of memories: the protocol of a memory service for a compile, and the built-in service on Postgres.
 
-A substrate whose feed is in commit order implements MemorySubstrate itself. One that only knows when a memory was written
-implements TimedMemories, and TimedSubstrate makes a safe feed of it.
+A service whose feed is in commit order implements MemorySubstrate itself. A service that only knows when a memory was
+written implements TimedMemories; TimedSubstrate makes a safe feed of it.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _LAST = datetime.max.replace(tzinfo=UTC) - timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """Memories after a cursor, in the feed's order. `cursor` stands after the last one; cursors compare as texts.
+    """Memories after a cursor, in feed order. `cursor` is the position after the last one; cursors compare as text.
 
-    `read_through` says how far the feed was read once these are dealt with, in the unit of the scope's `dirty_through`.
-    `is_drained` says that nothing more waits behind them.
+    `read_through` is how far the feed is read once these are processed, in the unit of the scope's `dirty_through`.
+    `is_drained` means that nothing more waits after them.
     """
 
     memories: tuple[BatchMemory, ...]
@@ -41,7 +41,7 @@ class FeedPage:
 
 @dataclass(frozen=True, slots=True)
 class ListingRow:
-    """A memory that is there, as a listing shows it. `text_hash` is the SHA-256 of its text."""
+    """A memory in a listing. `text_hash` is the SHA-256 of its text."""
 
     document_id: str
     text_hash: bytes
@@ -49,7 +49,7 @@ class ListingRow:
 
 @dataclass(frozen=True, slots=True)
 class MemoryListing:
-    """Every memory that is there, by id. One that is not complete proves nothing gone."""
+    """Every memory that exists, by id. An incomplete listing does not prove any memory deleted."""
 
     memories: Mapping[str, ListingRow] = field(default_factory=dict)
     is_complete: bool = False
@@ -57,7 +57,7 @@ class MemoryListing:
 
 @dataclass(frozen=True, slots=True)
 class TimedMemory:
-    """A memory with the instant of its last write, at the service's full precision."""
+    """A memory with the time of its last write, at the service's full precision."""
 
     memory: BatchMemory
     updated_at: datetime
@@ -65,59 +65,60 @@ class TimedMemory:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """How a service's feed goes on. One that `is_timed` counts in microseconds since 1970 and tells no number of its own;
-    what is written is read `lag_s` later at the earliest."""
+    """How a service's feed counts. With `is_timed` it counts microseconds since 1970, and requests carry no position; a
+    write is read at the earliest `lag_s` later.
+    """
 
     is_timed: bool = False
     lag_s: float = 0.0
 
 
 class MemorySubstrate(Protocol):
-    """A memory service as a compile reads it. A MemoriesUnavailable makes the job wait; nothing is lost by it."""
+    """A memory service as a compile reads it. MemoriesUnavailable makes the job wait; nothing is lost."""
 
     def feed(self, scope: Scope) -> Feed:
-        """Return how the owner's feed goes on."""
+        """Return how the owner's feed counts."""
 
     def resume(self, scope: Scope, cursor: str) -> str:
-        """Return where a job begins to read: at the cursor, or before it where late writes may have come in between."""
+        """Return where a job starts to read: at the cursor, or before it if late writes may have been committed there."""
 
     async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
-        """Return at most `limit` memories written after the cursor; the empty one is the beginning."""
+        """Return at most `limit` memories written after the cursor; an empty cursor is the beginning."""
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
-        """Return those of the memories that are there, as they are now."""
+        """Return the memories that exist, in their present state."""
 
     async def listing(self, scope: Scope) -> MemoryListing:
-        """Return everything that is there. One that could not be read to its end says so."""
+        """Return every memory. A listing that could not be read to its end says so."""
 
 
 class TimedMemories(Protocol):
-    """A memory service that orders by time of write only."""
+    """A memory service ordered by time of write only."""
 
     async def written(
         self, scope: Scope, after: tuple[datetime, str], *, until: datetime, limit: int
     ) -> list[TimedMemory]:
-        """Return memories written after an instant and id and no later than `until`, ordered by both."""
+        """Return memories written after (time, id) and no later than `until`, ordered by both."""
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
-        """Return those of the memories that are there, as they are now."""
+        """Return the memories that exist, in their present state."""
 
     async def listing(self, scope: Scope) -> MemoryListing:
-        """Return everything that is there. One that could not be read to its end says so."""
+        """Return every memory. A listing that could not be read to its end says so."""
 
 
 class PostgresSubstrate:
-    """The built-in memories. Each write has a number of its owner's feed in commit order: no lag and no gap."""
+    """The built-in memories. Each write has a number in its owner's feed, in commit order: no lag and no gap."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     def feed(self, scope: Scope) -> Feed:
-        """Return that the feed has numbers and no lag."""
+        """Return that the feed is numbered and has no lag."""
         return Feed()
 
     def resume(self, scope: Scope, cursor: str) -> str:
-        """Return the cursor itself: nothing comes in before it. Another service's is none of this feed."""
+        """Return the cursor itself, since nothing is committed before it; the beginning for another service's cursor."""
         return cursor if cursor.isdecimal() else ""
 
     async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
@@ -131,13 +132,13 @@ class PostgresSubstrate:
         )
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
-        """Return those of the memories that are there."""
+        """Return the memories that exist."""
         async with scoped(self._pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             rows = await feed.by_ids(connection, scope, memory_ids)
         return {row.memory_id: _memory(row) for row in rows}
 
     async def listing(self, scope: Scope) -> MemoryListing:
-        """Return every memory of the owner, always complete: it is one query."""
+        """Return every memory of the owner; always complete, since it is one query."""
         async with scoped(self._pool, scope, role=DatabaseRole.WORKER, read_only=True) as connection:
             rows = await feed.listing(connection, scope)
         return MemoryListing(
@@ -146,10 +147,10 @@ class PostgresSubstrate:
 
 
 class TimedSubstrate:
-    """A safe feed over times of write, which alone lose what commits late.
+    """A safe feed over times of write, which by themselves would miss late commits.
 
-    It is read up to `lag_s` ago, so that a late commit is still in front of the cursor; a job begins `overlap_s` before the
-    cursor, and the ledger knows what it has seen. What comes later still is found by the sweep.
+    It is read up to `lag_s` ago, so that a late commit is still after the cursor. A job starts `overlap_s` before the
+    cursor, and the ledger skips memories already seen. The sweep finds commits that are later still.
     """
 
     def __init__(
@@ -161,7 +162,7 @@ class TimedSubstrate:
         self._overlap = timedelta(seconds=overlap_s)
 
     def feed(self, scope: Scope) -> Feed:
-        """Return that the feed goes by time, with its lag."""
+        """Return that the feed is timed, with its lag."""
         return Feed(is_timed=True, lag_s=self._lag.total_seconds())
 
     def resume(self, scope: Scope, cursor: str) -> str:
@@ -171,7 +172,7 @@ class TimedSubstrate:
         return _position(max(_EPOCH, _instant(cursor)[0] - self._overlap), "")
 
     async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
-        """Return the memories after the cursor, which is microseconds since 1970 and an id, up to the lag ago."""
+        """Return the memories after the cursor (microseconds since 1970 and an id), up to `lag_s` ago."""
         until = self._now() - self._lag
         found = await self._memories.written(scope, _instant(cursor), until=until, limit=limit)
         is_drained = len(found) < limit
@@ -180,17 +181,18 @@ class TimedSubstrate:
         return FeedPage(tuple(one.memory for one in found), end, _microseconds(through), is_drained)
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
-        """Return those of the memories that are there."""
+        """Return the memories that exist."""
         return await self._memories.fetch(scope, memory_ids)
 
     async def listing(self, scope: Scope) -> MemoryListing:
-        """Return everything that is there."""
+        """Return every memory."""
         return await self._memories.listing(scope)
 
 
 def kept_instant(moment: datetime) -> datetime:
-    """Return a service's instant in UTC as a database keeps it: of the years 1 to 9999, without their first and last
-    microsecond, which are taken for no time at all."""
+    """Return a service's time in UTC as the database stores it: years 1 to 9999 without their first and last
+    microsecond, which the database driver reads as infinity.
+    """
     try:
         return min(max(moment.astimezone(UTC), _FIRST), _LAST)
     except OverflowError:
@@ -198,7 +200,7 @@ def kept_instant(moment: datetime) -> datetime:
 
 
 def content_hash(memory: BatchMemory) -> bytes:
-    """Return the SHA-256 of everything that a compile reads of a memory: equal hashes need no second look."""
+    """Return the SHA-256 of everything that a compile reads of a memory; equal hashes mean no change."""
     parts = [
         memory.text_hash.hex(),
         memory.document_id,
@@ -209,7 +211,7 @@ def content_hash(memory: BatchMemory) -> bytes:
 
 
 def dirty_now(now: datetime) -> int:
-    """Return how far a wish for a compile of a timed feed reaches: microseconds since 1970."""
+    """Return the position of a compile request on a timed feed: microseconds since 1970."""
     return _microseconds(now)
 
 

@@ -1,6 +1,6 @@
-"""Pages with what leads to them and what they list: what has to be at hand when one of them goes.
+"""Pages with the pages that lead to them and that they list, needed when one of them is deleted.
 
-Reads only; what becomes of them is decided in `compiler/plan`.
+Reads only; `compiler/plan` decides what changes.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from store.wiki import candidates, upkeep
 async def around(
     connection: Connection, scope: Scope, page_ids: Sequence[UUID], paths: Sequence[str]
 ) -> dict[PageKey, Page]:
-    """Return the pages, those that list them, promoted them, were promoted from them or link to the paths in their texts,
-    and every page that the sections of these list."""
+    """Return the pages; those that list them, promoted them, were promoted from them or link to the paths in their
+    texts; and every page that the sections of these list.
+    """
     leading = await upkeep.pages_leading_to(connection, scope, page_ids, paths)
     found = await pages(connection, scope, [*page_ids, *leading])
     return {**await _named(connection, scope, _listed(found.values()) - found.keys()), **found}

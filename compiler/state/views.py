@@ -1,7 +1,7 @@
-"""What the passes are shown: the rows around a batch, read in a few queries and made into the plan's values.
+"""The views that passes plan from: rows around a batch, read in a few queries and mapped to the plan's values.
 
-Candidates are looked for by what stands in the memories and cut to a budget, so that a batch costs the same in a small wiki and
-in a large one.
+Candidates are searched by the memories' contents and cut to a budget, so that a batch costs the same in a small and a
+large wiki.
 """
 
 from __future__ import annotations
@@ -55,26 +55,26 @@ async def _at_once() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """How a batch looks at the wiki: how much of it is shown, how tokens are counted, and the pages at hand.
+    """How a batch reads the wiki: how much is shown, how tokens are counted, and the cached pages.
 
-    `near` are the pages that vectors spoke for, of a batch that is done again; None asks the vectors. `names_in` tells what
-    memories may name, `told` ends when the words of pages are written.
+    `near` are the pages that vector search found, for a batch that is replayed; None searches. `names_in` returns the
+    names that memories may hold. `texts_written` waits until page texts are written.
     """
 
     sight: Sight
     count: Callable[[str], int]
-    shelf: PageCache = field(default_factory=PageCache)
+    page_cache: PageCache = field(default_factory=PageCache)
     near: tuple[PageKey, ...] | None = None
     names_in: Callable[[tuple[BatchMemory, ...]], Sought] = lookup.names_in
-    told: Callable[[], Awaitable[None]] = _at_once
+    texts_written: Callable[[], Awaitable[None]] = _at_once
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What an aggregation looks at: pages that changed after a place, at most so many.
+    """The window of an aggregation: at most `most` pages that changed after `since`.
 
-    With `is_linking` what a new hub's children rest on links them to it, whenever it was read. One that `is_for_change` is
-    not done for the sake of what waits for promotion alone: the last look at that failed.
+    With `is_linking`, the memories behind a new hub's children link them to it, whenever they were read. With
+    `is_for_change`, pages that only wait for promotion do not start an aggregation, because the last one failed.
     """
 
     since: Place
@@ -85,7 +85,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The pages that a batch may be about, best first: named ones and hubs, those found by words, those by vectors."""
+    """Pages that a batch may be about, best first: `named` pages and hubs, `about` found by words, `near` by vectors."""
 
     named: list[UUID]
     about: list[UUID]
@@ -100,11 +100,11 @@ async def leaf_batch(
     *,
     mention_ids: Sequence[UUID] = (),
 ) -> LeafBatch:
-    """Return the batch with the pages and held names that it may be about; `earlier` is still to be fetched."""
+    """Return the batch with the candidate pages and held names; `earlier` is left for the caller to fetch."""
     sight = looking.sight
     sought = await asyncio.to_thread(looking.names_in, memories)
     found = await _candidates(connection, scope, memories, sought, looking)
-    standing = await looking.shelf.load(connection, scope, [*found.named, *found.about, *found.near])
+    standing = await looking.page_cache.load(connection, scope, [*found.named, *found.about, *found.near])
     active = [page for page in standing.pages.values() if page.is_active]
     by_id = {page_id: key for key, page_id in standing.ids.items()}
     akin = frozenset(by_id[page_id] for page_id in (*found.about, *found.near) if page_id in by_id)
@@ -122,8 +122,7 @@ async def leaf_batch(
 async def _candidates(
     connection: Connection, scope: Scope, memories: tuple[BatchMemory, ...], sought: Sought, looking: Looking
 ) -> _Found:
-    """Return the pages that are named, those named alike and the top hubs, and for memories that name none those that have
-    most to do with them."""
+    """Return the pages named, those with similar names and the top hubs; for memories that name none, the most relevant pages."""
     sight = looking.sight
     exact = await candidates.bearing(connection, scope, sought.keys)
     found = Counter(one.page_id for _, one in exact)
@@ -137,14 +136,14 @@ async def _candidates(
     hubs = await candidates.top_hubs(connection, scope, limit=sight.top_hubs)
     silent = lookup.unnamed(memories, sought, (*known, *(one.name for one in alike)))
     if silent:
-        await looking.told()
+        await looking.texts_written()
     about = await candidates.about(connection, scope, lookup.telling_words(silent), each=_AKIN_EACH)
     near = await _near(connection, scope, silent, looking)
     return _Found(list(dict.fromkeys((*ranked, *hubs))), about, near)
 
 
 def _likest(found: Sequence[Like]) -> list[Like]:
-    """Return those that are hardly less like their name than its likest: the page that is meant is rarely another."""
+    """Return the matches nearly as similar as the best for their name; a less similar page is rarely the one meant."""
     best: dict[str, float] = {}
     for one in found:
         best[one.name] = max(one.likeness, best.get(one.name, 0.0))
@@ -159,8 +158,8 @@ async def _near(connection: Connection, scope: Scope, memories: Sequence[BatchMe
     return await candidates.near(connection, scope, memory_ids, least=looking.sight.nearness, each=_AKIN_EACH)
 
 
-async def matches(connection: Connection, scope: Scope, names: Names, shelf: PageCache | None = None) -> Matches:
-    """Return which pages bear the names or ones like them, and whole every page found so."""
+async def matches(connection: Connection, scope: Scope, names: Names, page_cache: PageCache | None = None) -> Matches:
+    """Return the pages that have the names or similar ones, with every such page whole."""
     exact = await candidates.by_aliases(connection, scope, names.keys)
     known = {alias for alias, _ in exact}
     asked = sorted({name for _, name in names.similar if name not in known})
@@ -169,7 +168,7 @@ async def matches(connection: Connection, scope: Scope, names: Names, shelf: Pag
     there = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in names.pages])
     page_ids = {page_id for _, page_id in exact} | {one.page_id for one in alike} | {one.page_id for one in there}
     page_ids |= {page_id for _, _, page_id in longer}
-    standing = await (shelf or PageCache()).load(connection, scope, page_ids)
+    standing = await (page_cache or PageCache()).load(connection, scope, page_ids)
     keys = {page_id: key for key, page_id in standing.ids.items()}
     types = {(kind, name) for kind, name in names.similar}
     found = [Match(alias, Way.EXACT, alias, keys[page_id]) for alias, page_id in exact]
@@ -183,13 +182,13 @@ async def matches(connection: Connection, scope: Scope, names: Names, shelf: Pag
 
 
 async def named_pages(connection: Connection, scope: Scope, names: Sequence[str]) -> dict[str, PageKey]:
-    """Return the one active page of each folded name, of several the one whose title it is; else the name is left out."""
+    """Return the active page of each folded name; of several, the one with that title; otherwise the name is left out."""
     found = _meant(await candidates.bearing(connection, scope, names))
     return {alias: pages[0] for alias, pages in found.items() if len(pages) == 1}
 
 
 def _meant(hits: Iterable[tuple[str, PageIdentity]]) -> dict[str, list[PageKey]]:
-    """Return the pages that bear each name, by path; where it is a title, only those with that title."""
+    """Return the pages with each name, by path; if it is a title, only the pages with that title."""
     borne: dict[str, set[PageKey]] = {}
     titled: dict[str, set[PageKey]] = {}
     for alias, one in hits:
@@ -200,13 +199,13 @@ def _meant(hits: Iterable[tuple[str, PageIdentity]]) -> dict[str, list[PageKey]]
 
 
 async def existing(connection: Connection, scope: Scope, pages: Iterable[PageKey]) -> frozenset[PageKey]:
-    """Return those of the pages that are there and active."""
+    """Return those of the pages that exist and are active."""
     found = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in sorted(set(pages))])
     return frozenset(key_of(one) for one in found if one.is_active)
 
 
 async def feeding(connection: Connection, scope: Scope, memories: Iterable[BatchMemory]) -> dict[str, set[PageKey]]:
-    """Return the entity pages that each memory feeds by a section, as things stand."""
+    """Return the entity pages with a section that cites each memory at present."""
     return await _feeding(connection, scope, [one.memory_id for one in memories])
 
 
@@ -252,26 +251,27 @@ async def stale_view(
 
 
 async def window(connection: Connection, scope: Scope, look: Look) -> tuple[list[UUID], Place | None]:
-    """Return the changed pages that are looked at, and the place of the last one when there are more."""
+    """Return the changed pages to look at, and the place of the last one if there are more."""
     found = await candidates.changed_since(connection, scope, look.since, limit=look.most + 1)
     reached = found[look.most - 1][1] if len(found) > look.most else None
     return [page_id for page_id, _ in found[: look.most]], reached
 
 
 async def aggregation_view(
-    connection: Connection, scope: Scope, memories: tuple[BatchMemory, ...], look: Look, shelf: PageCache
+    connection: Connection, scope: Scope, memories: tuple[BatchMemory, ...], look: Look, page_cache: PageCache
 ) -> tuple[AggregationView | None, Place | None]:
-    """Return what the aggregation looks at, None when nothing changed and nothing waits for promotion.
+    """Return the view for the aggregation, None if nothing changed and nothing waits for promotion.
 
-    Beside the pages that changed the hubs above them, and those that candidates name; and the pages that candidates' memories
-    feed. The place of the last changed one comes with them when there are more. The shelf has what was just written.
+    Besides the changed pages it holds the hubs above them, the pages that candidates name, and the pages that
+    candidates' memories feed. The place of the last changed page is returned if there are more. The page cache holds
+    pages just written.
     """
     changed, reached = await window(connection, scope, look)
     waiting = await candidates.waiting_rollups(connection, scope, limit=look.most)
     if not changed and (look.is_for_change or not waiting):
         return None, None
     above = await candidates.rollups_of(connection, scope, changed)
-    recent = await shelf.load(connection, scope, changed)
+    recent = await page_cache.load(connection, scope, changed)
     found = parents.merge_candidates(parents.from_memories(memories), parents.from_pages(recent.pages.values()))
     titles = sorted({key for one in found for key in alias_keys(one.title)})
     named = [page_id for _, page_id in await candidates.by_aliases(connection, scope, titles)]
@@ -338,7 +338,7 @@ async def _hierarchy(connection: Connection, scope: Scope) -> dict[PageKey, Page
 
 
 def cited_on(page: Page) -> Iterable[CitedMemory]:
-    """Yield everything that the page cites anywhere."""
+    """Yield all sources that the page cites."""
     return page.cited()
 
 

@@ -107,11 +107,11 @@ async def _stop_with_parent(worker: Worker) -> None:
 def _noted(engine: Engine, clock: JobClock) -> Engine:
     """Return the engine with its checkpoints noted, and each job in a trace of its own for as long as it is compiled."""
 
-    async def hand_for(access: Access, job: Job) -> BatchDeps:
+    async def planner_for(access: Access, job: Job) -> BatchDeps:
         calls.enter(clock.begin())
-        return await engine.hand_for(access, job)
+        return await engine.planner_for(access, job)
 
-    return replace(engine, hand_for=hand_for, checkpoint=partial(_passed, clock, engine.checkpoint))
+    return replace(engine, planner_for=planner_for, checkpoint=partial(_passed, clock, engine.checkpoint))
 
 
 def _passed(clock: JobClock, further: Callable[[str], None], place: str) -> None:

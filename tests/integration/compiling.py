@@ -73,12 +73,12 @@ def engine_on(
     """Return an engine on the built-in memories, extractive unless told otherwise."""
     chosen = planner or ExtractivePlanner()
 
-    async def hand(access: Access, job: Job) -> BatchDeps:
+    async def planner_for(access: Access, job: Job) -> BatchDeps:
         return BatchDeps(chosen)
 
     return Engine(
         substrate or PostgresSubstrate(pools.background),
-        hand,
+        planner_for,
         settings or CompileSettings(),
         clock or Clock(),
         lambda text: len(text) // 4 + 1,

@@ -99,11 +99,11 @@ def engine(pools: Pools, model: LanguageModel, clock: Clock) -> Engine:
     settings = replace(settings, costs=Costs(call_deadline_s=60.0, writers_at_once=4))
     made = engine_on(pools, settings=settings, clock=clock)
 
-    async def hand(access: Access, job: Job) -> BatchDeps:
+    async def planner_for(access: Access, job: Job) -> BatchDeps:
         meter = CostMeter(settings.costs, float(job.metrics.get("cost_usd", 0.0)), 0.0)
         return BatchDeps(ModelPlanner(model, DEFAULT_MODEL_ID, access, settings.costs, meter, clock), meter)
 
-    return replace(made, hand_for=hand)
+    return replace(made, planner_for=planner_for)
 
 
 @asynccontextmanager

@@ -133,24 +133,24 @@ async def test_a_memory_forgotten_after_it_was_read_ahead_leaves_no_word(pools: 
 
 async def test_what_was_looked_through_is_what_looking_now_finds(pools: Pools) -> None:
     await write(pools, journal(7))
-    ahead = Prefetch(PostgresSubstrate(pools.background), SCOPE)
-    ahead.begin("", limit=5)
-    reading = await ahead.reading("", limit=5)
-    kept, dropped = ahead.sift(reading.memories)
+    prefetch = Prefetch(PostgresSubstrate(pools.background), SCOPE)
+    prefetch.begin("", limit=5)
+    reading = await prefetch.reading("", limit=5)
+    kept, dropped = prefetch.sift(reading.memories)
     assert (kept, dropped) == intake.sift(reading.memories)
-    assert ahead.names_in(kept) == lookup.names_in(kept)
-    assert ahead.names_in(kept[1:]) == lookup.names_in(kept[1:])
-    assert ahead.sift(reading.memories[1:])[0] == kept[1:]
+    assert prefetch.names_in(kept) == lookup.names_in(kept)
+    assert prefetch.names_in(kept[1:]) == lookup.names_in(kept[1:])
+    assert prefetch.sift(reading.memories[1:])[0] == kept[1:]
 
 
 async def test_what_was_begun_for_another_place_is_given_up(pools: Pools) -> None:
     await write(pools, journal(7))
     feeding = Feeding(pools)
-    ahead = Prefetch(feeding, SCOPE)
-    ahead.begin("", limit=5)
-    assert len((await ahead.reading("", limit=2)).memories) == 2
-    ahead.begin("", limit=5)
-    await ahead.stop()
+    prefetch = Prefetch(feeding, SCOPE)
+    prefetch.begin("", limit=5)
+    assert len((await prefetch.reading("", limit=2)).memories) == 2
+    prefetch.begin("", limit=5)
+    await prefetch.stop()
     assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     assert [found for _, found in feeding.read] == [["00", "01"]]
 

@@ -16,7 +16,7 @@ from compiler.plan.contract import BatchMemory, CreatePage, Page, PageKey, PageT
 from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.settings import CompileSettings
 from compiler.state import apply, views
-from compiler.state.access import Access, LentAccess, PooledAccess
+from compiler.state.access import Access, PooledAccess, SharedAccess
 from compiler.state.substrates import FeedPage, PostgresSubstrate
 from compiler.state.views import Looking
 from store.compile import scopes
@@ -65,7 +65,7 @@ async def dirty_through(connection: Connection) -> int | None:
 async def test_what_is_being_written_is_read_beside_it_and_nowhere_else(pools: Pools) -> None:
     await write(pools, journal(1))
     own = PooledAccess(pools.background, SCOPE)
-    access = LentAccess(own)
+    access = SharedAccess(own)
     async with access.writing() as connection:
         await scopes.mark_dirty(connection, SCOPE, through=77, now=NOW)
         async with access.reading() as beside, own.reading() as elsewhere:
@@ -75,7 +75,7 @@ async def test_what_is_being_written_is_read_beside_it_and_nowhere_else(pools: P
 
 
 async def test_a_transaction_ends_once_nobody_reads_beside_it(pools: Pools) -> None:
-    access = LentAccess(PooledAccess(pools.background, SCOPE))
+    access = SharedAccess(PooledAccess(pools.background, SCOPE))
     is_open = asyncio.Event()
 
     async def read() -> list[object]:
@@ -93,7 +93,7 @@ async def test_a_transaction_ends_once_nobody_reads_beside_it(pools: Pools) -> N
 
 async def test_who_reads_behind_a_transaction_that_failed_reads_what_stands(pools: Pools) -> None:
     await write(pools, journal(1))
-    access = LentAccess(PooledAccess(pools.background, SCOPE))
+    access = SharedAccess(PooledAccess(pools.background, SCOPE))
 
     async def write_badly() -> None:
         async with access.writing() as connection:
@@ -102,18 +102,18 @@ async def test_who_reads_behind_a_transaction_that_failed_reads_what_stands(pool
 
     with pytest.raises(StoreError):
         await write_badly()
-    await access.told()
+    await access.texts_written()
     async with access.reading() as behind:
         assert await dirty_through(behind) is None
 
 
 async def test_the_words_of_pages_are_waited_for(pools: Pools) -> None:
-    access = LentAccess(PooledAccess(pools.background, SCOPE))
+    access = SharedAccess(PooledAccess(pools.background, SCOPE))
     async with access.writing():
-        waiting = asyncio.create_task(access.told())
+        waiting = asyncio.create_task(access.texts_written())
         await asyncio.sleep(0)
         assert not waiting.done()
-        access.tell()
+        access.mark_texts_written()
         await waiting
 
 
@@ -128,7 +128,7 @@ async def test_pages_are_looked_for_by_words_once_these_are_written(pools: Pools
         async def told() -> None:
             await apply.apply_items(connection, SCOPE, [CreatePage(page)], now=NOW)
 
-        looking = Looking(CompileSettings().sight, len, told=told)
+        looking = Looking(CompileSettings().sight, len, texts_written=told)
         batch = await views.leaf_batch(connection, SCOPE, (memory,), looking)
     assert [one.key for one in batch.pages] == [page.key]
 
@@ -144,10 +144,10 @@ async def test_two_tasks_use_one_connection_in_turn(pools: Pools) -> None:
 def dear(pools: Pools) -> Engine:
     """Return an engine whose plans are made one after another."""
 
-    async def hand(access: Access, job: Job) -> BatchDeps:
+    async def planner_for(access: Access, job: Job) -> BatchDeps:
         return BatchDeps(ExtractivePlanner(), Dear())
 
-    return replace(engine_on(pools, settings=FIVES), hand_for=hand)
+    return replace(engine_on(pools, settings=FIVES), planner_for=planner_for)
 
 
 @pytest.mark.parametrize("entries", [journal(23), [*journal(9), *LATER_NAMES, *journal(8, first=60)]])

@@ -120,13 +120,13 @@ async def test_what_another_owners_job_spends_counts_before_the_next_call(
     clock, costs = Clock(), Costs(per_tenant_day_usd=1.0, call_deadline_s=60.0)
     engine = engine_with(pools, model, costs=costs, clock=clock)
 
-    async def hand(*given: Any) -> Any:
-        made = await engine.hand_for(*given)
+    async def planner_for(*given: Any) -> Any:
+        made = await engine.planner_for(*given)
         async with scoped(pools.background, HOUSEMATE) as connection:
             await answers.spend(connection, HOUSEMATE, model_id="some", cost_usd=1.0, now=NOW)
         return made
 
-    await worker_on(pools, replace(engine, hand_for=hand)).work_once()
+    await worker_on(pools, replace(engine, planner_for=planner_for)).work_once()
     (job,) = await all_jobs(pools)
     assert (job.status, site.asks) == (JobStatus.PENDING, [])
     assert job.not_before == (NOW + timedelta(days=1)).replace(hour=0)

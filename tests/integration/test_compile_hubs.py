@@ -131,11 +131,11 @@ class Paid:
 def looking(pools: Pools, planner: Planner, *, is_paid: bool, clock: Clock | None = None) -> Engine:
     """Return an engine whose aggregations see eight pages each."""
 
-    async def hand(access: Access, job: Job) -> BatchDeps:
+    async def planner_for(access: Access, job: Job) -> BatchDeps:
         return BatchDeps(planner, Paid() if is_paid else NothingSpent())
 
     settings = capped(**{"max_aggregation_pages" if is_paid else "max_free_aggregation_pages": 8})
-    return replace(engine_on(pools, settings=settings, clock=clock), hand_for=hand)
+    return replace(engine_on(pools, settings=settings, clock=clock), planner_for=planner_for)
 
 
 @pytest.mark.parametrize("is_paid", [True, False], ids=["paid", "free"])

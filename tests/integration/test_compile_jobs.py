@@ -100,11 +100,11 @@ async def test_a_zombie_can_apply_nothing_where_its_successor_has_written_nothin
     assert await claimed(pools, holder="successor", now=later()) is not None
     engine = engine_on(pools, clock=later)
 
-    async def hand(*given: object) -> BatchDeps:
+    async def planner_for(*given: object) -> BatchDeps:
         return BatchDeps(ExtractivePlanner(), CostMeter(Costs())) if is_paid else BatchDeps(ExtractivePlanner())
 
     with pytest.raises(LeaseLost):
-        await compile_job(replace(engine, hand_for=hand), PooledAccess(pools.background, SCOPE), zombie)
+        await compile_job(replace(engine, planner_for=planner_for), PooledAccess(pools.background, SCOPE), zombie)
     assert not await wiki_of(pools)
 
 

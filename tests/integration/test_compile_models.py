@@ -102,14 +102,14 @@ def engine_with(pools: Pools, model: RemoteModel, *, costs: Costs | None = None,
         pools, settings=replace(CompileSettings(), costs=costs or Costs(call_deadline_s=60.0)), clock=clock
     )
 
-    async def hand(access: Access, job: Job) -> BatchDeps:
+    async def planner_for(access: Access, job: Job) -> BatchDeps:
         async with access.reading() as connection:
             today = await answers.spent(connection, access.scope, now=engine.now())
         meter = CostMeter(engine.settings.costs, float(job.metrics.get("cost_usd", 0.0)), today)
         model_id = job.options.model_id or DEFAULT_MODEL_ID
         return BatchDeps(ModelPlanner(model, model_id, access, engine.settings.costs, meter, engine.now), meter)
 
-    return replace(engine, hand_for=hand)
+    return replace(engine, planner_for=planner_for)
 
 
 async def test_a_model_makes_pages_whose_cost_is_known(pools: Pools, model: RemoteModel, site: ModelServer) -> None:

@@ -93,17 +93,17 @@ async def test_a_plan_for_hubs_that_an_act_ended_midway_is_replayed_as_far_as_it
     engine = engine_on(pools, settings=capped(max_new_pages_per_job=new_pages))
     acted: list[str] = []
 
-    async def hand(access: Access, job: Job) -> BatchDeps:
+    async def planner_for(access: Access, job: Job) -> BatchDeps:
         if not acted and await fetch(database, LEFT):
             async with scoped(pools.background, SCOPE) as connection:
                 first, *_ = await browse.pages_by_name(connection, SCOPE, page_type="entity", status="active", limit=9)
                 await acts.archive_page(connection, SCOPE, first, now=NOW)
             acted.append(first.slug)
-        return await engine.hand_for(access, job)
+        return await engine.planner_for(access, job)
 
     await write(pools, trip())
     await wish(pools)
-    await compiled(pools, replace(engine, hand_for=hand))
+    await compiled(pools, replace(engine, planner_for=planner_for))
     assert acted
     assert await fetch(database, LEFT)
     found = await replay(engine, pools.background, SCOPE)

@@ -1,1 +1,1 @@
-"""Facts in a text: numbers, dates, names and negations, and how a rewrite keeps what it changes."""
+"""Facts in a text (numbers, dates, names, negations), and how a rewrite preserves them."""

@@ -1,6 +1,6 @@
-"""What a sentence states that a rewording may not change: its numbers, dates and names, and what it denies.
+"""The facts of a sentence that a rewording must not change: numbers, dates, names, and negations.
 
-Words are compared, not meanings. Where that can't tell, a fact counts as lost: the old line is then kept, not thrown away.
+Words are compared, not meanings. In doubt a fact counts as lost: the old line is then kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from store.text.words import STOP_WORDS
 NUMBER, DATE, NAME, NEGATION = "number", "date", "name", "negation"
 
 _STEM_CHARS = 4
-# Letters with the marks that scripts write above and below them, which \w leaves out.
+# Letters with combining marks of several scripts, which \w leaves out.
 _W = "\\w\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e31-\u0e4e"
 _TOKEN = re.compile(
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|www\.)[^\s<>()\"']+|(?<!\w)@\w+"
@@ -43,10 +43,9 @@ _KANA = re.compile("[\u3041-\u309f]+")
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A part of a sentence: `stems` are the beginnings of its telling words, `numbers`, `dates` and `names` its facts.
+    """A part of a sentence: `stems` are the beginnings of its content words; `numbers`, `dates` and `names` its facts.
 
-    `dates` are also among the numbers, one by one, and so are `months`; `wholes` are those written with signs between them, as
-    they stand.
+    `dates` and `months` are each also among the numbers; `wholes` are numbers written with separators, verbatim.
     """
 
     stems: frozenset[str]
@@ -60,7 +59,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence as it stands in its text, its folded words with a space around each, and its clauses."""
+    """A sentence verbatim, its folded words with a space around each, and its clauses."""
 
     text: str
     words: str
@@ -75,7 +74,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What of a sentence another text changes or drops: the kinds of facts. `by` is the sentence that says otherwise."""
+    """The kinds of facts that another text changes or drops. `by` is the sentence that contradicts."""
 
     kinds: frozenset[str] = frozenset()
     by: Sentence | None = None
@@ -84,25 +83,27 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Gist:
-    """The telling words and the facts of a text."""
+    """The content words and the facts of a text."""
 
     stems: frozenset[str]
     facts: frozenset[str]
 
 
 def read(text: str, common: frozenset[str] = frozenset()) -> tuple[Sentence, ...]:
-    """Return the sentences of a plain text. A word of `common` is no name for its capital at a sentence's beginning."""
+    """Return the sentences of a plain text. A word in `common` is not a name just because it is capitalised at a sentence's
+    start.
+    """
     return tuple(_sentence(one, common) for one in sentences(text))
 
 
 def common_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the words that stand in the texts without a capital."""
+    """Return the words that occur in lower case in the texts."""
     pieces = (one for text in texts for one in sentences(text))
     return frozenset(numerals.key(token) for one in pieces for token in _TOKEN.findall(_plain(one)) if token.islower())
 
 
 def lost(old: Sentence, new: Sequence[Sentence], own: frozenset[str] = frozenset()) -> Loss:
-    """Return which facts of a sentence the new text changes or drops; none where it still says them.
+    """Return which facts of a sentence the new text changes or drops; none if it still states them.
 
     `own` are the words of the page's own names: leaving them out changes nothing.
     """
@@ -116,7 +117,7 @@ def lost(old: Sentence, new: Sequence[Sentence], own: frozenset[str] = frozenset
 
 
 def contradiction(old: Sentence, new: Sequence[Sentence]) -> Loss:
-    """Return which facts of a sentence those clauses say otherwise that share the most of its words."""
+    """Return which facts of a sentence are contradicted by the clauses that share most of its words."""
     if any(_holds(one, old) for one in new):
         return Loss()
     kinds: set[str] = set()
@@ -143,7 +144,7 @@ def contradiction(old: Sentence, new: Sequence[Sentence]) -> Loss:
 
 
 def _strange(facts: frozenset[str], one: Sentence, clause: Clause, kind: str) -> frozenset[str] | None:
-    """Return the facts that a clause, or its sentence, has in place of these; None where it has these."""
+    """Return the facts that a clause, or its sentence, has instead of these; None if it has these."""
     if facts <= _of(clause, kind):
         return None
     there = _of(one.whole, kind)
@@ -151,7 +152,7 @@ def _strange(facts: frozenset[str], one: Sentence, clause: Clause, kind: str) ->
 
 
 def says(text: str, loss: Loss) -> bool:
-    """Return whether a text says what stands against the old line: one of the foreign facts, or where there is none its words."""
+    """Return whether a text supports the contradiction: it has one of the foreign facts or, if there is none, its words."""
     said = read(text)
     found = [one.whole for one in said]
     if loss.foreign:
@@ -165,26 +166,26 @@ def says(text: str, loss: Loss) -> bool:
 
 
 def every_fact(old: Sentence) -> Loss:
-    """Return all facts of a sentence as lost: of texts too long to be compared."""
+    """Return all facts of a sentence as lost, for texts too long to compare."""
     numbers = {DATE} if old.whole.dates else {NUMBER} if old.whole.numbers else set()
     named = {NAME} if old.whole.names else set()
     return Loss(frozenset(numbers | named | ({NEGATION} if old.whole.is_negated else set())))
 
 
 def gist(found: Iterable[Sentence], own: frozenset[str] = frozenset()) -> Gist:
-    """Return all telling words and facts of some sentences, beside the page's own names."""
+    """Return all content words and facts of some sentences, without the page's own names."""
     every = [one.whole for one in found]
     stems = frozenset(stem for one in every for stem in one.stems) - own
     return Gist(stems, frozenset(fact for one in every for fact in one.numbers | one.names) - own)
 
 
 def shared(one: Gist, other: Gist) -> int:
-    """Return how much two texts have in common: a fact counts three times a word."""
+    """Return how much two texts have in common; a fact counts as much as three words."""
     return len(one.stems & other.stems) + 3 * len(one.facts & other.facts)
 
 
 def holds_all(text: str, sentence: Sentence) -> bool:
-    """Return whether a text says all that a sentence says: each of its facts and telling words."""
+    """Return whether a text states every fact and content word of a sentence."""
     said, wanted = read(text), sentence.whole
     known = gist(said)
     is_denied = any(one.whole.is_negated for one in said) or not wanted.is_negated
@@ -192,7 +193,7 @@ def holds_all(text: str, sentence: Sentence) -> bool:
 
 
 def own_words(names: Iterable[str]) -> frozenset[str]:
-    """Return the words of a page's names, and their beginnings, to be left out of a comparison."""
+    """Return the words of a page's names and their stems, to be left out of a comparison."""
     words = {word for name in names for word in _folded_words(name)}
     return frozenset(words | {_stem(word) for word in words})
 
@@ -214,7 +215,7 @@ def _dropped(old: Sentence, new: Sequence[Sentence], own: frozenset[str]) -> fro
 
 
 def _nearest(old: Clause, new: Sequence[Sentence], kind: str) -> list[tuple[Sentence, Clause]]:
-    """Return the clauses that share most of the words of another, facts of that kind aside; none where they share too few."""
+    """Return the clauses that share most words with another, apart from facts of that kind; none if they share too few."""
     facts = {_stem(one) for one in _of(old, kind)}
     context = (old.stems - facts) or old.stems
     counted = [(len(context & clause.stems), one, clause) for one in new for clause in one.clauses]
@@ -224,7 +225,7 @@ def _nearest(old: Clause, new: Sequence[Sentence], kind: str) -> list[tuple[Sent
 
 
 def _is_reordered(old: Clause, new: Clause) -> bool:
-    """Return whether a date has its parts in another order: the third of May where the fifth of March stood."""
+    """Return whether a date has its parts in another order: the third of May instead of the fifth of March."""
     if old.months and new.months and not old.months <= new.months:
         return True
     gone = {tuple(sorted(numerals.parts_of(one))) for one in old.wholes - new.wholes}
@@ -236,7 +237,7 @@ def _of(clause: Clause, kind: str) -> frozenset[str]:
 
 
 def _holds(one: Sentence, part: Sentence) -> bool:
-    """Return whether a sentence holds the words of another in their order, and denies nothing that the other does not."""
+    """Return whether a sentence has the words of another in order, and negates nothing that the other does not."""
     return part.words in one.words and (one.words == part.words or one.whole.is_negated == part.whole.is_negated)
 
 
@@ -251,12 +252,12 @@ def _sentence(text: str, common: frozenset[str]) -> Sentence:
 
 
 def _pieces(clause: str) -> list[str]:
-    """Return a clause in parts that end with one number each: without punctuation each belongs to the words before it."""
+    """Return a clause in parts that each end with a number: without punctuation, a number belongs to the words before it."""
     return _BEHIND_NUMBER.split(clause) if len(_NUMBER.findall(clause)) > 1 else [clause]
 
 
 def _plain(text: str) -> str:
-    """Return a text without what is not seen in it, with digits and signs of every script as ASCII has them."""
+    """Return a text without invisible characters, with digits and signs of every script in ASCII."""
     shown = "".join(sign for sign in text if sign.isspace() or unicodedata.category(sign) not in _HIDDEN)
     normal = unicodedata.normalize("NFKC", shown)
     digits = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in normal)
@@ -290,7 +291,7 @@ def _clause(plain: str, *, opens_plain: bool) -> Clause:
 
 
 def _counted(fact: str, known: Collection[str]) -> str:
-    """Return a number as it is noted: the second of its kind is another, as in the third of March."""
+    """Return a number as recorded; a repeated number is marked, as in the third of the third month."""
     return next(one for at in range(1, len(known) + 2) if (one := f"{fact}#{at}" if at > 1 else fact) not in known)
 
 
@@ -304,7 +305,7 @@ def _stems(token: str, word: str) -> set[str]:
 
 
 def _names(token: str, word: str) -> set[str]:
-    """Return what may be a name: a word with a capital, an address, and in scripts without capitals every telling word."""
+    """Return possible names: capitalised words, addresses, and in scripts without capitals every content word."""
     if "@" in token or "://" in token or word.startswith("www."):
         return {word}
     if word in STOP_WORDS or word in ALWAYS_CAPITAL or (len(word) < 2 and word.isascii()):

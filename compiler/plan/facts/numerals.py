@@ -1,4 +1,4 @@
-"""The numbers and dates of a word, as one writing of them: digits of any form, months, days and spelled-out numbers."""
+"""The numbers and dates of a word in one normal form: digits of any script, months, days and spelled-out numbers."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _JOINTS = ("", "und", "en", "e")
 
 
 def key(token: str) -> str:
-    """Return a word as words are compared: folded, its apostrophe plain, without a possessive s."""
+    """Return a word for comparison: folded, with a plain apostrophe, without a possessive s."""
     word = fold(token).replace("’", "'")
     return word.removesuffix("'s")
 
 
 def numbers(token: str, word: str, around: Sequence[str]) -> tuple[list[tuple[str, bool]], str]:
-    """Return the numbers of a token, each with whether it is of a date, and the token itself where signs join them."""
+    """Return the numbers of a token, each with whether it belongs to a date, and the token itself if separators join them."""
     if UNSPACED.search(token):
         runs = [_bare(one) for one in _RUN.findall(token)]
         return [(one, False) for one in (*runs, *(str(_han(one)) for one in _HAN_NUMBER.findall(token)))], ""
@@ -55,7 +55,7 @@ def numbers(token: str, word: str, around: Sequence[str]) -> tuple[list[tuple[st
 
 
 def _spelled(word: str, around: Sequence[str]) -> list[tuple[str, bool]]:
-    """Return the number of a word; of two that are one number together, as twenty-two, the first gives the sum."""
+    """Return the number of a word; of two words for one number, as in twenty-two, the first gives the sum."""
     values = [NUMBERS.get(key(one), 0) for one in around]
     at = next(place for place, one in enumerate(around) if key(one) == word)
     if at and _are_one(values[at - 1], values[at]):
@@ -70,7 +70,7 @@ def _are_one(tens: int, ones: int) -> bool:
 
 @lru_cache(maxsize=4096)
 def _joined(word: str) -> int:
-    """Return the number that a word is made of two of, as zweiundzwanzig is; 0 for another word."""
+    """Return the number of a word compounded of two numbers, like zweiundzwanzig; 0 otherwise."""
     for cut in range(3, len(word) - 2):
         first = 1 if word[:cut] == "ein" else NUMBERS.get(word[:cut], 0)
         for joint in _JOINTS if first else ():
@@ -94,7 +94,7 @@ def _digits(token: str, word: str) -> tuple[list[tuple[str, bool]], str]:
 
 
 def months(token: str, word: str) -> frozenset[str]:
-    """Return the numbers of the months that a token names, or holds in a date that begins with its year."""
+    """Return the numbers of the months that a token names, or holds in a date that starts with its year."""
     named = {str(MONTHS[word])} if word in MONTHS else set()
     dated = {_bare(found[1]) for found in _YEAR_FIRST.finditer(token)}
     counted = {
@@ -104,12 +104,12 @@ def months(token: str, word: str) -> frozenset[str]:
 
 
 def parts_of(token: str) -> tuple[str, ...]:
-    """Return the numbers between the signs of a token."""
+    """Return the numbers between the separators of a token."""
     return tuple(_bare(part) for part in re.split(r"[.,:/\-]", token) if part.isdigit())
 
 
 def _is_date(token: str, parts: Sequence[str]) -> bool:
-    """Return whether a token is a day written with signs: a year with a month, or also with a day."""
+    """Return whether a token is a date written with separators: a year with a month, or also with a day."""
     if not re.search(r"[./\-]", token) or ":" in token or "," in token or token.startswith("-"):
         return False
     years = [part for part in parts if len(part) == _YEAR_DIGITS]
@@ -119,7 +119,7 @@ def _is_date(token: str, parts: Sequence[str]) -> bool:
 
 def _bare(digits: str) -> str:
     sign = "-" if digits.startswith("-") else ""
-    # A gate code of zeros is a number too: a leading zero goes only where a date or a count may be meant.
+    # A gate code of zeros is a number too; strip leading zeros only if it may be a date or a count.
     bare = digits.lstrip("-")
     return sign + (bare.lstrip("0") or "0" if len(bare) <= 2 else bare)
 

@@ -1,6 +1,6 @@
-"""Lines that a section keeps beside its present text: what stood there earlier, and what a tool, document or webhook claims.
+"""Lines that a section keeps besides its present text: earlier statements, and claims of a tool, document or webhook.
 
-Each is a bullet that names where it comes from and the day it was said. A writer is not shown these lines and can't change them.
+Each is a bullet with its origin and the day it was said. A writer is not shown these lines and cannot change them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OUTSIDE = re.compile(r"\]\(\s*<?((?:https?://|mailto:)[^)\s>]+)>?[^)]*\)")
 
 
 class Origin(StrEnum):
-    """Where a memory comes from. What the user said is replaced by the user alone."""
+    """The origin of a memory. A user's statement is replaced only by the user."""
 
     USER = "user"
     TOOL = "tool"
@@ -38,14 +38,14 @@ _ORIGINS = {
 
 
 def origin(memory: BatchMemory) -> Origin:
-    """Return where a memory comes from, by its metadata's `origin` (else `source`, `source_type` or `role`); else the user."""
+    """Return a memory's origin by its metadata's `origin` (else `source`, `source_type` or `role`); else the user."""
     given = (memory.metadata.get(key) for key in ORIGIN_KEYS)
     told = (_ORIGINS.get(one.strip().casefold()) for one in given if isinstance(one, str))
     return next((one for one in told if one is not None), Origin.USER)
 
 
 def split(markdown: str) -> tuple[str, tuple[str, ...]]:
-    """Return a section's present text and the lines that are kept beside it, in order."""
+    """Return a section's present text and its kept lines, in order."""
     if "- Earlier (" not in markdown and "- Claimed (" not in markdown:
         return markdown, ()
     lines = markdown.split("\n")
@@ -54,7 +54,7 @@ def split(markdown: str) -> tuple[str, tuple[str, ...]]:
 
 
 def join(present: str, kept: Iterable[str]) -> str:
-    """Return a present text with the lines that are kept beside it, each once, without those that it says again itself."""
+    """Return the present text with the kept lines, each once, without those that it repeats."""
     said = {one.words for one in read(plain(present))}
     lines = [line for line in dict.fromkeys(kept) if not any(one.words in said for one in read(said_in(line)))]
     listed = "\n".join(lines)
@@ -62,24 +62,24 @@ def join(present: str, kept: Iterable[str]) -> str:
 
 
 def earlier(said: str, memory: BatchMemory | None) -> str:
-    """Return the line for a sentence that was replaced; `memory` is the one that it came from, None if not known."""
+    """Return the line for a replaced sentence; `memory` is its source, None if unknown."""
     return _line("Earlier", said, memory)
 
 
 def claimed(said: str, memory: BatchMemory) -> str:
-    """Return the line for a sentence that contradicts the user; `memory` is the one of another origin that says it."""
+    """Return the line for a sentence that contradicts the user; `memory` is its source, of another origin."""
     return _line("Claimed", said, memory)
 
 
 def inert(markdown: str) -> str:
-    """Return the markdown with lines that look like kept ones escaped: they read the same, but are not kept."""
+    """Return the markdown with lines that look like kept lines escaped: they read the same but are not kept."""
     if "Earlier (" not in markdown and "Claimed (" not in markdown:
         return markdown
     return "\n".join(line.replace("(", "\\(", 1) if _MARK.fullmatch(line) else line for line in markdown.split("\n"))
 
 
 def borne_out(markdown: str, memories: Iterable[BatchMemory]) -> tuple[str, ...]:
-    """Return the kept lines of a section whose words and facts all stand in one of these memories."""
+    """Return the kept lines of a section whose words and facts all occur in one of these memories."""
     texts = [memory.text for memory in memories]
     return tuple(
         line
@@ -95,7 +95,7 @@ def said_in(line: str) -> str:
 
 
 def plain(markdown: str) -> str:
-    """Return the text that a markdown shows, line by line, with the addresses that its links lead to outside the wiki."""
+    """Return the visible text of markdown, line by line, with the external addresses of its links."""
     lines = (_ITEM.sub("", line) for line in markdown.split("\n"))
     return "\n".join(unescape(_OUTSIDE.sub(r"](x) \1", line)) for line in lines)
 

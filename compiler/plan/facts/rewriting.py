@@ -1,7 +1,7 @@
-"""What a rewritten section keeps of the text that it replaces.
+"""What a rewritten section keeps of the text it replaces.
 
 A sentence with a number, date, name or negation that the new text changes or drops is kept as a past line with its day and
-origin. A memory of a tool, document or webhook replaces nothing that the user said: the user's sentence stays, the other one is
+origin. A memory of a tool, document or webhook does not replace a user's statement: the user's sentence stays, the other is
 kept apart as a claim. A source stays cited while the section holds something of it. Words are compared, not meanings.
 """
 
@@ -41,17 +41,17 @@ _COUNTED_AS = {
 
 
 def sought(decision: PlanDecision) -> frozenset[str]:
-    """Return the memories whose texts `keep` has to be given: those that rewritten sections cite."""
+    """Return the memories whose texts `keep` needs: those that rewritten sections cite."""
     return frozenset(source.memory_id for draft in (*decision.drafts, *decision.proposed) for source in draft.standing)
 
 
 def keep(
     decision: PlanDecision, bodies: Bodies, memories: Mapping[str, BatchMemory], shown: Sequence[BatchMemory] = ()
 ) -> tuple[PlanDecision, Bodies]:
-    """Return the decision and its texts with what a rewrite has to keep; counters say how much was kept and for which facts.
+    """Return the decision and its texts with what a rewrite must keep; counters say how much was kept, and for which facts.
 
-    `memories` are the ones that standing texts cite, as they are now. One that is missing, or was edited, stays cited. `shown`
-    are all that the planner was shown: it may have taken words from one and cited another.
+    `memories` are those that present texts cite, in their present state; one that is missing or edited stays cited. `shown` are
+    all memories shown to the planner, which may have taken words from one and cited another.
     """
     kept, counters = dict(bodies), Counter(decision.counters)
     released: dict[tuple[PageKey, str], frozenset[str]] = {}
@@ -80,7 +80,7 @@ class _Rewrite:
     newest: Sequence[tuple[BatchMemory, Gist]] = ()
 
     def __post_init__(self) -> None:
-        # Of what stood there alone: a new memory that writes a name small must not make a word of it.
+        # From the present text only: a name in lower case in a new memory must not make it a common word.
         texts = (past.plain(self.draft.existing_md), *(memory.text for memory in self._known()))
         self.common = facts.common_words(texts)
         newest = sorted(self._known(), key=lambda one: (one.occurred_at, one.memory_id), reverse=True)
@@ -102,7 +102,7 @@ class _Rewrite:
         return past.join(body, (*marked, *lines, *claims))
 
     def released(self, body: str) -> frozenset[str]:
-        """Return the memories that the section cited and now holds nothing of."""
+        """Return the memories that the section cited and no longer holds anything of."""
         if not self.draft.existing_md:
             return frozenset()
         texts = (self.draft.existing_md, body)
@@ -119,7 +119,7 @@ class _Rewrite:
         return frozenset(gone)
 
     def _lost(self, present: str, body: str) -> list[tuple[str, Sentence, Loss]]:
-        """Return the sentences of the standing text that state what the new one does not, each with its line."""
+        """Return the sentences of the present text with facts that the new one lacks, each with its line."""
         new = self._read(body)
         again = {one.words for one in new}
         is_long = len(self._read(present)) * len(new) > MOST_COMPARED
@@ -135,7 +135,7 @@ class _Rewrite:
         return found
 
     def _against(self, body: str, lost: Iterable[tuple[str, Sentence, Loss]]) -> tuple[str, list[str]]:
-        """Return the body with the user's sentences that stay, and the past lines and claims to keep beside it."""
+        """Return the body with the user's sentences that stay, and the past lines and claims to keep with it."""
         stays: list[str] = []
         lines: list[str] = []
         for line, one, loss in lost:
@@ -160,7 +160,7 @@ class _Rewrite:
         return bool(theirs) and not any(facts.says(one.text, loss) for one in others)
 
     def _claims_apart(self, body: str) -> tuple[str, list[str]]:
-        """Return the body with the user's sentences that it contradicts on the word of another origin, and those claims apart."""
+        """Return the body with the user's sentences that another origin contradicts restored, and the claims kept apart."""
         every = {one.memory_id: one for one in (*self._known(), *self.draft.memories)}
         theirs = [one for one in every.values() if past.origin(one) is Origin.USER]
         others = [one for one in (*self._known(), *self._others()) if past.origin(one) is not Origin.USER]
@@ -181,7 +181,9 @@ class _Rewrite:
         return "\n\n".join(part for part in ("\n".join(stays), body) if part.strip()), lines
 
     def _apart(self, body: str, loss: Loss) -> tuple[str, list[str]]:
-        """Return the body without the contradicting sentence, and it as a claim, if a memory of another origin says it."""
+        """Return the body without the contradicting sentence, and that sentence as a claim if a memory of another origin says
+        it.
+        """
         by = next((one for one in self._others() if facts.says(one.text, loss)), None)
         if loss.by is None or by is None:
             return body, []
@@ -195,11 +197,11 @@ class _Rewrite:
         return without, [past.claimed(loss.by.text, by)]
 
     def _others(self) -> list[BatchMemory]:
-        """Return the memories that do not come from the user, the cited ones first."""
+        """Return the memories that do not come from the user, cited ones first."""
         return [one for one in (*self.draft.memories, *self.shown) if past.origin(one) is not Origin.USER]
 
     def _source_of(self, one: Sentence) -> BatchMemory | None:
-        """Return the memory that a sentence of the standing text most likely came from."""
+        """Return the most likely source of a sentence of the present text."""
         said = facts.gist((one,), self.own)
         return max(self.newest, key=lambda known: facts.shared(said, known[1]), default=(None, None))[0]
 
@@ -210,13 +212,13 @@ class _Rewrite:
         return [memory for source in self.draft.standing if (memory := self._cited(source)) is not None]
 
     def _cited(self, source: CitedMemory) -> BatchMemory | None:
-        """Return a cited memory, if it is there and still says what was read."""
+        """Return a cited memory if it exists and is unchanged."""
         memory = self.standing.get(source.memory_id)
         return memory if memory is not None and memory.text_hash == source.text_hash else None
 
 
 def _without_sentence(body: str, one: Sentence) -> str:
-    """Return the body without one sentence; of a line with more the others stay."""
+    """Return the body without one sentence; other sentences of its line stay."""
     lines = body.split("\n")
     for at, line in enumerate(lines):
         said: Sequence[Sentence] = facts.read(past.plain(line))

@@ -1,1 +1,1 @@
-"""A proposal judged: what of it becomes items, and what follows from edited or forgotten memories."""
+"""Judges a proposal: which parts become items, and what follows from edited or forgotten memories."""

@@ -1,7 +1,7 @@
-"""An aggregation planner's proposal judged: hubs, rollups, promotions, parents and scores.
+"""Judges an aggregation planner's proposal: hubs, rollups, promotions, parents and scores.
 
-Membership is verified here, whoever proposed it. A child stands under one section of a parent. A hub needs three verified
-children. Rollups are rendered, never written.
+Membership is verified here for every planner. A child stands in one section of a parent. A hub needs three verified children.
+Rollups are rendered, never written by a model.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ MAX_HIGHLIGHTS = 5
 def decide(
     view: AggregationView, proposal: Proposal, matches: Matches, *, gazetteer: Gazetteer = NO_PLACES
 ) -> PlanDecision:
-    """Return what of the proposal is done, and what has to be rendered again because a child changed.
+    """Return the accepted parts of the proposal, and the rollups to render again because a child changed.
 
-    The order of the view's pages and of matches changes nothing. No draft comes of it: nothing is left to write.
+    The order of the view's pages and of matches does not matter. There are no drafts: everything is rendered.
     """
     passing = _Pass(view, merger(matches, (*view.pages, *view.others), gazetteer=gazetteer))
     for name in ("updates", "mentions", "promotions"):
@@ -68,7 +68,7 @@ def decide(
 
 @dataclass(slots=True)
 class _Pass:
-    """An aggregation in the making: the hubs that are made, and the rollups as they are to stand."""
+    """An aggregation in progress: hubs to create, and the new state of rollups."""
 
     view: AggregationView
     merger: Merger
@@ -79,7 +79,7 @@ class _Pass:
     promoted: list[tuple[PageKey, Page]] = field(default_factory=list)
 
     def take_hub(self, proposed: ProposedPage) -> None:
-        """Note a proposed hub: as the page that it is already, or as new, to be made once it has its children."""
+        """Record a proposed hub: as an existing page, or as a new one, created once it has its children."""
         key = proposed_key(proposed)
         if key is None or proposed.type is not PageType.TOPIC:
             self.gathering.reject("hub_without_name" if key is None else "hub_is_no_topic", proposed.title)
@@ -101,7 +101,7 @@ class _Pass:
         self.ended[key] = key
 
     def take_rollup(self, proposed: Rollup) -> None:
-        """Note a rollup: the children that stand there, and the proposed ones that verify and that no other section has."""
+        """Record a rollup: its present children, and the proposed ones that verify and that no other section has."""
         page = self._page(proposed.page)
         if page is None:
             self.gathering.reject("unknown_page", proposed.page.path)
@@ -153,7 +153,7 @@ class _Pass:
         return taken
 
     def refresh(self) -> None:
-        """Note every rollup that stands and was not proposed, without the children that are gone or verify no longer."""
+        """Record every existing rollup that was not proposed, without children that are gone or no longer verify."""
         for page in sorted(self.view.pages, key=lambda page: page.key):
             required = self._required(page)
             for section in page.sections:
@@ -212,7 +212,7 @@ class _Pass:
         return replace(section, body_md=body, aggregation=counted)
 
     def promote(self, asked: SectionPromotion) -> None:
-        """Note a section's promotion, when it was a candidate before this pass and its score still stands."""
+        """Record a section's promotion if it was a candidate before this pass and its score still suffices."""
         page = self._page(asked.page)
         slug = writing.section_slug(asked.section_slug)
         standing = self._standing(page, slug) if page else None
@@ -244,7 +244,7 @@ class _Pass:
         self.gathering.count("sections_promoted")
 
     def _is_there(self, key: PageKey, title: str) -> bool:
-        """Return whether a topic stands under the key or bears the title, or is promoted by this pass already."""
+        """Return whether a topic has the key or the title, or this pass promotes it already."""
         planned = {hub.key for hub in self.hubs.values()} | {child.key for _, child in self.promoted}
         return key in planned or self._page(key) is not None or self.merger.has(PageType.TOPIC, title)
 
@@ -257,7 +257,7 @@ class _Pass:
         return Page(key, title, summary, section.sources if summary else (), aliases=aliases, sections=(moved,))
 
     def write(self) -> None:
-        """Gather the items: hubs with their rollups, changed rollups, promoted pages with their parents, and links."""
+        """Collect the items: hubs with rollups, changed rollups, promoted pages with parents, and links."""
         for key, hub in sorted(self.hubs.items()):
             sections = tuple(one for place, one in self.rollups.items() if place[0] == key)
             self.gathering.items.append(CreatePage(replace(hub, sections=sections)))
@@ -280,7 +280,7 @@ class _Pass:
         self.gathering.add(DropLink(link) for link in before if link not in links)
 
     def link(self, proposed: Iterable[ProposedLink]) -> None:
-        """Gather the links between pages that are there or are made; others are turned down."""
+        """Collect the links between pages that exist or are being created; reject others."""
         made = {item.page.key for item in self.gathering.items if isinstance(item, CreatePage)}
         there = made | {key for key, page in self.merger.pages.items() if page.is_active}
         for one in dict.fromkeys(proposed):
@@ -293,7 +293,7 @@ class _Pass:
             self.gathering.items.append(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.PLANNER, context))
 
     def score_hubs(self) -> None:
-        """Gather that every page of the view, every new one and every one linked to anew is scored behind all of this."""
+        """Collect the scoring of every page of the view, every new page and every newly linked one, after everything else."""
         touched = {page.key for page in self.view.pages}
         touched |= {item.page.key for item in self.gathering.items if isinstance(item, CreatePage)}
         touched |= {item.target for item in self.gathering.items if isinstance(item, WriteLink)}
@@ -311,7 +311,7 @@ class _Pass:
         return planned or next((one for one in page.sections if one.slug == slug), None)
 
     def _left(self, key: PageKey, slug: str) -> Aggregation:
-        """Return what stays known of a list whose hub comes back out of the archive: that an operator suppressed it."""
+        """Return what is kept of a list whose hub leaves the archive: whether an operator suppressed it."""
         archived = self.merger.pages.get(key)
         left = next((one.aggregation for one in archived.sections if one.slug == slug), None) if archived else None
         is_suppressed = left is not None and left.promotion_status is PromotionStatus.SUPPRESSED

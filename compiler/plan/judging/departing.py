@@ -1,7 +1,7 @@
-"""Pages that end with the memories they rested on, and what leads to them: lists, links and promotions without them.
+"""Pages removed with their memories, and the removal of what leads to them: list entries, links and promotions.
 
-A page ends when every memory it cites is gone and one of them was forgotten. One whose name stood in forgotten memories only
-goes on under another of its names, and ends when it has none.
+A page is removed when every memory it cites is gone and one of them was forgotten. A page whose name occurred only in forgotten
+memories continues under another of its names, and is removed if it has none.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ HIGHLIGHTS = 5
 
 
 def ending(view: StaleView) -> frozenset[PageKey]:
-    """Return the pages of the view that end."""
+    """Return the pages of the view to be removed."""
     return frozenset(page.key for page in view.pages if _ends(view, page))
 
 
 def present(view: StaleView, sources: Iterable[CitedMemory]) -> tuple[BatchMemory, ...]:
-    """Return the cited memories that are there, by time and id."""
+    """Return the cited memories that exist, by time and id."""
     ids = {one.memory_id for one in sources} - view.gone
     found = [view.memories[one] for one in ids if one in view.memories]
     return tuple(sorted(found, key=lambda memory: (memory.occurred_at, memory.memory_id)))
@@ -52,7 +52,7 @@ def _ends(view: StaleView, page: Page) -> bool:
 
 
 def _is_named(view: StaleView, page: Page, left: Collection[BatchMemory]) -> bool:
-    """Return whether the page's title may stay: what named it is there, or other words of its say the same."""
+    """Return whether the page may keep its title: its source exists, or other words of the page contain it."""
     keys = set(markdown.alias_keys(page.title))
     proof = tuple(source for alias in page.aliases if alias.key in keys for source in alias.sources)
     if not any(one.memory_id in view.gone for one in proof) and (proof or page.key.type is not PageType.ENTITY):
@@ -64,13 +64,13 @@ def _is_named(view: StaleView, page: Page, left: Collection[BatchMemory]) -> boo
 
 
 def witnesses(view: StaleView, page: Page) -> tuple[BatchMemory, ...]:
-    """Return the memories that are left in which a word of the page's title stands: what it rests on without its own."""
+    """Return the remaining memories that contain a word of the page's title."""
     words = markdown.plain_key(page.title).split()
     return tuple(one for one in present(view, page.cited()) if any(naming.stands_in(word, one) for word in words))
 
 
 def renamed(view: StaleView, page: Page) -> Page | None:
-    """Return the page under a name of its that stands in a memory which is left; None without one."""
+    """Return the page under another of its names that occurs in a remaining memory; None if there is none."""
     left = present(view, page.cited())
     names = [one.display for one in page.aliases if any(naming.stands_in(one.display, memory) for memory in left)]
     name = next((one for one in names if (key := markdown.slug(one)) and key != page.key.slug), "")
@@ -81,7 +81,7 @@ def renamed(view: StaleView, page: Page) -> Page | None:
 
 
 def left_behind(view: StaleView, items: Iterable[Item]) -> tuple[str, ...]:
-    """Return the memories that stay and whose words go with a page: what they said has to find another."""
+    """Return the memories that remain although their page is removed; they are read again to find another page."""
     deleted = {item.page for item in items if isinstance(item, DeletePage)}
     gone = [page for page in view.pages if page.key in deleted and page.is_active and renamed(view, page) is None]
     told = {one.memory_id for page in gone for one in _told(page)}
@@ -96,9 +96,9 @@ def _told(page: Page) -> Iterator[CitedMemory]:
 def leave(
     items: Sequence[Item], pages: Mapping[PageKey, Page], ended: Collection[PageKey], *, faded: Collection[PageKey]
 ) -> tuple[Item, ...]:
-    """Return the items with what they come to for the pages around: the ended go, and lists are rendered again.
+    """Return the items together with their effects on the surrounding pages: removed pages, and lists rendered again.
 
-    `pages` are those around as the items leave them, `faded` the ones whose summary is written again meanwhile.
+    `pages` are the surrounding pages after the items, `faded` those whose summary is being rewritten.
     """
     listed = {key: page for key, page in pages.items() if key not in ended}
     written = {(item.page, item.section.slug): item.section for item in items if isinstance(item, WriteSection)}
@@ -120,7 +120,7 @@ def leave(
 def without(
     section: Section, ended: Collection[PageKey], pages: Mapping[PageKey, Page], *, faded: Collection[PageKey] = ()
 ) -> Section:
-    """Return the section without any way to pages that end; a list of pages is rendered again where one of them changed."""
+    """Return the section without anything that leads to removed pages; a list is rendered again if one of its pages changed."""
     linked_to = set(markdown.references([section.body_md]).pages)
     body = (
         markdown.drop_bad_links(section.body_md, linked_to - set(ended)) if linked_to & set(ended) else section.body_md
@@ -141,7 +141,7 @@ def without(
 
 
 def stub(known: Aggregation, pages: Mapping[PageKey, Page]) -> str:
-    """Return what stands in place of a promoted section: the first of its pages, and where to read on."""
+    """Return the text in place of a promoted section: the first of its pages, and where to read on."""
     assert known.promoted_page is not None
     lines = [rollup.line(pages[key]) for key in known.linked_pages if key in pages and pages[key].is_active]
     title = pages[known.promoted_page].title
@@ -156,7 +156,7 @@ def _rendered(known: Aggregation, shown: Iterable[PageKey], pages: Mapping[PageK
 
 
 def _farewell(pages: Mapping[PageKey, Page], ended: Collection[PageKey]) -> Iterator[Item]:
-    """Yield the ends of pages, children before parents, once nothing stands under them."""
+    """Yield the removals of pages, children before parents, after nothing is under them."""
     for page in _sorted(pages.values()):
         if page.parent in ended and page.key not in ended:
             yield SetParent(page.key, None)

@@ -1,7 +1,6 @@
-"""A leaf planner's proposal judged: what of it becomes items, in the order in which they are applied.
+"""Judges a leaf planner's proposal: which parts become items, in the order in which they are applied.
 
-Updates come first, then new pages, held names, settled ones and links. A proposed page that is there already becomes an
-update of that page.
+Updates come first, then new pages, held names, settled ones and links. A proposed page that exists becomes an update of it.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ _COUNTED_AS = {"exact": "alias_dedup_merged", "derived": "alias_dedup_merged", "
 
 
 def decide(batch: LeafBatch, proposal: Proposal, matches: Matches, *, gazetteer: Gazetteer = NO_PLACES) -> PlanDecision:
-    """Return what of the proposal is done. The order of candidate pages, mentions and matches changes nothing."""
+    """Return the accepted parts of the proposal. The order of candidate pages, mentions and matches does not matter."""
     leaf = _Leaf(citable(batch), merger(matches, batch.pages, gazetteer=gazetteer), batch.mentions)
     for update in proposal.updates:
         leaf.take_update(update)
@@ -65,7 +64,7 @@ def decide(batch: LeafBatch, proposal: Proposal, matches: Matches, *, gazetteer:
 
 @dataclass(slots=True)
 class _Leaf:
-    """A decision in the making: which pages are updated and made, and under which key each proposed page ended."""
+    """A decision in progress: pages updated and created, and the final key of each proposed page."""
 
     citable: Citable
     merger: Merger
@@ -77,7 +76,7 @@ class _Leaf:
     keys: dict[str, PageKey] = field(default_factory=dict)
 
     def take_update(self, update: PageUpdate) -> None:
-        """Note an update of a page that was shown."""
+        """Record an update of a page that was shown."""
         page = self.merger.pages.get(update.page)
         if page is None or not page.is_active:
             self.gathering.reject("unknown_page", update.page.path)
@@ -85,7 +84,7 @@ class _Leaf:
         self.updates.setdefault(update.page, []).append(update)
 
     def take_new(self, proposed: ProposedPage) -> None:
-        """Note a proposed page: as an update of the page that it is already, as part of a twin in this plan, or as new."""
+        """Record a proposed page: as an update of an existing page, merged with a twin in this plan, or as new."""
         page = located(proposed, self.citable)
         key = proposed_key(page)
         if key is None:
@@ -108,7 +107,7 @@ class _Leaf:
         self.keys.update({name: twin for name in exact_keys(page) if name not in self.keys})
 
     def _twin(self, page: ProposedPage) -> PageKey | None:
-        """Return the page in this plan that has one of the names, of the same type and not in another city."""
+        """Return the page in this plan that shares a name, of the same type and not in another city."""
         found = {self.keys[name] for name in exact_keys(page) if name in self.keys}
         same = sorted(
             key
@@ -118,7 +117,7 @@ class _Leaf:
         return same[0] if same else None
 
     def _free(self, key: PageKey, page: ProposedPage) -> PageKey:
-        """Return a key that no other page has: with the city, else with a number after it. An archived page's own is free."""
+        """Return an unused key: as given, with the city, or with a number appended. An archived page's key is free."""
         city = markdown.slug(page.city)
         wanted = [key, *([PageKey(key.type, f"{key.slug}-{city}")] if city else [])]
         numbered = (
@@ -131,7 +130,7 @@ class _Leaf:
         return key not in self.new and (there is None or not there.is_active)
 
     def write(self) -> None:
-        """Gather the items of all updates and of all new pages, each by key."""
+        """Collect the items of all updates and all new pages, each by key."""
         for key in sorted(self.updates):
             self._update(self.merger.pages[key], self.updates[key])
         for key in self.new:
@@ -189,7 +188,7 @@ class _Leaf:
         self.gathering.items.append(CreatePage(made))
 
     def hold(self, proposed: Iterable[HeldName]) -> None:
-        """Gather the names to hold, each with what was seen; a name that a page has is not held."""
+        """Collect the names to hold, each with its sightings; a name that a page has is not held."""
         held: dict[str, Mention] = {}
         for one in proposed:
             name = markdown.one_line(one.alias)[: markdown.MAX_NAME_CHARS]
@@ -207,7 +206,7 @@ class _Leaf:
         self.gathering.add(HoldMention(held[key]) for key in sorted(held))
 
     def settle(self) -> None:
-        """Gather the shown mentions whose name a page of this decision has."""
+        """Collect the shown mentions whose name a page of this decision has."""
         named = {
             alias.key: item.page.key
             for item in self.gathering.items
@@ -220,7 +219,7 @@ class _Leaf:
         self.gathering.add(SettleMention(key, page) for key, page in found if page is not None)
 
     def link(self, proposed: Iterable[ProposedLink]) -> None:
-        """Gather the links between pages that are there or are made; others are turned down."""
+        """Collect the links between pages that exist or are being created; reject others."""
         made = {item.page.key for item in self.gathering.items if isinstance(item, CreatePage)}
         there = made | {key for key, page in self.merger.pages.items() if page.is_active}
         seen = set()

@@ -1,6 +1,6 @@
 """Links that need no model: from a page to the hub of its memories' city or journal, and between pages of one memory.
 
-Each is a cause of its own, with a tag of its class, so that a class can be taken back without touching others.
+Each is a separate cause with a tag of its class, so that a class can be rolled back without touching others.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ MAX_CO_MENTIONS = 10
 
 
 def parent_titles(memories: Iterable[BatchMemory]) -> tuple[str, ...]:
-    """Return the folded titles of the hubs that the memories could link to, to be looked up exactly, sorted."""
+    """Return the folded titles of the hubs that the memories may link to, sorted, for exact look-up."""
     return tuple(sorted({fold(one.title) for one in _hubs(memories)}))
 
 
 def to_parents(
     memories: Iterable[BatchMemory], fed: Mapping[str, Iterable[PageKey]], parents: Mapping[str, PageKey]
 ) -> PlanDecision:
-    """Return only the links to hubs, as `emit` does, and their targets to be scored anew; the counters are told apart."""
+    """Return only the links to hubs, as in `emit`, and the scoring of their targets; the counters are separate."""
     gathering = Gathering()
     found = tuple(_to_parents(tuple(memories), fed, parents, gathering))
     gathering.add(found)
@@ -49,9 +49,9 @@ def to_parents(
 def emit(
     memories: Iterable[BatchMemory], fed: Mapping[str, Iterable[PageKey]], parents: Mapping[str, PageKey]
 ) -> PlanDecision:
-    """Return the links of these memories as items, with counters for every stage.
+    """Return the memories' links as items, with counters for every stage.
 
-    `fed` maps a memory's id to the pages that cite it after the batch, `parents` a folded title to the topic page of that name.
+    `fed` maps a memory's id to the pages that cite it after the batch, `parents` a folded title to its topic page.
     """
     every = tuple(memories)
     gathering = Gathering()

@@ -1,6 +1,6 @@
-"""Whether a page belongs under a hub: it must show the hub's evidence in its own title, summary or tags.
+"""Whether a page belongs under a hub: its own title, summary or tags must show the hub's evidence.
 
-A planner's word is never enough: places of one city have been listed under another before.
+A planner's answer alone is not enough: models have listed places of one city under another.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MIN_CHILDREN = 3
 
 @dataclass(frozen=True, slots=True)
 class MemberRequirement:
-    """What a child has to show: every one of `keys` (a city, a journal, a tag), and one of `words` where there are any."""
+    """What a child must show: all of `keys` (a city, a journal, a tag), and one of `words` if there are any."""
 
     keys: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()
@@ -30,11 +30,11 @@ class MemberRequirement:
 def requirement(
     title: str, names: Iterable[str], *, cities: Iterable[str] = (), gazetteer: Gazetteer = NO_PLACES
 ) -> MemberRequirement:
-    """Return what the children of a hub of this title show, given the names of candidates and of cities.
+    """Return the requirement for children of a hub with this title, given the names of candidates and of cities.
 
-    A candidate's name when it is the whole title; else every city that stands in it. Other names in it ask for nothing: a tag
-    that comes up one day says nothing about who belongs to a hub that bears it in its title. A title that holds no city asks
-    for one of its words.
+    If a candidate's name is the whole title, that name; else every city in the title. Other names in the title require nothing:
+    a tag that appears later does not define the members of a hub with that word in its title. A title without a city requires
+    one of its words.
     """
     key = plain_key(title)
     given = {plain_key(one) for one in cities} - {""}
@@ -46,13 +46,13 @@ def requirement(
 
 
 def cities_told(candidates: Iterable[ParentCandidate], pages: Iterable[Page]) -> frozenset[str]:
-    """Return the cities that a hub's title may hold: of the candidates, and those that pages are tagged with."""
+    """Return the cities that a hub's title may contain: those of candidates, and those that pages are tagged with."""
     tagged = {tag.name.partition(":")[2] for page in pages for tag in page.tags if tag.name.startswith(CITY_TAG)}
     return frozenset({one.title for one in candidates if one.kind == "city"} | tagged)
 
 
 def shows(child: Page, required: MemberRequirement) -> bool:
-    """Return whether the page shows what is required. A hub that asks for nothing has no members."""
+    """Return whether the page shows what is required. A hub without a requirement has no members."""
     if not required.keys and not required.words:
         return False
     texts = (plain_key(child.title), plain_key(child.summary))
@@ -64,7 +64,7 @@ def shows(child: Page, required: MemberRequirement) -> bool:
 
 
 def is_tag_of(name: str, slugs: Collection[str]) -> bool:
-    """Return whether a tag, its class aside, is one of these slugs."""
+    """Return whether a tag, without its class, is one of these slugs."""
     return slug(name.partition(":")[2] or name) in slugs
 
 

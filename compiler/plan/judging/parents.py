@@ -1,4 +1,4 @@
-"""Hubs that obviously need to exist: cities, journals and tags that memories share, cities that page summaries tell."""
+"""Candidates for hubs: cities, journals and tags that memories share, and cities in page summaries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _IN_CITY = re.compile(
 
 
 def from_memories(memories: Iterable[BatchMemory], *, least: int = MIN_MEMORIES) -> tuple[ParentCandidate, ...]:
-    """Return the cities, journals and tags that at least so many of the memories share, by kind, slug and section."""
+    """Return the cities, journals and tags that at least `least` memories share, by kind, slug and section."""
     found: dict[tuple[str, str, str], list[ParentCandidate]] = {}
     for memory in memories:
         for one in _of_memory(memory) if memory.metadata else ():
@@ -38,8 +38,9 @@ def from_memories(memories: Iterable[BatchMemory], *, least: int = MIN_MEMORIES)
 
 
 def from_pages(pages: Iterable[Page]) -> tuple[ParentCandidate, ...]:
-    """Return the cities that the pages' summaries tell, by a preposition or as a postal address. The order of pages changes
-    nothing."""
+    """Return the cities in the pages' summaries, after a preposition or in a postal address. The order of pages does not
+    matter.
+    """
     found = []
     for page in sorted(pages, key=lambda one: one.key):
         city = city_in_summary(page.summary) if page.key.type is PageType.ENTITY else ""
@@ -53,7 +54,7 @@ def from_pages(pages: Iterable[Page]) -> tuple[ParentCandidate, ...]:
 
 
 def merge_candidates(*lists: Iterable[ParentCandidate]) -> tuple[ParentCandidate, ...]:
-    """Return the candidates of all lists, those of one kind, slug and section made one, in that order."""
+    """Return the candidates of all lists, merged by kind, slug and section, in that order."""
     found: dict[tuple[str, str, str], list[ParentCandidate]] = {}
     for one in sorted((one for many in lists for one in many), key=lambda one: (one.origin, one.title)):
         found.setdefault((one.kind, one.slug, one.section), []).append(one)
@@ -61,7 +62,7 @@ def merge_candidates(*lists: Iterable[ParentCandidate]) -> tuple[ParentCandidate
 
 
 def city_in_summary(summary: str) -> str:
-    """Return the city that a summary tells: of a postal address in it, else after a preposition at the end of a clause."""
+    """Return the city in a summary: of a postal address, else after a preposition at the end of a clause."""
     line = one_line(unescape(summary)).rstrip(". ")
     if is_address(line):
         return city_of_address(line)
@@ -70,7 +71,7 @@ def city_in_summary(summary: str) -> str:
 
 
 def section_for(types: Iterable[str]) -> str:
-    """Return the slug of the section that something of these types stands in on a hub."""
+    """Return the slug of a hub's section for members of these types."""
     given = {one.casefold() for one in types}
     return next((section for section, known in _SECTIONS if not given.isdisjoint(known)), "places")
 

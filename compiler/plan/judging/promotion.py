@@ -1,4 +1,4 @@
-"""When a section is dense enough for a page of its own. Pure arithmetic on what is known of the section."""
+"""When a section is dense enough for its own page: arithmetic on what is known of the section."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STICKY = frozenset({PromotionStatus.PROMOTED, PromotionStatus.SUPPRESSED})
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """What a section's promotion is judged by. `tag_overlap` is 0 to 1, `spread_days` between first and last evidence."""
+    """The inputs of a section's promotion score. `tag_overlap` is 0 to 1, `spread_days` between first and last evidence."""
 
     linked_pages: int
     supporting_records: int
@@ -40,21 +40,21 @@ def score(signals: Signals) -> float:
 
 
 def status_after(status: PromotionStatus, promotion_score: float) -> PromotionStatus:
-    """Return the status that a section has with this score: what was promoted or suppressed stays so."""
+    """Return the status of a section with this score; promoted and suppressed stay unchanged."""
     if status in _STICKY:
         return status
     return PromotionStatus.CANDIDATE if promotion_score >= PROMOTE_READY else PromotionStatus.NONE
 
 
 def label(promotion_score: float) -> str:
-    """Return how the score is shown: none, candidate (0.4) or promote_ready (0.55)."""
+    """Return the label of the score: none, candidate (0.4) or promote_ready (0.55)."""
     if promotion_score >= PROMOTE_READY:
         return "promote_ready"
     return "candidate" if promotion_score >= CANDIDATE else "none"
 
 
 def tag_overlap(observed_tags: Collection[str], tags_of_children: Sequence[Collection[str]]) -> float:
-    """Return the share of children that have one of the section's tags, case aside, 0 to 1."""
+    """Return the share of children that have one of the section's tags, ignoring case, 0 to 1."""
     observed = {tag.casefold() for tag in observed_tags}
     if not observed or not tags_of_children:
         return 0.0
@@ -63,7 +63,7 @@ def tag_overlap(observed_tags: Collection[str], tags_of_children: Sequence[Colle
 
 
 def spread_days(first: datetime | None, last: datetime | None) -> float:
-    """Return the days between the first and the last evidence, fractions included; 0 without evidence."""
+    """Return the days between the first and the last evidence, with fractions; 0 without evidence."""
     return max(0.0, (last - first) / _DAY) if first and last else 0.0
 
 

@@ -1,7 +1,7 @@
-"""What an edited or forgotten memory fed: exactly that is made again from what is left, or emptied.
+"""What edited or forgotten memories fed: exactly that is rebuilt from the remaining memories, or emptied.
 
-A rebuilt section's writer sees the remaining memories and never the old text. A page that rested on forgotten memories alone
-goes, name and all; one whose memories were edited away is archived.
+The writer of a rebuilt section sees the remaining memories and never the old text. A page that rested on forgotten memories
+alone is deleted with its name; a page whose memories were all edited away is archived.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from compiler.plan.text.rollup import rolled_up
 
 
 def decide(view: StaleView) -> PlanDecision:
-    """Return what of the view's pages and mentions has to change, with drafts of the texts to write again."""
+    """Return the changes of the view's pages and mentions, with drafts of the texts to rewrite."""
     stale = _Stale(view, {page.key: page for page in (*view.around, *view.pages)})
     ended = departing.ending(view)
     for page in sorted(view.pages, key=lambda page: page.key):
@@ -63,7 +63,7 @@ def decide(view: StaleView) -> PlanDecision:
 
 
 def emptied(view: StaleView, items: tuple[Item, ...]) -> tuple[Item, ...]:
-    """Return finished items with the end of the pages of which the written texts left nothing."""
+    """Return the finished items, with the removal of pages whose rewritten texts are empty."""
     removed = {(item.page, item.slug) for item in items if isinstance(item, RemoveSection)}
     summaries = {page.key: page.summary for page in view.pages}
     summaries |= {item.page: item.summary for item in items if isinstance(item, WriteSummary)}
@@ -81,7 +81,7 @@ def emptied(view: StaleView, items: tuple[Item, ...]) -> tuple[Item, ...]:
 
 @dataclass(slots=True)
 class _Stale:
-    """The changes so far. `standing` are the pages as these leave them, `faded` those whose summary is to be written again."""
+    """The changes so far. `standing` are the pages after them, `faded` those whose summary is to be rewritten."""
 
     view: StaleView
     standing: dict[PageKey, Page]
@@ -89,7 +89,7 @@ class _Stale:
     gathering: Gathering = field(default_factory=Gathering)
 
     def take_page(self, page: Page, *, is_new: bool) -> None:
-        """Gather what of the page cites a stale memory, and its end when nothing is left on it."""
+        """Collect the changes of the parts of a page that cite a stale memory, and its removal if nothing is left."""
         if is_new:
             self.gathering.items.append(CreatePage(page))
         left = [self._section(page, section) for section in page.sections]
@@ -98,7 +98,7 @@ class _Stale:
             if self._is_stale(alias.sources):
                 kept = tuple(one for one in self._present(alias.sources) if self._names(alias.display, one))
                 if not kept and alias.key in markdown.alias_keys(page.title):
-                    # One that says it no more is cited still: the title is its old text's, and goes when it is forgotten.
+                    # Still cite a memory that no longer has the title: forgetting it must remove the title.
                     kept = departing.witnesses(self.view, page) or self._present(alias.sources)
                 self.gathering.items.append(WriteAlias(page.key, replace(alias, sources=tuple(map(source_of, kept)))))
         for tag in page.tags:
@@ -112,7 +112,7 @@ class _Stale:
             self.gathering.count("pages_emptied")
 
     def _section(self, page: Page, section: Section) -> Section | None:
-        """Gather the section's change; returns what is left of it, its text aside."""
+        """Collect the section's change; return what remains of it, apart from its text."""
         if not self._is_stale(section.sources):
             return section
         memories = self._speaking(page, section.sources)
@@ -138,7 +138,7 @@ class _Stale:
     def _listing(
         self, section: Section, known: Aggregation, memories: tuple[BatchMemory, ...], sources: tuple[CitedMemory, ...]
     ) -> Section:
-        """Return a rollup that rests on the memories that are left: their tags, and of a promoted one no prose."""
+        """Return a rollup that rests on the remaining memories: their tags and, if it was promoted, no prose."""
         tagged = {tag for memory in memories for tag in tag_names(memory)}
         tags = known.observed_tags
         if any(one.memory_id in self.view.gone for one in section.sources):
@@ -149,7 +149,7 @@ class _Stale:
         return replace(section, body_md=body, sources=sources, aggregation=replace(known, observed_tags=tags))
 
     def _summary(self, page: Page) -> bool:
-        """Gather the summary's change; returns whether something is left of it."""
+        """Collect the summary's change; return whether anything remains."""
         if not self._is_stale(page.summary_sources):
             return bool(page.summary)
         memories = self._speaking(page, page.summary_sources)
@@ -162,7 +162,7 @@ class _Stale:
         return bool(memories)
 
     def take_mention(self, mention: Mention) -> None:
-        """Gather what of the mention was seen in a stale memory."""
+        """Collect the changes of a mention seen in a stale memory."""
         kept: list[Sighting] = []
         for sighting in mention.sightings:
             memory_id = sighting.source.memory_id
@@ -183,7 +183,7 @@ class _Stale:
         return departing.present(self.view, sources)
 
     def _speaking(self, page: Page, sources: Iterable[CitedMemory]) -> tuple[BatchMemory, ...]:
-        """Return the cited memories that are there, of an entity's page without edited ones that name it no more."""
+        """Return the cited memories that exist; for an entity's page, without edited ones that no longer name it."""
         present = self._present(sources)
         if page.key.type is not PageType.ENTITY:
             return present

@@ -1,6 +1,6 @@
-"""A model's answer read: handles become names, and whatever cannot be read is dropped with a reason of its own.
+"""Reads a model's answer: resolves handles, and drops whatever cannot be read, each with a reason.
 
-Each item falls by itself. An answer that proposed something of which nothing could be read is no plan.
+Items are judged one by one. An answer whose proposals are all unreadable is no plan.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Read = TypeVar("_Read")
 
 
 def read(answer: object, handles: Handles) -> tuple[Proposal, tuple[Rejection, ...]]:
-    """Return what the answer proposes, and what of it could not be read."""
+    """Return the proposal in the answer, and its unreadable parts."""
     reader = _Reader(handles)
     if not isinstance(answer, Mapping):
         return Proposal(), (Rejection("answer_is_no_object", type(answer).__name__),)
@@ -47,7 +47,7 @@ def read(answer: object, handles: Handles) -> tuple[Proposal, tuple[Rejection, .
 
 
 def is_plan(answer: object, proposal: Proposal) -> bool:
-    """Return whether an answer can be used: nothing was proposed, or something of what was is left."""
+    """Return whether an answer is usable: nothing was proposed, or some of it could be read."""
     return proposal != Proposal() or not (
         isinstance(answer, Mapping) and any(answer.get(name) for name in schema.ARRAYS)
     )
@@ -55,7 +55,7 @@ def is_plan(answer: object, proposal: Proposal) -> bool:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads one answer and gathers what it turns down."""
+    """Reads one answer and collects rejections."""
 
     handles: Handles
     rejections: list[Rejection] = field(default_factory=list)
@@ -63,7 +63,7 @@ class _Reader:
     def every(
         self, answer: Mapping[str, Any], name: str, reading: Callable[[Mapping[str, Any]], _Read | None]
     ) -> tuple[_Read, ...]:
-        """Return what could be read of an array; a missing one is empty."""
+        """Return the readable items of an array; a missing array is empty."""
         found = (reading(one) for one in self._objects(answer, name))
         return tuple(one for one in found if one is not None)
 

@@ -1,6 +1,6 @@
-"""What becomes of a proposed section beside the one that stands: kept, added to, or given to a writer.
+"""Decides how a proposed section meets the present one: kept, extended, or given to a writer.
 
-A section that is not named keeps its bytes, and nothing that stands is replaced without a writer.
+A section that is not proposed keeps its bytes, and existing text is never replaced without a writer.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ MAX_SECTION_SLUG_CHARS = 60
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """A section to write, and the draft of its text where a writer is to be asked."""
+    """A section to write, and the draft of its text if a writer is needed."""
 
     section: Section
     draft: Draft | None = None
 
 
 def coalesced(sections: Iterable[ProposedSection]) -> tuple[ProposedSection, ...]:
-    """Return the sections with those of one slug made one, in order of appearance; slugs are made proper."""
+    """Return the sections with equal slugs merged, in order of appearance, with normalised slugs."""
     found: dict[str, ProposedSection] = {}
     for one in sections:
         name = section_slug(one.slug) or section_slug(one.heading) or "notes"
@@ -51,7 +51,7 @@ def section_slug(text: str) -> str:
 
 
 def write(page: Page, proposed: ProposedSection, *, citable: Citable, gathering: Gathering) -> Writing | None:
-    """Return what to write for a proposed section of the page, or None; what is turned down is gathered with its reason."""
+    """Return what to write for a proposed section of the page, or None; rejections are collected with their reasons."""
     gathering.rejections.extend(citable.unknown(proposed.memory_ids))
     cited = citable.cite(proposed.memory_ids)
     body = markup.outside_code(proposed.body_md, strip_wikilinks).strip()
@@ -80,12 +80,12 @@ def write(page: Page, proposed: ProposedSection, *, citable: Citable, gathering:
 
 
 def page_names(page: Page) -> tuple[str, ...]:
-    """Return what the page is called, its title first."""
+    """Return the page's names, its title first."""
     return tuple(dict.fromkeys((page.title, *sorted(alias.display for alias in page.aliases))))
 
 
 def added_lines(standing_md: str, more_md: str) -> str:
-    """Return the standing text with the lines of the other that are not in it yet, in order."""
+    """Return the present text plus the other text's new lines, in order."""
     lines = dict.fromkeys(line for line in standing_md.split("\n") if line.strip())
     lines.update(dict.fromkeys(line for line in more_md.split("\n") if line.strip()))
     return "\n".join(lines)
