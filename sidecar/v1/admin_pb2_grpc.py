@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class AdminServiceStub:
-    """Sets a tenant up. Every call needs the admin role of that tenant.
+    """Administers a tenant. Every call needs the admin role of that tenant.
     """
 
     def __init__(self, channel):
@@ -73,54 +73,54 @@ class AdminServiceStub:
 
 
 class AdminServiceServicer:
-    """Sets a tenant up. Every call needs the admin role of that tenant.
+    """Administers a tenant. Every call needs the admin role of that tenant.
     """
 
     def PutAgent(self, request, context):
-        """Makes or changes an agent.
+        """Creates or changes an agent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PutSpace(self, request, context):
-        """Makes or changes a space.
+        """Creates or changes a space.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PutWorkspace(self, request, context):
-        """Says where a workspace's files are.
+        """Sets the directory of a workspace's files.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetTenant(self, request, context):
-        """Returns the tenant's state.
+        """Returns the tenant.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RevokeTokens(self, request, context):
-        """Refuses, from now on, every token of the tenant that was issued before an instant.
+        """Refuses, from now on, every token of the tenant that was issued before a given time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ForgetOwner(self, request, context):
-        """Deletes everything that is an owner's: threads, memories, wiki, receipts, accounts, jobs. It cannot be taken back. A call of the
-        owner's that is under way may still write: revoke its tokens first. Memories that another service keeps stay there.
+        """Deletes all data of an owner: threads, memories, wiki, receipts, accounts, jobs. It cannot be undone. A running call of the
+        owner may still write: revoke its tokens first. Memories stored in another service stay there.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListAuditEntries(self, request, context):
-        """Lists what admins of the tenant read and changed, newest first, by calls and at the console. Written behind the calls, so that the
+        """Lists the calls and console pages of the tenant's admins, newest first. Entries are written after the calls, so the
         newest may be missing for a moment.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -174,7 +174,7 @@ def add_AdminServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AdminService:
-    """Sets a tenant up. Every call needs the admin role of that tenant.
+    """Administers a tenant. Every call needs the admin role of that tenant.
     """
 
     @staticmethod

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class BackendServiceStub:
-    """Looks after a tenant's backends. Which there are is configured where the service runs. Every call needs the admin role.
+    """Manages a tenant's backends. The service's configuration defines which exist. Every call needs the admin role.
     """
 
     def __init__(self, channel):
@@ -78,7 +78,7 @@ class BackendServiceStub:
 
 
 class BackendServiceServicer:
-    """Looks after a tenant's backends. Which there are is configured where the service runs. Every call needs the admin role.
+    """Manages a tenant's backends. The service's configuration defines which exist. Every call needs the admin role.
     """
 
     def ListBackends(self, request, context):
@@ -96,7 +96,7 @@ class BackendServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListTools(self, request, context):
-        """Lists the tools that the tenant's servers declare, and whether they may be called in a turn.
+        """Lists the tools that the tenant's servers declare, and whether a turn may call them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -110,28 +110,28 @@ class BackendServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RevokeTool(self, request, context):
-        """Takes a tool's approval back.
+        """Withdraws a tool's approval.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def TestTool(self, request, context):
-        """Calls a tool once with a question, approved or not, and returns what it answers.
+        """Calls a tool once with a question, approved or not, and returns its results.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CreateWebhook(self, request, context):
-        """Makes a webhook through which a backend may say that an owner's memories changed, or returns the one there is.
+        """Creates a webhook by which a backend announces changes of an owner's memories, or returns the existing one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteWebhook(self, request, context):
-        """Removes an owner's webhook of a backend.
+        """Deletes an owner's webhook for a backend.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -189,7 +189,7 @@ def add_BackendServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class BackendService:
-    """Looks after a tenant's backends. Which there are is configured where the service runs. Every call needs the admin role.
+    """Manages a tenant's backends. The service's configuration defines which exist. Every call needs the admin role.
     """
 
     @staticmethod

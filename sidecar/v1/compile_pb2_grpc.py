@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class CompileServiceStub:
-    """Queues, shows and cancels compiles of an owner's memories, and keeps the wiki in order.
+    """Queues, lists and cancels compiles of an owner's memories, and maintains the wiki.
 
-    Where a tenant's compile is switched off, whatever would write fails with FAILED_PRECONDITION.
+    While a tenant's compile is off, every call that would write fails with FAILED_PRECONDITION.
     """
 
     def __init__(self, channel):
@@ -120,13 +120,13 @@ class CompileServiceStub:
 
 
 class CompileServiceServicer:
-    """Queues, shows and cancels compiles of an owner's memories, and keeps the wiki in order.
+    """Queues, lists and cancels compiles of an owner's memories, and maintains the wiki.
 
-    Where a tenant's compile is switched off, whatever would write fails with FAILED_PRECONDITION.
+    While a tenant's compile is off, every call that would write fails with FAILED_PRECONDITION.
     """
 
     def CompileNow(self, request, context):
-        """Queues a compile, or shows what the next batch would change. Admin only.
+        """Queues a compile, or previews the changes of the next batch. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -147,56 +147,56 @@ class CompileServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchJob(self, request, context):
-        """Sends a job whenever it changes, first as it stands, last when it has ended; then the stream ends.
+        """Sends a job at once and whenever it changes; the stream ends when the job has ended.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def CancelJob(self, request, context):
-        """Cancels a job: one that waits at once, one that runs before its next step. Admin only.
+        """Cancels a job: a pending one at once, a running one before its next step. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListQuarantined(self, request, context):
-        """Lists memories that no batch could be made of, by id. Admin only.
+        """Lists the quarantined memories, by id. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RetryQuarantined(self, request, context):
-        """Has memories that no batch could be made of read again as new ones, and queues the compile that does. Admin only.
+        """Releases quarantined memories to be read again as new ones, and queues the compile that reads them. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ResetCursor(self, request, context):
-        """Sets the compile back to the beginning. Refused while a job runs. Admin only.
+        """Resets the compile to the beginning. Refused while a job runs. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RunLint(self, request, context):
-        """Looks for what is amiss, and queues a compile for held names that were seen often enough. Admin only.
+        """Checks the wiki for problems, and queues a compile for held names that were seen often enough. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def BackfillLinks(self, request, context):
-        """Writes the deterministic links that the memories' metadata call for and that are not there. Admin only.
+        """Writes missing deterministic links, from the memories' metadata. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RollbackLinks(self, request, context):
-        """Takes one class of evidence for links away, and the links left without any. Admin only.
+        """Deletes one class of evidence for links, and the links left without any. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -217,7 +217,7 @@ class CompileServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def VerifyRebuild(self, request, context):
-        """Compiles the logged batches again, aside, and compares: nothing is changed, no model is called. Admin only.
+        """Replays the logged batches into a separate wiki and compares. Changes nothing and calls no model. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -231,7 +231,7 @@ class CompileServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def MeasureReads(self, request, context):
-        """Sets what turns read of the wiki beside what compiling it cost.
+        """Compares how much turns read of the wiki with the cost of compiling it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -329,9 +329,9 @@ def add_CompileServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CompileService:
-    """Queues, shows and cancels compiles of an owner's memories, and keeps the wiki in order.
+    """Queues, lists and cancels compiles of an owner's memories, and maintains the wiki.
 
-    Where a tenant's compile is switched off, whatever would write fails with FAILED_PRECONDITION.
+    While a tenant's compile is off, every call that would write fails with FAILED_PRECONDITION.
     """
 
     @staticmethod

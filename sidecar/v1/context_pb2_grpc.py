@@ -28,13 +28,13 @@ if _version_not_supported:
 class ContextServiceStub:
     """Assembles the context of a turn, inside its budget, with a receipt.
 
-    A turn in five steps: the container calls AssembleContext with the user's message; it sends the blocks and messages to its
-    model; it reports with ReportUsage what the provider counted; it stores what was said with AppendTurns; an operator who asks
-    why reads the receipt with ExplainAssembly, or tries other knobs with ReplayAssembly.
+    A turn has five steps: the container calls AssembleContext with the user's message; it sends the blocks and messages to its
+    model; it reports the provider's token counts with ReportUsage; it stores the turns with AppendTurns; an operator
+    reads the receipt with ExplainAssembly, or tries other knobs with ReplayAssembly.
 
-    A source's failure is never the call's: the status stays OK, the source is reported, and `degraded` is set. Only a source that
-    the profile marks required fails the turn, with UNAVAILABLE and the time to try again. The thread is required unless a profile
-    says otherwise: without its recent turns there is no answer.
+    A failing source does not fail the call: the status stays OK, the source is reported, and `degraded` is set. Only a source that
+    the profile marks required fails the call, with UNAVAILABLE and the time to retry. The thread is required unless a profile
+    says otherwise: without its recent turns the call fails.
     """
 
     def __init__(self, channel):
@@ -98,24 +98,24 @@ class ContextServiceStub:
 class ContextServiceServicer:
     """Assembles the context of a turn, inside its budget, with a receipt.
 
-    A turn in five steps: the container calls AssembleContext with the user's message; it sends the blocks and messages to its
-    model; it reports with ReportUsage what the provider counted; it stores what was said with AppendTurns; an operator who asks
-    why reads the receipt with ExplainAssembly, or tries other knobs with ReplayAssembly.
+    A turn has five steps: the container calls AssembleContext with the user's message; it sends the blocks and messages to its
+    model; it reports the provider's token counts with ReportUsage; it stores the turns with AppendTurns; an operator
+    reads the receipt with ExplainAssembly, or tries other knobs with ReplayAssembly.
 
-    A source's failure is never the call's: the status stays OK, the source is reported, and `degraded` is set. Only a source that
-    the profile marks required fails the turn, with UNAVAILABLE and the time to try again. The thread is required unless a profile
-    says otherwise: without its recent turns there is no answer.
+    A failing source does not fail the call: the status stays OK, the source is reported, and `degraded` is set. Only a source that
+    the profile marks required fails the call, with UNAVAILABLE and the time to retry. The thread is required unless a profile
+    says otherwise: without its recent turns the call fails.
     """
 
     def AssembleContext(self, request, context):
-        """Assembles one turn's context. Writes no turn. Safe to repeat: with the same request id it gives the same answer.
+        """Assembles one turn's context. Writes no turn. Safe to retry: the same request id gives the same answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReportUsage(self, request, context):
-        """Says what the provider counted, and which items the answer used. Calibrates token estimates.
+        """Reports the provider's token counts and the items that the answer used. Calibrates token estimates.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -129,22 +129,22 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ExplainAssembly(self, request, context):
-        """Returns a stored receipt, whole. An agent finds those that were made for it, in no space or in one that it holds; the same goes
-        for every call that takes or lists receipts.
+        """Returns a stored receipt, complete. An agent sees its own receipts, in no space or in a space that it may use; so it is
+        with every call that takes or lists receipts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ReplayAssembly(self, request, context):
-        """Fits a stored assembly again under other knobs, and says what differs. No source is called.
+        """Fits a stored assembly again with other knobs, and returns the differences. No source is called.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DiffAssemblies(self, request, context):
-        """Says what differs between two stored assemblies.
+        """Returns the differences between two stored assemblies.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -172,7 +172,7 @@ class ContextServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def NotifyRetained(self, request, context):
-        """Says that memories were written for an owner elsewhere, so that a compile is due.
+        """Announces that memories of an owner were written in another service, and requests a compile.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -242,13 +242,13 @@ def add_ContextServiceServicer_to_server(servicer, server):
 class ContextService:
     """Assembles the context of a turn, inside its budget, with a receipt.
 
-    A turn in five steps: the container calls AssembleContext with the user's message; it sends the blocks and messages to its
-    model; it reports with ReportUsage what the provider counted; it stores what was said with AppendTurns; an operator who asks
-    why reads the receipt with ExplainAssembly, or tries other knobs with ReplayAssembly.
+    A turn has five steps: the container calls AssembleContext with the user's message; it sends the blocks and messages to its
+    model; it reports the provider's token counts with ReportUsage; it stores the turns with AppendTurns; an operator
+    reads the receipt with ExplainAssembly, or tries other knobs with ReplayAssembly.
 
-    A source's failure is never the call's: the status stays OK, the source is reported, and `degraded` is set. Only a source that
-    the profile marks required fails the turn, with UNAVAILABLE and the time to try again. The thread is required unless a profile
-    says otherwise: without its recent turns there is no answer.
+    A failing source does not fail the call: the status stays OK, the source is reported, and `degraded` is set. Only a source that
+    the profile marks required fails the call, with UNAVAILABLE and the time to retry. The thread is required unless a profile
+    says otherwise: without its recent turns the call fails.
     """
 
     @staticmethod

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class CostServiceStub:
-    """Accounts for tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, are for admins.
+    """Reports tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, need the admin role.
     """
 
     def __init__(self, channel):
@@ -73,39 +73,39 @@ class CostServiceStub:
 
 
 class CostServiceServicer:
-    """Accounts for tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, are for admins.
+    """Reports tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, need the admin role.
     """
 
     def ListTurnCosts(self, request, context):
-        """Lists an owner's turns with what they spent, newest first; an agent sees its own.
+        """Lists an owner's turns with their costs, newest first; an agent sees its own.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListSpending(self, request, context):
-        """Returns what was spent in a stretch of time, by one key.
+        """Returns the spending in a time range, grouped by one key.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListCompileSpending(self, request, context):
-        """Returns what compiling spent in a stretch of days, by pass and model.
+        """Returns the spending of compiles in a range of days, by pass and model.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PutBudget(self, request, context):
-        """Makes a budget, or changes the one of its name.
+        """Creates a budget, or changes the one with its name.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteBudget(self, request, context):
-        """Removes a budget with its alerts.
+        """Deletes a budget and its alerts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -119,7 +119,7 @@ class CostServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetStorage(self, request, context):
-        """Returns how many bytes an owner's turns and memories hold, and how many they may.
+        """Returns the bytes of an owner's turns and memories, and the quota.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -172,7 +172,7 @@ def add_CostServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CostService:
-    """Accounts for tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, are for admins.
+    """Reports tokens and money. An agent sees its own turns and its owner's sums; sums over a tenant, and budgets, need the admin role.
     """
 
     @staticmethod

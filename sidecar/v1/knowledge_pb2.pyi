@@ -27,7 +27,7 @@ class _AssigneeLevel:
 class _AssigneeLevelEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_AssigneeLevel.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     ASSIGNEE_LEVEL_UNSPECIFIED: _AssigneeLevel.ValueType  # 0
-    """Not said."""
+    """Unspecified."""
     ASSIGNEE_LEVEL_TEMPLATE: _AssigneeLevel.ValueType  # 1
     """Every agent of a template."""
     ASSIGNEE_LEVEL_AGENT: _AssigneeLevel.ValueType  # 2
@@ -36,10 +36,10 @@ class _AssigneeLevelEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Assigne
     """One space."""
 
 class AssigneeLevel(_AssigneeLevel, metaclass=_AssigneeLevelEnumTypeWrapper):
-    """Whom a base is assigned to."""
+    """The level at which a base is assigned."""
 
 ASSIGNEE_LEVEL_UNSPECIFIED: AssigneeLevel.ValueType  # 0
-"""Not said."""
+"""Unspecified."""
 ASSIGNEE_LEVEL_TEMPLATE: AssigneeLevel.ValueType  # 1
 """Every agent of a template."""
 ASSIGNEE_LEVEL_AGENT: AssigneeLevel.ValueType  # 2
@@ -55,25 +55,25 @@ class _IngestOutcome:
 class _IngestOutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_IngestOutcome.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     INGEST_OUTCOME_UNSPECIFIED: _IngestOutcome.ValueType  # 0
-    """Not said."""
+    """Unspecified."""
     INGEST_OUTCOME_CREATED: _IngestOutcome.ValueType  # 1
     """It is new."""
     INGEST_OUTCOME_UPDATED: _IngestOutcome.ValueType  # 2
     """It replaced an earlier version."""
     INGEST_OUTCOME_UNCHANGED: _IngestOutcome.ValueType  # 3
-    """It had not changed."""
+    """It was unchanged."""
 
 class IngestOutcome(_IngestOutcome, metaclass=_IngestOutcomeEnumTypeWrapper):
-    """What became of a document read in."""
+    """The outcome of an ingest."""
 
 INGEST_OUTCOME_UNSPECIFIED: IngestOutcome.ValueType  # 0
-"""Not said."""
+"""Unspecified."""
 INGEST_OUTCOME_CREATED: IngestOutcome.ValueType  # 1
 """It is new."""
 INGEST_OUTCOME_UPDATED: IngestOutcome.ValueType  # 2
 """It replaced an earlier version."""
 INGEST_OUTCOME_UNCHANGED: IngestOutcome.ValueType  # 3
-"""It had not changed."""
+"""It was unchanged."""
 Global___IngestOutcome: _TypeAlias = IngestOutcome  # noqa: Y015
 
 @_typing.final
@@ -89,12 +89,12 @@ class KnowledgeBase(_message.Message):
     name: _builtins.str
     """Its name, unique in the tenant: 1 to 100 letters, digits, dots, dashes and underscores."""
     description: _builtins.str
-    """What it holds; may be empty."""
+    """A description; may be empty."""
     document_count: _builtins.int
-    """How many documents it has."""
+    """Number of documents."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When it was made."""
+        """When it was created."""
 
     def __init__(
         self,
@@ -134,12 +134,12 @@ class Document(_message.Message):
     media_type: _builtins.str
     """Its media type."""
     chunk_count: _builtins.int
-    """How many chunks it was cut into."""
+    """Number of chunks."""
     content_sha256: _builtins.str
     """SHA-256 of its bytes, in hexadecimal."""
     @_builtins.property
     def update_time(self) -> _timestamp_pb2.Timestamp:
-        """When it was last read in."""
+        """When it was last ingested."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ Global___Document: _TypeAlias = Document  # noqa: Y015
 
 @_typing.final
 class CreateBaseRequest(_message.Message):
-    """Makes a base."""
+    """Creates a base."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -174,7 +174,7 @@ class CreateBaseRequest(_message.Message):
     name: _builtins.str
     """Its name, unique in the tenant: 1 to 100 letters, digits, dots, dashes and underscores."""
     description: _builtins.str
-    """What it holds; may be empty."""
+    """A description; may be empty."""
     def __init__(
         self,
         *,
@@ -226,9 +226,9 @@ class ListBasesRequest(_message.Message):
     tenant_id: _builtins.str
     """The tenant; empty means the caller's."""
     page_size: _builtins.int
-    """How many at most, 1 to 1000; zero means 50."""
+    """Maximum number of results, 1 to 1000; zero means 50."""
     page_token: _builtins.str
-    """Where the last page ended; empty for the first."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     def __init__(
         self,
         *,
@@ -253,7 +253,7 @@ class ListBasesResponse(_message.Message):
     BASES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The token of the next page; empty on the last page."""
     @_builtins.property
     def bases(self) -> _containers.RepeatedCompositeFieldContainer[Global___KnowledgeBase]:
         """The bases, by name."""
@@ -274,7 +274,7 @@ Global___ListBasesResponse: _TypeAlias = ListBasesResponse  # noqa: Y015
 
 @_typing.final
 class IngestRequest(_message.Message):
-    """Reads a document in."""
+    """Ingests a document."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -287,7 +287,7 @@ class IngestRequest(_message.Message):
     base: _builtins.str
     """The base's name."""
     path: _builtins.str
-    """The document's path in the base; its ending says the format: md, txt, pdf, html."""
+    """The document's path in the base. Its extension gives the format: md, txt, pdf, html."""
     content: _builtins.bytes
     """The document's bytes, at most 32 MiB."""
     def __init__(
@@ -308,14 +308,14 @@ Global___IngestRequest: _TypeAlias = IngestRequest  # noqa: Y015
 
 @_typing.final
 class IngestResponse(_message.Message):
-    """The document read in."""
+    """The ingested document."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     DOCUMENT_FIELD_NUMBER: _builtins.int
     OUTCOME_FIELD_NUMBER: _builtins.int
     outcome: Global___IngestOutcome.ValueType
-    """What became of it."""
+    """The outcome."""
     @_builtins.property
     def document(self) -> Global___Document:
         """The document."""
@@ -349,9 +349,9 @@ class ListDocumentsRequest(_message.Message):
     base: _builtins.str
     """The base's name."""
     page_size: _builtins.int
-    """How many at most, 1 to 1000; zero means 50."""
+    """Maximum number of results, 1 to 1000; zero means 50."""
     page_token: _builtins.str
-    """Where the last page ended; empty for the first."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     def __init__(
         self,
         *,
@@ -377,7 +377,7 @@ class ListDocumentsResponse(_message.Message):
     DOCUMENTS_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The token of the next page; empty on the last page."""
     @_builtins.property
     def documents(self) -> _containers.RepeatedCompositeFieldContainer[Global___Document]:
         """The documents, by path."""
@@ -398,7 +398,7 @@ Global___ListDocumentsResponse: _TypeAlias = ListDocumentsResponse  # noqa: Y015
 
 @_typing.final
 class DeleteDocumentRequest(_message.Message):
-    """Removes a document."""
+    """Deletes a document."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -428,7 +428,7 @@ Global___DeleteDocumentRequest: _TypeAlias = DeleteDocumentRequest  # noqa: Y015
 
 @_typing.final
 class DeleteDocumentResponse(_message.Message):
-    """Nothing; the document is gone."""
+    """Empty: the document is deleted."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -458,9 +458,9 @@ class AssignBaseRequest(_message.Message):
     base: _builtins.str
     """The base's name."""
     level: Global___AssigneeLevel.ValueType
-    """Whom it is assigned to."""
+    """The level at which it is assigned."""
     ref: _builtins.str
-    """Which template, agent or space."""
+    """The template, agent or space."""
     def __init__(
         self,
         *,
@@ -479,7 +479,7 @@ Global___AssignBaseRequest: _TypeAlias = AssignBaseRequest  # noqa: Y015
 
 @_typing.final
 class AssignBaseResponse(_message.Message):
-    """Nothing; the base is assigned."""
+    """Empty: the base is assigned."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -496,7 +496,7 @@ Global___AssignBaseResponse: _TypeAlias = AssignBaseResponse  # noqa: Y015
 
 @_typing.final
 class UnassignBaseRequest(_message.Message):
-    """Takes an assignment back."""
+    """Removes an assignment."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -509,9 +509,9 @@ class UnassignBaseRequest(_message.Message):
     base: _builtins.str
     """The base's name."""
     level: Global___AssigneeLevel.ValueType
-    """Whom it is assigned to."""
+    """The level at which it is assigned."""
     ref: _builtins.str
-    """Which template, agent or space."""
+    """The template, agent or space."""
     def __init__(
         self,
         *,
@@ -530,7 +530,7 @@ Global___UnassignBaseRequest: _TypeAlias = UnassignBaseRequest  # noqa: Y015
 
 @_typing.final
 class UnassignBaseResponse(_message.Message):
-    """Nothing; the base is no longer assigned."""
+    """Empty: the base is no longer assigned."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class KnowledgeServiceStub:
-    """Keeps knowledge bases. A turn asks the bases assigned to its template, agent or space; none assigned means none asked.
+    """Manages knowledge bases. A turn searches the bases assigned to its template, agent or space, and no others.
     """
 
     def __init__(self, channel):
@@ -73,39 +73,39 @@ class KnowledgeServiceStub:
 
 
 class KnowledgeServiceServicer:
-    """Keeps knowledge bases. A turn asks the bases assigned to its template, agent or space; none assigned means none asked.
+    """Manages knowledge bases. A turn searches the bases assigned to its template, agent or space, and no others.
     """
 
     def CreateBase(self, request, context):
-        """Makes a base, or returns the one of this name. Admin only.
+        """Creates a base, or returns the one with this name. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListBases(self, request, context):
-        """Lists the tenant's bases by name; an agent those assigned to its template, its name or a space that it holds.
+        """Lists the tenant's bases by name. An agent sees those assigned to its template, itself or a space that it may use.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Ingest(self, request, context):
-        """Reads a document into a base. Idempotent by content: an unchanged document is left as it is. Admin only.
+        """Reads a document into a base. Idempotent by content: an unchanged document is not written again. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListDocuments(self, request, context):
-        """Lists the documents of a base that the caller reaches, by path.
+        """Lists the documents of a base that the caller can see, by path.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DeleteDocument(self, request, context):
-        """Removes a document and its chunks. Admin only.
+        """Deletes a document and its chunks. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -119,7 +119,7 @@ class KnowledgeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UnassignBase(self, request, context):
-        """Takes an assignment back. Admin only.
+        """Removes an assignment. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -172,7 +172,7 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class KnowledgeService:
-    """Keeps knowledge bases. A turn asks the bases assigned to its template, agent or space; none assigned means none asked.
+    """Manages knowledge bases. A turn searches the bases assigned to its template, agent or space, and no others.
     """
 
     @staticmethod

@@ -34,9 +34,9 @@ class NewMemory(_message.Message):
     METADATA_FIELD_NUMBER: _builtins.int
     TURN_IDS_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
-    """The caller's id, unique for the owner, at most 200 characters; empty makes one from the text."""
+    """The caller's id, unique for the owner, at most 200 characters; if empty, it is derived from the text."""
     text: _builtins.str
-    """What is remembered, 1 to 100,000 characters."""
+    """The text, 1 to 100,000 characters."""
     document_id: _builtins.str
     """The document it belongs to, such as a journal page or a session; may be empty."""
     @_builtins.property
@@ -45,11 +45,11 @@ class NewMemory(_message.Message):
 
     @_builtins.property
     def metadata(self) -> _struct_pb2.Struct:
-        """Anything known about it: place, tags, journal_id. At most 64 KiB as JSON."""
+        """Metadata: place, tags, journal_id and others. At most 64 KiB as JSON."""
 
     @_builtins.property
     def turn_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Ids of the turns it was drawn from; may be empty."""
+        """Ids of the turns it was derived from; may be empty."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Memory(_message.Message):
     memory_id: _builtins.str
     """Its id."""
     text: _builtins.str
-    """What is remembered."""
+    """The text."""
     document_id: _builtins.str
     """The document it belongs to; may be empty."""
     @_builtins.property
@@ -95,11 +95,11 @@ class Memory(_message.Message):
 
     @_builtins.property
     def metadata(self) -> _struct_pb2.Struct:
-        """What is known about it."""
+        """Its metadata."""
 
     @_builtins.property
     def turn_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Ids of the turns it was drawn from."""
+        """Ids of the turns it was derived from."""
 
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
@@ -174,9 +174,9 @@ class RetainResponse(_message.Message):
     created_count: _builtins.int
     """How many were new."""
     updated_count: _builtins.int
-    """How many had another text before."""
+    """How many had another text."""
     compile_outcome: _context_pb2.NotifyOutcome.ValueType
-    """What became of the wish to compile them; not said when nothing changed."""
+    """The outcome of requesting their compile; unspecified when nothing changed."""
     @_builtins.property
     def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Their ids, in the order of the request."""
@@ -212,9 +212,9 @@ class ListMemoriesRequest(_message.Message):
     owner_id: _builtins.str
     """The owner; empty means the caller's, when it has exactly one."""
     page_size: _builtins.int
-    """How many at most, 1 to 1000; zero means 50. A page of any list ends earlier where its rows are large, after 16 MiB."""
+    """Maximum number of results, 1 to 1000; zero means 50. A page of any list also ends after 16 MiB."""
     page_token: _builtins.str
-    """Where the last page ended; empty for the first."""
+    """The `next_page_token` of the previous page; empty for the first page."""
     def __init__(
         self,
         *,
@@ -240,7 +240,7 @@ class ListMemoriesResponse(_message.Message):
     MEMORIES_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
-    """Where to go on; empty at the end."""
+    """The token of the next page; empty on the last page."""
     @_builtins.property
     def memories(self) -> _containers.RepeatedCompositeFieldContainer[Global___Memory]:
         """The memories, newest first."""
@@ -345,7 +345,7 @@ Global___DeleteMemoryRequest: _TypeAlias = DeleteMemoryRequest  # noqa: Y015
 
 @_typing.final
 class DeleteMemoryResponse(_message.Message):
-    """Nothing; the memory is gone."""
+    """Empty: the memory is deleted."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

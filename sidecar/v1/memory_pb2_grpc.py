@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class MemoryServiceStub:
-    """Keeps memories: facts and preferences carried forward from earlier work. Derived context, never the record of a thread.
+    """Stores memories: facts and preferences from earlier work. They are derived context, never the record of a thread.
     """
 
     def __init__(self, channel):
@@ -58,7 +58,7 @@ class MemoryServiceStub:
 
 
 class MemoryServiceServicer:
-    """Keeps memories: facts and preferences carried forward from earlier work. Derived context, never the record of a thread.
+    """Stores memories: facts and preferences from earlier work. They are derived context, never the record of a thread.
     """
 
     def Retain(self, request, context):
@@ -83,7 +83,7 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def DeleteMemory(self, request, context):
-        """Forgets a memory: its text is gone when this returns.
+        """Forgets a memory: its text is deleted when this returns.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -121,7 +121,7 @@ def add_MemoryServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class MemoryService:
-    """Keeps memories: facts and preferences carried forward from earlier work. Derived context, never the record of a thread.
+    """Stores memories: facts and preferences from earlier work. They are derived context, never the record of a thread.
     """
 
     @staticmethod

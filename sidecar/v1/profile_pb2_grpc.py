@@ -64,8 +64,8 @@ class ProfileServiceServicer:
     """
 
     def GetProfile(self, request, context):
-        """Returns one level's newest knobs, or the merged profile that a turn of the agent and space would have. An agent reads the levels of
-        its own turns: the tenant's, its template's, its own, and those of spaces that it holds.
+        """Returns one level's newest knobs, or the merged profile of a turn of the agent and space. An agent reads the levels that
+        apply to its own turns: the tenant's, its template's, its own, and those of the spaces that it may use.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -79,14 +79,14 @@ class ProfileServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListProfileVersions(self, request, context):
-        """Lists one level's versions, newest first; an agent those of its own turns' levels.
+        """Lists one level's versions, newest first; an agent sees the levels that apply to its own turns.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RollbackProfile(self, request, context):
-        """Writes an earlier version of one level again, as its newest. Admin only.
+        """Writes an earlier version of one level as its newest. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

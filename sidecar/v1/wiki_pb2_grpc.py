@@ -26,10 +26,10 @@ if _version_not_supported:
 
 
 class WikiServiceStub:
-    """Reads an owner's wiki, and lets an operator put it right. Pages are written by the compile alone.
+    """Reads an owner's wiki, and lets an operator correct it. Only the compile writes pages.
 
-    Wherever a request names a page, it may be the page's id, its path (/wiki/topic/austin), its type and slug (topic/austin), or its
-    slug or any of its names where only one page has it.
+    A request names a page by its id, its path (/wiki/topic/austin), its type and slug (topic/austin), or by its
+    slug or any of its names if only one page has it.
     """
 
     def __init__(self, channel):
@@ -111,14 +111,14 @@ class WikiServiceStub:
 
 
 class WikiServiceServicer:
-    """Reads an owner's wiki, and lets an operator put it right. Pages are written by the compile alone.
+    """Reads an owner's wiki, and lets an operator correct it. Only the compile writes pages.
 
-    Wherever a request names a page, it may be the page's id, its path (/wiki/topic/austin), its type and slug (topic/austin), or its
-    slug or any of its names where only one page has it.
+    A request names a page by its id, its path (/wiki/topic/austin), its type and slug (topic/austin), or by its
+    slug or any of its names if only one page has it.
     """
 
     def GetPage(self, request, context):
-        """Returns one page whole, archived or not.
+        """Returns one complete page, archived or not.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -153,42 +153,42 @@ class WikiServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Graph(self, request, context):
-        """Returns a part of the wiki to draw: pages and the links among them.
+        """Returns a part of the wiki as a graph: pages and the links between them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def PagesCitingMemory(self, request, context):
-        """Lists where active pages cite a memory.
+        """Lists the places where active pages cite a memory.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListMentions(self, request, context):
-        """Lists names that were held rather than given a page.
+        """Lists held names: names that have no page yet.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def IgnoreMention(self, request, context):
-        """Sets a held name aside, so that it never becomes a page. Admin only.
+        """Ignores a held name, so that it never becomes a page. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AddAlias(self, request, context):
-        """Gives a page another name, by which the compile will know it. Admin only.
+        """Gives a page another name, which the compile will recognize. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ArchivePage(self, request, context):
-        """Takes a page out of reads and search. Its rows stay, and a compile that touches it brings it back. Admin only.
+        """Removes a page from reads and search. Its rows stay, and a compile that changes it activates it again. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -209,7 +209,7 @@ class WikiServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UndoPromotion(self, request, context):
-        """Takes a promotion back: the promoted page is archived, the section lists its pages again and is suppressed. Admin only.
+        """Undoes a promotion: the promoted page is archived, the section lists its pages again and is suppressed. Admin only.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -297,10 +297,10 @@ def add_WikiServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class WikiService:
-    """Reads an owner's wiki, and lets an operator put it right. Pages are written by the compile alone.
+    """Reads an owner's wiki, and lets an operator correct it. Only the compile writes pages.
 
-    Wherever a request names a page, it may be the page's id, its path (/wiki/topic/austin), its type and slug (topic/austin), or its
-    slug or any of its names where only one page has it.
+    A request names a page by its id, its path (/wiki/topic/austin), its type and slug (topic/austin), or by its
+    slug or any of its names if only one page has it.
     """
 
     @staticmethod
