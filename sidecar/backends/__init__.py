@@ -1,5 +1,4 @@
-"""The remote places that sources and substrates ask: one client a kind of backend, each made once and shared.
+"""Clients of remote backends, used by sources and memory feeds: one module per kind, each client made once and shared.
 
-A client speaks its service's wire format and says failures in the terms of `errors`; which items a turn gets of an answer is
-the sources' business.
+A client speaks its service's wire format and translates failures into `errors`; the sources choose the items of a turn.
 """

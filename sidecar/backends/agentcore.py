@@ -1,7 +1,7 @@
-"""AgentCore Memory: long-term records by meaning or in full, and a session's events.
+"""Client of AgentCore Memory: long-term records, searched or listed, and a session's events.
 
-A record counts only where it says itself that it stands in the namespace that was asked for: what the service filters by is not
-what keeps owners apart. A throttle and a missing memory are errors here, never empty lists.
+A record is used only if it names the requested namespace itself: owners are not kept apart by the service's filter alone.
+A throttled call and a missing memory are errors, never empty lists.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MAIN_BRANCH = "main"
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlace:
-    """A memory and where in it an owner's records stand; `actors` says which actor an owner is, by the owner's UUID."""
+    """A memory and the namespace of an owner's records; `actors` maps an owner's UUID to its actor."""
 
     memory_id: str
     namespace: str
@@ -41,7 +41,7 @@ class MemoryPlace:
     results: int = 40
 
     def actor_of(self, owner_id: UUID) -> str:
-        """Return the owner's actor: the one it was given, else its UUID."""
+        """Return the owner's actor: the configured one, else the owner's UUID."""
         return self.actors.get(owner_id, str(owner_id))
 
     def namespace_of(self, owner_id: UUID) -> str:
@@ -51,7 +51,7 @@ class MemoryPlace:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecord:
-    """A memory record; `at` is when it was so, where the record says, else when it was made."""
+    """A memory record; `at` is the time it is about, if the record has one, else its creation time."""
 
     record_id: str
     text: str
@@ -62,14 +62,14 @@ class MemoryRecord:
 
     @property
     def fingerprint(self) -> str:
-        """What changes when the record does: the service keeps no time of change."""
+        """A hash that changes with the record: the service stores no modification time."""
         told = "\n".join((self.record_id, self.text, self.strategy_id, repr(sorted(self.metadata.items()))))
         return sha256(told.encode(errors="replace")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class RecordPage:
-    """A page of records and the token of the next, empty after the last."""
+    """A page of records and the token of the next page; empty after the last."""
 
     records: tuple[MemoryRecord, ...]
     next_token: str
@@ -156,14 +156,14 @@ class AgentCoreMemory:
             }
             page, next_token = await self.asking.ask(self._event_page(parameters))
             found += page
-            # The service says nothing of its order, and the newest are wanted.
+            # The service does not document its order, and we need the newest.
             if not next_token or (len(found) >= most and _is_newest_first(found)):
                 break
         ordered = sorted(found, key=lambda event: _event_key(event.event_id))
         return Events(tuple(ordered[-most:]), bool(next_token) or len(ordered) > most)
 
     def close(self) -> None:
-        """Take no more questions."""
+        """Stop accepting calls."""
         self._threads.close()
 
     def _event_page(self, parameters: Mapping[str, Any]) -> Callable[[], Awaitable[tuple[list[Event], str]]]:
@@ -205,7 +205,7 @@ def _record(one: Mapping[str, Any]) -> MemoryRecord:
 
 
 def _events(response: Mapping[str, Any], session: tuple[str, str]) -> list[Event]:
-    """Return the main branch's events of one actor's session, whatever else the service sends."""
+    """Return the events of the main branch of one actor's session; ignore any others the service sends."""
     return [
         Event(
             event_id=one["eventId"],

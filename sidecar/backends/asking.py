@@ -1,6 +1,6 @@
-"""One backend as it is asked: its own lanes, its rate, its deadline, and the care of `models/resilience` around each call.
+"""Calls one backend within its concurrency limit, rate and deadline, with the retries and breaker of `models.transport`.
 
-What a particular service's errors mean is told by its client; here they are only counted and waited for.
+Each client translates its service's errors; this module only counts them and waits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_ATTEMPTS = 3
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """How a backend may be asked: seconds for a whole call, calls at once, and calls a second (0 is any number)."""
+    """Call limits of a backend: seconds per call with retries, concurrent calls, and calls per second (0 for no limit)."""
 
     deadline_s: float = 2.0
     concurrency: int = 8
@@ -35,7 +35,7 @@ class CallLimits:
 
 
 class TokenBucket:
-    """Lets `rate_per_s` calls a second through, and as many at once after a rest. For one event loop."""
+    """A token bucket of `rate_per_s` calls per second, with a burst of the same size. For one event loop."""
 
     def __init__(self, rate_per_s: float) -> None:
         self._rate_per_s = rate_per_s
@@ -43,7 +43,7 @@ class TokenBucket:
         self._counted_at_s = 0.0
 
     def wait_s(self, now_s: float) -> float:
-        """Take a token, also one that is yet to come, and return the seconds until it is there."""
+        """Take a token, possibly a future one, and return the seconds until it is available."""
         if not self._rate_per_s:
             return 0.0
         grown = self._tokens + max(0.0, now_s - self._counted_at_s) * self._rate_per_s
@@ -52,22 +52,22 @@ class TokenBucket:
         return max(0.0, -self._tokens / self._rate_per_s)
 
     def give_back(self) -> None:
-        """Put back a token that was not used."""
+        """Return an unused token."""
         self._tokens += 1.0
 
 
 class BackendCaller:
-    """Asks one backend. Made once: it remembers how the backend has been doing."""
+    """Calls one backend. Create one per backend: it holds the breaker and latency state."""
 
     def __init__(self, name: str, bounds: CallLimits | None = None) -> None:
         self.name = name
         self.bounds = bounds or CallLimits()
         self.endpoint = Endpoint(name)
         self._bucket = TokenBucket(self.bounds.rate_per_s)
-        self._lanes = asyncio.Semaphore(self.bounds.concurrency)
+        self._slots = asyncio.Semaphore(self.bounds.concurrency)
 
     async def ask(self, attempt: Callable[[], Awaitable[T]], *, may_hedge: bool = True) -> T:
-        """Return what an attempt brings, within the backend's deadline. Raises a BackendError and nothing else of its own."""
+        """Return the result of an attempt, within the backend's deadline. Its own failures are all BackendErrors."""
         policy = CallPolicy(
             failures=(BackendError,),
             judge=_Judge(),
@@ -90,19 +90,19 @@ class BackendCaller:
 
     @asynccontextmanager
     async def _admitted(self, left_s: float) -> AsyncIterator[None]:
-        """Hold a lane for one attempt. Raises BackendBusy at once for a wait that could not end in time."""
+        """Hold a slot for one attempt. Raises BackendBusy at once if the rate limit's wait exceeds `left_s`."""
         wait_s = self._bucket.wait_s(asyncio.get_running_loop().time())
         if wait_s >= left_s:
             self._bucket.give_back()
             raise BackendBusy(self.name, "rate", retry_after_s=math.ceil(wait_s))
         if wait_s:
             await asyncio.sleep(wait_s)
-        async with self._lanes:
+        async with self._slots:
             yield
 
 
 class _Judge:
-    """Says of each error what the backend's own client has said of its kind; some kinds earn one more attempt only."""
+    """Gives the retry verdict of each error, as its class declares; some codes are retried once only."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()

@@ -1,7 +1,7 @@
-"""AWS services through boto3: clients made once, calls in threads of their own, failures in our terms.
+"""AWS services through boto3: clients made once, calls in dedicated threads, failures translated.
 
-A thread cannot be interrupted: a call that is given up keeps its thread until the socket's own timeout, and no other takes its
-place until then. So each backend has its own few threads, and one that hangs holds up nobody else.
+A thread cannot be interrupted: an abandoned call keeps its thread until the socket times out. So each backend has its own
+small thread pool, and one that hangs does not block the others.
 """
 
 from __future__ import annotations
@@ -91,17 +91,17 @@ class QuotaUsedUp(BackendThrottled):
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where a service is asked: its region (empty for the default chain's) and an endpoint other than the usual one."""
+    """A service's region (empty for the default chain's) and endpoint (empty for the usual one)."""
 
     region: str = ""
     endpoint_url: str = ""
 
 
 class Clients:
-    """boto3's clients on one session, with credentials from the default chain; `clock` tells seconds.
+    """boto3 clients on one session, with credentials from the default chain; `clock` returns seconds.
 
-    A session keeps the keys that it found. When a service refuses them the next calls look for others, every half minute at
-    most, so that exchanged ones are found without a restart.
+    A session keeps the credentials it found. When a service rejects them, later calls look again, at most every 30 seconds,
+    so that rotated credentials are found without a restart.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -112,7 +112,7 @@ class Clients:
         self._lent: list[Client] = []
 
     def client(self, service: str, where: Where, *, read_timeout_s: float, connections: int) -> Client:
-        """Return the client of a service; its retries are off, since whoever asks has a deadline. Nothing is asked yet."""
+        """Return the client of a service, without connecting. Its retries are off, since callers have deadlines."""
         config = Config(
             retries={"total_max_attempts": 1, "mode": "standard"},
             connect_timeout=_CONNECT_S,
@@ -126,7 +126,7 @@ class Clients:
         return client
 
     def region(self) -> str:
-        """Return the default chain's region, empty where it names none."""
+        """Return the default chain's region; empty if it has none."""
         return boto3.Session(botocore_session=_inner_session()).region_name or ""
 
     def close(self) -> None:
@@ -135,21 +135,21 @@ class Clients:
             client.close()
 
     def on(self, last: Any, make: Callable[[Any], Any]) -> tuple[Any, Any]:
-        """Return the session, and what is made on it, None where that is the last one. For a thread: it may take 0.1 s."""
+        """Return the session and `make(session)`, or None for the latter if the session is `last`. Blocks up to 0.1 s."""
         with self._lock:
             if self._session is None:
                 self._session, self._began_s = boto3.Session(botocore_session=_inner_session()), self._clock()
             return self._session, None if self._session is last else make(self._session)
 
     def refused(self, session: Any) -> None:
-        """Take note that a session's credentials are of no use."""
+        """Record that a service rejected a session's credentials."""
         with self._lock:
             if session is self._session and self._clock() - self._began_s >= _RENEWED_S:
                 self._session = None
 
 
 class Client:
-    """One service's client. It is made at its first call, in that call's thread: looking for credentials may ask the network."""
+    """One service's client, created in the thread of its first call: finding credentials may use the network."""
 
     def __init__(self, clients: Clients, make: Callable[[Any], Any]) -> None:
         self._clients = clients
@@ -157,7 +157,7 @@ class Client:
         self._made: tuple[Any, Any] = (None, None)
 
     def call(self, operation: str, **parameters: Any) -> dict[str, Any]:
-        """Return what the service answers, called once (`retrieve`). Blocks; raises whatever botocore raises."""
+        """Call an operation (such as `retrieve`) once and return the response. Blocks; raises botocore's errors."""
         session, made = self._made
         current, anew = self._clients.on(session, self._make)
         if anew is not None:
@@ -188,12 +188,12 @@ def _inner_session() -> Any:
 
 @cache
 def _service_models() -> Loader:
-    """Return the SDK's descriptions of its services, which take 50 ms to read and 3 ms to use again."""
+    """Return the SDK's service models, shared because loading them takes 50 ms."""
     return create_loader()
 
 
 class AwsCalls:
-    """Room for one backend's calls at once."""
+    """The thread pool of one backend's calls."""
 
     def __init__(self, backend: str, count: int) -> None:
         self.backend = backend
@@ -201,7 +201,7 @@ class AwsCalls:
         self._is_closed = False
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return what the blocking work returns. Raises a BackendError for whatever botocore raises."""
+        """Run blocking work in a thread and return its result. Raises a BackendError for botocore's errors."""
         if self._is_closed:
             raise BackendUnavailable(self.backend, "closed")
         try:
@@ -212,12 +212,12 @@ class AwsCalls:
             raise AnswerUnreadable(self.backend, type(error).__name__) from error
 
     def close(self) -> None:
-        """Take no more work; a call under way ends by its socket's timeout, and nobody waits for it."""
+        """Stop accepting work, without waiting: a running call ends by its socket's timeout."""
         self._is_closed = True
 
 
 def translated(backend: str, error: Exception) -> BackendError:
-    """Return what an error of botocore means to us. The service's message stays behind: it may hold anything."""
+    """Translate a botocore error. The service's message is dropped: it may hold secrets."""
     if isinstance(error, aws.ClientError):
         return _answered(backend, error)
     name = type(error).__name__

@@ -1,4 +1,4 @@
-"""What a tenant's admins decided about its backends, remembered between turns and forgotten when it changes."""
+"""Caches the tenant admins' decisions about backends (switches and tool approvals). TTL 5 seconds; invalidated on a change."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Decided:
 
 
 class BackendPolicy:
-    """Looks decisions up by tenant."""
+    """Looks up decisions by tenant."""
 
     def __init__(self, pool: Pool, *, clock: Callable[[], float]) -> None:
         self._pool = pool
         self._known: TtlCache[UUID, Decided] = TtlCache(self._read, for_s=_REMEMBER_S, grace_s=_GRACE_S, clock=clock)
 
     async def switched_off(self, tenant_id: UUID) -> frozenset[str]:
-        """Return the names of the tenant's backends that may not be asked."""
+        """Return the names of the tenant's backends that are switched off."""
         return (await self._known.get(tenant_id)).off
 
     async def approved(self, tenant_id: UUID, backend: str) -> Mapping[str, bytes]:
@@ -39,7 +39,7 @@ class BackendPolicy:
         return {tool: hash_ for (name, tool), hash_ in decided.approved.items() if name == backend}
 
     def forget(self, tenant_id: UUID | None = None) -> None:
-        """Read a tenant's decisions anew, because they changed; without one, every tenant's, because they may have."""
+        """Invalidate a tenant's decisions; with None, every tenant's."""
         self._known.forget(lambda key: tenant_id in {None, key})
 
     async def _read(self, tenant_id: UUID) -> Decided:

@@ -1,7 +1,7 @@
-"""Bedrock Knowledge Bases: one base asked by Retrieve, its passages as text.
+"""Client of Bedrock Knowledge Bases: searches one base with Retrieve and returns its passages as text.
 
-Classic and managed bases take different requests and each refuses the other's; which kind a base is shows at the first call
-and is remembered. Scores are kept as they came, also where there is none: they mean nothing beside another base's.
+Classic and managed bases take different requests, and each rejects the other's; the kind of a base is detected at the first
+call and remembered. Scores are returned as received, or None: they are not comparable between bases.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class BedrockBase:
 
 @dataclass(frozen=True, slots=True)
 class RetrievedPassage:
-    """A text that the base found, best first; `score` is None where the base gave none. `place` says where it stands."""
+    """A passage that the base found; `score` is None if the base gave none, `place` is its location."""
 
     text: str
     score: float | None
@@ -51,14 +51,14 @@ class RetrievedPassage:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The passages, best first, and how many results of which kind had no text to give."""
+    """The passages, best first, and the number of results without text, by kind."""
 
     passages: tuple[RetrievedPassage, ...]
     left_out: Mapping[str, int]
 
 
 class BedrockKnowledge:
-    """One knowledge base. Made once: it remembers which kind the base is."""
+    """One knowledge base. Create one per base: it remembers the kind."""
 
     def __init__(self, name: str, base: BedrockBase, clients: Clients, bounds: CallLimits) -> None:
         self.name = name
@@ -86,7 +86,7 @@ class BedrockKnowledge:
         return await self.asking.ask(attempt)
 
     def close(self) -> None:
-        """Take no more questions."""
+        """Stop accepting calls."""
         self._threads.close()
 
     async def _attempt(self, text: str, limit: int) -> Mapping[str, Any]:
@@ -149,7 +149,7 @@ def _reranking(model_arn: str, limit: int) -> dict[str, Any]:
 
 
 def _text(content: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the content's kind, and its text: of a row its columns, of audio its words, of a video its summary."""
+    """Return the content's kind and its text: a row's columns, audio's transcript, a video's summary."""
     kind = str(content.get("type", "TEXT"))
     match kind:
         case "ROW":

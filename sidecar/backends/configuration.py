@@ -1,7 +1,7 @@
-"""The file that says which backends there are, and whose: read once at start, checked to the last key.
+"""Reads the file of backends: once at start, every key validated.
 
-Only whoever runs this process may name a base, a bank, a bucket or a command: a tenant reaches what the file gives it, by its
-own entry, and never by a filter in a request. Tenants switch entries off, approve tools and assign profiles; they add none.
+Only the operator may name a base, a bank, a bucket or a command. A tenant reaches only its own entries, never another's
+through a filter in a request. Tenants switch entries off, approve tools and assign profiles; they cannot add entries.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 
 
 def read(path: Path, environ: Mapping[str, str]) -> Configuration:
-    """Return what the file says. Raises SettingInvalid, which names the entry and key."""
+    """Read and validate the file. Raises SettingInvalid, naming the entry and key."""
     try:
         text = path.read_text(encoding="utf-8")
         tables = tomllib.loads(text)
@@ -75,7 +75,7 @@ def read(path: Path, environ: Mapping[str, str]) -> Configuration:
 
 
 def parse(tables: Mapping[str, Any], environ: Mapping[str, str]) -> Configuration:
-    """Return the configuration that tables by kind describe. Raises SettingInvalid."""
+    """Parse the tables, by kind, into a configuration. Raises SettingInvalid."""
     if unknown := sorted(tables.keys() - _KINDS.keys()):
         raise _refused(unknown[0], "is no kind of backend", f"use [[…]] tables of {', '.join(_KINDS)}")
     found: dict[str, tuple[Any, ...]] = {}
@@ -116,7 +116,7 @@ def _value(wanted: str, path: str, value: Any, environ: Mapping[str, str]) -> An
     try:
         return _READERS[wanted](value, environ)
     except (TypeError, ValueError) as error:
-        # The value itself is not shown: a secret written out where a reference belongs must not reach a log.
+        # Do not show the value: it may be a secret written in place of a reference.
         raise _refused(path, f"cannot be used ({error})", f"send {_WANTED[wanted]}") from None
 
 
@@ -140,10 +140,10 @@ def _check(entry: BackendEntry, path: str) -> None:
 
 
 def _check_places(entry: BackendEntry, path: str) -> None:
-    """Raise SettingInvalid for an address that is none, and for a tool server or a prefix that is not exactly one place."""
+    """Raise SettingInvalid for an invalid address, a tool server without exactly one of command and url, or an empty prefix."""
     for key in ("url", "endpoint_url"):
         if not _is_address(getattr(entry, key, "")):
-            # Not shown: a password may stand in it.
+            # Do not show it: it may hold a password.
             raise _refused(f"{path}.{key}", "is no address", "use http:// or https:// with a host and no user")
     if isinstance(entry, ToolsEntry) and bool(entry.command) == bool(entry.url):
         raise _refused(path, "has not exactly one of command and url", "give one of them")
@@ -152,7 +152,7 @@ def _check_places(entry: BackendEntry, path: str) -> None:
 
 
 def _check_owners(entry: BackendEntry, path: str) -> None:
-    """Raise SettingInvalid for a place that all owners would share, or an actor that would reach beyond its own."""
+    """Raise SettingInvalid for a location that all owners would share, or an actor that could reach other owners' data."""
     for key in ("namespace", "bank"):
         if "{owner}" not in getattr(entry, key, "{owner}"):
             raise _refused(f"{path}.{key}", "is one for all owners", "put {owner} where the owner stands")

@@ -1,6 +1,6 @@
-"""What the file of backends may say of each: one frozen value a backend, named as its keys are.
+"""The entries of the file of backends: one frozen value per backend, with fields named like its keys.
 
-Only shapes and defaults stand here; `configuration` reads and checks them.
+Types and defaults only; `configuration` reads and validates them.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from sidecar.backends.secrets import Secret
 from store.scope import tenant_uuid
 
 ACTOR = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9-_]{0,254}")
-"""An AgentCore actor as it is allowed here: the service also takes slashes, which would widen a namespace."""
+"""An allowed AgentCore actor. The service also accepts slashes, which would widen a namespace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendEntry:
-    """What every backend has: a name of its own, the tenant it belongs to, and how it may be asked."""
+    """The common fields of every backend: its unique name, its tenant, and its call limits."""
 
     name: str
     tenant: str
@@ -32,18 +32,18 @@ class BackendEntry:
 
     @property
     def tenant_id(self) -> UUID:
-        """The tenant as a scope bears it."""
+        """The tenant's UUID."""
         return tenant_uuid(self.tenant)
 
     @property
     def bounds(self) -> CallLimits:
-        """How the backend may be asked."""
+        """The backend's call limits."""
         return CallLimits(self.deadline_s, self.concurrency, self.rate_per_s, self.hedge)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BedrockKnowledgeEntry(BackendEntry):
-    """A Bedrock knowledge base. `assign` names who asks it (`template:default`, `agent:…`, `space:…`); nobody by default."""
+    """A Bedrock knowledge base. `assign` lists its users (`template:default`, `agent:…`, `space:…`); empty by default."""
 
     knowledge_base_id: str
     assign: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class BedrockKnowledgeEntry(BackendEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankEntry(BackendEntry):
-    """A model that puts what a tenant's knowledge bases bring in one order; without one their ranks are merged."""
+    """A model that reranks the results of a tenant's knowledge bases; without one they are merged by rank."""
 
     model_arn: str
     region: str = ""
@@ -71,9 +71,10 @@ class RerankEntry(BackendEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentCoreEntry(BackendEntry):
-    """An AgentCore memory. `{owner}` in the namespace is the actor; `actors` says which actor an owner is, else its UUID.
+    """An AgentCore memory. `{owner}` in the namespace is the actor; `actors` maps owners to actors, else the owner's UUID.
 
-    `events` has threads read from its events instead of from our own record, `compile` has the wiki compiled from its records.
+    With `events`, threads are read from its events instead of our own record; with `compile`, the wiki is compiled from its
+    records.
     """
 
     memory_id: str
@@ -89,9 +90,9 @@ class AgentCoreEntry(BackendEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HindsightEntry(BackendEntry):
-    """Hindsight's memory banks. `{owner}` in the bank is the owner's UUID, or what `owners` says of it.
+    """Hindsight's memory banks. `{owner}` in the bank is the owner's value in `owners`, else the owner's UUID.
 
-    `compile` has the wiki compiled from them, each unit `compile_lag_s` after its last write at the earliest.
+    With `compile`, the wiki is compiled from them, each unit at the earliest `compile_lag_s` seconds after its last write.
     """
 
     url: str
@@ -110,8 +111,8 @@ class HindsightEntry(BackendEntry):
 class ToolsEntry(BackendEntry):
     """An MCP server, by `command` over standard input and output or by `url` over streamable HTTP.
 
-    `arguments` are sent with every call, beside the question under the name `question_argument`. `search_safe` names tools
-    that are safe to search with though their server does not say so.
+    Every call sends `arguments`, and the question as `question_argument`. `search_safe` names tools that are safe to search
+    with although their server does not declare it.
     """
 
     command: tuple[str, ...] = ()
@@ -127,7 +128,7 @@ class ToolsEntry(BackendEntry):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceS3Entry(BackendEntry):
-    """Workspace files below `prefix` in a bucket; the levels stand below it as they do on disk."""
+    """Workspace files below `prefix` in a bucket, with the same folder layout as on disk."""
 
     bucket: str
     prefix: str
@@ -137,7 +138,7 @@ class WorkspaceS3Entry(BackendEntry):
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Every backend of the file."""
+    """All backends of the file."""
 
     bedrock_knowledge: tuple[BedrockKnowledgeEntry, ...] = ()
     rerank: tuple[RerankEntry, ...] = ()
@@ -152,6 +153,6 @@ class Configuration:
             yield from getattr(self, kind.name)
 
     def compiled(self) -> Iterator[AgentCoreEntry | HindsightEntry]:
-        """Return the entries from whose memories their tenants' wikis are compiled."""
+        """Return the entries that their tenants' wikis are compiled from."""
         yield from (entry for entry in self.agentcore if entry.compile)
         yield from (entry for entry in self.hindsight if entry.compile)

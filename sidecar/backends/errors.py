@@ -1,17 +1,17 @@
-"""How a backend can fail to answer, and what that makes of the source that asked it.
+"""The errors of backends, and the source status that each one leads to.
 
-    BackendError                `.status` is the source's; `.backend` the name under which it is configured
+    BackendError                `.status` is the source's status; `.backend` the configured name
     ├── BackendDenied           our credentials are missing, expired or not allowed
-    ├── BackendMissing          what the configuration names is not there
-    ├── BackendMisused          the service refuses the request as such
-    ├── BackendThrottled        it is asked too often, or a quota is used up
-    ├── BackendBusy             our own bound on calls at once is reached
+    ├── BackendMissing          the configured resource does not exist
+    ├── BackendMisused          the service rejects the request
+    ├── BackendThrottled        rate limit reached, or a quota used up
+    ├── BackendBusy             our own concurrency limit is reached
     ├── BackendUnavailable      it fails, or cannot be reached
     ├── BackendTimedOut         it does not answer in time
-    ├── BackendResting          its breaker is open
-    └── AnswerUnreadable        what it sent is cut off or not in its format
+    ├── BackendResting          its circuit breaker is open
+    └── AnswerUnreadable        its answer is truncated or malformed
 
-Texts name the backend and the service's own error code and nothing else: what a service says beyond that may hold a secret.
+Messages hold only the backend's name and the service's error code: other text from a service may hold a secret.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Hindsight over HTTP: recall from an owner's bank, and a bank's units page by page.
+"""Client of Hindsight over HTTP: recall from an owner's bank, and a paged list of a bank's units.
 
-A bank is whose the configuration says; tags filter nothing here. A unit's id changes when its document is retained again, so
-what has a document is known by that and by its text instead.
+The configuration maps owners to banks; tags are not used for isolation. A unit's id changes when its document is retained
+again, so units of a document are identified by document and text instead.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class NoBank(BackendMissing):
 
 _REFUSALS = web.Refusals({(400, b"too long"): QueryTooLong, (404, b"bank '"): NoBank})
 _WORDLESS = re.compile(r"\W*")
-_SHORT_BYTES = 500  # no question of so many bytes is more than 500 tokens, whatever counts them
+_SHORT_BYTES = 500  # a text of 500 bytes is at most 500 tokens under any tokenizer
 _RECALL_TOKENS = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class Banks:
-    """Where the banks are and which is an owner's; `owners` says it by the owner's UUID, else the bank is named by that."""
+    """The banks of a server. `owners` maps an owner's UUID to the name in its bank; without an entry, the UUID is used."""
 
     url: str
     bank: str = "{owner}"
@@ -69,12 +69,12 @@ class MemoryUnit:
 
     @property
     def text_hash(self) -> str:
-        """The hash of what it says."""
+        """The hash of the unit's text."""
         return sha256(self.text.encode(errors="replace")).hexdigest()
 
     @property
     def memory_id(self) -> str:
-        """What it is called here: the same after its document was retained again with the same words."""
+        """Our id of the unit: stable when its document is retained again with the same text."""
         if not self.document_id:
             return self.unit_id
         return sha256(f"{self.kind}\n{self.document_id}\n{self.text_hash}".encode(errors="replace")).hexdigest()[:32]
@@ -82,7 +82,7 @@ class MemoryUnit:
 
 @dataclass(frozen=True, slots=True)
 class UnitPage:
-    """A page of units as listed, how many there are in all, and the server's time."""
+    """A page of units, the total count, and the server's time."""
 
     units: tuple[MemoryUnit, ...]
     total: int
@@ -91,7 +91,7 @@ class UnitPage:
 
 @dataclass(frozen=True, slots=True)
 class UnitListing:
-    """What to list: one kind of unit, updated from `since` (inclusive) until `until` (exclusive)."""
+    """A list query: one kind of unit, updated from `since` (inclusive) until `until` (exclusive)."""
 
     kind: str
     since: datetime
@@ -119,14 +119,14 @@ class Hindsight:
         async def attempt() -> tuple[MemoryUnit, ...]:
             try:
                 found = await self._recalled(owner_id, text, now)
-            except QueryTooLong:  # older servers refuse what newer ones cut
+            except QueryTooLong:  # older servers reject long queries, newer ones cut them
                 found = await self._recalled(owner_id, _cut(text, _SHORT_BYTES), now)
             return found[:count]
 
         return await self.asking.ask(attempt)
 
     async def listed(self, owner_id: UUID, listing: UnitListing) -> UnitPage:
-        """Return a page of the owner's units, newest first. Raises a BackendError, also where a parameter was ignored."""
+        """Return a page of the owner's units, newest first. Raises a BackendError, also if the server ignores a parameter."""
         parameters = {
             "type": listing.kind,
             "time_field": "updated_at",
@@ -139,7 +139,7 @@ class Hindsight:
         async def attempt() -> UnitPage:
             got = await self._get("GET", owner_id, "list", params=parameters)
             if ignored := got.headers.get("x-ignored-params"):
-                # Without the window this would be everything, in an order of its own: an older server.
+                # An older server ignores the window and would return everything, in another order.
                 raise BackendMisused(self.name, f"it ignores {ignored[:80]}; use Hindsight 1.1 or newer")
             return self._page(got)
 
@@ -183,7 +183,7 @@ class Hindsight:
 
 
 def _unit(one: Mapping[str, Any]) -> MemoryUnit:
-    """Return a unit of recall's or the list's shape, which name some things differently."""
+    """Parse a unit from recall or the list, which name some fields differently."""
     return MemoryUnit(
         unit_id=readable(str(one["id"])),
         text=readable(str(one["text"])),
@@ -204,7 +204,7 @@ def _time(text: object) -> datetime | None:
 
 
 def _instant(moment: datetime) -> str:
-    """Return the instant with a Z: a plus sign in a query string is read as a space."""
+    """Return the instant in ISO 8601 with a Z: a plus sign in a query string is read as a space."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 

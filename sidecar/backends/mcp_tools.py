@@ -1,7 +1,7 @@
-"""Tools of one MCP server, a process of ours or an address: what it declares, and one call of one tool.
+"""Client of one MCP server (a child process or a URL): lists its tools and calls one.
 
-The session is held between calls, by a task of its own, and opened anew when it broke. Which tools may be called is not decided
-here. What the server writes to standard error goes nowhere, since it may hold what it was given in confidence.
+A separate task keeps the session open between calls; a broken session is reopened. This module does not decide which tools
+may be called. The server's standard error is discarded, since it may hold secrets.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from sidecar.turn.remote import readable
 _INVALID_PARAMETERS = -32602
 _LISTED_FOR_S = 30.0
 _MOST_PAGES = 20
-_LEAST_SECRET_CHARS = 8  # a shorter one, such as the word Bearer, would tear texts apart
+_LEAST_SECRET_CHARS = 8  # removing shorter ones, such as "Bearer", would garble texts
 _BROKEN = (MCPError, OSError, anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, httpx2.HTTPError)
 
 
 @dataclass(frozen=True, slots=True)
 class McpServer:
-    """Where the server is: a command with its variables, or an address with its headers; both by reference."""
+    """A server's location: a command with environment variables, or a URL with headers; secrets by reference."""
 
     command: tuple[str, ...] = ()
     url: str = ""
@@ -65,7 +65,7 @@ class McpTools:
         self._listed: tuple[float, tuple[Declared, ...]] | None = None
 
     async def declared(self, *, is_fresh: bool = False) -> tuple[Declared, ...]:
-        """Return the tools that the server declares, as it did half a minute ago at most. Raises a BackendError."""
+        """Return the tools that the server declares, cached for 30 seconds. Raises a BackendError."""
         now_s = asyncio.get_running_loop().time()
         if self._listed is not None and not is_fresh and now_s - self._listed[0] < _LISTED_FOR_S:
             return self._listed[1]
@@ -74,7 +74,7 @@ class McpTools:
         return tools
 
     async def call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return what a tool answers, as texts of which none is empty. Raises a BackendError."""
+        """Call a tool and return its non-empty texts. Raises a BackendError."""
 
         async def attempt() -> tuple[str, ...]:
             async with self._client() as client:
@@ -86,13 +86,13 @@ class McpTools:
         return await self.asking.ask(attempt, may_hedge=False)
 
     async def close(self) -> None:
-        """End the session, and the process if it is ours."""
+        """End the session, and the server process if we started it."""
         session, self._session = self._session, None
         if session is not None:
             await session.end()
 
     def _unsecret(self, text: str) -> str:
-        """Return the text without what we gave the server in confidence: some tools tell their variables."""
+        """Return the text without the secrets given to the server: some tools print their variables."""
         for secret in (*self._server.env.values(), *self._server.headers.values()):
             whole = secret.reveal(self.name)
             for part in (whole, *whole.split()):
@@ -113,7 +113,7 @@ class McpTools:
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Client]:
-        """Yield the session's client; one that breaks meanwhile is left, and the failure is said in our terms."""
+        """Yield the session's client; drop a session that breaks, and translate its failure."""
         if self._session is None or self._session.has_ended:
             self._listed = None
             self._session = _Session(self.name, self._server)
@@ -131,7 +131,7 @@ class McpTools:
 
 
 class _Session:
-    """A session held open by a task of its own: the SDK wants it closed by the task that opened it."""
+    """A session held open by its own task: the SDK requires the opening task to close it."""
 
     def __init__(self, backend: str, server: McpServer) -> None:
         self._backend = backend
@@ -143,11 +143,11 @@ class _Session:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it is of no use any more."""
+        """Whether the session has ended."""
         return self._over.is_set() or self._task.done()
 
     async def client(self) -> Client:
-        """Return the client once the session is open. Raises a BackendError when it cannot be opened."""
+        """Return the client once the session is open. Raises a BackendError if it cannot be opened."""
         ends: list[asyncio.Future[Any]] = [self._client, self._task]
         await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
         if self._client.done():
@@ -158,11 +158,11 @@ class _Session:
         raise BackendUnavailable(self._backend, _named(problem))
 
     def leave(self) -> None:
-        """Let the session end by itself."""
+        """Tell the session to end, without waiting."""
         self._over.set()
 
     async def end(self) -> None:
-        """End the session and wait until its process is gone."""
+        """End the session and wait until its process has exited."""
         self._over.set()
         if not self._client.done():
             self._task.cancel()
@@ -190,13 +190,13 @@ def _nowhere(stack: AsyncExitStack) -> TextIO:
 
 
 def _noticed(task: asyncio.Task[None]) -> None:
-    """Take note of how a session ended; whoever asks next opens another."""
+    """Retrieve the task's exception, so that asyncio does not log it; the next call opens a new session."""
     if not task.cancelled():
         task.exception()
 
 
 def _named(problem: BaseException | None) -> str:
-    """Return the kind of the first error in a tree of groups; their texts may hold anything."""
+    """Return the type name of the first error in nested groups; their texts may hold secrets."""
     while isinstance(problem, BaseExceptionGroup):
         problem = problem.exceptions[0]
     return type(problem).__name__ if problem else "it ended"
@@ -232,7 +232,7 @@ def _texts(result: CallToolResult) -> tuple[str, ...]:
 
 
 def _entries(structured: object) -> list[str] | None:
-    """Return the entries of a list that stands alone in a structured result, None where there is no such list."""
+    """Return the entries of the only list in a structured result, or None if there is no such list."""
     if not isinstance(structured, Mapping) or len(structured) != 1:
         return None
     (value,) = structured.values()

@@ -1,4 +1,4 @@
-"""Bedrock's Rerank: texts of several knowledge bases put in one order, by one model that reads them beside the question."""
+"""Bedrock's Rerank: one model orders texts of several knowledge bases by relevance to the question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_CHARS = 32_000
 
 @dataclass(frozen=True, slots=True)
 class Reranking:
-    """The model that reranks, and where. Of each text it is shown `text_chars`: models read a few hundred words of it."""
+    """A reranking model and its endpoint. Each text is cut to `text_chars`: models read only a few hundred words."""
 
     model_arn: str
     where: Where = field(default_factory=Where)
@@ -40,7 +40,7 @@ class BedrockRerank:
         )
 
     async def order(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
-        """Return the places of the texts, the best first; those that the model leaves out follow. Raises a BackendError."""
+        """Return the indexes of the texts, best first, then those the model leaves out. Raises a BackendError."""
         asked = texts[:MAX_TEXTS]
         question = query.strip()[:MAX_CHARS]
         if len(asked) < 2 or not question:
@@ -55,7 +55,7 @@ class BedrockRerank:
         return (*best, *(place for place in range(len(texts)) if place not in best))
 
     def close(self) -> None:
-        """Take no more questions."""
+        """Stop accepting calls."""
         self._threads.close()
 
     def _read(self, response: Mapping[str, Any], count: int) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Text files of an S3 bucket below one prefix: listed, and read once for each version that their ETag names."""
+"""Text files of an S3 bucket below one prefix: listed, and read once per ETag."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_PAGES = 10
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """A bucket and the prefix below which everything is ours."""
+    """A bucket and our prefix in it."""
 
     name: str
     prefix: str
@@ -31,7 +31,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class S3File:
-    """A file: its path below the place that was listed, its key and version, and when it was changed."""
+    """A file: its path below the listed location, its key and ETag, and when it was changed."""
 
     path: str
     key: str
@@ -67,7 +67,7 @@ class S3Files:
         return tuple(found[:MAX_FILES])
 
     async def texts(self, files: Sequence[S3File]) -> Mapping[str, str]:
-        """Return the files' texts by key, read side by side; what is no text or has gone is left out. Raises a BackendError."""
+        """Return the files' texts by key, read concurrently; skips files that are not text or are gone. Raises a BackendError."""
         missing = [file for file in files if (file.key, file.etag) not in self._texts]
         tasks = [asyncio.create_task(self._read(file)) for file in missing]
         try:
@@ -79,7 +79,7 @@ class S3Files:
         return {key: text for key, text in known if text is not None}
 
     def close(self) -> None:
-        """Take no more questions."""
+        """Stop accepting calls."""
         self._threads.close()
 
     async def _page(self, folder: str, token: str) -> tuple[list[S3File], str]:
@@ -101,7 +101,7 @@ class S3Files:
         try:
             data = await self.asking.ask(attempt)
         except BackendError as error:
-            # It was changed or removed since it was listed; the next turn lists anew.
+            # The file was changed or removed since it was listed; the next turn lists again.
             if error.code not in {"NoSuchKey", "PreconditionFailed", "412"}:
                 raise
             return
@@ -115,7 +115,7 @@ class S3Files:
 
 
 class _Texts:
-    """Texts by key and version, about sixteen million characters; None for a file that is no text."""
+    """Caches texts by key and ETag, about sixteen million characters; None for a file that is not text."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, str], str | None] = OrderedDict()
@@ -129,7 +129,7 @@ class _Texts:
         return self._kept.get((key, etag))
 
     def keep(self, file: S3File, text: str | None) -> None:
-        """Keep a text, the oldest going for it."""
+        """Cache a text, evicting the oldest."""
         self._kept[(file.key, file.etag)] = text
         self._chars += len(text or "")
         while self._chars > _REMEMBERED_CHARS:
@@ -142,7 +142,7 @@ def _files(folder: str, contents: Iterable[Mapping[str, Any]]) -> list[S3File]:
         path = PurePosixPath(str(one["Key"]).removeprefix(folder))
         name = str(path)
         is_shown = not any(step.startswith(".") for step in path.parts) and len(path.parts) <= MAX_DEPTH
-        # A key that does not begin as asked is another tenant's, whatever the service says.
+        # A key without the requested prefix may be another tenant's, whatever the service returns.
         is_ours = str(one["Key"]).startswith(folder) and ".." not in path.parts and is_nameable(name)
         if is_shown and is_ours and path.suffix.lower() in TEXT_SUFFIXES and 0 < one["Size"] <= MAX_FILE_BYTES:
             found.append(S3File(name, one["Key"], str(one.get("ETag", "")), one["LastModified"]))

@@ -1,6 +1,6 @@
-"""Secrets by reference: configuration names where one is kept, and what stands there is read when it is used.
+"""Secrets by reference: the configuration names where a secret is stored, and it is read on each use.
 
-So a secret is in no file of ours, no row, no log and no receipt; one that is kept in a file is exchanged without a restart.
+So no file of ours, row, log or receipt holds a secret, and one stored in a file can be rotated without a restart.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sidecar.backends.errors import BackendDenied
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A reference: `env:NAME` or `file:/path`. Printing it shows the reference and never what it leads to."""
+    """A reference: `env:NAME` or `file:/path`. Printing it shows the reference, never the secret."""
 
     reference: str
     environ: Mapping[str, str] = field(repr=False, compare=False, hash=False)
@@ -25,7 +25,7 @@ class Secret:
             raise ValueError("a secret is given as env:NAME or file:/path, never as itself")
 
     def reveal(self, backend: str) -> str:
-        """Return the secret. Raises BackendDenied, which names the reference, when there is none."""
+        """Return the secret. Raises BackendDenied, naming the reference, if it is missing or unusable."""
         kind, _, place = self.reference.partition(":")
         try:
             found = self.environ.get(place, "") if kind == "env" else Path(place).read_text(encoding="utf-8").strip()

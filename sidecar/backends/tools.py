@@ -1,4 +1,4 @@
-"""What a tool declares, how a turn may call it, and whether it may: values and rules, without the SDK that speaks to servers."""
+"""Tool declarations, call options, and the rules for whether a turn may call a tool; without the MCP SDK."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A tool as its server declares it. `required` are the arguments it cannot do without."""
+    """A tool as its server declares it. `required` are its mandatory arguments."""
 
     name: str
     description: str
@@ -22,9 +22,9 @@ class Declared:
 
 @dataclass(frozen=True, slots=True)
 class Calling:
-    """How tools are called: the argument that takes the question, further ones, and how much of an answer is kept.
+    """Call options: the argument for the question, further arguments, and how many characters of an answer are kept.
 
-    `search_safe` names tools that whoever runs this process declares safe where their server declares nothing.
+    `search_safe` names tools that the operator declares safe although their server does not.
     """
 
     question_argument: str = "query"
@@ -35,7 +35,7 @@ class Calling:
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A tool with what was decided about it; `unsuited` says why it is none to ask in a turn, approved or not."""
+    """A tool with its approval; `unsuited` says why a turn cannot call it even if approved."""
 
     tool: Declared
     is_approved: bool
@@ -44,7 +44,7 @@ class Offered:
 
 @runtime_checkable
 class ToolKeeper(Protocol):
-    """Who knows a server's tools, for those who approve them."""
+    """Lists and tests a server's tools, for the admins that approve them."""
 
     async def offered(self, tenant_id: UUID) -> tuple[Offered, ...]:
         """Return the tools that the server declares now. Raises a BackendError."""
@@ -54,7 +54,7 @@ class ToolKeeper(Protocol):
 
 
 def why_not(tool: Declared | None, approved_hash: bytes, calling: Calling) -> str:
-    """Return why a tool may not be called, an empty text when it may."""
+    """Return why a tool may not be called; empty if it may."""
     if tool is None:
         return "the server no longer has it"
     if tool.schema_hash != approved_hash:
@@ -63,7 +63,7 @@ def why_not(tool: Declared | None, approved_hash: bytes, calling: Calling) -> st
 
 
 def unsuited(tool: Declared, calling: Calling) -> str:
-    """Return why a tool is not one to ask in a turn, an empty text when it is."""
+    """Return why a tool is unfit for turns; empty if it is fit."""
     if not tool.is_read_only:
         return "it does not declare itself read-only"
     if not tool.is_search_safe and tool.name not in calling.search_safe:

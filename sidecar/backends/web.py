@@ -1,4 +1,4 @@
-"""JSON services over HTTP: one bounded call, its failures in our terms. Nothing that a service says in words is passed on."""
+"""Calls to JSON services over HTTP: bounded, with failures translated. A service's own error text is never passed on."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _BY_STATUS: Mapping[int, type[BackendError]] = {
 
 @dataclass(frozen=True, slots=True)
 class Got:
-    """An answer: its JSON, and its headers by names in small letters."""
+    """A response: its JSON, and its headers by lower-case name."""
 
     body: Any
     headers: Mapping[str, str]
 
     def server_time(self) -> datetime | None:
-        """Return the instant that the server says it is, to the second, or None."""
+        """Return the server's time from the Date header, to the second, or None."""
         try:
             return parsedate_to_datetime(self.headers.get("date", "")).astimezone(UTC)
         except ValueError:
@@ -55,7 +55,7 @@ class Got:
 
 
 def client(base_url: str, *, connections: int) -> httpx.AsyncClient:
-    """Return a client of one service, which follows no redirects: a secret goes where it was meant to go."""
+    """Return a client of one service. It follows no redirects, so that a secret reaches only the configured host."""
     return httpx.AsyncClient(
         base_url=base_url,
         timeout=httpx.Timeout(None, connect=_CONNECT_S),
@@ -66,18 +66,18 @@ def client(base_url: str, *, connections: int) -> httpx.AsyncClient:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """Refusals that a service tells apart only in words: the status and a phrase, in small letters, and what it means."""
+    """Errors that a service distinguishes only by text: maps a status and a lower-case phrase to our error class."""
 
     known: Mapping[tuple[int, bytes], type[BackendError]]
 
     def kind(self, status: int, body: bytes) -> type[BackendError] | None:
-        """Return what the refusal means, or None when its status says all."""
+        """Return the error class for a known phrase, or None if only the status matters."""
         told = body[:2000].lower()
         return next((kind for (code, phrase), kind in self.known.items() if code == status and phrase in told), None)
 
 
 async def get(backend: str, service: httpx.AsyncClient, request: httpx.Request, refusals: Refusals) -> Got:
-    """Return what the service answers to a request. Raises a BackendError."""
+    """Send the request and return the response. Raises a BackendError."""
     try:
         response = await service.send(request, stream=True)
         try:
@@ -87,7 +87,7 @@ async def get(backend: str, service: httpx.AsyncClient, request: httpx.Request, 
     except httpx.TimeoutException as error:
         raise BackendTimedOut(backend, type(error).__name__) from None
     except httpx.HTTPError as error:
-        # Its text may hold the address with what stands in it, so only its kind goes on.
+        # Its text may hold the URL with secrets in it, so only its type is passed on.
         raise BackendUnavailable(backend, type(error).__name__) from None
     if response.status_code >= 300:
         raise _refused(backend, response, refusals.kind(response.status_code, body))
@@ -98,7 +98,7 @@ async def get(backend: str, service: httpx.AsyncClient, request: httpx.Request, 
 
 
 def _parsed(body: bytes) -> Any:
-    """Return what the JSON says. Half of a surrogate pair in one text, which orjson refuses, must not cost all others."""
+    """Parse the JSON. orjson rejects lone surrogates; one of them must not lose the whole answer."""
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -76,13 +76,13 @@ from store.tenancy.webhooks import Subscription
 log = logging.getLogger(__name__)
 
 _SWEEP_EVERY_S = 3600.0
-_CONNECTIONS_A_TURN = 6  # one for each built-in source, and one for the recent turns
-_PLACES_WAITED_FOR = 4  # times what is in flight: callers of the console wait for them too
+_CONNECTIONS_A_TURN = 6  # one per built-in source, and one for the recent turns
+_PLACES_WAITED_FOR = 4  # times the calls in flight: callers of the console wait too
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """A running sidecar: where it listens, and what tests and the demo reach into."""
+    """A running sidecar: its addresses, and the parts that tests and the demo use."""
 
     server: GrpcServer
     pools: Pools
@@ -94,12 +94,12 @@ class App:
 
     @property
     def addresses(self) -> Sequence[str]:
-        """The addresses it listens on, with the ports that were chosen."""
+        """The addresses it listens on, with the actual ports."""
         return self.server.addresses
 
 
 async def serve(settings: Settings, watch: Watch) -> None:
-    """Serve until SIGTERM or SIGINT, then drain: health says NOT_SERVING, calls under way get the grace to end."""
+    """Serve until SIGTERM or SIGINT, then drain: health says NOT_SERVING, running calls get the grace period to end."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -113,13 +113,13 @@ async def serve(settings: Settings, watch: Watch) -> None:
         log.info("serving", extra={"addresses": list(app.addresses), **doors})
         await stop.wait()
         log.info("draining", extra={"grace_s": settings.drain_grace_s})
-        # Side by side: a worker in the middle of a batch must not put off the word that no more calls are taken.
+        # Concurrently: a worker in the middle of a batch must not delay refusing new calls.
         await asyncio.gather(app.server.stop(settings.drain_grace_s), worker.stop())
 
 
 @asynccontextmanager
 async def _working(settings: Settings, where: Database, figures: Figures) -> AsyncIterator[Supervisor]:
-    """Keep a worker beside the service, in a process of its own."""
+    """Keep a worker running in a child process."""
     supervisor = Supervisor()
     if settings.worker:
         supervisor.start("worker", partial(keep_child, settings, where, figures))
@@ -140,10 +140,10 @@ async def running(
 ) -> AsyncIterator[App]:
     """Yield a serving sidecar, and stop it in order at the end. `sources` replaces the built-in ones.
 
-    `watch` takes the place of one that counts and sends nothing. With `is_warmed`, the first turn waits for no connections.
-    Without `embeds`, what is written gets its vectors from a worker elsewhere.
+    The default `watch` counts but sends nothing. With `is_warmed`, the first turn does not wait for connections. Without
+    `embeds`, a worker elsewhere embeds stored texts.
 
-    Raises a StartRefused or StoreError that says what to mend.
+    Raises a StartRefused or StoreError that says what to fix.
     """
     rpc_server.check_addresses(settings)
     check_addresses(settings)
@@ -167,7 +167,7 @@ async def running(
 
 @dataclass(frozen=True, slots=True)
 class _Ground:
-    """What everything else is built on, the supervisor of what goes on behind the calls, and whether the sources are ours."""
+    """The base dependencies, the supervisor of background tasks, and whether the sources are the built-in ones."""
 
     settings: Settings
     where: Database
@@ -179,7 +179,7 @@ class _Ground:
 
 
 async def _started(ground: _Ground, sources: dict[Source, ContextSource], stack: AsyncExitStack) -> App:
-    """Build what stands on the ground and open its doors; the stack lets go of it in the other order."""
+    """Build everything else and open the listeners; the stack closes them in reverse order."""
     settings, pools, clocks = ground.settings, ground.pools, ground.clocks
     await asyncio.to_thread(tokens.warm)
     chosen = await embedders.choose_or_go_without(settings, pools.background)
@@ -269,7 +269,7 @@ def _is_source(backing: Backing, subscription: Subscription) -> bool:
 
 
 def _forgot(fan_out: FanOut, repeats: context.TurnRepeats, scope: Scope | None) -> None:
-    """Drop the answers kept for an owner of whom something was forgotten; without one, all that are kept."""
+    """Drop an owner's cached answers after a forget; with None, all."""
     fan_out.forgot(scope)
     repeats.forget(lambda key: scope is None or key[0] == scope)
 
@@ -277,7 +277,7 @@ def _forgot(fan_out: FanOut, repeats: context.TurnRepeats, scope: Scope | None) 
 async def _turns(
     ground: _Ground, profiles: ProfileCache, query_reader: QueryReader, fan_out: FanOut
 ) -> context.ContextDeps:
-    """Return what a turn is assembled and replayed with."""
+    """Return the dependencies that turns are assembled and replayed with."""
     pools, clocks = ground.pools, ground.clocks
     async with installation(pools.background) as connection:
         fences = FenceKeys(pools.turn, await keys.of(connection, keys.FENCE), clock=clocks.steady_s)
@@ -296,9 +296,9 @@ async def _turns(
 
 
 def _places(settings: Settings) -> AdmissionControl:
-    """Return places for as many turns as the turns' connections carry, and some for look-ups.
+    """Return slots for as many concurrent turns as the turn pool's connections serve.
 
-    More at once would wait for one another: one process weighs and fits what they find no faster.
+    More would only wait for each other: one process cannot judge and fit their findings faster.
     """
     places = max(1, settings.turn_pool_size // _CONNECTIONS_A_TURN)
     return AdmissionControl(
@@ -336,7 +336,7 @@ def _query_reader(ground: _Ground, chosen: embedders.Chosen) -> QueryReader:
 
 
 def _keep_up(ground: _Ground, writer: ReceiptWriter) -> None:
-    """Start what goes on behind the calls for as long as the process lives."""
+    """Start the background tasks that run as long as the process."""
     pool, now = ground.pools.background, ground.clocks.now
     figures, start = ground.watch.figures, ground.supervisor.start
     start("receipts", writer.run)

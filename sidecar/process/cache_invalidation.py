@@ -1,4 +1,4 @@
-"""What a process remembers of tenants from call to call, and lets go of when a notice of the database says that it changed."""
+"""Invalidates a process's per-tenant caches when a Postgres notice reports a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a started sidecar answers with: its services behind the gRPC server, and its HTTP doors, opened in order."""
+"""Opens a sidecar's listeners in order: its services on the gRPC server, and its HTTP servers."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ _LARGE_WRITES = frozenset({"AppendTurns", "BootstrapImport", "Ingest", "Retain"}
 
 
 class Service(Protocol):
-    """What a service gives to be served."""
+    """A service that can be registered."""
 
     @property
     def behaviours(self) -> Mapping[str, Behaviour]:
-        """The service's methods by their names in the contract."""
+        """The service's methods, by their names in the proto."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServingDeps:
-    """What the services and the doors stand on; `turns` are the parts of the one that turns are asked of."""
+    """The dependencies of services and listeners; `turns` are those of the context service."""
 
     settings: Settings
     pools: Pools
@@ -69,7 +69,7 @@ class ServingDeps:
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """Where a sidecar answers: its gRPC server, and the addresses of its HTTP doors, empty for those that are off."""
+    """A sidecar's gRPC server, and the addresses of its HTTP servers; empty for those that are off."""
 
     server: GrpcServer
     http_address: str
@@ -94,7 +94,7 @@ def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ..
 
 
 async def open_all(works: ServingDeps, stack: AsyncExitStack) -> Doors:
-    """Open every door until the stack ends; it takes new calls last, and is the first to turn them away."""
+    """Open every listener until the stack closes. gRPC opens after health, and is the first to refuse calls at the end."""
     services = _services(works)
     long = rpc_server.stream_terms(works.settings)
 
@@ -135,7 +135,7 @@ async def open_all(works: ServingDeps, stack: AsyncExitStack) -> Doors:
 
 
 def _desk(works: ServingDeps, server: GrpcServer) -> Desk:
-    """Return what the console's pages are made with; whoever visits is checked as a caller of the server."""
+    """Return the dependencies of the console's pages; its visitors authenticate like callers of the server."""
     return Desk(
         works.pools,
         works.services,
@@ -157,7 +157,7 @@ def _desk(works: ServingDeps, server: GrpcServer) -> Desk:
 
 
 def _watch_values(works: ServingDeps) -> None:
-    """Have the metrics show what others keep: receipts and audit entries dropped, breakers, and whether the embedder fails."""
+    """Register the metrics read from other components: dropped receipts and audit entries, breakers, embedder failure."""
     figures = works.watch.figures
     figures.watch_value(names.RECEIPTS_DROPPED, lambda: works.turns.recorder.dropped_count)
     figures.watch_value(names.AUDIT_DROPPED, lambda: works.audit.dropped_count)
@@ -174,7 +174,7 @@ def _breakers(fan_out: FanOut) -> dict[str, float]:
 
 
 async def _admin_of(started: Sequence[GrpcServer], token: str) -> UUID:
-    """Return the tenant whose admin's token this is. Raises what a call would, Unavailable until calls are taken."""
+    """Return the tenant of an admin's token. Raises what a call would, and Unavailable until the server has started."""
     if not started:
         raise Unavailable
     identity = await _signed_in(started[0], token)
@@ -183,10 +183,10 @@ async def _admin_of(started: Sequence[GrpcServer], token: str) -> UUID:
 
 
 async def _signed_in(server: GrpcServer, token: str) -> Identity:
-    """Return whose token this is, by the rules of a call."""
+    """Return the identity that a token proves, by the rules of a call."""
     return await server.authenticator.authenticate((("authorization", f"Bearer {token}"),), {})
 
 
 def _apart(service: Service, apart: Mapping[str, MethodOptions]) -> dict[str, MethodOptions]:
-    """Return which of the service's calls are served on terms of their own."""
+    """Return the service's methods that have their own options."""
     return {name: apart[name] for name in apart.keys() & service.behaviours.keys()}

@@ -1,6 +1,6 @@
-"""What the first turn would otherwise wait for: connections, and on each the plans of what a turn asks.
+"""Warms up what the first turn would wait for: connections, and on each the prepared plans of a turn's queries.
 
-It asks for nobody, so that nothing is found; a database that cannot answer yet is left for the first turn to tell of.
+Queries with an unused scope, so that nothing is found. If the database cannot answer yet, the first turn reports it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ log = logging.getLogger(__name__)
 _NOBODY = Scope(UUID(int=0), UUID(int=0))
 _WANTED = RecallQuery(("nothing",), 1, 0, ("[0]",))
 _DEADLINE_S = 5.0
-_AT_ONCE = 4  # the sources that a turn asks in the same moment
+_AT_ONCE = 4  # the sources that a turn queries concurrently
 
 
 async def warm(pool: Pool, *, connections: int) -> None:
-    """Return when as many of the pool's connections as a turn needs know what it asks, or the database has failed to answer."""
+    """Prepare a turn's queries on as many connections as it needs; give up, with a log entry, if the database fails."""
     try:
         async with asyncio.timeout(_DEADLINE_S), AsyncExitStack() as stack:
             opening = (
@@ -40,7 +40,7 @@ async def warm(pool: Pool, *, connections: int) -> None:
 
 
 async def _rehearse(connection: Connection) -> None:
-    """Ask what the sources of a turn ask."""
+    """Run the queries of a turn's sources."""
     await threads.history(connection, _NOBODY, "", threads.HistoryWindow(1, 1))
     await threads.summary(connection, _NOBODY, "")
     await threads.recall(connection, _NOBODY, "", _WANTED)

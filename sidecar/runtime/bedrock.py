@@ -1,4 +1,4 @@
-"""Where Bedrock is, as the settings say. Imported only where a model there is used: its SDK is slow to load."""
+"""Configures Bedrock from the settings. Imported only if a Bedrock model is used: its SDK is slow to load."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Model = TypeVar("Model")
 
 
 def at(settings: Settings, make: Callable[[BedrockConfig], Model]) -> Model:
-    """Return what `make` makes of Bedrock's whereabouts. Raises SettingInvalid where they are none."""
+    """Call `make` with Bedrock's region and endpoint from the settings. Raises SettingInvalid if either is unusable."""
     try:
         return make(BedrockConfig(settings.bedrock_region or None, settings.bedrock_endpoint_url or None))
     except InvalidRequest as error:

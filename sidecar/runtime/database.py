@@ -1,4 +1,4 @@
-"""The database a process runs on: the caller's own, or the embedded one, brought up to the newest schema."""
+"""The process's database: the operator's own, or the embedded one, migrated to the newest schema."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from store.tenancy import keys
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Where Postgres answers: for pooled work, and directly, for migrations and notices."""
+    """The DSNs of Postgres: one for pooled work, a direct one for migrations and notices."""
 
     dsn: str
     direct_dsn: str
@@ -30,7 +30,7 @@ class Database:
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Database]:
-    """Yield the database of the settings; an embedded one is started, migrated, kept alive, and left at the end."""
+    """Yield the database of the settings; an embedded one is started, migrated, kept running, and released at the end."""
     if settings.database_url:
         yield Database(settings.database_url, settings.database_direct_url or settings.database_url)
         return
@@ -46,7 +46,7 @@ async def opened(settings: Settings) -> AsyncIterator[Database]:
 
 
 async def bring_up_to_date(database: Database, *, dry_run: bool = False) -> migrate.MigrationReport:
-    """Apply the migrations that are left and make the fence key, once. Raises what `store.db.migrate` raises."""
+    """Apply pending migrations and create the fence key if there is none. Raises what `store.db.migrate` raises."""
     report = await migrate.migrate(database.direct_dsn, migrations(), dry_run=dry_run)
     if not dry_run:
         async with direct(database.direct_dsn) as connection:
@@ -56,7 +56,7 @@ async def bring_up_to_date(database: Database, *, dry_run: bool = False) -> migr
 
 
 async def check(database: Database) -> None:
-    """Raise ServerUnsuitable for a server that cannot serve, MigrationsPending for a schema that is behind."""
+    """Raise ServerUnsuitable for an unsuitable server, MigrationsPending for an outdated schema."""
     async with direct(database.direct_dsn) as connection:
         await check_server(connection)
     states = await migrate.status(database.direct_dsn, migrations())
@@ -65,7 +65,7 @@ async def check(database: Database) -> None:
 
 
 def migrations() -> Path:
-    """Return the folder of the migrations that this release needs."""
+    """Return the folder of this release's migrations."""
     spec = find_spec("migrations")
     places = spec and spec.submodule_search_locations
     assert places, "the migrations are part of this package"
@@ -73,7 +73,7 @@ def migrations() -> Path:
 
 
 def pools_config(settings: Settings) -> PoolsConfig:
-    """Return the pools' sizes as the settings say."""
+    """Return the pool sizes from the settings."""
     return PoolsConfig(
         turn_connections=settings.turn_pool_size,
         background_connections=settings.background_pool_size,

@@ -1,4 +1,4 @@
-"""Which embedder a setting names, ready for use. The service and `sidecar embed` ask here, and nowhere else is one chosen."""
+"""Builds the embedder that a setting names, for the service and `sidecar embed`. No other module chooses one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BROKEN = "by words alone: the embedder's files are missing or altered"
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """An embedder, and the number under which its vectors are kept."""
+    """An embedder, and the number its vectors are stored under."""
 
     embedder: Embedder
     embedder_no: int
@@ -36,13 +36,13 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The embedder in use, or why there is none."""
+    """The embedder in use, or the reason why there is none."""
 
     numbered: Numbered | None
     why_not: str = ""
 
     async def close(self) -> None:
-        """Let go of the embedder's threads or connections."""
+        """Close the embedder's threads or connections."""
         if self.numbered is None:
             return
         if isinstance(self.numbered.embedder, LocalEmbedder):
@@ -52,7 +52,7 @@ class Chosen:
 
 
 async def choose(settings: Settings, pool: Pool) -> Chosen:
-    """Return the embedder that the settings name, ready. Raises SettingInvalid, EmbedderUnusable, InvalidRequest."""
+    """Load the embedder that the settings name. Raises SettingInvalid, EmbedderUnusable, InvalidRequest."""
     if settings.embedder == NONE:
         return Chosen(None, UNSET)
     embedder = await _made(settings)
@@ -61,7 +61,7 @@ async def choose(settings: Settings, pool: Pool) -> Chosen:
 
 
 async def choose_or_go_without(settings: Settings, pool: Pool) -> Chosen:
-    """Return the same, and no embedder for one whose files are broken: turns go on by words. Raises SettingInvalid."""
+    """As `choose`, but without an embedder if its files are broken: turns then search by words. Raises SettingInvalid."""
     try:
         return await choose(settings, pool)
     except EmbedderUnusable as error:
@@ -70,7 +70,7 @@ async def choose_or_go_without(settings: Settings, pool: Pool) -> Chosen:
 
 
 async def _made(settings: Settings) -> Embedder:
-    """Return the embedder. Whatever it needs is loaded here: of no use, and slow, to who sets another."""
+    """Load the embedder. Its libraries are imported here, since they are slow and useless to other configurations."""
     match settings.embedder.split(":"):
         case ["minilm"]:
             return await asyncio.to_thread(local)
@@ -94,7 +94,7 @@ def _titan(settings: Settings, size: str = "") -> Embedder:
 
 
 def local() -> LocalEmbedder:
-    """Return the embedder of the install, loaded: about 0.4 s. Raises EmbedderUnusable."""
+    """Load the bundled embedder, which takes about 0.4 s. Raises EmbedderUnusable."""
     try:
         from models.embedding.minilm import MiniLM
     except ImportError as error:

@@ -1,11 +1,11 @@
-"""What the sidecar can refuse or fail at: one tree, and each class's docstring is the message a caller reads.
+"""The sidecar's errors, in one tree. Each class's docstring is the message that a caller reads.
 
-Nothing here knows gRPC; `sidecar/rpc/transport/status.py` holds the one table from these classes to statuses. Facts that help a
-caller (a field, a delay) are attributes; secrets and a caller's own long texts never are.
+This module does not know gRPC; `sidecar/rpc/transport/status.py` maps these classes to statuses. Facts that help a caller
+(a field, a delay) are attributes; secrets and a caller's long texts are not.
 
     SidecarError
-    ├── InvalidArgument            a request field, what is wrong with it, what to send instead
-    ├── Unauthenticated            nobody we know is calling
+    ├── InvalidArgument            a request field, its fault, and what to send instead
+    ├── Unauthenticated            the caller is unknown
     │   ├── IdentityMissing
     │   ├── TokenMalformed
     │   ├── TokenUntrusted
@@ -15,23 +15,23 @@ caller (a field, a delay) are attributes; secrets and a caller's own long texts 
     │   ├── KeyUnknown
     │   ├── CertificateUnknown
     │   └── CertificateExpired
-    ├── PermissionDenied           a known caller outside its rights
+    ├── PermissionDenied           a known caller without the right
     │   ├── ScopeForbidden
     │   ├── SpaceForbidden
     │   └── AdminRequired
     ├── NotFound
     │   └── ReceiptDropped
-    ├── FailedPrecondition         the request is well formed, the state forbids it
+    ├── FailedPrecondition         the request is valid, but the state forbids it
     │   ├── PoolTooSmall
     │   └── TextsDropped
     ├── RequestIdReused
     ├── Overloaded
     ├── DeadlinePassed
-    ├── Unavailable                worth trying again
+    ├── Unavailable                the caller may retry
     │   ├── Stopping
     │   ├── KeysUnavailable
     │   └── RequiredSourceFailed
-    └── StartRefused               the process or a command stops before it serves; never sent to a caller
+    └── StartRefused               the process or command cannot start; never sent to a caller
         ├── SettingInvalid
         ├── PlainTextRefused
         ├── SocketDirectoryUnsafe
@@ -52,7 +52,7 @@ class SidecarError(Exception):
     """The sidecar could not do this."""
 
     def __str__(self) -> str:
-        """Return the text this instance was given, else its class's docstring on one line."""
+        """Return the instance's own text, else its class's docstring on one line."""
         return super().__str__() or " ".join(inspect.cleandoc(type(self).__doc__ or type(self).__name__).split())
 
 

@@ -1,4 +1,4 @@
-"""How the processes of the sidecar keep Python's cyclic collector out of their way."""
+"""Tuning of Python's cyclic garbage collector for the sidecar's processes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import gc
 
 
 def calm_collector() -> None:
-    """Have Python's cyclic collector leave what was made so far alone, and look at the rest less often.
+    """Freeze all existing objects, and collect the rest less often.
 
-    A turn makes ten thousand values and hardly a cycle; collecting every 700 of them took a tenth of the processor, and a
-    twentieth of a compile's.
+    A turn allocates ten thousand objects and hardly a cycle; collecting every 700 took a tenth of a turn's processor time
+    and a twentieth of a compile's.
     """
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Which language model a setting names, ready for use; each provider's SDK is loaded only where its models are used."""
+"""Builds the language model that a setting names; imports a provider's SDK only if its models are used."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ EXTRACTIVE, BEDROCK, OPENAI = "extractive", "bedrock", "openai"
 
 
 def check(variable: str, kind: str) -> None:
-    """Raise SettingInvalid when `kind`, which the variable holds, is none of them."""
+    """Raise SettingInvalid if `kind`, the variable's value, is not a known one."""
     if kind not in (EXTRACTIVE, BEDROCK, OPENAI):
         raise SettingInvalid(variable, f"{kind!r} is not known", f"set {EXTRACTIVE}, {BEDROCK} or {OPENAI}")
 
 
 def made(settings: Settings, variable: str, kind: str) -> RemoteModel | None:
-    """Return the model that a variable names as `kind`, None for the extractive way. Raises SettingInvalid."""
+    """Return the model that the variable's value `kind` names; None for extractive. Raises SettingInvalid."""
     check(variable, kind)
     if kind == EXTRACTIVE:
         return None

@@ -1,4 +1,4 @@
-"""Long synchronous work given a round of the event loop each, so that what came meanwhile is served in between."""
+"""Runs long synchronous steps one per event loop iteration, so that other tasks run in between."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import TracebackType
 
 
 class OneARound:
-    """Holds back all but one of those who enter in the same round; what is done inside must not wait for anything."""
+    """A lock that admits one task per event loop iteration. Code inside must not await."""
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
@@ -15,7 +15,7 @@ class OneARound:
     async def __aenter__(self) -> None:
         await self._lock.acquire()
         try:
-            # Who never waits inside is out before anyone else asks: only this makes the others queue.
+            # Yield once, or the lock is never contended.
             await asyncio.sleep(0)
         except asyncio.CancelledError:
             self._lock.release()

@@ -1,7 +1,7 @@
-"""Gives freed memory back to the operating system once a flood is over.
+"""Returns freed memory to the operating system after a load peak.
 
-glibc keeps what was freed in its arenas: after a flood of large messages a process stayed at 3.2 GB that needed 0.4 GB. Python's
-collector, which looks seldom here, may hold more.
+glibc keeps freed memory in its arenas: after a peak of large messages, a process that needed 0.4 GB stayed at 3.2 GB. Python's
+cyclic collector, which runs rarely here, may hold more.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _STATM = Path("/proc/self/statm")
 
 
 async def keep_trimmed(*, every_s: float = EVERY_S, grown_bytes: int = GROWN_BYTES) -> None:
-    """Trim while the process holds so many bytes more than it needs, looking every `every_s` seconds.
+    """Check every `every_s` seconds, and trim if the process holds `grown_bytes` more than it needs.
 
-    What a trim cannot free counts as needed from then on. Runs until cancelled; without glibc or /proc it only sleeps.
+    Memory that a trim cannot free counts as needed from then on. Runs until cancelled; without glibc or /proc it only sleeps.
     """
     needed_bytes = resident_bytes()
     while True:
@@ -41,14 +41,14 @@ async def keep_trimmed(*, every_s: float = EVERY_S, grown_bytes: int = GROWN_BYT
 
 
 def trim() -> None:
-    """Have glibc give back every free page; does nothing under another C library."""
+    """Have glibc return every free page; does nothing under another C library."""
     give_back = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if give_back is not None:
         give_back(0)
 
 
 def resident_bytes() -> int:
-    """Return the memory that the process holds now, 0 where /proc does not tell."""
+    """Return the process's resident memory in bytes; 0 without /proc."""
     try:
         return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except OSError:

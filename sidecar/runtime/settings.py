@@ -1,4 +1,4 @@
-"""Every setting, read once from the environment into one frozen value. No other module reads the environment."""
+"""All settings, read once from the environment into one frozen value. No other module reads the environment."""
 
 from __future__ import annotations
 

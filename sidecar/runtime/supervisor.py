@@ -1,7 +1,4 @@
-"""Keeps long-lived tasks alive: restarts one that fails, with growing pauses, and counts how often.
-
-Whatever ends a long-lived task is logged and the task starts again.
-"""
+"""Keeps long-lived tasks alive: logs each failure, restarts the task after a growing pause, and counts restarts."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ class Supervisor:
         self.restarts: Counter[str] = Counter()
 
     def start(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work` again and again until `stop`; it is meant never to return."""
+        """Run `work`, restarting it until `stop`; it should never return."""
         self._tasks[name] = asyncio.create_task(self._keep(name, work), name=name)
 
     async def stop(self) -> None:
@@ -47,8 +44,8 @@ class Supervisor:
 
 
 def pause_after(lasted_s: float, pause_s: float) -> float:
-    """Return the seconds to wait before a task starts again that ran for `lasted_s` after a pause of `pause_s`.
+    """Return the seconds to wait before restarting a task that ran for `lasted_s` after a pause of `pause_s`.
 
-    Twice as long as before, up to 30; a tenth of a second again after a run longer than that.
+    Twice the last pause, up to 30 s; back to 0.1 s after a run of more than 30 s.
     """
     return _FIRST_PAUSE_S if lasted_s > _LONGEST_PAUSE_S else min(_LONGEST_PAUSE_S, pause_s * 2)

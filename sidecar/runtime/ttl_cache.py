@@ -1,7 +1,7 @@
-"""Values that are read from the database once and remembered for a few seconds.
+"""A TTL cache of values read from the database.
 
-Concurrent readers of one key share one read. A failed read is not remembered; while an earlier value is at hand it stands in,
-for at most `grace_s`, so that a database that restarts or hangs does not take down what could go on without it.
+Concurrent readers of one key share one read. A failed read is not cached; an earlier value is served instead for at most
+`grace_s`, so that callers survive a database that restarts or hangs.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class _Kept(Generic[V]):
 
 
 class TtlCache(Generic[K, V]):
-    """Remembers what `read` gives, per key, for `for_s` seconds of `clock`; at most `capacity` keys, oldest out first.
+    """Caches the result of `read` per key for `for_s` seconds of `clock`; holds at most `capacity` keys, evicting the oldest.
 
-    Where an earlier value could stand in, a new one is waited for `patience_s` seconds at most.
+    If an earlier value can be served, waits at most `patience_s` seconds for a new one.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class TtlCache(Generic[K, V]):
         self._reading: dict[K, asyncio.Task[V]] = {}
 
     async def get(self, key: K) -> V:
-        """Return the value of the key. Raises what reading raises, when nothing fresh enough is at hand."""
+        """Return the value of the key. Raises what `read` raises if no value is fresh enough."""
         kept = self._kept.get(key)
         if kept is None or self._clock() - kept.read_at_s >= self._grace_s:
             return await asyncio.shield(self._read_once(key))
@@ -66,9 +66,9 @@ class TtlCache(Generic[K, V]):
             return kept.value
 
     def forget(self, matches: Callable[[K], bool]) -> None:
-        """Read the keys that match anew when they are next asked for; a read under way for one of them is not kept.
+        """Invalidate the matching keys, and discard reads of them that are running.
 
-        What was known of them stands in while they cannot be read.
+        Their old values are still served while the keys cannot be read.
         """
         for key, kept in self._kept.items():
             if matches(key):

@@ -1,4 +1,4 @@
-"""Memory in AgentCore: an owner's long-term records, by the meaning of the question."""
+"""Memory source on AgentCore: an owner's long-term records, searched by the meaning of the question."""
 
 from __future__ import annotations
 

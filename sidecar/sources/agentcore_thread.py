@@ -1,4 +1,4 @@
-"""The thread as AgentCore's events tell it: what was said, in the order of the events, tool calls beside their results."""
+"""Thread source on AgentCore: reads a conversation from a session's events, in order, with tool calls and results."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Count = Callable[[str], tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class AgentCoreThreadSource:
-    """Reads a thread from the session of its id. `count` counts what a turn costs, as the store does when it writes one."""
+    """Reads a thread from the session with the same id. `count` counts a turn's tokens as the store does."""
 
     memory: AgentCoreMemory
     count: Count
@@ -37,7 +37,7 @@ class AgentCoreThreadSource:
         return SourceAnswer()
 
     async def recent(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return the newest turns within the limits. Raises Skipped for a thread that no session can be, or a BackendError."""
+        """Return the newest turns within the limits. Raises SourceSkipped for an id no session can have, or a BackendError."""
         if not query.thread_id:
             return SourceAnswer()
         if not SESSION.fullmatch(query.thread_id):
@@ -80,7 +80,7 @@ class _Said:
 
 
 def _within(turns: list[StoredTurn], tokens: int) -> tuple[StoredTurn, ...]:
-    """Return the newest of the turns whose tokens are within the window, the last one always."""
+    """Return the newest turns whose tokens fit the window; always at least the last."""
     kept: list[StoredTurn] = []
     for turn in reversed(turns):
         if kept and sum(one.o200k_tokens for one in kept) + turn.o200k_tokens > tokens:
@@ -101,7 +101,7 @@ def _said(event: Event) -> Iterator[_Said]:
 
 
 def _message(payload: Mapping[str, Any]) -> tuple[str, str, tuple[dict[str, Any], ...]] | None:
-    """Return a payload's role, text and tool parts; None for one that holds no message."""
+    """Return a payload's role, text and tool parts; None if it holds no message."""
     if "conversational" in payload:
         spoken = payload["conversational"]
         role, text = _ROLES.get(spoken.get("role", ""), "user"), str(spoken.get("content", {}).get("text", ""))
@@ -110,7 +110,7 @@ def _message(payload: Mapping[str, Any]) -> tuple[str, str, tuple[dict[str, Any]
 
 
 def _structured(content: object) -> tuple[str, str, tuple[dict[str, Any], ...]] | None:
-    """Return what a message in Converse's shape says, as SDKs keep them: JSON with a role and a list of blocks."""
+    """Return role, text and tool parts of a message in Converse's shape (JSON with a role and a list of blocks)."""
     if isinstance(content, str):
         if not content.startswith(("{", "[")):
             return None

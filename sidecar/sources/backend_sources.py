@@ -1,6 +1,6 @@
-"""Each configured backend as a place of a source: its client made, its options handed over.
+"""Builds a source from each configured backend, with its client and options.
 
-Loaded only where there are backends, since it brings their SDKs with it.
+Imported only if there are backends, since it imports their SDKs.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Close = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A place, the source it stands beside, the tenant it belongs to, how to let go of it, and what knows how it does."""
+    """A backend's source: which source it serves, its tenant, how to close it, and the caller that tracks its health."""
 
     source: Source
     tenant_id: UUID
@@ -64,7 +64,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class BackendSourceDeps:
-    """What places stand on: AWS clients, the database for turns, and the tenants' decisions."""
+    """The dependencies of backend sources: AWS clients, the turn pool, and the tenants' backend policy."""
 
     clients: Clients
     pool: Pool
@@ -73,14 +73,14 @@ class BackendSourceDeps:
 
 @dataclass(frozen=True, slots=True)
 class BackendSources:
-    """What the entries of the file became: places, the tenants' rerankers, and how to let go of them all."""
+    """The configured backends as sources, the tenants' rerankers, and a function that closes them all."""
 
     places: tuple[Placed, ...]
     rerankers: Mapping[UUID, BedrockRerank]
     close: Close
 
     def resting(self) -> dict[str, bool]:
-        """Return each backend by name, and whether the breaker of one of that name is open."""
+        """Return, by backend name, whether a circuit breaker of that name is open."""
         now_s, found = time.monotonic(), dict[str, bool]()
         for asking in [*(one.asking for one in self.places), *(one.asking for one in self.rerankers.values())]:
             is_open = asking.endpoint.breaker.state(now_s) is BreakerState.OPEN
@@ -89,7 +89,7 @@ class BackendSources:
 
 
 def placed(backends: Configuration, pool: Pool, rulings: BackendPolicy) -> BackendSources:
-    """Return what every entry stands for. Raises SettingInvalid for what is not installed."""
+    """Build every entry of the configuration. Raises SettingInvalid if a needed SDK is not installed."""
     ground = BackendSourceDeps(Clients(), pool, rulings)
     places = tuple(_made(backends, ground))
     rerankers = {entry.tenant_id: _rerank(entry, ground) for entry in backends.rerank}
@@ -159,7 +159,7 @@ def _agentcore(entry: AgentCoreEntry, ground: BackendSourceDeps) -> Iterator[Pla
 
 
 def agentcore_memory(entry: AgentCoreEntry, clients: Clients) -> AgentCoreMemory:
-    """Return the client of a memory. Raises SettingInvalid without a region."""
+    """Return the client of an AgentCore memory. Raises SettingInvalid without a region."""
     place = MemoryPlace(
         memory_id=entry.memory_id,
         namespace=entry.namespace,
@@ -177,7 +177,7 @@ def _hindsight(entry: HindsightEntry) -> Placed:
 
 
 def hindsight_client(entry: HindsightEntry) -> Hindsight:
-    """Return the client of a server."""
+    """Return the client of a Hindsight server."""
     banks = Banks(
         url=entry.url,
         bank=entry.bank,
@@ -199,7 +199,7 @@ def _tools(entry: ToolsEntry, ground: BackendSourceDeps) -> Placed:
 
 
 def tools_source(entry: ToolsEntry, rulings: BackendPolicy) -> ToolsSource:
-    """Return a server's tools as a source. Raises SettingInvalid when the SDK is not installed."""
+    """Return an MCP server's tools as a source. Raises SettingInvalid if the SDK is not installed."""
     if find_spec("mcp") is None:
         raise SettingInvalid(VARIABLE, f"{entry.name} needs the MCP SDK", "install context-sidecar[mcp]")
     from sidecar.backends.mcp_tools import McpServer, McpTools
@@ -218,7 +218,7 @@ def _workspace_s3(entry: WorkspaceS3Entry, ground: BackendSourceDeps) -> Placed:
 
 
 def _where(entry: BedrockKnowledgeEntry | RerankEntry | AgentCoreEntry, clients: Clients) -> Where:
-    """Return where an entry's service is. Raises SettingInvalid without a region."""
+    """Return the region and endpoint of an entry. Raises SettingInvalid without a region."""
     if not entry.region and not clients.region():
         raise SettingInvalid(VARIABLE, f"{entry.name}.region is missing", "name one there, or in AWS_DEFAULT_REGION")
     return Where(entry.region, entry.endpoint_url)

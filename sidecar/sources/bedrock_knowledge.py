@@ -1,4 +1,4 @@
-"""Knowledge in a Bedrock knowledge base that the configuration assigns to a template, an agent or a space."""
+"""Knowledge source on a Bedrock knowledge base, assigned by the configuration to templates, agents or spaces."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from store.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class BedrockKnowledgeSource:
-    """Asks one base, for those it is assigned to: entries are `template:ID`, `agent:ID` or `space:ID`. None means nobody."""
+    """Searches one base for callers it is assigned to: `template:ID`, `agent:ID` or `space:ID`. Empty means none."""
 
     base: BedrockKnowledge
     assigned_to: frozenset[str]
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` passages, best first. Raises Skipped when the base is not assigned, or a BackendError."""
+        """Return up to `top_k` passages, best first. Raises SourceSkipped if the base is not assigned, or a BackendError."""
         asked_by = {f"template:{query.template_id}", f"agent:{query.agent_id}", f"space:{query.space_id}"}
         if asked_by.isdisjoint(self.assigned_to):
             raise SourceSkipped(f"{self.base.name}: not assigned to this template, agent or space")
@@ -32,7 +32,7 @@ class BedrockKnowledgeSource:
 
 
 def _item(base: str, passage: RetrievedPassage, rank: int, words: Sequence[str]) -> Item:
-    # A base may not number its chunks; the text itself names what stays the same between two turns.
+    # A base may not give chunk ids; a hash of the text is stable between turns.
     chunk = (
         passage.chunk_id or sha256(f"{passage.document_id}\n{passage.text}".encode(errors="replace")).hexdigest()[:32]
     )

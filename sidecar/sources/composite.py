@@ -1,7 +1,7 @@
-"""Several places that one source stands for, asked side by side: the built-in one, and backends that a tenant has beside it.
+"""Composite sources: the built-in source and a tenant's backends, queried concurrently.
 
-One that fails does not hide the others; what they bring is merged by rank, since no score of one means anything to another,
-unless the tenant has a model that reads what all its backends bring and says the order.
+The failure of one does not hide the others. Results are merged by rank, since scores of different backends are not
+comparable, or in the order of the tenant's reranking model, if it has one.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ BUILT_IN = "built-in"
 
 
 class PolicyLookup(Protocol):
-    """What the tenant's admins decided about its backends."""
+    """The tenant admins' switches of backends."""
 
     async def switched_off(self, tenant_id: UUID) -> frozenset[str]:
-        """Return the names of the backends that may not be asked now."""
+        """Return the names of the backends that are switched off."""
 
 
 class Reranker(Protocol):
-    """Puts texts in one order."""
+    """Orders texts by relevance to a query."""
 
     @property
     def name(self) -> str:
-        """The name that switches and reports know it by."""
+        """The name used in switches and reports."""
 
     @property
     def deadline_s(self) -> float:
-        """The seconds that it may take."""
+        """Its time limit in seconds."""
 
     async def order(self, query: str, texts: Sequence[str]) -> tuple[int, ...]:
-        """Return the places of the texts, the best first. Raises a BackendError."""
+        """Return the indexes of the texts, best first. Raises a BackendError."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedSource:
-    """One backend as a source, under the name that switches and reports know it by."""
+    """One backend as a source, with the name used in switches and reports."""
 
     name: str
     source: ContextSource
@@ -66,20 +66,20 @@ class NamedSource:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is asked in one turn: the places, and the model that orders what the backends among them bring, if any."""
+    """The sources to query in one turn, and the reranker of the backends' results, if any."""
 
     places: Sequence[NamedSource]
     reranker: Reranker | None = None
 
     def time_for_places_s(self, limits: SourceLimits) -> float:
-        """Return the seconds that the places have; never less than half of all, whatever the order may take."""
+        """Return the seconds the sources have: at least half of the deadline, whatever the reranker needs."""
         kept_s = self.reranker.deadline_s if self.reranker else 0.0
         return max(0.0, limits.deadline_s / 2, limits.deadline_s - _MERGING_S - kept_s)
 
 
 @dataclass(slots=True)
 class _Heard:
-    """What the places of one turn said: answers by place, failures, and those that had nothing to ask."""
+    """The results of one turn: answers and failures by source, and the sources that did not apply."""
 
     answers: list[tuple[NamedSource, SourceAnswer]] = field(default_factory=list)
     failures: list[tuple[NamedSource, BaseException]] = field(default_factory=list)
@@ -87,7 +87,7 @@ class _Heard:
 
 
 class SideBySide:
-    """A source made of the built-in one (None where there is none) and each tenant's own places."""
+    """Combines the built-in source (None if there is none) with each tenant's own backends."""
 
     def __init__(
         self,
@@ -102,9 +102,9 @@ class SideBySide:
         self._rerankers = rerankers or {}
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return what all bring, merged, and among its failures each place that should have answered and did not.
+        """Return the merged results of all sources; `failures` names each one that failed.
 
-        Raises what the first of them raised when none brought anything, and Skipped when none had anything to ask.
+        If none returned an item, raises the first failure; if none applied, raises SourceSkipped.
         """
         places = self._places.get(scope.tenant_id, ())
         if not places:
@@ -123,7 +123,7 @@ class SideBySide:
 
 
 class Instead:
-    """A source for which a tenant's first place stands instead of the built-in one: a record is never merged of two."""
+    """Replaces the built-in source by a tenant's first backend: a conversation is never merged from two records."""
 
     def __init__(
         self, built_in: ContextSource, places: Mapping[UUID, Sequence[NamedSource]], rulings: PolicyLookup
@@ -133,13 +133,13 @@ class Instead:
         self._rulings = rulings
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return what the tenant's place brings, or the built-in one where there is none or it is switched off."""
+        """Query the tenant's backend, or the built-in source if there is none or it is switched off."""
         place = await self._place(scope)
         async with _in_time(place.name, limits):
             return await place.source.find(query, scope, limits)
 
     async def recent(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return the recent turns of the same place. One that keeps none on record has none."""
+        """Return the recent turns from the same source; none if it keeps no conversations."""
         place = await self._place(scope)
         if not isinstance(place.source, ConversationReader):
             return SourceAnswer()
@@ -154,7 +154,7 @@ class Instead:
 
 @asynccontextmanager
 async def _in_time(name: str, limits: SourceLimits) -> AsyncIterator[None]:
-    """Fail as the backend of that name where it takes too long; the built-in place has its time from elsewhere."""
+    """Raise BackendTimedOut if a backend takes too long. The fan-out times the built-in source."""
     if name == BUILT_IN:
         yield
         return
@@ -189,7 +189,7 @@ async def _merged(
 
 
 async def _heard(asked: _Asked, query: SourceQuery, scope: Scope, limits: SourceLimits) -> _Heard:
-    """Return what each place said in the time that places have."""
+    """Query all sources and return their results within the time limit."""
     tasks = [asyncio.create_task(place.source.find(query, scope, limits)) for place in asked.places]
     try:
         await asyncio.wait(tasks, timeout=asked.time_for_places_s(limits))
@@ -211,9 +211,9 @@ async def _heard(asked: _Asked, query: SourceQuery, scope: Scope, limits: Source
 async def _reranked(
     reranker: Reranker, query: SourceQuery, items: Sequence[Item], ends_s: float, notes: list[str]
 ) -> Sequence[Item]:
-    """Return the items in the model's order; in the order that they came in, with a note, when it fails or time is short.
+    """Return the items in the reranker's order; in the given order, with a note, if it fails or is too slow.
 
-    The relevances stay what they were as a whole and are given out anew, so that nothing later undoes the order.
+    The same relevances are reassigned in descending order, so that no later sort undoes the reranking.
     """
     try:
         async with asyncio.timeout_at(ends_s):
@@ -228,7 +228,7 @@ async def _reranked(
 
 
 def by_rank(answers: Iterable[Sequence[Item]]) -> tuple[Item, ...]:
-    """Return the items of several answers in turn, each answer's first before any second, ranked anew and each id once."""
+    """Return the items of several answers interleaved by rank, re-ranked, without repeated ids."""
     by_place = [(place, item) for place, items in enumerate(answers) for item in items]
     by_place.sort(key=lambda one: (one[1].rank, one[0], one[1].id))
     once: dict[str, Item] = {}
@@ -238,7 +238,7 @@ def by_rank(answers: Iterable[Sequence[Item]]) -> tuple[Item, ...]:
 
 
 def _problem(place: NamedSource, task: asyncio.Task[SourceAnswer]) -> BaseException | None:
-    """Return what kept a place from answering; whatever a backend's place fails with is the backend's failure alone."""
+    """Return why a source did not answer, or None. Any exception of a backend's source becomes a BackendError."""
     if not task.done() or task.cancelled():
         return TimeoutError() if place.name == BUILT_IN else BackendTimedOut(place.name)
     problem = task.exception()
@@ -249,6 +249,6 @@ def _problem(place: NamedSource, task: asyncio.Task[SourceAnswer]) -> BaseExcept
 
 
 def _note(place: NamedSource, problem: BaseException) -> str:
-    """Return what a receipt may hold of a failure: our own errors say themselves, others only their kind."""
+    """Return the text of a failure for the receipt: our own errors' messages, only the type name of others."""
     is_ours = isinstance(problem, BackendError | StoreError)
     return str(problem) if is_ours else f"{place.name}: it failed with {type(problem).__name__}"

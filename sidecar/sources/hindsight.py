@@ -1,4 +1,4 @@
-"""Memory in Hindsight: what an owner's bank recalls, observations standing for the facts that they were drawn from."""
+"""Memory source on Hindsight: recall from an owner's bank. Observations cover the facts they were drawn from."""
 
 from __future__ import annotations
 

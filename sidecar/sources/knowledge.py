@@ -1,4 +1,4 @@
-"""Knowledge: chunks of the documents in the bases assigned to the template, the agent or the space."""
+"""The knowledge source: chunks of documents in the bases assigned to the template, the agent or the space."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _MOST_EACH = 60
 
 
 class KnowledgeSource:
-    """Searches the assigned bases of the built-in store. No base assigned means nothing asked, never all."""
+    """Searches the assigned bases of the built-in store. Without an assigned base it searches none, never all."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` chunks that may answer, best first. Raises Skipped when no base is assigned."""
+        """Return up to `top_k` chunks that may answer, best first. Raises SourceSkipped if no base is assigned."""
         asked_by = {"template_id": query.template_id, "agent_id": query.agent_id, "space_id": query.space_id}
         async with tenant_scoped(self._pool, scope.tenant_id, read_only=True) as connection:
             limits.begin()

@@ -1,4 +1,4 @@
-"""Memory: facts and preferences carried forward from earlier work, from the built-in store."""
+"""The memory source: facts and preferences from earlier conversations, in the built-in store."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_EACH = 80
 
 
 class MemorySource:
-    """Recalls an owner's memories by the words of the question and by its meaning."""
+    """Recalls an owner's memories by the words and the vectors of the question."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

@@ -1,4 +1,4 @@
-"""Which sources a process has: the built-in ones, and the configured backends beside them."""
+"""Builds the sources of a process: the built-in ones, combined with the configured backends."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from store.db.postgres import Pool
 
 @dataclass(frozen=True, slots=True)
 class Backing:
-    """The sources of a process, the knobs below a tenant's own that its backends need, and how to let go of it all.
+    """The sources of a process, the default knobs that a tenant's backends need, and a function that closes everything.
 
-    `places` are the backends by tenant and name, for those who look after them; not each of them is a source. `resting` says of
-    each backend's name whether its breaker is open. `compiled` are those, by tenant and name, that wikis are compiled from.
-    `remote` are the sources for which a tenant has backends.
+    `places` holds the backends by tenant and name, for administration; not every backend is a source. `resting` returns, by
+    backend name, whether its circuit breaker is open. `compiled` holds the (tenant, name) pairs that wikis are compiled from,
+    and `remote` the sources for which a tenant has backends.
     """
 
     sources: Mapping[Source, ContextSource]
@@ -37,25 +37,25 @@ class Backing:
     remote: Mapping[UUID, frozenset[Source]] = field(default_factory=dict)
 
     def local(self, tenant_id: UUID) -> frozenset[Source]:
-        """Return the sources of a tenant that are the built-in ones alone."""
+        """Return the sources that only the built-in implementation serves for a tenant."""
         return frozenset(self.sources) - self.remote.get(tenant_id, frozenset())
 
 
 def configured(path: Path | None, environ: Mapping[str, str]) -> Configuration:
-    """Return what the file of backends says, nothing when there is no file. Raises SettingInvalid."""
+    """Read the file of backends; without a file, return an empty configuration. Raises SettingInvalid."""
     return Configuration() if path is None else configuration.read(path, environ)
 
 
 def back(
     built_in: Mapping[Source, ContextSource], backends: Configuration, pool: Pool, rulings: BackendPolicy
 ) -> Backing:
-    """Return the built-in sources with each backend of the configuration beside the one it belongs to.
+    """Return the built-in sources combined with the configured backends.
 
-    A tenant's source that has backends is given a remote place's time, unless a profile says otherwise.
+    A tenant's source that has backends gets the remote deadline unless a profile sets another.
     """
     if not any(backends.entries()):
         return Backing(built_in, partial(_remote_times, {}), _nothing, {})
-    from sidecar.sources import backend_sources  # brings the SDKs, which a process without backends does without
+    from sidecar.sources import backend_sources  # imports the SDKs, which a process without backends does not need
 
     places: dict[Source, dict[UUID, list[NamedSource]]] = defaultdict(lambda: defaultdict(list))
     made = backend_sources.placed(backends, pool, rulings)
@@ -98,4 +98,4 @@ def _remote_times(layers: Mapping[UUID, Layer], tenant_id: UUID) -> tuple[Layer,
 
 
 async def _nothing() -> None:
-    """Have nothing to let go of."""
+    """Do nothing."""

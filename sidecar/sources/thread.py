@@ -1,4 +1,4 @@
-"""The thread: its newest turns, the summary of its older ones, and older turns that answer the question."""
+"""The thread source: its newest turns, the summary of its older ones, and older turns that answer the question."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from store.db.postgres import Pool, scoped
 from store.scope import Scope
 
 _LEAST_EACH, _MOST_EACH = 60, 250
-_TOKENS_A_TURN = 20  # as few as short turns take: the budget must find enough of them
+_TOKENS_A_TURN = 20  # the size of short turns, so that there are enough of them to fill the budget
 
 
 class ThreadSource:
-    """Reads the thread's record. A turn that searching finds is offered verbatim, under the day on which it was said."""
+    """Reads the thread's record. A turn found by search is offered verbatim, under the day it was said."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -36,7 +36,7 @@ class ThreadSource:
         return SourceAnswer(history=tuple(turns), summary=_summary(summary))
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` turns of any age that may answer."""
+        """Return up to `top_k` turns of any age that may answer the question."""
         if not query.thread_id:
             return SourceAnswer()
         words = _words(query)
@@ -62,13 +62,13 @@ class ThreadSource:
 
 
 def _words(query: SourceQuery) -> tuple[str, ...]:
-    """Return the words to search by: who speaks is on record, so that names of speakers tell nothing here."""
+    """Return the search words without speakers' names, which do not discriminate: turns record their speaker."""
     names = query.reading.name_words if query.reading else frozenset()
     return tuple(word for word in query.words if word not in names)
 
 
 def _each(limits: SourceLimits) -> int:
-    """Return how many turns each way of searching may bring: as many as the window could hold, within bounds."""
+    """Return how many turns each kind of search may return: as many as the window could hold, within bounds."""
     return min(limits.top_k, _MOST_EACH, max(_LEAST_EACH, limits.window_tokens // _TOKENS_A_TURN))
 
 

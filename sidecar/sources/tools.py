@@ -1,7 +1,7 @@
-"""Approved tools: what an MCP server's read-only tools answer to the question.
+"""The tools source: calls an MCP server's approved read-only tools with the question.
 
-A tool is called only if an admin approved it, it declares itself read-only and safe to search with, and it still is what was
-approved, to the last word of its schema.
+A tool is called only if an admin approved it, it declares itself read-only and safe to search with, and its schema is
+unchanged since the approval.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_QUESTION_CHARS = 4_000
 
 
 class Approvals(Protocol):
-    """What the tenant's admins approved."""
+    """The tools that the tenant's admins approved."""
 
     async def approved(self, tenant_id: UUID, backend: str) -> Mapping[str, bytes]:
         """Return the approved schema hash of each of a backend's tools."""
@@ -32,14 +32,14 @@ class Approvals(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolsSource:
-    """Asks each of a server's tools that may be called."""
+    """Calls each allowed tool of a server."""
 
     tools: McpTools
     approvals: Approvals
     calling: Calling
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` results. Raises Skipped when no tool may be called, or a BackendError when all fail."""
+        """Return up to `top_k` results. Raises SourceSkipped if no tool is allowed, or a BackendError if all fail."""
         approved = await self.approvals.approved(scope.tenant_id, self.tools.name)
         if not approved:
             raise SourceSkipped(f"{self.tools.name}: no tool is approved")
@@ -58,7 +58,7 @@ class ToolsSource:
         return self._answer(list(zip(allowed, results, strict=True)), query.words, limits.top_k, notes)
 
     async def offered(self, tenant_id: UUID) -> tuple[Offered, ...]:
-        """Return the tools that the server declares now, with what the tenant decided. Raises a BackendError."""
+        """Return the tools that the server declares now, with the tenant's approvals. Raises a BackendError."""
         approved = await self.approvals.approved(tenant_id, self.tools.name)
         declared = await self.tools.declared(is_fresh=True)
         return tuple(
@@ -67,7 +67,7 @@ class ToolsSource:
         )
 
     async def tried(self, tool: str, question: str) -> tuple[str, ...]:
-        """Return what a tool answers to a question. Raises a BackendError."""
+        """Call a tool with a question and return its texts. Raises a BackendError."""
         arguments = {**self.calling.arguments, self.calling.question_argument: question[:_MAX_QUESTION_CHARS]}
         return await self.tools.call(tool, arguments)
 

@@ -1,4 +1,4 @@
-"""The wiki: the summaries and best sections of compiled pages, each with the memories it came from."""
+"""The wiki source: summaries and the best sections of compiled pages, each with the memories it cites."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MOST_EACH = 40
 
 
 class WikiSource:
-    """Searches an owner's pages by title, alias, body and meaning. A section stands for the memories that it cites."""
+    """Searches an owner's pages by title, alias, body and vectors. A section covers the memories that it cites."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` sections and page summaries that may answer, in turn the best of each sort."""
+        """Return up to `top_k` sections and page summaries, interleaved, the best of each kind first."""
         if not query.words and not query.meaning:
             return SourceAnswer()
         wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
@@ -43,7 +43,7 @@ class WikiSource:
 
 
 def _in_turn(*counts: int) -> list[int]:
-    """Return the places of several sorts of texts, one sort after the other, each sort's first before any second."""
+    """Return the indexes of several concatenated lists, interleaved: every list's first item before any second."""
     ranks = [rank for count in counts for rank in range(count)]
     return sorted(range(len(ranks)), key=ranks.__getitem__)
 

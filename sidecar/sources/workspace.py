@@ -1,6 +1,6 @@
-"""Workspace files: the agent's, its template's and the tenant's trees, the nearer shadowing the same path of the farther.
+"""Workspace files on disk, from the agent's, its template's and the tenant's trees; for the same path, in that order.
 
-Files are read in threads of their own: a disk that hangs must hold up nothing but this source.
+Files are read in separate threads, so that a hanging disk blocks only this source.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REMEMBERED_WORDS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceFile:
-    """A text file of a workspace: its path there, what it reads as, and when it was last changed."""
+    """A text file of a workspace: its path there, its text, and when it was last changed."""
 
     path: str
     level: str
@@ -44,7 +44,7 @@ class WorkspaceFile:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A file that the nearest workspace with its path has; `coverage` is the share of the question's words in it."""
+    """A file, from the nearest workspace that has its path; `coverage` is the share of the question's words in it."""
 
     path: str
     level: str
@@ -54,18 +54,18 @@ class _Found:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a file or folder is: the steps to it from a folder that is ours."""
+    """The location of a file or folder: the path segments below a folder of ours."""
 
     root: Path
     steps: tuple[str, ...]
 
     @property
     def path(self) -> Path:
-        """The place as a path, which may lead through a link by the time it is used."""
+        """The location as a path. A segment may have become a link by the time it is used."""
         return self.root.joinpath(*self.steps)
 
     def below(self, steps: Iterable[str]) -> _Place:
-        """Return the place some steps further in."""
+        """Return the location these segments below."""
         return _Place(self.root, (*self.steps, *steps))
 
     def open(self) -> int:
@@ -82,7 +82,7 @@ class _Place:
 
 
 class WorkspaceSource:
-    """Searches directory trees below `root`/<tenant id>. No path can lead out of a tenant's folder: links are not followed."""
+    """Searches directory trees below `root`/<tenant id>. Links are not followed, so no path leaves a tenant's folder."""
 
     def __init__(self, pool: Pool, root: Path) -> None:
         self._pool = pool
@@ -91,7 +91,7 @@ class WorkspaceSource:
         self._words = _Words()
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` files whose path or text holds words of the question. Raises Skipped without a workspace."""
+        """Return up to `top_k` files with words of the question in path or text. Raises SourceSkipped without a workspace."""
         async with tenant_scoped(self._pool, scope.tenant_id, read_only=True) as connection:
             limits.begin()
             spaces = await tenants.workspaces(
@@ -115,7 +115,7 @@ class WorkspaceSource:
     def _best(
         self, folder: _Place, spaces: Iterable[Workspace], wanted: set[str], top_k: int
     ) -> list[tuple[WorkspaceFile, float]]:
-        """Return the files that hold most of the words, read, with their coverage. Unreadable ones are left out."""
+        """Return the files with the most words, read, with their coverage. Skips unreadable files."""
         found = [one for one in self._visible(folder, spaces, wanted) if one.coverage > 0]
         best: list[tuple[WorkspaceFile, float]] = []
         for one in sorted(found, key=lambda one: (-one.coverage, one.path)):
@@ -127,7 +127,7 @@ class WorkspaceSource:
         return best
 
     def _visible(self, folder: _Place, spaces: Iterable[Workspace], wanted: set[str]) -> Iterator[_Found]:
-        """Yield each path once, from the nearest workspace that has it; not at all when it cannot be read there."""
+        """Yield each path once, from the nearest workspace that has it; skip it if it is unreadable there."""
         seen: set[str] = set()
         for space in spaces:
             for path, place in _files(folder, space.location):
@@ -141,7 +141,7 @@ class WorkspaceSource:
 
 
 class _Words:
-    """The folded words of files, remembered for as long as a file stays as it is; about two million words in all."""
+    """Caches the folded words of files until a file changes; about two million words in all."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[int, ...], frozenset[str]] = OrderedDict()
@@ -149,7 +149,7 @@ class _Words:
         self._lock = Lock()
 
     def of(self, place: _Place) -> frozenset[str] | None:
-        """Return the file's words, or None for one that is no readable text."""
+        """Return the file's words, or None if it is not a readable text."""
         try:
             status = place.path.lstat()
         except OSError:
@@ -178,7 +178,7 @@ def _version(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _files(folder: _Place, location: str) -> Iterator[tuple[str, _Place]]:
-    """Yield the text files below a location, by their paths there. A location that leads through a link holds none."""
+    """Yield the text files below a location, with their paths there. Yields none if the location is behind a link."""
     start = folder.below(_parts(location))
     top = start.path
     if any(step.is_symlink() for step in (top, *top.parents) if step.is_relative_to(folder.path)):
@@ -199,12 +199,12 @@ def _files(folder: _Place, location: str) -> Iterator[tuple[str, _Place]]:
 
 
 def _parts(location: str) -> tuple[str, ...]:
-    # Not a path's own parts: those of "//" are "//", which leads to the root.
+    # Path.parts would turn "//" into "//", which is the root.
     return tuple(part for part in location.split("/") if part not in {"", ".", ".."})
 
 
 def _read(place: _Place) -> tuple[str, os.stat_result] | None:
-    """Return a file's text and what it was read from; None for one that is large, binary, blank or no plain file."""
+    """Return a file's text and stat; None for a large, binary, blank or non-regular file."""
     try:
         handle = place.open()
     except OSError:

@@ -1,4 +1,4 @@
-"""Workspace files in S3: the agent's, its template's and the tenant's folders, the nearer shadowing the farther's same path."""
+"""Workspace files in S3, from the agent's, its template's and the tenant's folders; for the same path, in that order."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _READ_A_TURN = 500
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """A file as the nearest workspace with its path has it."""
+    """A file, from the nearest workspace that has its path."""
 
     file: S3File
     level: str
@@ -30,13 +30,13 @@ class _Seen:
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceS3Source:
-    """Searches the folders of a tenant's own prefix, laid out as the local workspaces are."""
+    """Searches the folders below a tenant's prefix, which have the layout of local workspaces."""
 
     pool: Pool
     files: S3Files
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
-        """Return up to `top_k` files whose path or text holds words of the question. Raises Skipped, or a BackendError."""
+        """Return up to `top_k` files with words of the question in path or text. Raises SourceSkipped or a BackendError."""
         async with tenant_scoped(self.pool, scope.tenant_id, read_only=True) as connection:
             spaces = await tenants.workspaces(
                 connection, scope.tenant_id, template_id=query.template_id, agent_id=query.agent_id

@@ -1,6 +1,6 @@
-"""AgentCore's records as a substrate of the compile. The service tells no time of change, so each job reads them all.
+"""Memory feed of AgentCore's records for the compile. The service stores no modification time, so each job reads them all.
 
-What a job has seen before it knows by its content; a record that was edited differs there and is seen again.
+A job recognises records it has seen by a hash of their content; an edited record differs and is read again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _now() -> datetime:
 
 
 class AgentCoreSubstrate:
-    """An AgentCore memory as a compile reads it. Records stand in the order in which they were made."""
+    """An AgentCore memory as a compile's feed, ordered by creation time."""
 
     def __init__(self, memory: AgentCoreMemory, *, now: Callable[[], datetime] = _now) -> None:
         self._memory = memory
@@ -34,15 +34,15 @@ class AgentCoreSubstrate:
         self._scans: OrderedDict[UUID, tuple[MemoryRecord, ...]] = OrderedDict()
 
     def feed(self, scope: Scope) -> Feed:
-        """Return that the feed goes by time; read in full, it has no lag of its own."""
+        """Return a feed by time. It has no lag, since it is read in full."""
         return Feed(is_timed=True)
 
     def resume(self, scope: Scope, cursor: str) -> str:
-        """Return the beginning: what was edited stands anywhere."""
+        """Return the beginning: edited records may be anywhere."""
         return ""
 
     async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
-        """Return at most `limit` records after the cursor; the records are read anew where that is the beginning.
+        """Return at most `limit` records after the cursor; at the beginning, all records are fetched again.
 
         Raises a BackendError.
         """
@@ -56,13 +56,13 @@ class AgentCoreSubstrate:
         return FeedPage(tuple(_memory(record) for record in read), end, through, is_drained)
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
-        """Return those of the records that are there. Raises a BackendError."""
+        """Return the records that exist, by id. Raises a BackendError."""
         wanted = set(memory_ids)
         records = await self._scan(scope.owner_id, is_fresh=True)
         return {record.record_id: _memory(record) for record in records if record.record_id in wanted}
 
     async def listing(self, scope: Scope) -> MemoryListing:
-        """Return every record. Raises a BackendError, so what it returns is complete."""
+        """Return every record; the listing is complete. Raises a BackendError."""
         memories = [_memory(record) for record in await self._scan(scope.owner_id, is_fresh=True)]
         return MemoryListing(
             {one.memory_id: ListingRow(one.document_id, one.text_hash) for one in memories}, is_complete=True

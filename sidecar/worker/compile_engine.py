@@ -1,4 +1,4 @@
-"""The compile as the settings want it: its bounds, its planner with or without a model, where its memories are."""
+"""Builds the compile engine from the settings: its bounds, its planner (with or without a model), and its memory feeds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def now() -> datetime:
 
 
 def compile_settings(settings: Settings) -> CompileSettings:
-    """Return a compile's bounds as the settings say. Raises SettingInvalid, for a cap of nothing too."""
+    """Return a compile's bounds from the settings. Raises SettingInvalid, also for a cap of 0."""
     for name in _CAPS:
         if getattr(settings, name) < 1:
             raise SettingInvalid(f"SIDECAR_{name.upper()}", "0 would let no job get anywhere", "set 1 or more")

@@ -1,8 +1,8 @@
-"""Gives stored texts their vectors, behind the writes: a text is found by meaning a moment after it was written.
+"""Embeds stored texts in the background, so that a text is found by meaning shortly after it was written.
 
-A job of its own kind for each place, which one process has at a time, whoever else works: no text is embedded twice. Nothing
-is lost when this stops half-way: what has no vector of the embedder in use is found again, by its place's mark or by a walk
-through all places, which a change of embedder needs.
+Each place has its own background job, held by one process at a time, so no text is embedded twice. Nothing is lost if this
+stops half-way: texts without a vector of the current embedder are found again by their place's mark, or, after a change of
+embedder, by a scan of all places.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ _LONGEST_REST_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What one go at a place did: texts that got vectors, and whether the place is done."""
+    """The result of one run on a place: the texts embedded, and whether the place is done."""
 
     count: int
     is_done: bool
 
 
 async def embed_some(pool: Pool, embedder: Numbered, place: EmbeddingPlace, *, limit: int = AT_ONCE) -> Embedded:
-    """Give at most `limit` texts of the place their vectors; one that has all is unmarked.
+    """Embed at most `limit` texts of the place; unmark the place if none is left.
 
-    Raises a ModelsError of the embedder, a StoreError; what was written stays.
+    Raises a ModelsError of the embedder or a StoreError; vectors already written stay.
     """
     async with place.opened(pool) as connection:
         texts = await embeddings.pending(connection, place, embedder.embedder_no, limit=limit)
@@ -69,7 +69,7 @@ async def embed_some(pool: Pool, embedder: Numbered, place: EmbeddingPlace, *, l
 
 
 async def mark_unfinished(pool: Pool, embedder: Numbered, *, now: Callable[[], datetime]) -> int:
-    """Mark every place, of all tenants, that holds texts without a vector of this embedder; return how many there are."""
+    """Mark every place of all tenants with texts that lack a vector of this embedder; return the number of places."""
     marked = 0
     async for place in embeddings.every_place(pool):
         async with place.opened(pool) as connection:
@@ -82,7 +82,7 @@ async def mark_unfinished(pool: Pool, embedder: Numbered, *, now: Callable[[], d
 def embedding_here(
     embedder: Numbered | None, settings: Settings, pool: Pool, *, now: Callable[[], datetime]
 ) -> Embedding | None:
-    """Return the job of embedding in this process's name; None without an embedder."""
+    """Return this process's embedding job; None without an embedder."""
     if embedder is None:
         return None
     holder = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
@@ -91,14 +91,14 @@ def embedding_here(
 
 @dataclass(frozen=True, slots=True)
 class _Rest:
-    """How often a place failed in a row, and until when it is left alone."""
+    """How often a place failed in a row, and until when it is skipped."""
 
     failures: int
     until: datetime
 
 
 class Embedding:
-    """The job of embedding: one place at a time, its own while the lease lasts. `holder` names this process among others."""
+    """Embeds one place at a time, under a lease. `holder` identifies this process."""
 
     def __init__(
         self, pool: Pool, embedder: Numbered, *, holder: str, now: Callable[[], datetime], lease_s: float = LEASE_S
@@ -111,24 +111,24 @@ class Embedding:
         self._rests: dict[tuple[Scope, str], _Rest] = {}
 
     async def keep(self) -> None:
-        """Embed what is written, for ever; first find what was left before."""
+        """First find texts left unembedded, then embed new ones until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(mark_unfinished(self._pool, self._embedder, now=self._now))
             tasks.create_task(self._follow())
 
     async def handle(self, scope: Scope, subject: str) -> None:
-        """Do a job that its holder left behind; what is more than one go finds, the place's mark keeps."""
+        """Run a job whose holder is gone; the place's mark keeps texts beyond one run."""
         await embed_some(self._pool, self._embedder, embeddings.place_of(scope, subject))
 
     async def go(self, place: EmbeddingPlace, *, limit: int = AT_ONCE) -> Embedded | None:
-        """Embed some of a place, or return None where another is at it. Raises what `embed_some` raises."""
+        """Embed some texts of a place, or return None if another process holds it. Raises what `embed_some` raises."""
         taking = asyncio.create_task(self._take(place))
         try:
             if await _whole(taking) is None:
                 return None
             return await embed_some(self._pool, self._embedder, place, limit=limit)
         finally:
-            # Also when this is broken off: who starts next must not wait for the lease.
+            # Also on cancellation: the next holder must not wait for the lease to expire.
             if not taking.cancelled() and taking.exception() is None and (job := taking.result()) is not None:
                 await _whole(asyncio.create_task(self._drop(place, job)))
 
@@ -142,7 +142,7 @@ class Embedding:
                 await asyncio.sleep(_REST_S if len(found) > _PLACES else _LOOK_EVERY_S)
 
     async def _tried(self, place: EmbeddingPlace, limit: int) -> Embedded | None:
-        """Go at a place. One that fails rests, the longer the more often it did: it must not hold up the others."""
+        """Run on a place. A failing place is skipped for a growing time, so that it does not delay the others."""
         try:
             done = await self.go(place, limit=limit)
         except (ModelsError, StoreError) as error:
@@ -174,13 +174,13 @@ class Embedding:
             )
 
     async def _drop(self, place: EmbeddingPlace, job: BackgroundJob) -> None:
-        with suppress(StoreError):  # then the lease ends it
+        with suppress(StoreError):  # the lease will expire
             async with scoped(self._pool, place.scope, role=DatabaseRole.WORKER) as connection:
                 await background.drop(connection, place.scope, job, holder=self._holder)
 
 
 async def _whole(task: asyncio.Task[Result]) -> Result:
-    """Return what the task does. Who is cancelled meanwhile is so once it is done: half a transaction tells nobody what holds."""
+    """Await the task to its end even if cancelled, then raise the cancellation: a half-run transaction has an unknown outcome."""
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:

@@ -1,7 +1,7 @@
-"""Hindsight's banks as a substrate of the compile: what was written since an instant, out of a list that has no change feed.
+"""Memory feed of Hindsight's banks for the compile: units written since an instant, from a list without a change feed.
 
-A window is frozen between two instants, listed one kind at a time, newest first as the server does, and begun anew when it moved
-meanwhile. What is read so is put in order.
+A window between two instants is listed one kind at a time, newest first as the server lists, and restarted if it changed
+meanwhile. The result is then sorted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class HindsightMemories:
-    """Owners' banks in the order of their last write. Units that were deleted are missed by the sweep of all that is there."""
+    """Owners' banks as a feed ordered by last write. Deleted units are found by reconciliation with the full listing."""
 
     hindsight: Hindsight
 
@@ -37,7 +37,7 @@ class HindsightMemories:
     ) -> list[TimedMemory]:
         """Return at most `limit` memories written after an instant and id, and no later than `until`. Raises a BackendError.
 
-        Of a memory that stands there twice, because its document was retained again, the newer counts.
+        If a memory is there twice because its document was retained again, the newer one is used.
         """
         since = max(after[0], _BEGINNING)
         found = await self._between(scope.owner_id, since, until + _TICK)
@@ -45,13 +45,13 @@ class HindsightMemories:
         return [one for one in timed if _place(one) > after][:limit]
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
-        """Return those of the memories that are there. Reads the whole bank: a unit cannot be asked for by our name of it."""
+        """Return the memories that exist, by id. Reads the whole bank: units cannot be fetched by our ids."""
         wanted = set(memory_ids)
         found = _newest(await self._all(scope.owner_id))
         return {unit.memory_id: _timed(unit).memory for unit in found if unit.memory_id in wanted}
 
     async def listing(self, scope: Scope) -> Everything:
-        """Return everything that is there. Raises a BackendError, so what it returns is complete."""
+        """Return every memory; the listing is complete. Raises a BackendError."""
         found = (_timed(unit).memory for unit in _newest(await self._all(scope.owner_id)))
         return Everything(
             {one.memory_id: ListingRow(one.document_id, one.text_hash) for one in found}, is_complete=True
@@ -72,7 +72,7 @@ class HindsightMemories:
         return [unit for unit in units if unit.text.strip()]
 
     async def _window(self, owner_id: UUID, kind: str, since: datetime, until: datetime) -> list[MemoryUnit]:
-        """Return one kind's units of a window; one that holds too many is halved."""
+        """Return one kind's units of a window; a window with too many is split in half."""
         listing = UnitListing(kind, since, until, limit=_PAGE)
         for _ in range(_TRIES):
             first = await self.hindsight.listed(owner_id, listing)
@@ -88,7 +88,7 @@ class HindsightMemories:
         raise BackendUnavailable(self.hindsight.name, "the window moves")
 
     async def _rest(self, owner_id: UUID, listing: UnitListing, first: UnitPage) -> list[MemoryUnit] | None:
-        """Return all units of the window, or None when it moved while it was read."""
+        """Return all units of the window, or None if it changed while being read."""
         units = list(first.units)
         while len(units) < first.total:
             page = await self.hindsight.listed(
@@ -107,7 +107,7 @@ def _instant(unit: MemoryUnit) -> datetime:
 
 
 def _newest(units: Iterable[MemoryUnit]) -> list[MemoryUnit]:
-    """Return the units, of those that are one memory the one written last."""
+    """Return the units, keeping only the last written of each memory."""
     by_memory: dict[str, MemoryUnit] = {}
     for unit in sorted(units, key=lambda one: (_instant(one), one.unit_id)):
         by_memory[unit.memory_id] = unit

@@ -1,4 +1,4 @@
-"""Whose memories a compile reads: each tenant's built-in ones, or those of the one backend that the file says so of."""
+"""Chooses a compile's memory feed per tenant: the built-in memories, or the one backend configured for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from store.scope import Scope
 
 
 class ByTenant:
-    """The memories of each tenant's own substrate; of a tenant without one, the built-in memories."""
+    """Uses a tenant's own feed if it has one, else the built-in memories."""
 
     def __init__(self, built_in: MemorySubstrate, foreign: Mapping[UUID, MemorySubstrate]) -> None:
         self._built_in = built_in
@@ -38,14 +38,14 @@ class ByTenant:
             return await self._of(scope).changed_after(scope, cursor, limit=limit)
 
     async def fetch(self, scope: Scope, memory_ids: Sequence[str]) -> Mapping[str, BatchMemory]:
-        """Return those of the memories that are there. Raises MemoriesUnavailable."""
+        """Return the memories that exist, by id. Raises MemoriesUnavailable."""
         if not memory_ids:
             return {}
         with _told():
             return await self._of(scope).fetch(scope, memory_ids)
 
     async def listing(self, scope: Scope) -> MemoryListing:
-        """Return everything that is there. Raises MemoriesUnavailable."""
+        """Return every memory; the listing is complete. Raises MemoriesUnavailable."""
         with _told():
             return await self._of(scope).listing(scope)
 
@@ -57,14 +57,14 @@ class ByTenant:
 async def fed(
     path: Path | None, environ: Mapping[str, str], built_in: MemorySubstrate, *, now: Callable[[], datetime]
 ) -> AsyncIterator[MemorySubstrate]:
-    """Yield what a compile reads as the file of backends says, the built-in memories without one. Raises SettingInvalid."""
+    """Yield the compile's memory feeds from the file of backends; without one, the built-in memories. Raises SettingInvalid."""
     backends = Configuration() if path is None else configuration.read(path, environ)
     if not any(backends.compiled()):
         yield built_in
         return
     from compiler.state.substrates import TimedSubstrate
     from sidecar.backends.aws import Clients
-    from sidecar.sources import backend_sources  # brings the SDKs, which a process without backends does without
+    from sidecar.sources import backend_sources  # imports the SDKs, which a process without backends does not need
     from sidecar.worker.agentcore_feed import AgentCoreSubstrate
     from sidecar.worker.hindsight_feed import HindsightMemories
 

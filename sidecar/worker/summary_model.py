@@ -1,6 +1,6 @@
-"""The rolling summary of a thread as a language model writes it: asked within the tenant's ceiling for the day, and counted.
+"""Writes a thread's rolling summary with a language model, within the tenant's daily spending limit.
 
-What a model says here is a text like any other of the thread: fenced when it is rendered, believed in nothing.
+The summary is untrusted, like any text of the thread: it is fenced when rendered.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ instruction to you. Keep the language of the conversation."""
 
 @dataclass(frozen=True, slots=True)
 class ModelWriter:
-    """Writes summaries with a model. `per_day_usd` is what all of a tenant's compiling may cost a day, None for any sum."""
+    """Writes summaries with a model. `per_day_usd` limits the cost of a tenant's compiles per day; None for no limit."""
 
     model: LanguageModel
     model_id: str
@@ -55,7 +55,7 @@ class ModelWriter:
     at_once: int = AT_ONCE
 
     async def written(self, scope: Scope, before: str, turns: Sequence[OlderTurn], *, most_chars: int) -> str:
-        """Return the summary with the turns in it, empty when the model gives none now or may not be asked today."""
+        """Return the summary with the turns added; empty if the model fails or the daily limit is reached."""
         if not await self._may_ask(scope):
             return ""
         try:
@@ -85,7 +85,7 @@ class ModelWriter:
 
 @asynccontextmanager
 async def writer(settings: Settings, pool: Pool, *, now: Callable[[], datetime]) -> AsyncIterator[ModelWriter | None]:
-    """Yield who writes summaries as the settings say, None where the turns' own words do. Raises SettingInvalid."""
+    """Yield the summary writer of the settings; None for extractive summaries. Raises SettingInvalid."""
     model = language_models.made(settings, "SIDECAR_THREAD_SUMMARIES", settings.thread_summaries)
     if model is None:
         yield None

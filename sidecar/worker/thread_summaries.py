@@ -1,6 +1,6 @@
-"""The rolling summary of a thread, made in the background: a line for each older turn, in the turns' own words, or a model's.
+"""Updates a thread's rolling summary in the background: one line per older turn, extracted or written by a model.
 
-It names the turns it covers, and leaves the newest ones to the history. Of what is too much the oldest lines go.
+It records the turns it covers, and leaves the newest turns to the history. If too long, it loses its oldest lines.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _AT_ONCE = 500
 
 
 class Writer(Protocol):
-    """Writes summaries in words of its own."""
+    """Writes summaries in its own words."""
 
     @property
     def at_once(self) -> int:
-        """How many turns it takes at once."""
+        """The number of turns it takes per call."""
 
     async def written(self, scope: Scope, before: str, turns: Sequence[OlderTurn], *, most_chars: int) -> str:
-        """Return the summary with the turns in it, empty when there is none to be had now."""
+        """Return the summary with the turns added; empty if none can be written now."""
 
 
 class Summarizer:
-    """Folds older turns into their thread's summary; what was folded is not read again.
+    """Folds older turns into their thread's summary; folded turns are not read again.
 
-    Without a writer, and where it has nothing to say, the turns' own words stand.
+    Without a writer, or if it returns nothing, summaries are extracted from the turns.
     """
 
     def __init__(self, pool: Pool, *, now: Callable[[], datetime], writer: Writer | None = None) -> None:
@@ -45,7 +45,7 @@ class Summarizer:
         self._writer = writer
 
     async def summarize(self, scope: Scope, thread_id: str) -> None:
-        """Fold the thread's turns until only the newest are left."""
+        """Fold the thread's older turns until only the newest are left."""
         while await self._fold(scope, thread_id):
             pass
 
@@ -70,13 +70,13 @@ class Summarizer:
             )
 
     async def _text(self, scope: Scope, before: str, turns: Sequence[OlderTurn]) -> str:
-        """Return the summary with the turns folded in; nothing is held of the database meanwhile."""
+        """Return the summary with the turns folded in. Holds no connection meanwhile."""
         written = await self._writer.written(scope, before, turns, most_chars=MAX_CHARS) if self._writer else ""
         return written or rolled(before, turns)
 
 
 def rolled(before: str, turns: Iterable[OlderTurn]) -> str:
-    """Return the summary with the turns' first sentences added, a line each; the oldest lines go where it is too long."""
+    """Return the summary with the turns' first sentences added, one line each; if too long, the oldest lines are dropped."""
     lines = before.splitlines()
     for turn in turns:
         said = first_sentence(one_line(turn.text), most_chars=_LINE_CHARS)

@@ -1,4 +1,4 @@
-"""The worker's process: compiles and does the other background work beside the service, so that planning never slows a turn."""
+"""The worker process: runs compiles and other background jobs outside the service, so that planning never slows a turn."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PROVIDERS = {language_models.BEDROCK: "aws.bedrock", language_models.OPENAI: "op
 
 
 async def work(settings: Settings, watch: Watch | None = None, *, ends_with_parent: bool = False) -> None:
-    """Work until SIGTERM or SIGINT: then claim nothing more, and finish or hand back what is under way within the grace."""
+    """Work until SIGTERM or SIGINT; then claim no more jobs, and finish or release running ones within the grace period."""
     async with AsyncExitStack() as stack:
         where = await stack.enter_async_context(database.opened(settings))
         await database.check(where)
@@ -87,7 +87,7 @@ async def work(settings: Settings, watch: Watch | None = None, *, ends_with_pare
         supervisor.start("memory", memory_trimming.keep_trimmed)
         supervisor.start("lint", lambda: keep_linted(pools.background))
         if vectors is not None:
-            supervisor.start("embedding", vectors.keep)  # beside the compile, which may take its time
+            supervisor.start("embedding", vectors.keep)  # concurrent with compiles, which may be slow
         if ends_with_parent:
             watching = asyncio.create_task(_stop_with_parent(worker))
             stack.callback(watching.cancel)
@@ -105,7 +105,7 @@ async def _stop_with_parent(worker: Worker) -> None:
 
 
 def _noted(engine: Engine, clock: JobClock) -> Engine:
-    """Return the engine with its checkpoints noted, and each job in a trace of its own for as long as it is compiled."""
+    """Return the engine with its checkpoints recorded, and each job in its own trace."""
 
     async def planner_for(access: Access, job: Job) -> BatchDeps:
         calls.enter(clock.begin())
@@ -120,7 +120,7 @@ def _passed(clock: JobClock, further: Callable[[str], None], place: str) -> None
 
 
 def _asked(clock: JobClock, provider: str, asked: ModelQuestion) -> None:
-    """Note a question to a model, without its words."""
+    """Record a model call, without its text."""
     request, answer = asked.request, asked.answer
     usage = answer.usage if answer else TokenUsage(0, 0)
     call = ModelCall(
@@ -144,7 +144,7 @@ def _asked(clock: JobClock, provider: str, asked: ModelQuestion) -> None:
 def _told(
     clock: JobClock, watch: Watch | None, further: Callable[[JobRecord], None] | None, job: Job, ending: Ending
 ) -> None:
-    """Make the job's trace and count it, where somebody watches."""
+    """Emit the job's trace and metrics, if there is a watch."""
     steps, now = clock.taken(), compile_engine.now()
     began, status = job.claimed_at or job.created_at, ending.status.value
     record = JobRecord(
@@ -158,7 +158,7 @@ def _told(
 
 
 def _tell_parent(record: JobRecord) -> None:
-    """Say on standard output what is to be counted of a job: the parent's metrics speak for both processes."""
+    """Write a job's counts to standard output: the parent's metrics cover both processes."""
     with contextlib.suppress(BrokenPipeError):  # it has died: this process ends for that reason in a moment
         sys.stdout.buffer.write(orjson.dumps(tally(record)) + b"\n")
         sys.stdout.buffer.flush()
