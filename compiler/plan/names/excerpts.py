@@ -1,4 +1,4 @@
-"""Which sentences of a memory say something of a subject, verbatim, and in which section each stands."""
+"""Which sentences of a memory are about a subject, verbatim, and the section for each."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _ASIDE = re.compile(r"[\[(*].*[\])*]\W*", re.DOTALL)
 
 
 def excerpt(memory: BatchMemory, keys: Collection[str]) -> tuple[str, ...]:
-    """Return the memory's sentences about a subject of these keys: those that name it and say something.
+    """Return the memory's sentences about the subject with these keys: those that name it and carry content.
 
-    Of a memory that only tells the name its most telling sentence: of who speaks one that they say of themselves. Questions
-    tell nothing.
+    If only the metadata names the subject, return the most informative sentence; for the speaker, one in which they speak of
+    themselves. Questions never count.
     """
     every = sentences(memory.text)
     telling = [one for one in every if _is_telling(one, keys)]
@@ -50,9 +50,9 @@ def line(sentence: str) -> str:
 
 
 def arrange(excerpts: Iterable[tuple[BatchMemory, tuple[str, ...]]], page: Page | None) -> tuple[ProposedSection, ...]:
-    """Return sections for the sentences: the overview until it is full, then one for each month, split when full.
+    """Return sections for the sentences: the overview until it is full, then one per month, split when full.
 
-    A line that stands on the page already stays where it is.
+    A line already on the page stays where it is.
     """
     bodies = {one.slug: one.body_md.split("\n") for one in (page.sections if page else ()) if one.aggregation is None}
     sizes = {slug: sum(len(one) + 1 for one in lines) for slug, lines in bodies.items()}
@@ -87,7 +87,7 @@ def _place(when: datetime, sizes: Mapping[str, int], headings: dict[str, str]) -
 
 
 def _is_own(sentence: str) -> bool:
-    """Return whether a speaker says it of themselves: in the first person, or at least not of who is spoken to."""
+    """Return whether the speaker speaks of themselves: in the first person, or at least not in the second."""
     words = set(plain_key(sentence).split())
     if not words.isdisjoint(FIRST_PERSON):
         return True

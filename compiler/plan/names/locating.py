@@ -1,4 +1,4 @@
-"""Where a proposed page is, when the memories it cites say so: places of one name in two cities are two places."""
+"""The location of a proposed page, if its cited memories state one: the same name in two cities means two places."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JOURNAL_TAG = "journal:"
 
 
 def located(page: ProposedPage, citable: Citable) -> ProposedPage:
-    """Return the page with its city and the tags of cited memories that were made at a place of one of its names."""
+    """Return the page with its city and tags from cited memories made at a place with one of the page's names."""
     names = {plain_key(name) for name in (page.title, *(alias.name for alias in page.aliases))}
     cited = [*page.memory_ids, *(one for section in page.sections for one in section.memory_ids)]
     there = [memory for memory in citable.texts(cited) if plain_key(place_name(memory)) in names]
@@ -31,14 +31,14 @@ def located(page: ProposedPage, citable: Citable) -> ProposedPage:
 
 
 def place_name(memory: BatchMemory) -> str:
-    """Return the name of the place that the memory was made at, empty when it tells none."""
+    """Return the name of the place where the memory was made, empty if unknown."""
     place = memory.metadata.get("place")
     name = place.get("name") if isinstance(place, Mapping) else memory.metadata.get("place_name", place)
     return name.strip() if isinstance(name, str) else ""
 
 
 def city_of(memory: BatchMemory) -> str:
-    """Return the city in the memory's metadata: its place's, else its own; empty when it tells none."""
+    """Return the city in the memory's metadata: its place's, else its own; empty if unknown."""
     place = memory.metadata.get("place")
     told = place.get("city") if isinstance(place, Mapping) else None
     for city in (told, memory.metadata.get("place_city"), memory.metadata.get("city")):
@@ -48,7 +48,7 @@ def city_of(memory: BatchMemory) -> str:
 
 
 def types_of(memory: BatchMemory) -> tuple[str, ...]:
-    """Return what kind of place the memory was made at, as its metadata says, casefolded."""
+    """Return the kinds of the place where the memory was made, from its metadata, casefolded."""
     place = memory.metadata.get("place")
     types = place.get("types") if isinstance(place, Mapping) else None
     found = (
@@ -58,14 +58,14 @@ def types_of(memory: BatchMemory) -> tuple[str, ...]:
 
 
 def tag_names(memory: BatchMemory) -> tuple[str, ...]:
-    """Return the tags that the memory's metadata gives to what it is about: its own, its place's types, city and journal."""
+    """Return the tags for the memory's subject from its metadata: its own, its place's types, city and journal."""
     city, journal = slug(city_of(memory)), slug(journal_of(memory))
     classed = (*([CITY_TAG + city] if city else []), *([JOURNAL_TAG + journal] if journal else []))
     return tuple(dict.fromkeys((*tags_of(memory), *types_of(memory), *classed)))
 
 
 def journal_of(memory: BatchMemory) -> str:
-    """Return the title of the journal that the memory belongs to, of its id where it has none; empty without a journal."""
+    """Return the title of the memory's journal, or its id without a title; empty without a journal."""
     journal, title = memory.metadata.get("journal_id"), memory.metadata.get("journal_title")
     if not isinstance(journal, str | int) or not str(journal).strip():
         return ""
@@ -73,7 +73,7 @@ def journal_of(memory: BatchMemory) -> str:
 
 
 def tags_of(memory: BatchMemory) -> tuple[str, ...]:
-    """Return the memory's tags, casefolded, each once: from a list, or a text with commas."""
+    """Return the memory's tags, casefolded, each once; accepts a list or a text with commas."""
     found: dict[str, None] = {}
     for key in ("tags", "idea_tags"):
         value = memory.metadata.get(key)

@@ -1,4 +1,4 @@
-"""Which pages and mentions a batch may be about: what to look for, and which of the found ones a planner is shown.
+"""Candidates of a batch: what to look up, and which of the pages and mentions found a planner is shown.
 
 The budget is fixed, so that a prompt costs the same over a hundred pages and over a hundred thousand.
 """
@@ -23,10 +23,11 @@ _WORDS_EACH = 10
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What to look for: `keys` are alias keys to find exactly (mentions too), `names` folded names whose trigram neighbours
-    may be meant. Sorted, each once.
+    """What to look up: `keys` are alias keys to match exactly (mentions too), `names` folded names to match by trigrams.
+    Sorted, each once.
 
-    `texts` are the memories' words, a space around each, and `where` says in which of them a key stands: one bit a memory.
+    `texts` are the memories' words with a space around each, and `where` maps a key to the memories that contain it, one bit
+    each.
     """
 
     keys: tuple[str, ...]
@@ -35,14 +36,16 @@ class Sought:
     where: Mapping[str, int] = field(default_factory=dict)
 
     def naming(self, keys: Iterable[str]) -> int:
-        """Return the memories in which one of the keys stands, one bit each."""
+        """Return the memories that contain one of the keys, one bit each."""
         found = 0
         for key in keys:
             found |= self.where.get(key, 0) or self._spelled_out(key)
         return found
 
     def _spelled_out(self, key: str) -> int:
-        """Return the memories that hold a key which is no run of words: one that is long, or begins or ends as none does."""
+        """Return the memories that contain a key not indexed as a run of words, because it is long or starts or ends
+        irregularly.
+        """
         words = key.split()
         if not words or (len(words) <= _MAX_GRAM_WORDS and STOP_WORDS.isdisjoint((words[0], words[-1]))):
             return 0
@@ -50,7 +53,7 @@ class Sought:
 
 
 def names_in(memories: Iterable[BatchMemory]) -> Sought:
-    """Return what may be named in the memories: names told and spotted, and runs of up to four words of the texts."""
+    """Return the names that the memories may hold: from metadata and text, and runs of up to four words of the texts."""
     keys: dict[str, None] = {}
     names: dict[str, None] = {}
     where: dict[str, int] = {}
@@ -72,13 +75,13 @@ def names_in(memories: Iterable[BatchMemory]) -> Sought:
 
 
 def unnamed(memories: Sequence[BatchMemory], sought: Sought, found: Iterable[str]) -> tuple[BatchMemory, ...]:
-    """Return the memories in which none of the found keys stands: what they are about has to be told by their words."""
+    """Return the memories that contain none of the found keys; their pages have to be searched by words."""
     named = sought.naming(found)
     return tuple(memory for at, memory in enumerate(memories) if not named >> at & 1)
 
 
 def telling_words(memories: Iterable[BatchMemory], *, most: int = MAX_WORDS) -> list[list[str]]:
-    """Return the words that each memory may be found by, the longest first, up to `most` in all."""
+    """Return the words to search for each memory, longest first, up to `most` in all."""
     texts, left = [], most
     for memory in memories:
         words = sorted(query_words(memory.text), key=lambda word: (-len(word), word))[: min(_WORDS_EACH, left)]
@@ -107,10 +110,10 @@ def choose(
     count: Callable[[str], int],
     akin: Collection[PageKey] = (),
 ) -> tuple[Page, ...]:
-    """Return the pages to show, best first, within the budget: those named in most memories, then those `akin` to memories
-    that name none, then the greatest hubs.
+    """Return the pages to show, best first, within the budget: those named in most memories, then those `akin` to memories that
+    name none, then the greatest hubs.
 
-    The order of `pages` changes nothing. `count` counts the tokens of a text.
+    The order of `pages` does not matter. `count` counts the tokens of a text.
     """
     ranked = sorted(
         pages, key=lambda page: (-_named_in(page, sought), page.key not in akin, -page.hubness_score, page.key)
@@ -132,7 +135,7 @@ def choose_mentions(mentions: Iterable[Mention], *, most: int = 100) -> tuple[Me
 
 
 def outline(page: Page) -> str:
-    """Return how a page is shown to a planner that chooses among pages: name, summary, aliases and section slugs."""
+    """Return a page's outline for a planner: name, summary, aliases and section slugs."""
     aliases = ", ".join(sorted({alias.display for alias in page.aliases} - {page.title})[:8])
     sections = ", ".join(section.slug for section in page.sections)
     summary = first_sentence(page.summary, most_chars=200)

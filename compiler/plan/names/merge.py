@@ -1,6 +1,6 @@
-"""Merge before create: whether a proposed page is one that is there already under another name.
+"""Merge before create: whether a proposed page exists already under another name.
 
-What to look up is named first, the store answers in one query, and the answer is judged here.
+The names to look up are collected first, the store answers in one query, and the answer is judged here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CITY_TAG = "city:"
 
 
 class Way(StrEnum):
-    """How a name was found: its key is an alias, an alias begins with it, or an alias is spelled much like it."""
+    """How a name matched: its key is an alias, an alias starts with it, or an alias is spelled similarly."""
 
     EXACT = "exact"
     PREFIX = "prefix"
@@ -29,11 +29,11 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What to look up in the scope, each sorted and once.
+    """What to look up in the scope, each sorted and unique.
 
-    `keys`: aliases equal to these. `prefixes`: aliases that begin with one of these and go on after a space, up to 50
-    each (more make it ambiguous anyway). `similar`: aliases or folded titles of pages of that type with a trigram
-    similarity of 0.85 or more. `pages`: pages that stand under these keys, archived ones too.
+    `keys`: aliases equal to these. `prefixes`: aliases that start with one of these and continue after a space, up to 50 each
+    (more are ambiguous anyway). `similar`: aliases or folded titles of pages of that type with a trigram similarity of 0.85 or
+    more. `pages`: pages under these keys, archived ones too.
     """
 
     keys: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """An alias that was found: what was `asked` for and how, the alias' key, and its page. Active pages only."""
+    """A matching alias of an active page: what was `asked` for and how, the alias' key, and the page."""
 
     asked: str
     way: Way
@@ -55,7 +55,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What was found: matches, and whole every page that a match names or that stands under a looked-up key."""
+    """The look-up's result: matches, and every page, whole, that a match names or that has a looked-up key."""
 
     found: tuple[Match, ...] = ()
     pages: tuple[Page, ...] = ()
@@ -63,7 +63,7 @@ class Matches:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The page that a proposal is. Without `way` it is a new one; `way` is exact, derived or fuzzy."""
+    """The page that a proposal stands for; without `way` a new one. `way` is exact, derived or fuzzy."""
 
     page: PageKey
     way: str = ""
@@ -71,14 +71,14 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class Merger:
-    """Resolves proposed pages against what was found."""
+    """Resolves proposed pages against the look-up's result."""
 
     pages: Mapping[PageKey, Page]
     by_asked: Mapping[tuple[Way, str], tuple[Match, ...]]
     gazetteer: Gazetteer = field(default=NO_PLACES)
 
     def resolve(self, proposed: ProposedPage) -> Resolution | None:
-        """Return the page that the proposal is already, or None. What two pages could be is neither."""
+        """Return the existing page that the proposal stands for, or None. A proposal that fits two pages is neither."""
         ways = (
             ("exact", self._exact(proposed, spelling.exact_keys(proposed))),
             ("derived", self._exact(proposed, spelling.derived_keys(proposed, self.gazetteer))),
@@ -96,12 +96,12 @@ class Merger:
         return (Way.EXACT, key) in self.by_asked
 
     def has(self, page_type: PageType, name: str) -> bool:
-        """Return whether an active page of the type bears the name."""
+        """Return whether an active page of the type has the name."""
         found = (match for key in alias_keys(name) for match in self.by_asked.get((Way.EXACT, key), ()))
         return any(match.page.type is page_type for match in found)
 
     def page_of(self, key: str) -> PageKey | None:
-        """Return the one page with this alias key, of several the one whose title it is; None when that leaves none or more."""
+        """Return the only page with this alias key, or of several the one with that title; None if that is not unique."""
         found = {match.page for match in self.by_asked.get((Way.EXACT, key), ())}
         return self._one({key}, found)
 
@@ -110,7 +110,7 @@ class Merger:
         return {page for page in found if self._same_place(proposed, page)}
 
     def _longer(self, proposed: ProposedPage) -> set[PageKey]:
-        """Return the pages of the type whose longer names the proposed title is short for."""
+        """Return the pages of the type with longer names that the proposed title abbreviates."""
         key = plain_key(proposed.title)
         aliases = {
             match.alias: match.page
@@ -122,7 +122,7 @@ class Merger:
         return {aliases[alias] for alias in chosen}
 
     def _similar(self, proposed: ProposedPage) -> set[PageKey]:
-        """Return the page of the type that is spelled most alike, when the spellings differ as typing errors do."""
+        """Return the most similarly spelled page of the type, if the difference looks like a typo."""
         key = alias_key(proposed.title)
         found = [
             match
@@ -136,7 +136,7 @@ class Merger:
         return {match.page for match in found if match.similarity == best}
 
     def _only(self, proposed: ProposedPage, found: set[PageKey]) -> PageKey | None:
-        """Return the one page among these, those of the same type first, then those that bear the title as theirs."""
+        """Return the one page among these, preferring the same type, then the title."""
         same = {page for page in found if page.type == proposed.type} or found
         return self._one(alias_keys(proposed.title), same)
 
@@ -146,7 +146,7 @@ class Merger:
         return min(found) if len(found) == 1 else None
 
     def _same_place(self, proposed: ProposedPage, key: PageKey) -> bool:
-        """Return whether nothing says that the two are in different cities, or are different cities."""
+        """Return whether nothing places the two in different cities, or makes them different cities."""
         page = self.pages[key]
         there = {tag.name.removeprefix(CITY_TAG) for tag in page.tags if tag.name.startswith(CITY_TAG)}
         city = slug(proposed.city) or slug(spelling.city_after_comma(proposed.title, self.gazetteer))
@@ -157,7 +157,7 @@ class Merger:
 
 
 def names(proposal: Proposal, *, gazetteer: Gazetteer = NO_PLACES) -> Names:
-    """Return what has to be looked up to know which of the proposed pages are there already."""
+    """Return the names to look up in order to resolve the proposed pages."""
     proposed = [*proposal.new_pages, *(promotion.page for promotion in proposal.promotions)]
     proposed += [promotion.new_page for promotion in proposal.section_promotions]
     keys = {key for page in proposed for key in spelling.exact_keys(page)}
@@ -172,7 +172,7 @@ def names(proposal: Proposal, *, gazetteer: Gazetteer = NO_PLACES) -> Names:
 
 
 def merger(matches: Matches, pages: Iterable[Page] = (), *, gazetteer: Gazetteer = NO_PLACES) -> Merger:
-    """Return what resolves proposals against the matches and the candidate pages."""
+    """Return a Merger for the matches and the candidate pages."""
     known = {page.key: page for page in (*pages, *matches.pages)}
     by_asked: dict[tuple[Way, str], list[Match]] = {}
     for match in matches.found:
@@ -189,7 +189,7 @@ def merger(matches: Matches, pages: Iterable[Page] = (), *, gazetteer: Gazetteer
 
 
 def proposed_key(page: ProposedPage) -> PageKey | None:
-    """Return the key that a page of this title gets, or None when it has no letter to make a slug of."""
+    """Return the key for a page with this title, or None if it has no letter for a slug."""
     made = slug(page.title) or slug(page.slug)
     return PageKey(page.type, made) if made else None
 

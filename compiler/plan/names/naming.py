@@ -1,4 +1,4 @@
-"""A page's names and tags: which of the proposed ones are proven, and what they cite."""
+"""A page's names and tags: which proposed ones are proven, and by which sources."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def aliases(
 ) -> tuple[Alias, ...]:
     """Return the aliases to write for the page: new ones, and those with new sources.
 
-    A name given without citations is proven by those of the page's `cited` memories in which it stands; one that is proven by
-    none is left out, but for the title's own.
+    A name without citations is proven by the page's `cited` memories that contain it. An unproven name is left out, except the
+    title.
     """
     standing = {alias.key: alias for alias in page.aliases}
     found: dict[str, Alias] = {}
@@ -34,7 +34,7 @@ def aliases(
 
 
 def tags(page: Page, proposed: Iterable[ProposedName], *, citable: Citable) -> tuple[Tag, ...]:
-    """Return the tags to write for the page: those cited, new ones and those with new sources."""
+    """Return the tags to write for the page: those cited, if new or with new sources."""
     standing = {tag.name: tag for tag in page.tags}
     found: dict[str, Tag] = {}
     for one in proposed:
@@ -46,25 +46,25 @@ def tags(page: Page, proposed: Iterable[ProposedName], *, citable: Citable) -> t
 
 
 def stands_in(name: str, memory: BatchMemory) -> bool:
-    """Return whether the name stands in the memory's text or metadata as whole words, case and accents aside."""
+    """Return whether the name occurs in the memory's text or metadata as whole words, ignoring case and accents."""
     key = plain_key(name)
     return bool(key) and any(holds(key, plain_key(text)) for text in (memory.text, *strings(memory.metadata)))
 
 
 def holds(key: str, text_key: str) -> bool:
-    """Return whether the words of one key stand in the other; without spaces between words, anywhere in it."""
+    """Return whether the words of one key occur in the other; without spaces between words, anywhere in it."""
     return f" {key} " in f" {text_key} " or (not key.isascii() and key in text_key)
 
 
 def quote(name: str, memory_text: str) -> str:
-    """Return up to 200 characters of the text around the name, verbatim; its beginning when the name is not in it."""
+    """Return up to 200 characters of the text around the name, verbatim; the text's start if it lacks the name."""
     at = max(0, memory_text.casefold().find(name.casefold()))
     start = max(0, min(at - (QUOTE_CHARS - len(name)) // 2, len(memory_text) - QUOTE_CHARS))
     return memory_text[start : start + QUOTE_CHARS].strip()
 
 
 def strings(value: object, depth: int = 4) -> Iterator[str]:
-    """Yield every string within a metadata value."""
+    """Yield every string in a metadata value."""
     if isinstance(value, str):
         yield value
     elif depth and isinstance(value, dict):

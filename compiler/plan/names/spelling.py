@@ -1,6 +1,6 @@
-"""Other ways in which one thing is called: derived keys, short forms of long names, typing errors. Pure rules on names.
+"""Other spellings of a name: derived keys, short forms of long names, typos. Pure rules on names.
 
-Measured on names that people really used (`python -m bench names`): a rule that merged strangers there is not here.
+Measured on real names (`python -m bench names`); rules that merged unrelated names there were left out.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def exact_keys(page: ProposedPage) -> tuple[str, ...]:
 
 
 def derived_keys(page: ProposedPage, gazetteer: Gazetteer) -> tuple[str, ...]:
-    """Return the keys that other spellings of the title give.
+    """Return the keys of other spellings of the title.
 
-    The text before a comma, the name without or with its article, numbers as digits, other names of a city.
+    These are the text before a comma, the name with or without its article, numbers as digits, and other names of a city.
     """
     key = plain_key(page.title)
     words = key.split()
@@ -50,9 +50,9 @@ def derived_keys(page: ProposedPage, gazetteer: Gazetteer) -> tuple[str, ...]:
 
 
 def cut_at_comma(title: str, gazetteer: Gazetteer) -> str:
-    """Return the key of the text before the first comma, nothing where there is none.
+    """Return the key of the text before the first comma, empty without one.
 
-    What follows must not make it something else: a number (`Berlin, April 2026`), or anything but a place after a city.
+    Empty too if the rest changes the meaning: a number (`Berlin, April 2026`), or anything but a place after a city.
     """
     before, comma, after = title.partition(",")
     cut, rest = plain_key(before), plain_key(after)
@@ -64,7 +64,7 @@ def cut_at_comma(title: str, gazetteer: Gazetteer) -> str:
 
 
 def city(title: str, gazetteer: Gazetteer) -> int:
-    """Return the number of the city that the title names, with or without its region: `Anaheim, CA` and `Anaheim CA`."""
+    """Return the number of the city in the title, with or without its region: `Anaheim, CA` and `Anaheim CA`."""
     before, comma, after = title.partition(",")
     if comma:
         cut, qualifier = plain_key(before), plain_key(after.rpartition(",")[2])
@@ -75,17 +75,17 @@ def city(title: str, gazetteer: Gazetteer) -> int:
 
 
 def city_after_comma(title: str, gazetteer: Gazetteer) -> str:
-    """Return the city that stands after the last comma of a title: `Suerte, Austin`."""
+    """Return the city after the last comma of a title: `Suerte, Austin`."""
     _, comma, after = title.rpartition(",")
     key = plain_key(after)
     return after.strip() if comma and not gazetteer.is_region(key) and gazetteer.city(key) else ""
 
 
 def prefixes(page: ProposedPage, gazetteer: Gazetteer) -> tuple[str, ...]:
-    """Return what longer names of the same thing begin with: the title's words, with an article too.
+    """Return the beginnings of longer names for the same thing: the title's words, also with an article.
 
-    Nothing for a city (what is called after it is something else), for a title that only says what kind of thing it is, or
-    for one with a number in front.
+    None for a city (longer names mean something else), for a title that is only a kind of thing, or for one with a leading
+    number.
     """
     key = plain_key(page.title)
     words = key.split()
@@ -96,11 +96,11 @@ def prefixes(page: ProposedPage, gazetteer: Gazetteer) -> tuple[str, ...]:
 
 
 def meant(key: str, aliases: Iterable[str], gazetteer: Gazetteer) -> set[str]:
-    """Return which of the longer names a short one stands for, all where more than one could be.
+    """Return the longer names that a short one may stand for; more than one if ambiguous.
 
-    The only one that begins with it; else the only one where nothing but kinds of things follow; else one that all others
-    begin with too. Where none begins with it, the only one that has its words in order. A city or a number that follows
-    tells one branch from another, so such a name is not meant.
+    First the only one that starts with it; else the only one followed by nothing but kinds of things; else one that all others
+    start with too. If none starts with it, the only one with its words in order. A name followed by a city or a number is a
+    branch and does not count.
     """
     every = sorted({one for one in aliases if not _is_branch(_rest(key, one), gazetteer)})
     bare = {one: one.removeprefix("the ") for one in every}
@@ -116,7 +116,7 @@ def meant(key: str, aliases: Iterable[str], gazetteer: Gazetteer) -> set[str]:
 
 
 def is_misspelled(one: str, other: str) -> bool:
-    """Return whether two keys differ as typing errors do: word for word at most two letters, never a digit."""
+    """Return whether two keys differ as typos do: word for word by at most two letters, never by a digit."""
     ours, theirs = one.split(), other.split()
     if len(ours) != len(theirs):
         return one.replace(" ", "") == other.replace(" ", "")
@@ -131,7 +131,7 @@ def _is_typo(one: str, other: str) -> bool:
 
 
 def _edits(one: str, other: str) -> int:
-    """Return the Levenshtein distance, two swapped letters counted as one."""
+    """Return the Levenshtein distance; a swap of two adjacent letters counts as one."""
     before: list[int] = []
     last: list[int] = []
     row = list(range(len(other) + 1))
@@ -150,7 +150,7 @@ def _is_telling(words: list[str]) -> bool:
 
 
 def _is_branch(rest: list[str], gazetteer: Gazetteer) -> bool:
-    """Return whether what follows a name holds a number or ends in a city."""
+    """Return whether the rest of a name holds a number or ends in a city."""
     ends = (" ".join(rest[at:]) for at in range(len(rest)))
     return any(map(str.isdigit, "".join(rest))) or any(gazetteer.is_known_city(one) for one in ends)
 
@@ -161,7 +161,7 @@ def _rest(key: str, alias: str) -> list[str]:
 
 
 def _in_order(short: list[str], long: list[str]) -> bool:
-    """Return whether the long name is the short one with words put in that only say a kind or, after `by`, a brand."""
+    """Return whether the long name is the short one with added words that only say a kind or, after `by`, a brand."""
     at = 0
     after_by = False
     for word in long:

@@ -1,6 +1,6 @@
-"""Names in memories, by rule: those that the metadata tells, known ones, and runs of capitalised words in the text.
+"""Names in memories, by rule: from metadata, known names, and runs of capitalised words in the text.
 
-Runs are made for scripts with capitals and do nothing elsewhere; metadata and known names work in every script.
+Runs only work in scripts with capitals; metadata and known names work in every script.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_RUN_WORDS = 6
 
 
 class NameKind(StrEnum):
-    """What a name is known to be: a person, a place, a city, or something that was only named."""
+    """The kind of a name: a person, a place, a city, or unknown."""
 
     PERSON = "person"
     PLACE = "place"
@@ -30,7 +30,7 @@ class NameKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Spotted:
-    """A name in a memory. `is_told` by metadata; `is_initial` when it only stands where any word has a capital."""
+    """A name in a memory. `is_told` means from metadata; `is_initial` that it occurs only where any word is capitalised."""
 
     name: str
     kind: NameKind = NameKind.THING
@@ -40,7 +40,7 @@ class Spotted:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Names to look out for, by their first word: each as its words, longest first; those in scripts without spaces apart."""
+    """Known names by first word, each as its words, longest first; names in scripts without spaces are kept apart."""
 
     by_first: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
     unspaced: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ _APART = frozenset(["&"])
 
 
 def told(memory: BatchMemory) -> Iterator[Spotted]:
-    """Yield the names that the memory's metadata tells, and who speaks when the text begins with a name and a colon."""
+    """Yield the names in the memory's metadata, and the speaker if the text starts with a name and a colon."""
     speaker = SPEAKER.match(memory.text)
     if speaker and speaker[1][0].isupper() and not any(plain_key(word) in NO_NAMES for word in speaker[1].split()):
         yield Spotted(speaker[1], NameKind.PERSON, is_told=True)
@@ -79,7 +79,7 @@ def told(memory: BatchMemory) -> Iterator[Spotted]:
 
 
 def known_names(names: Iterable[str]) -> Known:
-    """Return the names, given as plain keys, so that `spotted` finds them."""
+    """Return the names, given as plain keys, in the form that `spotted` searches."""
     by_first: dict[str, set[tuple[str, ...]]] = {}
     unspaced = set()
     for name in names:
@@ -93,7 +93,7 @@ def known_names(names: Iterable[str]) -> Known:
 
 
 def spotted(text: str, known: Known) -> list[Spotted]:
-    """Return the names in a text: known ones, longest first, then runs of capitalised words in what is left of it."""
+    """Return the names in a text: known ones, longest first, then runs of capitalised words in the rest."""
     tokens = _TOKEN.findall(text)
     places = [at for at, token in enumerate(tokens) if token[0].isalnum()]
     keys = [_key(tokens[at]) for at in places]
@@ -113,7 +113,7 @@ def spotted(text: str, known: Known) -> list[Spotted]:
 
 
 def runs(text: str) -> list[Spotted]:
-    """Return the runs of capitalised words of a text, without the words around them that only begin a sentence."""
+    """Return the runs of capitalised words in a text, without words that are capitalised only because they start a sentence."""
     return list(_runs(_TOKEN.findall(text)))
 
 
@@ -148,9 +148,9 @@ def _runs(tokens: Iterable[str]) -> Iterator[Spotted]:
 
 
 def _named(run: list[str], *, is_initial: bool) -> Iterator[Spotted]:
-    """Yield the run as a name, without common words at its ends; nothing when it has no others.
+    """Yield the run as a name, without common words at its ends; nothing if only common words are left.
 
-    Within a sentence a common word with a capital belongs to the name (Under Armour), but for those that always have one.
+    Within a sentence, a capitalised common word belongs to the name (Under Armour), unless it is always capitalised.
     """
     start, end = 0, len(run)
     while end > start and (_is_capitalised(run[end - 1]) or run[end - 1].lower() in CONNECTORS):
@@ -164,7 +164,7 @@ def _named(run: list[str], *, is_initial: bool) -> Iterator[Spotted]:
 
 
 def _written(tokens: list[str]) -> str:
-    """Return the tokens of a name as text: signs stand close to the word before."""
+    """Return the tokens of a name as text: signs are joined to the word before."""
     name = "".join(f" {token}" if token[0].isalnum() or token in _APART else token for token in tokens[:-1])
     return f"{name} {_bare(tokens[-1])}".strip()
 
@@ -180,7 +180,7 @@ def _key(token: str) -> str:
 
 @lru_cache(maxsize=8192)
 def _is_common(word: str) -> bool:
-    """Return whether the word is no name, or only joins names; of `Monday's` and `I'm` the part before the sign is asked."""
+    """Return whether the word is no name, or only joins names; of `Monday's` and `I'm`, the part before the apostrophe counts."""
     return word.lower() in CONNECTORS or any(
         plain_key(part) in NO_NAMES for part in (word, word.partition("'")[0], word.partition("’")[0])
     )
@@ -188,7 +188,7 @@ def _is_common(word: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def _is_capitalised(word: str) -> bool:
-    """Return whether the word is no name but always has a capital: I, a day, a month, a title."""
+    """Return whether the word is no name but always capitalised: I, a day, a month, a title."""
     return plain_key(word.partition("'")[0].partition("’")[0]) in ALWAYS_CAPITAL
 
 
@@ -197,5 +197,5 @@ def _is_capital(word: str) -> bool:
 
 
 def _has_capital(words: Iterable[str]) -> bool:
-    """Return whether one of the words begins with a capital, or is of a script that has none."""
+    """Return whether a word starts with a capital, or its script has none."""
     return any(word[0].isupper() or word.lower() == word.upper() for word in words)

@@ -1,6 +1,6 @@
-"""Who and what the memories of a batch speak of: names gathered over memories, each subject once.
+"""The subjects of a batch: names collected over its memories, each subject once.
 
-A nickname or a first name becomes part of the one subject that it can be short for; what could be two stays on its own.
+A nickname or a first name joins the only subject that it can stand for; an ambiguous one stays separate.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CALLED = re.compile(
 
 @dataclass(slots=True)
 class Subject:
-    """A name with the memories that speak of it, in their order. `key` is its plain key, `page` the page that it is already."""
+    """A name with the memories that contain it, in order. `key` is its plain key, `page` its existing page."""
 
     key: str
     kind: NameKind = NameKind.THING
@@ -36,7 +36,7 @@ class Subject:
     is_sure: bool = False
 
     def see(self, one: Spotted, memory: BatchMemory) -> None:
-        """Note the name in a memory. A name that is told, or has a capital within a sentence, is sure to be one."""
+        """Record the name in a memory. A name from metadata, or capitalised within a sentence, is certain."""
         self.names[one.name] = self.names.get(one.name, 0) + (10 if one.is_told else 1)
         self.named_in.setdefault(one.name, set()).add(memory.memory_id)
         self.memories[memory.memory_id] = memory
@@ -45,7 +45,7 @@ class Subject:
             self.kind = one.kind
 
     def take(self, other: Subject) -> None:
-        """Make another subject's names and memories this one's."""
+        """Merge another subject's names and memories into this one."""
         for name, count in other.names.items():
             self.names.setdefault(name, 0)
             self.names[name] += 0 if name not in other.named_in else min(count, 1)
@@ -54,18 +54,18 @@ class Subject:
 
     @property
     def title(self) -> str:
-        """The name as it was told or written most often."""
+        """The name as it occurs most often."""
         return min(self.names, key=lambda name: (-self.names[name], name))
 
     @property
     def keys(self) -> frozenset[str]:
-        """The plain keys of all its names, the page's among them."""
+        """The plain keys of all its names, including the page's."""
         of_page = (plain_key(alias.display) for alias in self.page.aliases) if self.page else ()
         return frozenset(key for key in (*map(plain_key, self.names), *of_page) if key)
 
 
 def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subject]:
-    """Return the subjects of the batch, by key: what is sure to be a name, or has a page or a mention already."""
+    """Return the subjects of the batch, by key: certain names, and those with a page or a mention."""
     pages = _pages(batch.pages)
     held = {plain_key(mention.alias) for mention in batch.mentions}
     found = _seen(batch.memories, {*map(plain_key, pages), *held})
@@ -78,7 +78,7 @@ def subjects(batch: LeafBatch, *, gazetteer: Gazetteer = NO_PLACES) -> list[Subj
 
 
 def _pages(pages: Iterable[Page]) -> dict[str, Page]:
-    """Return the pages by their names' keys: of several with a name the one whose title it is, else the first path."""
+    """Return the pages by their names' keys; of several with a name, the one with that title, else the first path."""
     ordered = sorted(pages, key=lambda one: one.key, reverse=True)
     borne = {alias.key: page for page in ordered for alias in page.aliases}
     titled = {key: page for page in ordered for key in alias_keys(page.title) if key in borne}
@@ -115,10 +115,10 @@ def _joined(found: dict[str, Subject], memories: Iterable[BatchMemory]) -> dict[
 
 
 def _longer(key: str, found: Mapping[str, Subject], *, is_called: bool) -> Subject | None:
-    """Return the one subject that a single word is short for.
+    """Return the only subject that a single word can stand for.
 
-    The only name that begins with it, when that is a person's or only says the kind after it (`Fleet Coffee`); else, for a
-    word that somebody is called by, the only person whose name begins with its letters (`Mel`).
+    First the only name that starts with it, if it is a person's or adds only a kind (`Fleet Coffee`); else, for a word used as
+    a form of address, the only person whose name starts with its letters (`Mel`).
     """
     begins = [one for other, one in found.items() if other.startswith(f"{key} ")]
     if begins:

@@ -1,1 +1,1 @@
-"""Places: cities in addresses, and the protocol of a gazetteer."""
+"""Places: cities in addresses, and the gazetteer's protocol."""

@@ -1,6 +1,6 @@
-"""The city in a postal address, of whatever country, by the shapes of addresses.
+"""The city in a postal address of any country, by the shape of the address.
 
-Read from the end: country, region and postcode are recognised and put aside, streets are never a city.
+Addresses are read from the end: country, region and postcode are recognised and removed; a street is never a city.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _JAPANESE = re.compile(r"(?:(東京)都|(?:[^\s\d]{1,3}[道府県])?([^\s\d〒-]
 
 
 def city_of_address(address: str) -> str:
-    """Return the city of the address, or nothing when it tells none."""
+    """Return the city of the address, empty if there is none."""
     japanese = _JAPANESE.search(address[:MAX_ADDRESS_CHARS])
     if japanese:
         return japanese[1] or japanese[2]
@@ -54,7 +54,7 @@ def city_of_address(address: str) -> str:
 
 
 def is_address(text: str) -> bool:
-    """Return whether a text ends as addresses do, in a country or a postcode after at least two commas, and has a number."""
+    """Return whether a text ends like an address, in a country or a postcode after at least two commas, and has a number."""
     parts = [part for part in _PARTS.split(text[-MAX_ADDRESS_CHARS:].strip(" ,.")) if part]
     if len(parts) < 3 or not any(map(str.isdigit, text)):
         return False
@@ -64,7 +64,7 @@ def is_address(text: str) -> bool:
 
 
 def _without_country(parts: list[str]) -> tuple[list[str], str]:
-    """Return the parts without a country at the end, and the country; a postcode before or after it goes with it."""
+    """Return the parts without the country at the end, and the country; an adjacent postcode is removed with it."""
     if not parts:
         return [], ""
     if len(parts) > 2 and plain_key(parts[-2]) in COUNTRIES and not _TRAILING_CODE.sub("", parts[-1]).strip():
@@ -74,7 +74,7 @@ def _without_country(parts: list[str]) -> tuple[list[str], str]:
 
 
 def _coded_region(parts: list[str]) -> bool:
-    """Return whether a part is a region's code with a postcode, as in `Austin, TX 78702`: then the city stands before it."""
+    """Return whether a part is a region's code with a postcode, as in `Austin, TX 78702`: then the city is before it."""
     stripped = [(part, _TRAILING_CODE.sub("", part)) for part in parts[1:]]
     return any(one != part and _REGION_CODE.fullmatch(one) for part, one in stripped)
 
@@ -86,7 +86,7 @@ def _after_code(part: str) -> str:
 
 
 def _cities(parts: list[str], has_country: bool) -> Iterator[str]:
-    """Yield what could be the city, likeliest first: from the end, regions only when nothing else is there."""
+    """Yield possible cities, likeliest first: from the end; regions only if nothing else is left."""
     regions = []
     for at in range(len(parts) - 1, -1, -1):
         part = _TRAILING_CODE.sub("", parts[at]).strip()
@@ -111,7 +111,7 @@ def _is_region(name: str) -> bool:
 
 
 def _named(text: str) -> str:
-    """Return the text as a city's name, nothing when it cannot be one."""
+    """Return the text as a city's name, empty if it cannot be one."""
     part = _AUTONOMOUS.sub("", text.rpartition("/")[2].strip())
     part = _DISTRICT.sub("", _REGION_CODE.sub("", part).strip(" -–") or part).strip(" .-–")
     words = part.split()

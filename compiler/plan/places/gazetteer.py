@@ -1,6 +1,6 @@
-"""What is known of places: a protocol for the gazetteer, and one that knows nothing.
+"""The gazetteer's protocol, and an empty gazetteer.
 
-The gazetteer's data is read elsewhere and comes in as an argument.
+The gazetteer's data is read elsewhere and passed in.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ class Gazetteer(Protocol):
     """Names of cities. Keys are names without punctuation, folded (`plain_key`)."""
 
     def city(self, key: str, qualifier: str = "") -> int:
-        """Return the number of the city called so, the largest where several are; 0 when none is.
+        """Return the number of the city with this name, the largest if there are several; 0 if there is none.
 
-        A `qualifier` (a region, a country, a code of either) chooses among them, and none that fits gives 0.
+        A `qualifier` (a region, a country, or a code of either) chooses among them; 0 if none fits.
         """
         ...
 
@@ -24,11 +24,11 @@ class Gazetteer(Protocol):
         ...
 
     def is_known_city(self, key: str) -> bool:
-        """Return whether a city is mainly called so, and is a large one or has a name of more than one word."""
+        """Return whether this is a city's main name, and the city is large or the name has more than one word."""
         ...
 
     def is_region(self, key: str) -> bool:
-        """Return whether a country or a first-level region is called so, or has this code."""
+        """Return whether this is the name or code of a country or a first-level region."""
         ...
 
 

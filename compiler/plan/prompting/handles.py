@@ -15,7 +15,7 @@ _SHAPE = re.compile(r"\[?([PMR])0*(\d{1,6})\]?")
 
 @dataclass(frozen=True, slots=True)
 class Handles:
-    """What the handles of one prompt stand for. Two handles may stand for one memory: its parts."""
+    """The values behind one prompt's handles. Several handles may stand for the parts of one memory."""
 
     pages: Mapping[str, PageKey] = field(default_factory=dict)
     mentions: Mapping[str, str] = field(default_factory=dict)
@@ -28,6 +28,6 @@ def number(letter: str, values: Iterable[str]) -> dict[str, str]:
 
 
 def normal(handle: object) -> str:
-    """Return a handle as it was given out, of spellings like `[R07]` and ` r7 `; nothing for what is no handle."""
+    """Return a handle in normal form, from spellings like `[R07]` and ` r7 `; empty for anything else."""
     shape = _SHAPE.fullmatch(handle.strip().upper()) if isinstance(handle, str) else None
     return f"{shape[1]}{shape[2]}" if shape else ""

@@ -1,7 +1,7 @@
-"""What a model is asked, in our own words. The same batch gives the same bytes: no clock, no random id, no storage order.
+"""The prompts. The same batch gives the same bytes: no clock, no random id, no storage order.
 
-Whatever comes from outside is shown as JSON lines: memories, what stands on a page, what was proposed, names, headings. No text
-can end its line, begin a part of the prompt or hold what a chat template reads as the end of a turn.
+External text (memories, page contents, proposals, names, headings) is shown as JSON lines. It cannot end its line, start a part
+of the prompt or contain what a chat template reads as the end of a turn.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ VERSIONS = (LEAF_VERSION, SECTION_VERSION, AGGREGATION_VERSION)
 SUMMARY_CHARS = 200
 QUOTES_SHOWN = 3
 
-# What some readers take for a line's end, and what opens the marks of chat templates: <|im_start|>, <start_of_turn>, [INST].
+# Line separators, and the openings of chat templates' marks: <|im_start|>, <start_of_turn>, [INST].
 _FRAMING = re.compile("[\x7f-\x9f\u2028\u2029<\uff1c]|\\[(?=/?(?:INST|SYS|AVAILABLE_TOOLS|TOOL))")
 
 ALIASES_SHOWN = 8
@@ -38,7 +38,9 @@ TAGS_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A question to a model: `schema` is the shape of its answer (None: plain text), named `name`; `version` its wording."""
+    """A question to a model: `schema` is its answer's schema (None: plain text), called `name`; `version` is that of its
+    wording.
+    """
 
     system: str
     user: str
@@ -49,7 +51,7 @@ class Prompt:
 
 
 def leaf(batch: LeafBatch) -> Prompt:
-    """Return the question for a leaf batch, with what its handles stand for."""
+    """Return the question for a leaf batch, with its handles."""
     pages = sorted(batch.pages, key=lambda page: page.key)
     mentions = choose_mentions(batch.mentions)
     quoted = {one.source.memory_id for mention in mentions for one in mention.sightings[-QUOTES_SHOWN:]}
@@ -72,7 +74,7 @@ def leaf(batch: LeafBatch) -> Prompt:
 
 
 def section(draft: Draft) -> Prompt:
-    """Return the question for a section's text; of a section without a slug, for the page's summary in one sentence."""
+    """Return the question for a section's text; for a section without a slug, for the page's summary in one sentence."""
     wanted = {"page": draft.title, "section": draft.section.heading or "summary: one sentence that says what this is"}
     parts = [
         _part("SECTION", [_json(wanted)]),
@@ -87,7 +89,7 @@ def section(draft: Draft) -> Prompt:
 
 
 def aggregation(view: AggregationView) -> Prompt:
-    """Return the question for an aggregation, with what its handles stand for."""
+    """Return the question for an aggregation, with its handles."""
     pages = sorted(view.pages, key=lambda page: page.key)
     cited = {one for candidate in view.candidates for one in candidate.memory_ids if one in view.evidence}
     memories = number("R", sorted(cited))
@@ -178,5 +180,5 @@ def _memory(handle: str, memory: BatchMemory) -> str:
 
 
 def _is_telling(value: object) -> bool:
-    """Return whether a metadata value is small enough to help: no long texts, no nested dumps."""
+    """Return whether a metadata value is small enough to be useful: no long texts, no nested dumps."""
     return value is not None and len(json.dumps(value, ensure_ascii=False, default=str)) <= 400

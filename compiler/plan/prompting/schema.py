@@ -1,6 +1,6 @@
-"""The shapes of a model's answers, as JSON schemas: every property required, none other allowed, as strict outputs want it.
+"""JSON schemas of a model's answers: every property required, no other allowed, as strict outputs demand.
 
-Any answer with one of a plan's arrays is a plan (`PLAN`): it is read item by item, and a bad item falls by itself.
+Any answer with one of a plan's arrays is a plan (`PLAN`): it is read item by item, and a bad item is dropped alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A batch that is too long for one prompt, in parts. No memory is cut short: a long one comes in pieces, all of its id."""
+"""Splits a batch that is too long for one prompt. No memory is truncated: a long one becomes several pieces with its id."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from compiler.plan.proposal import Proposal
 
 
 def split(batch: LeafBatch, *, max_chars: int) -> tuple[LeafBatch, ...]:
-    """Return the batch as batches whose memories' texts are at most so many characters together, in order.
+    """Return the batch as batches with at most `max_chars` characters of memories each, in order.
 
-    Each has all pages and mentions. What fits stays one.
+    Each has all pages and mentions. A batch that fits is returned whole.
     """
     groups: list[list[BatchMemory]] = [[]]
     left = max_chars
@@ -41,7 +41,7 @@ def join(proposals: Iterable[Proposal]) -> Proposal:
 
 
 def _pieces(memory: BatchMemory, max_chars: int) -> Iterator[BatchMemory]:
-    """Yield the memory, or its text in pieces cut after white space where there is any; together they are the whole text."""
+    """Yield the memory, or its text in pieces cut after white space if possible; together they are the whole text."""
     text = memory.text
     while len(text) > max_chars:
         cut = (

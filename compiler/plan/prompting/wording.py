@@ -1,4 +1,4 @@
-"""The wording of what a model is asked: text only. Whoever changes a wording raises its version in `prompt.py`."""
+"""The wording of the prompts: text only. Changing it requires raising its version in `prompt.py`."""
 
 LEAF = """\
 You keep the wiki of one person. You get new memories, pages that may be concerned, and names that are on hold.

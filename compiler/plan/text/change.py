@@ -1,6 +1,6 @@
 """Whether a proposed text says something that the present one does not.
 
-Judged on words: a number, a date or a name that changed is always a change, however long the text around it.
+Words are compared: a changed number, date or name is always a change, however long the surrounding text.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _WORD = re.compile(r"\d+(?:[.,:/-]\d+)*|\w+(?:['’]\w+)*")
 def is_meaningful(existing_md: str, proposed_md: str) -> bool:
     """Return whether the proposed text is worth a writer's work.
 
-    Nothing proposed is no change, anything proposed for nothing is one. Else it is one when a number, a capitalised word or a
-    negation differs, or more than 5 % of the words.
+    An empty proposal is no change; any proposal for an empty text is one. Otherwise it is a change if a number, a capitalised
+    word or a negation differs, or more than 5 % of the words.
     """
     existing, proposed = _words(existing_md), _words(proposed_md)
     if existing == proposed or not proposed:
@@ -35,14 +35,14 @@ def is_meaningful(existing_md: str, proposed_md: str) -> bool:
 
 
 def shares_content(text: str, other: str) -> bool:
-    """Return whether two texts share a word that says something; texts without such words are given the doubt."""
+    """Return whether two texts share a content word; True if either has none."""
     one, two = content_words(text), content_words(other)
     return not one or not two or not one.isdisjoint(two)
 
 
 @lru_cache(maxsize=2048)
 def content_words(text: str) -> frozenset[str]:
-    """Return the folded words of the text but stop words and single letters."""
+    """Return the folded words of the text without stop words and single letters."""
     words = set(map(_folded, _words(text)))
     return frozenset(word for word in words if word not in STOP_WORDS and (len(word) > 1 or not word.isascii()))
 

@@ -1,5 +1,6 @@
-"""The last walls before the store: texts come into their places, wiki syntax goes, names become links, bad links go, and HTML,
-pictures and links to where none may lead become text. Code stays as it is."""
+"""The last step before the store: put texts in place, remove wiki syntax, link names, drop bad links, and turn HTML, images and
+disallowed links into text. Code is left unchanged.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ SUMMARY = ""
 
 
 def references(decision: PlanDecision, bodies: Bodies) -> markdown.References:
-    """Return the names and pages that the decision's texts and the written bodies refer to: what `finish` has to be told of."""
+    """Return the names and pages in the decision's texts and the written bodies, for the caller to look up for `finish`."""
     return markdown.references((*bodies.values(), *_texts(decision.items)))
 
 
@@ -35,8 +36,8 @@ def finish(
     """Return the decision's items with their final texts.
 
     `bodies` are the written drafts by page and section slug ("" is a summary), `known` the pages by folded alias, `existing`
-    further pages that texts may link to. A draft without a body keeps what was proposed; one whose body is empty removes
-    its section. Finishing twice changes nothing.
+    further pages that texts may link to. A draft without a body keeps the proposed text; an empty body removes its section.
+    Idempotent.
     """
     made = {item.page.key for item in decision.items if isinstance(item, CreatePage)}
     own = {

@@ -1,6 +1,6 @@
 """Names and markdown: slugs, keys to compare names by, wiki links in and out of a text.
 
-Every rewriting is done once a text has its final words, and doing it twice changes nothing.
+Rewriting happens once a text has its final words, and is idempotent.
 """
 
 from __future__ import annotations
@@ -41,37 +41,37 @@ _TYPES = frozenset(map(str, PageType))
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """What texts refer to: names that stand in bold, folded, and pages that are linked."""
+    """References in texts: names in bold, folded, and linked pages."""
 
     names: tuple[str, ...]
     pages: tuple[PageKey, ...]
 
 
 def slug(text: str) -> str:
-    """Return the text as part of a path: a to z, digits and single dashes, at most 80 characters, never empty for a letter.
+    """Return the text as part of a path: a to z, digits and single dashes, at most 80 characters, never empty if it has a letter.
 
-    Latin, Cyrillic and Greek letters are transliterated, those of other scripts stand as their code points.
+    Latin, Cyrillic and Greek letters are transliterated; those of other scripts become their code points.
     """
     return _slug_of_name(text) if len(text) <= MAX_NAME_CHARS else _slug(text)
 
 
 def alias_key(name: str) -> str:
-    """Return the key of an alias, as the store folds it."""
+    """Return the key of an alias, folded as in the store."""
     return fold(name)
 
 
 def plain_key(name: str) -> str:
-    """Return the name's words alone, folded, one space apart: `St. Regis` and `st regis` are one."""
+    """Return the name's words, folded, one space apart: `St. Regis` and `st regis` are equal."""
     return _plain_name(name) if len(name) <= MAX_NAME_CHARS else _plain(name)
 
 
 def alias_keys(name: str) -> tuple[str, ...]:
-    """Return the keys that a page is found by under this name: folded, and where that differs without punctuation."""
+    """Return the keys under which a page with this name is found: folded, and without punctuation if that differs."""
     return tuple(key for key in dict.fromkeys((alias_key(name), plain_key(name))) if key)
 
 
 def heading(section_slug: str) -> str:
-    """Return a heading for a section that was given none: its slug as words."""
+    """Return a heading for a section without one: its slug as words."""
     return section_slug.replace("_", " ").replace("-", " ").strip().capitalize()
 
 
@@ -81,7 +81,7 @@ def one_line(text: str) -> str:
 
 
 def first_sentence(text: str, *, most_chars: int = 160) -> str:
-    """Return the first sentence of a summary on one line; one that is too long is cut between words."""
+    """Return the first sentence of a summary on one line; a long one is cut between words."""
     line = one_line(text)
     sentence = next(iter(sentences(line)), "")
     if len(sentence) <= most_chars:
@@ -91,33 +91,33 @@ def first_sentence(text: str, *, most_chars: int = 160) -> str:
 
 
 def strip_wikilinks(markdown: str) -> str:
-    """Return the markdown without [[double brackets]]: of `[[page|words]]` the words stay."""
+    """Return the markdown without [[double brackets]]; of `[[page|words]]` the words stay."""
     while (stripped := _WIKILINK.sub(lambda found: found[1].rpartition("|")[2].strip(), markdown)) != markdown:
         markdown = stripped
     return markdown
 
 
 def bold_names(bodies: Iterable[str]) -> tuple[str, ...]:
-    """Return the folded names that stand in bold, and might be pages, sorted. They are read as they are shown."""
+    """Return the folded names in bold, which may be pages, as they are displayed, sorted."""
     return tuple(sorted({_bold_key(found) for body in bodies for found in _BOLD.finditer(body)}))
 
 
 def references(bodies: Iterable[str]) -> References:
-    """Return every name and page that the texts refer to, sorted."""
+    """Return every name and page in the texts, sorted."""
     texts = tuple(bodies)
     found = {key for text in texts for link in _PAGE_LINK.finditer(text) if (key := page_key(link[3], link[4]))}
     return References(bold_names(texts), tuple(sorted(found)))
 
 
 def page_key(page_type: str, page_slug: str) -> PageKey | None:
-    """Return the key, or None when it can name no page: an unknown type, or no proper slug."""
+    """Return the key, or None if the type is unknown or the slug invalid."""
     if page_type not in _TYPES or not page_slug or slug(page_slug) != page_slug:
         return None
     return PageKey(PageType(page_type), page_slug)
 
 
 def linkify(markdown: str, known: Mapping[str, PageKey], *, own: PageKey | None = None) -> str:
-    """Return the markdown with bold names of known pages, by folded name, made links; names in links stay as they are."""
+    """Return the markdown with bold names of known pages (by folded name) linked; names inside links are unchanged."""
 
     def linked(found: re.Match[str]) -> str:
         page = known.get(_bold_key(found))
@@ -127,7 +127,7 @@ def linkify(markdown: str, known: Mapping[str, PageKey], *, own: PageKey | None 
 
 
 def drop_bad_links(markdown: str, known: Collection[PageKey]) -> str:
-    """Return the markdown with links to unknown wiki pages undone: their words stay."""
+    """Return the markdown without links to unknown wiki pages; their words stay."""
 
     def kept(found: re.Match[str]) -> str:
         return found[0] if page_key(found[3], found[4]) in known else found[2]
@@ -138,12 +138,12 @@ def drop_bad_links(markdown: str, known: Collection[PageKey]) -> str:
 
 
 def escape(line: str) -> str:
-    """Return one line of plain text as markdown that shows exactly that text."""
+    """Return one line of plain text as markdown that displays exactly that text."""
     return _LINE_SIGN.sub(r"\\\1" if line[:1] in "-+#" else r"\1\\", _ESCAPED.sub(r"\\\1", line))
 
 
 def unescape(markdown: str) -> str:
-    """Return the plain text that a line of markdown shows: links, bold and escapes undone."""
+    """Return the plain text that a line of markdown displays: links, bold and escapes removed."""
     unlinked = re.sub(r"\[((?:[^\[\]\\]|\\.)*)\]\([^)\s]*\)", r"\1", markdown)
     return _UNESCAPED.sub(r"\1", re.sub(r"(?<!\\)\*\*", "", unlinked))
 
@@ -163,7 +163,7 @@ def _plain(text: str) -> str:
     return _NOT_WORD.sub(" ", _APOSTROPHES.sub("", folded)).strip()
 
 
-# The same names come batch after batch.
+# The same names recur in every batch.
 _plain_name = lru_cache(maxsize=8192)(_plain)
 _slug_of_name = lru_cache(maxsize=8192)(_slug)
 

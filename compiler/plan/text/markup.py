@@ -1,7 +1,7 @@
-"""Markdown made safe to show: no HTML of its own, no images, links to the web, to mail and into the wiki only.
+"""Makes markdown safe to display: no HTML, no images, links only to the web, to mail and into the wiki.
 
-What is not allowed is shown as text. Code spans and code blocks are not changed. The result is parsed again; a text in which the
-parser still finds markup that is not allowed is escaped as a whole.
+Disallowed markup is displayed as text. Code spans and code blocks are not changed. The result is parsed again; if the parser
+still finds disallowed markup, the whole text is escaped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from markdown_it.token import Token
 
 from compiler.plan.text.markdown import escape
 
-# A parser of Markdown takes time with the square of a hostile text: what is longer and holds anything doubtful is escaped whole.
+# Parsing hostile markdown takes quadratic time: a longer text with anything doubtful is escaped whole.
 MOST_PARSED_CHARS = 20_000
 
 _WIKI = r"/wiki/(?:entity|topic|decision)/[a-z0-9-]+"
@@ -56,13 +56,13 @@ def outside_code(markdown: str, change: Callable[[str], str]) -> str:
 
 
 def is_allowed(target: str) -> bool:
-    """Return whether a link may lead there: an address with http, https or mailto, or a page of the wiki."""
+    """Return whether a link target is allowed: an http, https or mailto address, or a page of the wiki."""
     plain = _SIGN.sub(r"\1", decoded(target))
     return _ALLOWED.fullmatch(target) is not None and _ALLOWED.fullmatch(plain) is not None
 
 
 def _undone(masked: str) -> str:
-    """Return masked markdown with HTML, images and links that are not allowed escaped."""
+    """Return masked markdown with HTML, images and disallowed links escaped."""
     pieces: list[str] = []
     opened: list[int] = []
     done = 0
@@ -96,7 +96,7 @@ def _leads_on(target: re.Match[str]) -> bool:
 
 
 def _angle(masked: str, found: re.Match[str]) -> tuple[str, int]:
-    """Return an allowed autolink as it is, or the angle bracket, escaped if it may open a tag; and where to go on."""
+    """Return an allowed autolink unchanged, or the angle bracket, escaped if it may open a tag; and the next position."""
     if link := _AUTOLINK.match(masked, found.start()):
         return link[0], link.end()
     return ("\\<" if _OPENS_TAG.match(masked, found.start()) else "<"), found.end()
@@ -141,7 +141,9 @@ def _without_spans(block: str, code: list[str]) -> str:
 
 
 def _closing(block: str, opening: re.Match[str]) -> int | None:
-    """Return the end of the code span that a run of backticks opens, behind the next run of the same length; None without one."""
+    """Return the end of the code span that a run of backticks opens, after the next run of the same length; None if there is
+    none.
+    """
     runs = re.finditer("`+", block[opening.end() :])
     return next((opening.end() + run.end() for run in runs if len(run[0]) == len(opening[0])), None)
 
@@ -173,7 +175,7 @@ def _parser() -> MarkdownIt:
 
 @cache
 def _judge(*, is_table: bool) -> MarkdownIt:
-    """Return a parser that allows HTML and every link, to find what is left of them."""
+    """Return a parser that accepts HTML and every link, to find what is left of them."""
     made = MarkdownIt("commonmark", {"html": True})
     made.validateLink = partial(_lets_through)  # type: ignore[method-assign]
     return made.enable("table") if is_table else made

@@ -1,4 +1,4 @@
-"""A rollup's body: its children as a list of links, one line each, rendered the same way every time."""
+"""A rollup's body: its children as a list of links, one line each, always rendered the same way."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def line(child: Page) -> str:
 
 
 def rolled_up(page: PageKey, section: Section) -> tuple[WriteLink, ...]:
-    """Return the links by which a rollup leads to its children."""
+    """Return the links from a rollup to its children."""
     context = ROLLED_UP + section.slug
     return tuple(WriteLink(page, child, LinkKind.REFERENCE, LinkOrigin.ROLLUP, context) for child in section.children)
 
 
 def stub(summary: str, highlights: Iterable[str], *, title: str, promoted: PageKey) -> str:
-    """Return what stays of a section that was promoted: its summary, highlights and where to read on."""
+    """Return what stays of a promoted section: its summary, highlights and a link to the page."""
     bullets = "\n".join(f"- {one.strip().removeprefix('-').strip()}" for one in highlights if one.strip(" -"))
     parts = [summary.strip(), bullets, f"See: [{escape(title)}]({promoted.path})"]
     return "\n\n".join(part for part in parts if part)

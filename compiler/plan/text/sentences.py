@@ -12,9 +12,9 @@ MAX_SENTENCE_CHARS = 400
 
 @lru_cache(maxsize=1024)
 def sentences(text: str) -> tuple[str, ...]:
-    """Return the text's sentences in order, each a piece of one of its lines with no space at its ends.
+    """Return the text's sentences in order, each part of one line and without surrounding spaces.
 
-    A sentence of more than 400 characters is cut between words, so that no part of a text is left out.
+    A sentence of more than 400 characters is cut between words, so that no part of a text is lost.
     """
     return tuple(piece for start, end in _spans(text) for piece in _pieces(text[start:end].strip()) if piece)
 

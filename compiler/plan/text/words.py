@@ -1,4 +1,4 @@
-"""Words that are no names although they begin with a capital, folded: data only."""
+"""Capitalised words that are not names, folded: data only."""
 
 from __future__ import annotations
 
