@@ -63,11 +63,7 @@ HEAVY_MODULES = {
 
 # What still breaks a rule. These lists only shrink.
 DOORS_THAT_QUERY = {
-    "sidecar/http/console/desk.py",
-    "sidecar/http/console/pages/backends.py",
-    "sidecar/http/console/pages/turns.py",
     "sidecar/http/doors.py",
-    "sidecar/rpc/context.py",
     "sidecar/rpc/transport/auditing.py",
     "sidecar/rpc/transport/status.py",
 }

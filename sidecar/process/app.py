@@ -45,12 +45,12 @@ from sidecar.runtime.supervisor import Supervisor
 from sidecar.services.backends import Backends
 from sidecar.services.bundle import Services
 from sidecar.services.compiles import Compiles
-from sidecar.services.costs import CostAccounts
+from sidecar.services.costs import BudgetWatch, CostAccounts
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.memories import Memories
 from sidecar.services.profiles import Profiles
 from sidecar.services.progress import Progress
-from sidecar.services.spending import BudgetWatch
+from sidecar.services.receipts import Receipts
 from sidecar.services.tenants import Tenancy, Tenants
 from sidecar.services.threads import Threads
 from sidecar.services.upkeep import Upkeep
@@ -250,6 +250,7 @@ def _services(
             pools, now=now, is_compiled=partial(_is_built_in, engine), forgot=remembered.forgot, quota_bytes=quota_bytes
         ),
         profiles=Profiles(pools, now=now, changed=changed, base=backing.base),
+        receipts=Receipts(pools, now=now, recorder=turns.recorder, meters=turns.meters),
         tenants=Tenants(pools, now=now, changed=changed, forgot=remembered.forgot),
         threads=Threads(pools, now=now, meters=turns.meters, fences=turns.fences, quota_bytes=quota_bytes),
         upkeep=Upkeep(pools, engine, now=now, quota_bytes=quota_bytes),
@@ -292,7 +293,7 @@ async def _turns(
         clocks=clocks,
     )
     replayer, repeats = Replayer(pools.background, fences, clocks), context.turn_repeats(clocks)
-    return context.ContextDeps(assembler, replayer, pools, meters, fences, writer, clocks, repeats)
+    return context.ContextDeps(assembler, replayer, meters, fences, writer, clocks, repeats)
 
 
 def _places(settings: Settings) -> AdmissionControl:

@@ -80,7 +80,7 @@ def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ..
     return (
         (
             context.SERVICE,
-            context.ContextService(works.turns, threads=works.services.threads, memories=works.services.memories),
+            _context(works),
         ),
         (memory.SERVICE, memory.MemoryService(works.services.memories)),
         (knowledge.SERVICE, knowledge.KnowledgeService(works.services.knowledge)),
@@ -90,6 +90,13 @@ def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ..
         (wiki.SERVICE, wiki.WikiService(works.services.wiki)),
         (cost.SERVICE, cost.CostService(works.services.costs, now=works.clocks.now)),
         (compiles.SERVICE, compiles.CompileService(works.services.compiles, works.services.upkeep)),
+    )
+
+
+def _context(works: ServingDeps) -> context.ContextService:
+    services = works.services
+    return context.ContextService(
+        works.turns, threads=services.threads, memories=services.memories, receipts=services.receipts
     )
 
 
@@ -137,11 +144,9 @@ async def open_all(works: ServingDeps, stack: AsyncExitStack) -> Doors:
 def _desk(works: ServingDeps, server: GrpcServer) -> Desk:
     """Return the dependencies of the console's pages; its visitors authenticate like callers of the server."""
     return Desk(
-        works.pools,
         works.services,
         works.turns.assembler,
         works.turns.replayer,
-        works.turns.recorder,
         works.clocks,
         partial(_signed_in, server),
         works.watch,

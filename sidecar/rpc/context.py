@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
-from models.tokens.calibration import CalibrationSample
 from sidecar.context.assembler import Assembler, Clocks, TurnRequest
 from sidecar.context.fence_keys import FenceKeys
 from sidecar.context.receipt_writer import ReceiptWriter
@@ -22,20 +20,16 @@ from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.idempotency import RepeatedAnswers
 from sidecar.rpc.transport.paging import Int4, ListCall
 from sidecar.rpc.transport.validation import read_each, write_time
-from sidecar.runtime.errors import InvalidArgument, NotFound, ReceiptDropped
+from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.memories import Memories
+from sidecar.services.receipts import Receipts
 from sidecar.services.threads import MAX_TURNS, Threads
 from sidecar.services.validation import check_count, read_id, read_int, read_item_ids, read_text, read_uuid
 from sidecar.turn.difference import compare
 from sidecar.v1 import context_pb2 as pb
-from store.accounting import costs, receipts
+from store.accounting.receipts import ReportedUsage, StoredReceipt
 from store.content.threads import ThreadHead
-from store.db.postgres import Pools, scoped
-from store.errors import StoreError
-from store.scope import Reach, Scope
-from store.tenancy import forgotten
-
-log = logging.getLogger(__name__)
+from store.scope import Scope
 
 SERVICE = pb.DESCRIPTOR.services_by_name["ContextService"]
 MAX_MESSAGE_CHARS = 1_000_000
@@ -52,7 +46,6 @@ class ContextDeps:
 
     assembler: Assembler
     replayer: Replayer
-    pools: Pools
     meters: TokenMeters
     fences: FenceKeys
     recorder: ReceiptWriter
@@ -68,11 +61,11 @@ def turn_repeats(clocks: Clocks) -> TurnRepeats:
 class ContextService:
     """Thin: reads requests, calls the use cases, writes responses."""
 
-    def __init__(self, parts: ContextDeps, *, threads: Threads, memories: Memories) -> None:
+    def __init__(self, parts: ContextDeps, *, threads: Threads, memories: Memories, receipts: Receipts) -> None:
         self._parts = parts
         self._threads = threads
         self._memories = memories
-        self._pools = parts.pools
+        self._receipts = receipts
         self._repeats = parts.repeats
 
     @property
@@ -109,35 +102,21 @@ class ContextService:
         return await self._repeats.once(key, digest, work, stands=partial(self._stands, scope))
 
     async def _stands(self, scope: Scope, age_s: float) -> bool:
-        """Return whether nothing of the owner's was forgotten since a turn of this age began; unknown counts as no."""
-        began = self._parts.clocks.now() - timedelta(seconds=age_s)
-        try:
-            async with scoped(self._pools.turn, scope, read_only=True) as connection:
-                return not await forgotten.anything_since(connection, scope, began)
-        except StoreError as error:
-            log.warning("kept_answer_not_checked", extra={"error": type(error).__name__})
-            return False
+        return await self._receipts.stands(scope, self._parts.clocks.now() - timedelta(seconds=age_s))
 
     async def report_usage(self, request: pb.ReportUsageRequest, call: Call) -> pb.ReportUsageResponse:
-        """Keep what the provider counted and learn from it. Raises NotFound for a receipt of nobody's or another's."""
+        """Keep what the provider counted and learn from it. Raises NotFound for a receipt that is unknown or out of reach."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        used_item_ids = read_item_ids("used_item_ids", request.used_item_ids)
-        counts = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-        read = {name: read_int(name, getattr(request, name), least=0, most=2**31 - 1) for name in counts}
-        usage = receipts.ReportedUsage(**read, used_item_ids=used_item_ids)
-        receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id), call.identity.reach)
-        expected_tokens = explanations.expected_input_tokens(receipt)
-        async with scoped(self._pools.background, scope) as connection:
-            now = self._parts.clocks.now()
-            is_first = await receipts.report_usage(connection, scope, receipt.receipt_id, usage, now=now)
-            await costs.report(connection, scope, receipt.receipt_id, usage)
-            counted = (
-                CalibrationSample(expected_tokens, usage.input_tokens, explanations.ratio_of(receipt))
-                if is_first
-                else None
-            )
-            learned = await self._parts.meters.learn(connection, scope, receipt.model_id, counted, now=now)
-        return pb.ReportUsageResponse(expected_input_tokens=expected_tokens, ratio=learned.trusted_ratio)
+        usage = ReportedUsage(
+            input_tokens=request.input_tokens,
+            output_tokens=request.output_tokens,
+            cache_read_tokens=request.cache_read_tokens,
+            cache_write_tokens=request.cache_write_tokens,
+            used_item_ids=tuple(request.used_item_ids),
+        )
+        receipt_id = read_uuid("receipt_id", request.receipt_id)
+        learned = await self._receipts.report_usage(scope, receipt_id, usage, reach=call.identity.reach)
+        return pb.ReportUsageResponse(expected_input_tokens=learned.expected_input_tokens, ratio=learned.ratio)
 
     async def append_turns(self, request: pb.AppendTurnsRequest, call: Call) -> pb.AppendTurnsResponse:
         """Write turns to the thread; those it has already are left as they are."""
@@ -153,7 +132,7 @@ class ContextService:
     async def explain_assembly(self, request: pb.ExplainAssemblyRequest, call: Call) -> pb.ExplainAssemblyResponse:
         """Return a receipt, whole."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id), call.identity.reach)
+        receipt = await self._receipt(scope, "receipt_id", request.receipt_id, call)
         message = await self._parts.replayer.message_of(scope, receipt)
         return pb.ExplainAssemblyResponse(receipt=explanations.write_receipt(receipt, message))
 
@@ -161,7 +140,7 @@ class ContextService:
         """Fit a stored assembly again under other knobs. Raises TextsDropped when its texts are gone."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
         overrides = read_knobs("overrides", request.overrides)
-        receipt = await self._receipt(scope, read_uuid("receipt_id", request.receipt_id), call.identity.reach)
+        receipt = await self._receipt(scope, "receipt_id", request.receipt_id, call)
         replayed = await self._parts.replayer.replay(scope, receipt, overrides)
         return pb.ReplayAssemblyResponse(
             assembly=assemblies.write_assembly(replayed.assembly),
@@ -171,10 +150,8 @@ class ContextService:
     async def diff_assemblies(self, request: pb.DiffAssembliesRequest, call: Call) -> pb.DiffAssembliesResponse:
         """Say what differs between two receipts."""
         scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        before = await self._receipt(
-            scope, read_uuid("before_receipt_id", request.before_receipt_id), call.identity.reach
-        )
-        after = await self._receipt(scope, read_uuid("after_receipt_id", request.after_receipt_id), call.identity.reach)
+        before = await self._receipt(scope, "before_receipt_id", request.before_receipt_id, call)
+        after = await self._receipt(scope, "after_receipt_id", request.after_receipt_id, call)
         return pb.DiffAssembliesResponse(diff=explanations.write_difference(compare(before.details, after.details)))
 
     async def list_assemblies(self, request: pb.ListAssembliesRequest, call: Call) -> pb.ListAssembliesResponse:
@@ -183,15 +160,9 @@ class ContextService:
         thread_id = read_id("thread_id", request.thread_id, is_optional=True)
         listing = ListCall("ListAssemblies", (str(scope.tenant_id), str(scope.owner_id), thread_id), (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
-        async with scoped(self._pools.background, scope, read_only=True) as connection:
-            rows = await receipts.page(
-                connection,
-                scope,
-                thread_id=thread_id,
-                limit=page.limit,
-                reach=call.identity.reach,
-                **page.starting("before"),
-            )
+        rows = await self._receipts.page(
+            scope, thread_id=thread_id, reach=call.identity.reach, limit=page.limit, **page.starting("before")
+        )
         written, token = listing.cut(
             rows, page, lambda row: (row.created_at, row.receipt_id), explanations.write_receipt_head
         )
@@ -222,21 +193,8 @@ class ContextService:
         outcome = await self._memories.notify_retained(scope)
         return pb.NotifyRetainedResponse(outcome=pb.NotifyOutcome.Value(f"NOTIFY_OUTCOME_{outcome}"))
 
-    async def _receipt(self, scope: Scope, receipt_id: UUID, reach: Reach | None) -> receipts.StoredReceipt:
-        """Return a receipt of the scope within reach; one still on its way to the database is waited for."""
-        # Asked before the first look: what is written between the two is then found by the second.
-        settling = self._parts.recorder.settling(scope, receipt_id)
-        receipt = await self._stored(scope, receipt_id, reach)
-        if receipt is None and settling is not None:
-            await settling
-            receipt = await self._stored(scope, receipt_id, reach)
-        if receipt is not None:
-            return receipt
-        raise ReceiptDropped if self._parts.recorder.was_dropped(scope, receipt_id) else NotFound("receipt")
-
-    async def _stored(self, scope: Scope, receipt_id: UUID, reach: Reach | None) -> receipts.StoredReceipt | None:
-        async with scoped(self._pools.background, scope, read_only=True) as connection:
-            return await receipts.get(connection, scope, receipt_id, reach=reach)
+    async def _receipt(self, scope: Scope, field: str, receipt_id: str, call: Call) -> StoredReceipt:
+        return await self._receipts.get(scope, read_uuid(field, receipt_id), reach=call.identity.reach)
 
 
 def _question(request: pb.AssembleContextRequest, identity: Identity) -> TurnRequest:

@@ -15,8 +15,7 @@ from sidecar.rpc.transport.call import Behaviour, Call
 from sidecar.rpc.transport.paging import ListCall
 from sidecar.rpc.transport.validation import read_time, write_time
 from sidecar.runtime.errors import InvalidArgument
-from sidecar.services import spending
-from sidecar.services.costs import BudgetRequest, CostAccounts
+from sidecar.services.costs import BudgetRequest, CostAccounts, account_cost, by_key, by_source
 from sidecar.services.validation import read_id
 from sidecar.v1 import cost_pb2 as pb
 from store.accounting.budgets import Alert, Budget
@@ -156,12 +155,12 @@ def _turn(row: TurnAccount) -> pb.TurnCost:
         output_tokens=row.reported.output_tokens if row.reported else 0,
         source_tokens=row.source_tokens,
         is_reported=row.reported is not None,
-        cost_usd=spending.account_cost(row),
+        cost_usd=account_cost(row),
     )
 
 
 def _rows(rows: list[Spent], key: str) -> list[pb.SpendingRow]:
-    sums = spending.by_source(rows) if key == "source" else spending.by_key(rows)
+    sums = by_source(rows) if key == "source" else by_key(rows)
     return [
         pb.SpendingRow(
             key=one.key,

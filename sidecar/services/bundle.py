@@ -10,6 +10,7 @@ from sidecar.services.costs import CostAccounts
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.memories import Memories
 from sidecar.services.profiles import Profiles
+from sidecar.services.receipts import Receipts
 from sidecar.services.tenants import Tenants
 from sidecar.services.threads import Threads
 from sidecar.services.upkeep import Upkeep
@@ -27,6 +28,7 @@ class Services:
     knowledge: Knowledge
     memories: Memories
     profiles: Profiles
+    receipts: Receipts
     tenants: Tenants
     threads: Threads
     upkeep: Upkeep

@@ -1,29 +1,37 @@
-"""What turns and compiles spent, and a tenant's budgets for it. Prices and sums are in `sidecar.services.spending`.
+"""What turns and compiles cost: sums and prices, a tenant's budgets, and the watch over them.
 
 Every method opens its own transaction. Where a method takes `of`, a Scope stands for one owner and an id for a whole tenant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from uuid import UUID
 
+from models.tokens.catalog import CATALOG, TokenSpending, cost_usd
 from sidecar.runtime.errors import InvalidArgument
-from sidecar.services import spending
 from sidecar.services.validation import check_count, read_id, read_int, read_name
 from store.accounting import budgets, costs
 from store.accounting.budgets import Alert, Budget
 from store.accounting.costs import Filters, PassSpent, Spent, TurnAccount
 from store.content import storage
-from store.db.postgres import Pools, Transaction, scoped, tenant_scoped
-from store.scope import Scope
+from store.db.postgres import Pool, Pools, Transaction, installation, scoped, tenant_scoped
+from store.db.queries import Connection
+from store.scope import Scope, owner_uuid
 from store.tenancy import tenants
+
+log = logging.getLogger(__name__)
 
 MAX_PERCENTS = 10
 LEAST_USD, MAX_USD = 1e-9, 1e9
 COVERS, PERIODS = ("tenant", "owner", "agent", "model"), ("day", "month")
+DEFAULT_PERCENTS = (50, 80, 100)
+_LOOK_EVERY_S = 30.0
+_MOST_TENANTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,11 @@ class CostAccounts:
         """Return up to `limit` accounts of the owner's turns, newest first."""
         async with scoped(self._pool, scope, read_only=True) as connection:
             return await costs.page(connection, scope, filters, limit=limit, before=before)
+
+    async def turn(self, scope: Scope, receipt_id: UUID) -> TurnAccount | None:
+        """Return the account of one turn; None for a turn without one."""
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            return (await costs.of_receipts(connection, scope, [receipt_id])).get(receipt_id)
 
     async def spent(self, of: Scope | UUID, *, since: datetime, until: datetime, by: str = "") -> list[Spent]:
         """Return what turns spent in the span, by one of `costs.KEYS` and model; by model alone for an empty key."""
@@ -96,7 +109,7 @@ class CostAccounts:
                 ref=request.ref,
                 period=request.period,
                 limit_usd=request.limit_usd,
-                percents=percents or spending.DEFAULT_PERCENTS,
+                percents=percents or DEFAULT_PERCENTS,
             )
             await budgets.put(connection, tenant_id, budget, now=now)
 
@@ -135,3 +148,148 @@ def _checked(request: BudgetRequest) -> tuple[int, ...] | None:
         return None
     check_count("budget.percents", request.percents, most=MAX_PERCENTS)
     return tuple(sorted({read_int("budget.percents", one, least=1, most=1_000) for one in request.percents}))
+
+
+@dataclass(slots=True)
+class Sum:
+    """What is added up under one key. `unpriced_tokens` are those of models without a known price."""
+
+    key: str
+    turn_count: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced_tokens: int = 0
+    source_tokens: dict[str, int] = field(default_factory=dict)
+
+
+def account_cost(account: TurnAccount) -> float | None:
+    """Return what a turn cost in USD, as far as it is known: its output only where it was reported."""
+    model, used = CATALOG.find(account.model_id), account.reported
+    if model is None:
+        return None
+    if used is None:
+        return cost_usd(model, TokenSpending(account.input_tokens))
+    return cost_usd(
+        model, TokenSpending(used.input_tokens, used.output_tokens, used.cache_read_tokens, used.cache_write_tokens)
+    )
+
+
+def spent_cost(spent: Spent) -> float | None:
+    """Return what turns of one model cost in USD; None without a known price."""
+    model = CATALOG.find(spent.model_id)
+    if model is None:
+        return None
+    counted = (spent.input_tokens, spent.output_tokens, spent.cache_read_tokens, spent.cache_write_tokens)
+    if model.price is None or model.price.up_to_tokens is None:
+        return cost_usd(model, TokenSpending(*counted))
+    # The price holds for prompts up to a length, and a sum of many turns is no long prompt: the mean turn is priced.
+    turns = max(1, spent.turn_count)
+    of_a_turn = cost_usd(model, TokenSpending(*(tokens // turns for tokens in counted)))
+    return None if of_a_turn is None else of_a_turn * turns
+
+
+def by_key(rows: Iterable[Spent]) -> list[Sum]:
+    """Return the sums by key over all models, the dearest first."""
+    sums: dict[str, Sum] = {}
+    for row in rows:
+        one = sums.setdefault(row.key, Sum(row.key))
+        one.turn_count += row.turn_count
+        one.input_tokens += row.input_tokens
+        one.output_tokens += row.output_tokens
+        cost = spent_cost(row)
+        one.cost_usd += cost or 0.0
+        one.unpriced_tokens += row.input_tokens + row.output_tokens if cost is None else 0
+        for source, tokens in row.source_tokens.items():
+            one.source_tokens[source] = one.source_tokens.get(source, 0) + tokens
+    return sorted(sums.values(), key=lambda one: (-one.cost_usd, -one.input_tokens, one.key))
+
+
+def by_source(rows: Iterable[Spent]) -> list[Sum]:
+    """Return the sums by source, with the prompt's own and the frame's; priced as input."""
+    sums: dict[str, Sum] = {}
+    for row in rows:
+        model = CATALOG.find(row.model_id)
+        usd = model.price.input_usd if model and model.price and model.price.input_usd else None
+        parts = {**row.source_tokens, "prompt": row.prompt_tokens, "frame": row.frame_tokens}
+        for name, tokens in parts.items():
+            one = sums.setdefault(name, Sum(name))
+            one.turn_count += row.turn_count
+            one.input_tokens += tokens
+            one.cost_usd += tokens * (usd or 0.0) / 1e6
+            one.unpriced_tokens += tokens if usd is None else 0
+    return sorted(sums.values(), key=lambda one: (-one.cost_usd, -one.input_tokens, one.key))
+
+
+def period_start(period: str, now: datetime) -> datetime:
+    """Return when the day or the month (UTC) of an instant began."""
+    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return day.replace(day=1) if period == "month" else day
+
+
+def crossed(budget: Budget, spent_usd: float) -> list[int]:
+    """Return the shares of a budget, in percent, that were spent."""
+    return [percent for percent in budget.percents if spent_usd * 100 >= budget.limit_usd * percent]
+
+
+class BudgetWatch:
+    """Looks at every budget again and again: a share that was crossed is noted, logged and told, once in a period."""
+
+    def __init__(self, pool: Pool, *, now: Callable[[], datetime], told: Callable[[int], None]) -> None:
+        """Look through the pool. `told` hears each share that was crossed, in percent."""
+        self._pool = pool
+        self._now = now
+        self._told = told
+
+    async def run(self) -> None:
+        """Look once in half a minute, until cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def look(self) -> None:
+        """Look at every tenant's budgets now."""
+        async with installation(self._pool) as connection:
+            tenant_ids = await budgets.tenants(connection, limit=_MOST_TENANTS)
+        for tenant_id in tenant_ids:
+            async with tenant_scoped(self._pool, tenant_id, read_only=True) as connection:
+                every = await budgets.every(connection, tenant_id)
+            for budget in every:
+                await self._check(tenant_id, budget)
+
+    async def _check(self, tenant_id: UUID, budget: Budget) -> None:
+        now = self._now()
+        since = period_start(budget.period, now)
+        by_owner_usd = await self._compiled_for(tenant_id, budget, since, now) if budget.covers == "owner" else 0.0
+        async with tenant_scoped(self._pool, tenant_id) as connection:
+            spent_usd = by_owner_usd + await _spent_usd(connection, tenant_id, budget, (since, now))
+            await self._tell(connection, tenant_id, (budget, since, spent_usd))
+
+    async def _compiled_for(self, tenant_id: UUID, budget: Budget, since: datetime, now: datetime) -> float:
+        """Return what compiling the wiki of the budget's owner cost: an owner's row is read in the owner's name."""
+        scope = Scope(tenant_id, owner_uuid(budget.ref))
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            passes = await costs.passes_of_owner(connection, scope, since=since, until=now)
+        return sum(one.cost_usd for one in passes)
+
+    async def _tell(self, connection: Connection, tenant_id: UUID, found: tuple[Budget, datetime, float]) -> None:
+        budget, since, spent_usd = found
+        for percent in crossed(budget, spent_usd):
+            alert = Alert(budget.name, since, percent, spent_usd, budget.limit_usd, self._now())
+            if await budgets.raise_alert(connection, tenant_id, alert):
+                facts = {"budget": budget.name, "percent": percent, "spent_usd": round(spent_usd, 4)}
+                log.warning("budget_crossed", extra=facts | {"limit_usd": budget.limit_usd})
+                self._told(percent)
+
+
+async def _spent_usd(connection: Connection, tenant_id: UUID, budget: Budget, span: tuple[datetime, datetime]) -> float:
+    """Return what turns cost of what the budget covers, with the compiles of a tenant or a model: those have no agent."""
+    since, until = span
+    by = "" if budget.covers == "tenant" else budget.covers
+    rows = await costs.of_tenant(connection, tenant_id, since=since, until=until, by=by)
+    wanted = str(owner_uuid(budget.ref)) if budget.covers == "owner" else budget.ref
+    spent_usd = sum(one.cost_usd for one in by_key(rows) if one.key == wanted)
+    if budget.covers in ("tenant", "model"):
+        compiles = await costs.of_compiles(connection, tenant_id, since=since, until=until)
+        spent_usd += sum(one.cost_usd for one in compiles if budget.covers == "tenant" or one.model_id == budget.ref)
+    return spent_usd

@@ -131,7 +131,7 @@ async def page(
     *,
     thread_id: str = "",
     limit: int,
-    before: tuple[datetime, UUID] = (_END_OF_TIME, _LAST_ID),
+    before: tuple[datetime, UUID] | None = None,
     reach: Reach | None = None,
 ) -> list[StoredReceipt]:
     """Return a page of the owner's receipts within reach, newest first; with `thread_id`, only that thread's.
@@ -139,7 +139,8 @@ async def page(
     Of their details only the version, the pool, the tokenizer, the hash and the account of each source are read.
     """
     key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
-    place = {"before": before[0], "before_id": before[1], "limit": limit} | _seen_by(reach)
+    before_at, before_id = before or (_END_OF_TIME, _LAST_ID)
+    place = {"before": before_at, "before_id": before_id, "limit": limit} | _seen_by(reach)
     if thread_id:
         rows = await _sql.list_receipts_of_thread(connection, **key, **place, thread_id=thread_id)
     else:

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from sidecar.services.spending import BudgetWatch
+from sidecar.services.costs import BudgetWatch
 from sidecar.v1 import context_pb2, cost_pb2
 from store.accounting.costs import KEYS
 from tests.acceptance.conftest import Caller, Site

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from sidecar.services.spending import BudgetWatch
+from sidecar.services.costs import BudgetWatch
 from store.accounting import budgets, costs
 from store.accounting.budgets import Budget
 from store.accounting.costs import CompileCall

@@ -18,7 +18,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from sidecar.context.assembler import Assembler, Clocks
-from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.context.replay import Replayer
 from sidecar.http.connection import has_many_stray_percents
 from sidecar.http.console.sessions import COOKIE, ConsoleSession, Note, Sessions
@@ -29,7 +28,6 @@ from sidecar.rpc.transport.status import TABLE, message_of, row_of
 from sidecar.runtime.errors import InvalidArgument, NotFound, PermissionDenied, Unauthenticated
 from sidecar.services.bundle import Services
 from sidecar.telemetry.watch import Watch
-from store.db.postgres import Pools
 from store.scope import Scope
 
 log = logging.getLogger(__name__)
@@ -67,11 +65,9 @@ class Desk:
     questions that are tried at once: they take none of the places that calls wait for.
     """
 
-    pools: Pools
     services: Services
     assembler: Assembler
     replayer: Replayer
-    recorder: ReceiptWriter
     clocks: Clocks
     authenticate: Authenticate
     watch: Watch

@@ -69,17 +69,6 @@ def write_receipt_head(receipt: StoredReceipt) -> pb.Receipt:
     )
 
 
-def expected_input_tokens(receipt: StoredReceipt) -> int:
-    """Return the input tokens that a receipt's turn was counted to need: system, tools, context and message."""
-    pool = receipt.details["pool"]
-    return int(sum(pool[term] for term in ("system_tokens", "tool_tokens", "used_tokens", "message_tokens")))
-
-
-def ratio_of(receipt: StoredReceipt) -> float:
-    """Return the learned ratio that the receipt's counts were made with."""
-    return float(receipt.details["tokenizer"]["ratio"])
-
-
 def write_difference(difference: Difference) -> pb.AssemblyDiff:
     """Return what differs between two assemblies as a message."""
     return pb.AssemblyDiff(

@@ -14,15 +14,13 @@ from sidecar.http.console.desk import Desk, Visit, read_id, route
 from sidecar.http.console.pages import switching
 from sidecar.http.console.turn_pages import Candidate, candidates, source_lines
 from sidecar.rpc.auth.identity import resolve_agent
-from sidecar.runtime.errors import InvalidArgument, NotFound, TextsDropped
+from sidecar.runtime.errors import InvalidArgument, TextsDropped
 from sidecar.services.validation import read_id as read_text_id
 from sidecar.services.validation import read_text
 from sidecar.telemetry import names
 from sidecar.telemetry.figures import Figures
 from sidecar.turn.items import Source
-from store.accounting import receipts
 from store.accounting.receipts import StoredReceipt
-from store.db.postgres import scoped
 from store.scope import Scope
 
 _DEADLINE_S, _PATIENT_MS = 10.0, 8_000
@@ -143,18 +141,13 @@ async def try_question(visit: Visit) -> Response:
         due_s = visit.desk.clocks.steady_s() + _DEADLINE_S
         assembly = await visit.desk.assembler.assemble(question, scope, due_s=due_s)
     assert assembly.receipt_id is not None, "only a replay has none"
-    if (settling := visit.desk.recorder.settling(scope, assembly.receipt_id)) is not None:
-        await settling
     return RedirectResponse(f"/sources/tried/{assembly.receipt_id}", 303)
 
 
 async def show_tried(visit: Visit) -> Response:
     """Show a turn's sources beside one another: how each answered, and with what."""
     scope, receipt_id = visit.scope, read_id(visit, "receipt_id")
-    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        receipt = await receipts.get(connection, scope, receipt_id, reach=visit.identity.reach)
-    if receipt is None:
-        raise NotFound("receipt")
+    receipt = await visit.services.receipts.get(scope, receipt_id, reach=visit.identity.reach)
     offered: dict[str, list[Candidate]] = defaultdict(list)
     for one in candidates(receipt):
         offered[one.source].append(one)

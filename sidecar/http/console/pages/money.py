@@ -9,8 +9,7 @@ from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.turn_pages import bar_of
-from sidecar.services.costs import BudgetRequest
-from sidecar.services.spending import by_key, by_source
+from sidecar.services.costs import BudgetRequest, by_key, by_source
 from store.accounting.costs import KEYS
 
 _DAYS = (1, 7, 30, 90)

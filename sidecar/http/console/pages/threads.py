@@ -10,7 +10,7 @@ from starlette.routing import BaseRoute
 
 from sidecar.http.console.desk import Desk, Visit, route
 from sidecar.http.console.turn_pages import account_stripes
-from sidecar.services.spending import account_cost
+from sidecar.services.costs import account_cost
 from sidecar.services.validation import read_id
 from store.accounting.costs import Filters, TurnAccount
 from store.content.threads import StoredTurn

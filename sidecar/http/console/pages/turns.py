@@ -15,14 +15,12 @@ from sidecar.http.console import turn_pages
 from sidecar.http.console.desk import Desk, Visit, read_id, route
 from sidecar.http.console.writing import aside
 from sidecar.runtime.errors import InvalidArgument, NotFound, TextsDropped
-from sidecar.services.spending import account_cost
+from sidecar.services.costs import account_cost
 from sidecar.turn.difference import compare
 from sidecar.turn.items import Source
 from sidecar.turn.profile import InvalidKnob
-from store.accounting import costs, receipts
 from store.accounting.costs import Filters, TurnAccount
 from store.accounting.receipts import StoredReceipt
-from store.db.postgres import scoped
 from store.scope import Scope
 
 _ROWS = 50
@@ -49,9 +47,8 @@ async def _home(visit: Visit) -> Response:
 
 async def list_turns(visit: Visit) -> Response:
     """Show the newest turns that pass the filters."""
-    scope, filters = visit.scope, read_filters(visit)
-    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        found = await costs.page(connection, scope, filters, limit=_ROWS + 1, **_starting(visit))
+    filters = read_filters(visit)
+    found = await visit.services.costs.turns(visit.scope, filters, limit=_ROWS + 1, before=_before(visit))
     rows = [(row, account_cost(row)) for row in found[:_ROWS]]
     last = rows[-1][0] if len(found) > _ROWS else None
     asked = {name: value for name, value in visit.query.items() if name != "after"}
@@ -73,14 +70,14 @@ def read_filters(visit: Visit) -> Filters:
     )
 
 
-def _starting(visit: Visit) -> dict[str, Any]:
+def _before(visit: Visit) -> tuple[datetime, UUID] | None:
     """Return where the list goes on: the instant and id of the row before."""
     at, _, receipt_id = visit.query.get("after", "").partition("_")
     try:
         moment = datetime.fromisoformat(at)
-        return {"before": (moment, UUID(receipt_id))} if moment.tzinfo else {}
+        return (moment, UUID(receipt_id)) if moment.tzinfo else None
     except ValueError:
-        return {}
+        return None
 
 
 async def show_turn(visit: Visit) -> Response:
@@ -140,8 +137,7 @@ def _candidates(visit: Visit, receipt: StoredReceipt) -> dict[str, Any]:
 
 async def _account(visit: Visit, scope: Scope, receipt_id: UUID) -> tuple[TurnAccount, float | None] | None:
     """Return the turn's tokens and what they cost; None for a turn without an account."""
-    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        found = (await costs.of_receipts(connection, scope, [receipt_id])).get(receipt_id)
+    found = await visit.services.costs.turn(scope, receipt_id)
     return None if found is None else (found, account_cost(found))
 
 
@@ -173,14 +169,10 @@ async def show_difference(visit: Visit) -> Response:
 
 async def _receipt(visit: Visit, scope: Scope, receipt_id: UUID) -> tuple[StoredReceipt, StoredReceipt | None]:
     """Return a receipt and the one before it in its thread."""
-    async with scoped(visit.desk.pools.background, scope, read_only=True) as connection:
-        found = await receipts.get(connection, scope, receipt_id, reach=visit.identity.reach)
-        if found is None:
-            raise NotFound("receipt")
-        if not found.thread_id:
-            return found, None
-        place = (found.created_at, found.receipt_id)
-        before = await receipts.page(
-            connection, scope, thread_id=found.thread_id, limit=1, before=place, reach=visit.identity.reach
-        )
+    service, reach = visit.services.receipts, visit.identity.reach
+    found = await service.get(scope, receipt_id, reach=reach)
+    if not found.thread_id:
+        return found, None
+    place = (found.created_at, found.receipt_id)
+    before = await service.page(scope, thread_id=found.thread_id, reach=reach, limit=1, before=place)
     return found, before[0] if before else None

@@ -1,0 +1,114 @@
+"""Receipts: found again, listed, and held against what the provider counted.
+
+Every method opens its own transaction. A `reach` is how much of the owner's turns an agent sees, None for an admin.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from models.tokens.calibration import CalibrationSample
+from sidecar.context.receipt_writer import ReceiptWriter
+from sidecar.context.token_counting import TokenMeters
+from sidecar.runtime.errors import NotFound, ReceiptDropped
+from sidecar.services.validation import read_int, read_item_ids
+from store.accounting import costs, receipts
+from store.accounting.receipts import ReportedUsage, StoredReceipt
+from store.db.postgres import Pools, scoped
+from store.errors import StoreError
+from store.scope import Reach, Scope
+from store.tenancy import forgotten
+
+log = logging.getLogger(__name__)
+
+_MAX_TOKENS = 2**31 - 1
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedUsage:
+    """The input tokens that a reported turn was counted to need, and the ratio that the model's counts use from now on."""
+
+    expected_input_tokens: int
+    ratio: float
+
+
+class Receipts:
+    """Reads receipts; `now` tells the time of a report, `recorder` which receipts are on their way, `meters` learn."""
+
+    def __init__(
+        self, pools: Pools, *, now: Callable[[], datetime], recorder: ReceiptWriter, meters: TokenMeters
+    ) -> None:
+        self._pools = pools
+        self._now = now
+        self._recorder = recorder
+        self._meters = meters
+
+    async def get(self, scope: Scope, receipt_id: UUID, *, reach: Reach | None) -> StoredReceipt:
+        """Return a receipt within reach; one still on its way to the database is waited for.
+
+        Raises ReceiptDropped for one that was never written, NotFound for one that is unknown or out of reach.
+        """
+        # Asked before the first look: what is written between the two is then found by the second.
+        settling = self._recorder.settling(scope, receipt_id)
+        receipt = await self._stored(scope, receipt_id, reach)
+        if receipt is None and settling is not None:
+            await settling
+            receipt = await self._stored(scope, receipt_id, reach)
+        if receipt is not None:
+            return receipt
+        raise ReceiptDropped if self._recorder.was_dropped(scope, receipt_id) else NotFound("receipt")
+
+    async def page(
+        self,
+        scope: Scope,
+        *,
+        thread_id: str = "",
+        reach: Reach | None,
+        limit: int,
+        before: tuple[datetime, UUID] | None = None,
+    ) -> list[StoredReceipt]:
+        """Return up to `limit` receipts within reach without their candidates, newest first; of one thread if named."""
+        async with scoped(self._pools.background, scope, read_only=True) as connection:
+            return await receipts.page(connection, scope, thread_id=thread_id, limit=limit, before=before, reach=reach)
+
+    async def report_usage(
+        self, scope: Scope, receipt_id: UUID, usage: ReportedUsage, *, reach: Reach | None
+    ) -> LearnedUsage:
+        """Keep what the provider counted, and learn from the first report about a receipt. Raises what `get` raises."""
+        read_item_ids("used_item_ids", usage.used_item_ids)
+        for name in _COUNTS:
+            read_int(name, getattr(usage, name), least=0, most=_MAX_TOKENS)
+        receipt = await self.get(scope, receipt_id, reach=reach)
+        expected_tokens = _expected_input_tokens(receipt)
+        sample = CalibrationSample(expected_tokens, usage.input_tokens, float(receipt.details["tokenizer"]["ratio"]))
+        async with scoped(self._pools.background, scope) as connection:
+            now = self._now()
+            is_first = await receipts.report_usage(connection, scope, receipt_id, usage, now=now)
+            await costs.report(connection, scope, receipt_id, usage)
+            counted = sample if is_first else None
+            learned = await self._meters.learn(connection, scope, receipt.model_id, counted, now=now)
+        return LearnedUsage(expected_tokens, learned.trusted_ratio)
+
+    async def stands(self, scope: Scope, began: datetime) -> bool:
+        """Return whether nothing of the owner's was forgotten since a turn began; unknown counts as no."""
+        try:
+            async with scoped(self._pools.turn, scope, read_only=True) as connection:
+                return not await forgotten.anything_since(connection, scope, began)
+        except StoreError as error:
+            log.warning("kept_answer_not_checked", extra={"error": type(error).__name__})
+            return False
+
+    async def _stored(self, scope: Scope, receipt_id: UUID, reach: Reach | None) -> StoredReceipt | None:
+        async with scoped(self._pools.background, scope, read_only=True) as connection:
+            return await receipts.get(connection, scope, receipt_id, reach=reach)
+
+
+def _expected_input_tokens(receipt: StoredReceipt) -> int:
+    """Return the input tokens that a receipt's turn was counted to need: system, tools, context and message."""
+    pool = receipt.details["pool"]
+    return int(sum(pool[term] for term in ("system_tokens", "tool_tokens", "used_tokens", "message_tokens")))
