@@ -20,7 +20,6 @@ from starlette.routing import BaseRoute, Route
 from sidecar.rpc.auth.authentication import bearer_token
 from sidecar.runtime.errors import AdminRequired, PermissionDenied, Unauthenticated, Unavailable
 from sidecar.telemetry.figures import CONTENT_TYPE, Figures
-from store.db.postgres import Pool, installation
 from store.errors import StoreError
 
 _PATIENCE_S = 2.0
@@ -64,10 +63,12 @@ class BackendStates:
 class Health:
     """What is asked about the process: whether it drains, how often tasks restarted, which breakers are open.
 
-    `embedder_trouble` says why recall goes by words alone though an embedder is set; empty while the embedder answers.
+    `reach_database` returns once the database has answered, and raises a StoreError when it does not.
+    `embedder_trouble` says why recall goes by words alone though an embedder is set; empty while the embedder
+    answers.
     """
 
-    pool: Pool
+    reach_database: Callable[[], Awaitable[None]]
     is_draining: Callable[[], bool]
     restarts: Callable[[], Mapping[str, int]]
     resting_sources: Callable[[], Sequence[str]]
@@ -77,8 +78,9 @@ class Health:
     async def database(self) -> str:
         """Return `ok`, or why the database does not answer within 2 s."""
         try:
-            async with asyncio.timeout(_PATIENCE_S), installation(self.pool, read_only=True):
-                return "ok"
+            async with asyncio.timeout(_PATIENCE_S):
+                await self.reach_database()
+            return "ok"
         except TimeoutError:
             return f"no answer within {_PATIENCE_S:g} s"
         except StoreError as error:

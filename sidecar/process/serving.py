@@ -36,7 +36,7 @@ from sidecar.sources.registry import Backing
 from sidecar.telemetry import names
 from sidecar.telemetry.watch import Watch
 from sidecar.turn.items import Source
-from store.db.postgres import Pools
+from store.db.postgres import Pool, Pools, installation
 
 _LARGE_WRITES = frozenset({"AppendTurns", "BootstrapImport", "Ingest", "Retain"})
 
@@ -114,7 +114,7 @@ async def open_all(works: ServingDeps, stack: AsyncExitStack) -> Doors:
     draining = asyncio.Event()
     started: list[GrpcServer] = []
     health = Health(
-        works.pools.background,
+        partial(_reach, works.pools.background),
         draining.is_set,
         lambda: works.supervisor.restarts,
         works.fan_out.resting,
@@ -171,6 +171,12 @@ def _watch_values(works: ServingDeps) -> None:
     figures.watch_values(
         names.BACKEND_BREAKER, lambda: {name: float(one) for name, one in works.backing.resting().items()}
     )
+
+
+async def _reach(pool: Pool) -> None:
+    """Return once the database has answered. Raises a StoreError."""
+    async with installation(pool, read_only=True):
+        pass
 
 
 def _breakers(fan_out: FanOut) -> dict[str, float]:
