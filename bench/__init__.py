@@ -1,1 +1,1 @@
-"""Measures the sidecar: figures, never pass or fail. Each benchmark prints a table, or JSON in one shape for all."""
+"""Benchmarks of the sidecar: figures, never pass or fail. Each prints a table, or JSON in one common shape."""

@@ -32,7 +32,7 @@ ON_DATA = ("bursts", "names", "recall")
 
 
 def main() -> int:
-    """Run what the command line names and print it; returns the exit code."""
+    """Run the benchmarks named on the command line and print their figures; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("name", choices=(*BENCHES, *ON_DATA, "all"))
     parser.add_argument("--json", action="store_true", help="print JSON, one document a benchmark")

@@ -1,7 +1,7 @@
-"""How turns fare when what they ask is slow: backends with a realistic tail, with and without hedging, and asked twice the same.
+"""Turns over slow backends with a realistic tail: with and without hedging, and with repeated questions.
 
-The adapters are the real ones, with their SDKs, lanes, retries, hedges and breakers; the services wait in another process.
-What the SDK's transport costs is measured in `transports`.
+The adapters are the real ones, with their SDKs, lanes, retries, hedges and breakers; the services run in another process. The
+cost of the SDK's transport is measured in `transports`.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class AllOn:
 
 @dataclass(frozen=True, slots=True)
 class Fared:
-    """How turns fared: seconds each took, the share of sources that answered whole, and of those that had any answer.
+    """Results of turns: seconds each, the share of sources that answered completely, and the share with any answer.
 
-    An answer of the last minute that was kept, and stands in for one that did not come, is any answer.
+    A cached answer of the last minute that replaces a missing one counts as any answer.
     """
 
     seconds: Sequence[float]
@@ -93,8 +93,8 @@ def run(*, scale: float) -> list[Figure]:
 
 async def _fared(turns: int, *, may_hedge: bool, questions: int = 0) -> Fared:
     async with slow_services.answering(PACE, NAMESPACE) as url, _placed(url, may_hedge=may_hedge) as sources:
-        inquiry = FanOut(sources, clock=time.monotonic)
-        one_turn = partial(_turn, inquiry, asyncio.Semaphore(AT_ONCE))
+        fan_out = FanOut(sources, clock=time.monotonic)
+        one_turn = partial(_turn, fan_out, asyncio.Semaphore(AT_ONCE))
         await asyncio.gather(*(one_turn(f"warm {number}") for number in range(WARM_TURNS)))
         asked = [f"question {number % questions if questions else number}" for number in range(turns)]
         took = await asyncio.gather(*(one_turn(text) for text in asked))
@@ -106,7 +106,7 @@ async def _fared(turns: int, *, may_hedge: bool, questions: int = 0) -> Fared:
 
 @asynccontextmanager
 async def _placed(url: str, *, may_hedge: bool) -> AsyncIterator[Mapping[Source, SideBySide]]:
-    """Yield a knowledge base, and two memories side by side, at the address."""
+    """Yield a knowledge base and two memory services side by side at the address."""
     os.environ |= {"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret"}
     where, clients = Where("eu-central-1", url), Clients()
     bounds = CallLimits(deadline_s=2.0, concurrency=3 * AT_ONCE, may_hedge=may_hedge)
@@ -121,11 +121,11 @@ async def _placed(url: str, *, may_hedge: bool) -> AsyncIterator[Mapping[Source,
     clients.close()
 
 
-async def _turn(inquiry: FanOut, gate: asyncio.Semaphore, text: str) -> tuple[float, Findings]:
+async def _turn(fan_out: FanOut, gate: asyncio.Semaphore, text: str) -> tuple[float, Findings]:
     knobs = {source.value: {"deadline_ms": DEADLINE_MS} for source in SOURCES}
     profile = merge(parse_layer({"sources": knobs}))
     query = SourceQuery(text, tuple(text.split()), "t", "a", "default", "", "", datetime.now(UTC))
     async with gate:
         began_s = time.monotonic()
-        found = await inquiry.ask(Question(query, SCOPE, profile, "bench", 1000, began_s + 60))
+        found = await fan_out.ask(Question(query, SCOPE, profile, "bench", 1000, began_s + 60))
         return time.monotonic() - began_s, found

@@ -1,8 +1,7 @@
-"""Filling the product's tables by the million: their indexes go first, and are made again once the rows are there.
+"""Fills the product's tables by the million: drops their indexes first and builds them again after the rows are there.
 
-Postgres makes an index over all rows in a fraction of the time that adding them one by one takes. What is measured
-afterwards are the real tables: indexes, constraints and row security are as the migrations made them, and a fill that
-leaves others behind fails.
+Postgres builds an index over all rows in a fraction of the time of adding them one by one. The measured tables are the real
+ones: indexes, constraints and row security are as the migrations made them, and a fill that leaves others behind fails.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ _BUILT_AT_ONCE = 2
 
 @asynccontextmanager
 async def filling(dsn: str, tables: Sequence[str]) -> AsyncIterator[Connection]:
-    """Yield a superuser's connection to fill these tables on; at the end all is indexed, vacuumed and analysed.
+    """Yield a superuser's connection to fill these tables; at the end they are indexed, vacuumed and analysed.
 
-    References are not checked: the rows are right by construction.
+    References are not checked: the rows are correct by construction.
     """
     async with direct(dsn) as connection:
         await _sql.hurry(connection)

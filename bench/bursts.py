@@ -1,6 +1,7 @@
-"""Turns that come at once, under a flood, and with little time: how many are answered whole, in part, or not at all.
+"""Turns in bursts, under a flood, and with short deadlines: how many are answered completely, partly, or not at all.
 
-Real conversations (`--data`, `realtalk/conversations.json` in it) are threads of ten owners; every turn is asked of one of them.
+Real conversations (`--data`, `realtalk/conversations.json` in it) are the threads of ten owners; every turn belongs to one
+owner.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _PAUSE_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn to ask: whose, and about what."""
+    """One turn to ask: its owner and its text."""
 
     owner: str
     message: str
@@ -47,7 +48,7 @@ class Turn:
 
 @dataclass(slots=True)
 class Answers:
-    """What came back: seconds of the answered turns, how many of them lack something, and the codes of the others."""
+    """The results: seconds of the answered turns, how many of them are incomplete, and the codes of the others."""
 
     answered_s: list[float] = field(default_factory=list)
     degraded_count: int = 0
@@ -56,7 +57,7 @@ class Answers:
     reasons: Counter[str] = field(default_factory=Counter)
 
     def note(self) -> str:
-        """Return what the table says beside the figure."""
+        """Return the table's note on the figure."""
         told = [f"{count} {code}" for code, count in self.codes.items()]
         told += [f"{count} {reason}" for reason, count in self.reasons.most_common(3)]
         return "; ".join(told)
@@ -78,7 +79,7 @@ class Site:
             await self._stub.AppendTurns(request, metadata=self._proof(owner), timeout=60)
 
     async def ask(self, turn: Turn, into: Answers, *, timeout_s: float) -> bool:
-        """Ask for one turn's context, note how it went, and return whether it was answered."""
+        """Ask for one turn's context, record the result, and return whether it was answered."""
         request = pb.AssembleContextRequest(thread_id=turn.owner, message=turn.message, model_id="gpt-4o")
         began_s = time.perf_counter()
         try:
@@ -193,7 +194,7 @@ async def _until_embedded(pool: Pool) -> None:
 
 
 async def _running_count() -> int:
-    """Return how many processes run or want to, as seen for a while."""
+    """Return the number of runnable processes, sampled over a while."""
     seen = []
     for _ in range(100):
         seen.append(int(Path("/proc/loadavg").read_text(encoding="ascii").split()[3].partition("/")[0]) - 1)
@@ -203,7 +204,7 @@ async def _running_count() -> int:
 
 @contextmanager
 def _busy(count: int) -> Iterator[None]:
-    """Keep so many processes busy meanwhile."""
+    """Keep `count` processes busy meanwhile."""
     spinning = [multiprocessing.get_context("spawn").Process(target=_spin, daemon=True) for _ in range(count)]
     for one in spinning:
         one.start()
@@ -220,7 +221,7 @@ def _spin() -> None:
 
 
 def _conversations(data: Path) -> Iterator[tuple[str, list[pb.NewTurn], list[Turn]]]:
-    """Yield an owner, what was said in its thread, and turns to ask: messages that were said in it."""
+    """Yield an owner, the turns of its thread, and turns to ask: messages of that thread."""
     for one in json.loads((data / "realtalk" / "conversations.json").read_text(encoding="utf-8")):
         said = [turn for session in one["sessions"] for turn in session["turns"]]
         first = said[0]["speaker"]

@@ -1,6 +1,6 @@
-"""Callers in processes of their own: many calls at once in closed loops, each timed, none parsed until the end.
+"""Callers in processes of their own: many concurrent calls in closed loops, each timed, none parsed until the end.
 
-Requests are bytes made beforehand and answers stay bytes, so that a caller costs as little of the machine as it can.
+Requests are serialised beforehand and answers stay bytes, so that a caller uses as little processor time as possible.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _SAMPLE_EVERY = 20
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What to call, and how: `width` calls at once for `seconds`, or until `most_calls` are answered.
+    """What to call, and how: `width` concurrent calls for `seconds`, or until `most_calls` are answered.
 
-    After a call that was refused a caller waits about `pause_after_refusal_s`, half of it more or less, as clients do that
-    back off politely: with the same pause for all, whatever once made them wait together would bring them back together for
-    ever. After a call that was answered it waits `pause_s`. Callers that pause start one after the other.
+    After a refused call a caller waits about `pause_after_refusal_s` with 50 % jitter, as well-behaved clients do; without
+    jitter, calls refused together would always return together. After an answered call it waits `pause_s`. Callers that pause
+    start one after the other.
     """
 
     address: str
@@ -55,9 +55,9 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What came back: the seconds that each answered and each refused call took, refusals by code, and a last answer.
+    """The results: seconds of each answered and each refused call, refusals by code, and the last answer.
 
-    `samples` are some of the answers, for what only a look into them can tell.
+    `samples` are some of the answers, for figures that need their contents.
     """
 
     seconds: float
@@ -75,13 +75,13 @@ class Heard:
 
     @property
     def complete_per_s(self) -> float:
-        """Return turns a second that no source was missing from, by the share of such turns among the samples."""
+        """Return turns per second without a missing source, estimated from the share among the samples."""
         complete = sum(not assembly_of(answer).degraded for answer in self.samples)
         return self.per_s * complete / max(1, len(self.samples))
 
 
 class Callers:
-    """Processes that call. They start once and stay, so that no measured second goes into starting them."""
+    """Processes that call. They are started once, so that starting them is not measured."""
 
     def __init__(self, processes: int = 1) -> None:
         self._pool = ProcessPoolExecutor(processes, mp_context=multiprocessing.get_context("spawn"))
@@ -93,7 +93,7 @@ class Callers:
         self._pool.shutdown()
 
     async def call(self, load: Load) -> Heard:
-        """Return what one process heard."""
+        """Return the results of one process."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, _call, load)
 
 

@@ -1,4 +1,4 @@
-"""What compiling costs beside the model: its share of a job's wall time, and memories a second without any."""
+"""The cost of compiling apart from the model: its share of a job's wall time, and memories per second without a model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PLENTY = 1_000_000
 
 
 class Stub:
-    """A planner that knows the answers: a section line for each page a memory is about. Each call takes `call_s`."""
+    """A planner with ready answers: a section line for each page that a memory is about. Each call takes `call_s`."""
 
     name = "stub"
 
@@ -72,7 +72,7 @@ class Stub:
         return Proposed(Proposal())
 
     def _close_round(self) -> None:
-        """Count the writers since the last plan: so many at once, and the rest behind them."""
+        """Count the writers since the last plan as rounds of concurrent calls."""
         self.critical_s += -(-self._drafts // self._writers) * self._call_s
         self._drafts = 0
 
@@ -122,7 +122,7 @@ async def _measured(scale: float) -> list[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Memories a second: of wall time, and of the processor time of worker and server together, with who spent it."""
+    """Memories per second: of wall time, and of processor time of worker and server together, with the share of each."""
 
     wall: float
     processor: float
@@ -154,7 +154,7 @@ async def _overhead(pools: Pools, scope: Scope, *, count: int) -> tuple[float, f
 
 
 async def _compile(pools: Pools, scope: Scope, stub: Stub) -> float:
-    """Return how long the scope's jobs took, in seconds."""
+    """Return the duration of the scope's jobs, in seconds."""
 
     async def planner_for(access: Access, job: Job) -> BatchDeps:
         return BatchDeps(stub)

@@ -50,7 +50,7 @@ _AT_ONCE = 500
 
 
 def names(count: int, *, seed: int = 1) -> list[str]:
-    """Return so many names of two words, each unlike the others."""
+    """Return `count` names of two words, each unlike the others."""
     chance = random.Random(seed)
     found: dict[str, None] = {}
     while len(found) < count:
@@ -89,7 +89,7 @@ def page_of(title: str) -> Page:
 def journal(
     titles: list[str], count: int, *, new_share: float = 0.02, seed: int = 2
 ) -> tuple[list[NewMemory], dict[str, tuple[str, ...]]]:
-    """Return memories about one or two of the names each, a few about new ones, and whom each is about."""
+    """Return memories about one or two of the names each, a few about new ones, and the names each is about."""
     chance = random.Random(seed)
     strangers = names(max(2, round(count * new_share)), seed=99)
     about = {}

@@ -27,7 +27,7 @@ _CHUNKS_A_DOCUMENT = 40
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much an owner has: turns in the thread, memories, chunks of documents, wiki pages of two sections each."""
+    """The size of an owner's data: turns in the thread, memories, chunks of documents, wiki pages of two sections each."""
 
     turns: int = 400
     memories: int = 3_000
@@ -35,7 +35,7 @@ class Sizes:
     pages: int = 500
 
     def scaled(self, scale: float) -> Sizes:
-        """Return the sizes times the scale, of each at least forty."""
+        """Return the sizes times the scale, each at least forty."""
         scaled = (max(40, round(count * scale)) for count in (self.turns, self.memories, self.chunks, self.pages))
         return Sizes(*scaled)
 
@@ -50,7 +50,7 @@ async def put_tenant(pool: Pool, knobs: Mapping[str, Any] | None = None) -> None
 
 
 async def fill(pool: Pool, sizes: Sizes, *, questions: int, seed: int = 5) -> list[str]:
-    """Write the corpus, and return so many questions about what stands in it."""
+    """Write the corpus, and return `questions` questions about its contents."""
     writer = Writer(seed)
     told = [
         *await put_thread(pool, THREAD, writer.texts(sizes.turns, 25)),

@@ -1,4 +1,4 @@
-"""Workers killed at one step after another, and what the next makes of what they leave: whether nothing is lost or doubled."""
+"""Kills workers at one step after another, and checks that the next worker neither loses nor duplicates anything."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FAULTS = {
 
 
 def run(*, scale: float) -> list[Figure]:
-    """Return the figures; a scale of 1 kills at 200 steps, spread over all that there are."""
+    """Return the figures; a scale of 1 kills at 200 steps, spread evenly."""
     return uvloop.run(_measured(max(4, round(STEPS * scale))))
 
 
@@ -54,14 +54,14 @@ async def _measured(points: int) -> list[Figure]:
         at_least("workers killed", died, points),
         *(at_most(name, faults[fault], 0) for fault, name in _FAULTS.items()),
         *others,
-        plain("steps of a worker that nobody kills", there),
+        plain("steps of a worker that is not killed", there),
         plain("calls in flight bought again", again),
         plain("time", time.perf_counter() - began, unit=" s"),
     ]
 
 
 def _other(at: int, step: str, one: Other) -> Figure:
-    """Return a counter that a kill changed, with the undisturbed value as its target; of words, that they differ."""
+    """Return a counter that a kill changed, with the undisturbed value as its target; for text, that it differs."""
     name = f"step {at} ({step}), job {one.job}: {one.counter}"
     if isinstance(one.value, int | float):
         return Figure(name, one.value, "", f"= {one.undisturbed}", False)

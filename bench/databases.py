@@ -1,4 +1,4 @@
-"""A database of a benchmark's own: the embedded Postgres with its usual settings, in a directory that goes afterwards."""
+"""A benchmark's own database: the embedded Postgres with its usual settings, in a temporary directory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sidecar.runtime.settings import Settings
 
 @asynccontextmanager
 async def own_database(*, embedder: str = "none") -> AsyncIterator[tuple[Settings, Database]]:
-    """Yield settings to serve with and the database they lead to: migrated, empty, and gone at the end.
+    """Yield settings and an empty, migrated database, deleted at the end.
 
-    Recall goes by words alone unless an embedder is named.
+    Recall uses words alone unless an embedder is named.
     """
     # Straight under /tmp: the account that Postgres runs as may not pass a private temporary directory.
     root = Path(tempfile.mkdtemp(prefix="context-sidecar-bench-", dir="/tmp"))
@@ -39,6 +39,6 @@ async def own_database(*, embedder: str = "none") -> AsyncIterator[tuple[Setting
 
 
 def size_mb(settings: Settings) -> float:
-    """Return what the database's files take on disk, in megabytes."""
+    """Return the size of the database's files on disk, in megabytes."""
     root = settings.data_dir.parent / "pg"
     return sum(file.stat().st_blocks * 512 for file in root.rglob("*") if file.is_file()) / 1e6

@@ -1,4 +1,4 @@
-"""How long a turn takes beside its slowest source, and when it ends although a source hangs."""
+"""A turn's time beyond its slowest source, and its end when a source hangs."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ async def _measured(rounds: int) -> list[Figure]:
 
 
 async def _one_s(sources: Mapping[Source, ContextSource]) -> float:
-    """Return the seconds that one question took, put to these sources for the first time."""
+    """Return the seconds of one question put to these sources for the first time."""
     query = SourceQuery("what?", ("what",), "t", "a", "default", "", "", datetime.now(UTC))
     profile = merge(parse_layer({"sources": {source.value: {"deadline_ms": _DEADLINE_MS} for source in _COUNTS}}))
-    inquiry = FanOut(sources, clock=time.monotonic)
+    fan_out = FanOut(sources, clock=time.monotonic)
     began = time.monotonic()
-    await inquiry.ask(FanOutQuery(query, Scope(UUID(int=1), UUID(int=2)), profile, "bench", 1000, began + 5))
+    await fan_out.ask(FanOutQuery(query, Scope(UUID(int=1), UUID(int=2)), profile, "bench", 1000, began + 5))
     return time.monotonic() - began

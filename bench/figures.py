@@ -1,4 +1,4 @@
-"""What a benchmark says: named figures with their targets, as a table or as JSON."""
+"""The results of a benchmark: named figures with their targets, as a table or as JSON."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def plain(name: str, value: float, *, unit: str = "", note: str = "") -> Figure:
 
 
 def as_json(bench: str, figures: list[Figure]) -> dict[str, Any]:
-    """Return the figures in the one JSON shape of every benchmark."""
+    """Return the figures in the JSON shape common to all benchmarks."""
     return {
         "bench": bench,
         "figures": {one.name: {"value": one.value, "target": one.target, "holds": one.holds} for one in figures},

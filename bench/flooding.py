@@ -1,4 +1,4 @@
-"""A flood of HTTP requests from a process of its own: forms as dear as they may be, new connections, halves of requests."""
+"""A flood of HTTP requests from its own process: the most expensive forms, new connections, incomplete requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PIECES = b"&a%=1" * 20
 
 
 def posts(address: str) -> tuple[bytes, ...]:
-    """Return posts to the console's sign-in that are as dear as any that is read to its end."""
+    """Return the most expensive posts to the console's sign-in that are read completely."""
     origin = f"Host: {address}\r\nOrigin: http://{address}\r\n"
     cookies = f"Cookie: {'a=;' * 4_000}\r\n"
     lengths = (f"POST /login HTTP/1.1\r\n{origin}{cookies}Content-Length: {len(body)}\r\n\r\n".encode() + body for body in (
@@ -54,7 +54,7 @@ async def _flooding(address: str, ends: float) -> Counter[str]:
 
 
 async def _asking(address: str, request: bytes, ends: float, heard: Counter[str], *, keeps: bool) -> None:
-    """Send a request again and again as soon as it is answered: on one connection, or on a new one each time."""
+    """Send a request again as soon as it is answered: on one connection, or on a new one each time."""
     while time.perf_counter() < ends:
         try:
             reader, writer = await _opened(address)
@@ -72,7 +72,7 @@ async def _asking(address: str, request: bytes, ends: float, heard: Counter[str]
 
 
 async def _half(address: str, request: bytes, ends: float) -> None:
-    """Send the beginning of a request, and hold the connection until it is taken away."""
+    """Send the start of a request, and hold the connection until the server closes it."""
     while time.perf_counter() < ends:
         with suppress(OSError, TimeoutError):
             reader, writer = await _opened(address)

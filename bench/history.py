@@ -1,4 +1,4 @@
-"""What a thread's newest turns cost to read, whatever lies behind them."""
+"""The cost of reading a thread's newest turns, independent of the thread's length."""
 
 from __future__ import annotations
 

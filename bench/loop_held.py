@@ -1,4 +1,4 @@
-"""How long work holds the event loop: the processor time between two of its rounds, waiting and other programs left out."""
+"""How long work holds the event loop: processor time between two of its iterations, without waiting and other programs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Held:
-    """The longest that one round took, in seconds of this thread's processor time."""
+    """The longest iteration, in seconds of this thread's processor time."""
 
     longest_s: float = 0.0
 
 
 @asynccontextmanager
 async def watching() -> AsyncIterator[Held]:
-    """Yield what is seen while the body runs. The loop spins meanwhile, so figures of speed taken beside it are worthless."""
+    """Yield the measurement while the body runs. The loop spins meanwhile, so other timings taken at the same time are
+    worthless.
+    """
     held = Held()
 
     async def spin() -> None:

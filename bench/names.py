@@ -1,9 +1,10 @@
-"""Names that people really used: which are merged into the page that they mean, and which new names are merged wrongly.
+"""Real names: how many aliases are merged into their page, and how many new names are merged wrongly.
 
-Runs the compile's own rules (`compiler/plan/names/merge.py`) over real names; only the trigram similarity of
-Postgres is done here.
-The data is not ours to ship: give its folder with `--data` (`names/aliases.csv` and `names/venues.csv` in it, made of the
-schema-guided dialogues of google-research-datasets).
+Runs the compile's own rules (`compiler/plan/names/merge.py`) over real names; only Postgres' trigram similarity is computed
+here.
+
+The data may not be shipped with the project: give its folder with `--data` (`names/aliases.csv` and `names/venues.csv` in it,
+made of the schema-guided dialogues of google-research-datasets).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from compiler.planners import gazetteer
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How many aliases there are and were merged, rightly and in all, and the same of names that are new."""
+    """How many aliases there are, how many were merged, correctly and in all, and the same for new names."""
 
     aliases: int
     right: int
@@ -37,12 +38,12 @@ class Outcome:
 
     @property
     def precision(self) -> float:
-        """The share of merges that are right, those of new names among them."""
+        """The share of merges that are correct, counting those of new names."""
         return self.right / max(1, self.merged + self.new_merged)
 
     @property
     def recall(self) -> float:
-        """The share of aliases that were merged into what they stand for."""
+        """The share of aliases that were merged into their page."""
         return self.right / max(1, self.aliases)
 
     @property
@@ -115,7 +116,7 @@ def run(*, scale: float, data: Path | None = None) -> list[Figure]:
 
 
 def outcome(path: Path, kind: str, cities: Gazetteer, *, scale: float = 1.0) -> Outcome:
-    """Return what became of a kind's aliases and new names."""
+    """Return the outcome for a kind's aliases and new names."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["kind"] == kind]
     scope = Scope(_page(row["name"]) for row in rows if row["role"] == "existing")
@@ -142,7 +143,7 @@ def resolved(scope: Scope, title: str, cities: Gazetteer, *, city: str = "") -> 
 
 
 def other_cities(path: Path, cities: Gazetteer) -> tuple[int, int]:
-    """Return how many venues are merged with one of their name in another city, and how many have such a namesake."""
+    """Return how many venues are merged with a namesake in another city, and how many have such a namesake."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     by_name: dict[str, dict[str, str]] = defaultdict(dict)
@@ -171,6 +172,6 @@ def letters_of(title: str) -> str:
 
 @cache
 def _trigrams(text: str) -> frozenset[str]:
-    """Return the trigrams of a text as `pg_trgm` takes them: of each word, two spaces before and one after."""
+    """Return the trigrams of a text as in `pg_trgm`: of each word, with two spaces before and one after."""
     padded = (f"  {word} " for word in plain_key(text).split())
     return frozenset(word[at : at + 3] for word in padded for at in range(len(word) - 2))

@@ -1,4 +1,4 @@
-"""What happens when 32 times as many calls come as there is room for, and when the console is flooded beside turns."""
+"""32 times as many calls as the server has room for, and a flood of the console during turns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(*, scale: float) -> list[Figure]:
 
 
 async def _flooded(seconds: float) -> list[Figure]:
-    """Return what turns take while the console is flooded, against what they take without."""
+    """Return the times of turns while the console is flooded, against those without."""
     async with own_database() as (settings, database):
         pools = await open_pools(database.dsn, PoolsConfig())
         await corpus.put_tenant(pools.background, _KNOBS)
@@ -66,7 +66,7 @@ async def _flooded(seconds: float) -> list[Figure]:
 
 
 def _held() -> list[Figure]:
-    """Return for how long the dearest requests that are read to their end hold the event loop."""
+    """Return how long the most expensive fully read requests hold the event loop."""
     return uvloop.run(_holding())
 
 
@@ -80,7 +80,7 @@ async def _holding() -> list[Figure]:
 
 
 async def _least_held_s(address: str, request: bytes) -> float:
-    """Return for how long a request holds the loop, the least of some looks: what else the machine does is not its doing."""
+    """Return how long a request holds the loop: the least of several measurements, to exclude other load."""
     looks = []
     for _ in range(4):
         host, _, port = address.rpartition(":")
@@ -132,7 +132,7 @@ async def _measured(seconds: float) -> list[Figure]:
 
 
 def _beside(refused_s: list[float]) -> list[Figure]:
-    """Return how long one caller beside the flood waits for its refusals; a machine too slow to flood refuses it nothing."""
+    """Return how long one caller besides the flood waits for its refusals; too slow a machine refuses it nothing."""
     seen = at_least("refused calls beside the flood", len(refused_s), 1)
     if not refused_s:
         return [seen]

@@ -1,7 +1,7 @@
-"""What a turn costs by itself: the assembler and the answer's message, in this process, with sources that answer at once.
+"""The sidecar's own cost of a turn: the assembler and the answer's message, in this process, with sources that answer at once.
 
-Built from the same parts as the service; only the receipt is caught instead of written, so that it can be timed apart, and
-no embedder is asked.
+Built from the same parts as the service; only the receipt is captured instead of written, so that it can be timed separately,
+and no embedder is called.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ async def measured(rounds: int) -> list[Figure]:
 
 
 def _never_seen(rounds: int) -> dict[Source, ContextSource]:
-    """Return sources whose texts nobody saw before: no signature is stored, no count remembered."""
+    """Return sources whose texts are new: no signature is stored and no token count cached."""
     return {
         source: stand_ins.InTurn(
             [stand_ins.answer(source, count, seed=1000 + place, is_signed=False) for place in range(rounds)]
@@ -82,11 +82,11 @@ def _never_seen(rounds: int) -> dict[Source, ContextSource]:
 
 
 async def _turns_ms(pools: Pools, sources: dict[Source, ContextSource], rounds: int) -> dict[str, list[float]]:
-    """Return the processor milliseconds of each round by part: all that a caller waits for, what it is made of, the receipt.
+    """Return the processor milliseconds of each round by part: all that a caller waits for, its components, the receipt.
 
-    With sources that answer at once nothing waits, so this is the wall time of an idle machine.
+    Sources that answer at once never wait, so this is the wall time of an idle machine.
     """
-    asking, receipts = _TimedInquiry(sources, clock=time.monotonic), _CaughtReceipts()
+    asking, receipts = _TimedFanOut(sources, clock=time.monotonic), _CaughtReceipts()
     assembler = await _assembler(pools, asking, receipts)
     took: dict[str, list[float]] = {"own time": [], "asking": [], "fitting": [], "the message": [], "receipt": []}
     for _ in range(_WARM_ROUNDS + rounds):
@@ -104,7 +104,7 @@ async def _turns_ms(pools: Pools, sources: dict[Source, ContextSource], rounds: 
     return {name: values[_WARM_ROUNDS:] for name, values in took.items()}
 
 
-async def _assembler(pools: Pools, fan_out: FanOut, recorder: ReceiptWriter) -> Assembler:
+async def _assembler(pools: Pools, fan_out: FanOut, receipt_writer: ReceiptWriter) -> Assembler:
     async with installation(pools.background) as connection:
         fences = FenceKeys(pools.turn, await keys.of(connection, keys.FENCE), clock=time.monotonic)
     return Assembler(
@@ -116,13 +116,13 @@ async def _assembler(pools: Pools, fan_out: FanOut, recorder: ReceiptWriter) -> 
         ),
         query_reader=QueryReader(pools.turn, None, clock=time.monotonic),
         fan_out=fan_out,
-        receipt_writer=recorder,
+        receipt_writer=receipt_writer,
         clocks=Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic),
     )
 
 
-class _TimedInquiry(FanOut):
-    """A fan-out that knows how long it took last."""
+class _TimedFanOut(FanOut):
+    """A fan-out that records its last duration."""
 
     took_s = 0.0
 
@@ -134,7 +134,7 @@ class _TimedInquiry(FanOut):
 
 
 class _CaughtReceipts(ReceiptWriter):
-    """A recorder that writes nothing; the newest receipt can be made from what it took."""
+    """A receipt writer that writes nothing; the newest receipt can be built from what it captured."""
 
     def __init__(self) -> None:
         self._make: Callable[[], NewReceipt] | None = None
@@ -143,6 +143,6 @@ class _CaughtReceipts(ReceiptWriter):
         self._make = make
 
     def make_last(self) -> None:
-        """Make the newest receipt, as the writer behind the answers would."""
+        """Build the newest receipt, as the background writer would."""
         assert self._make is not None, "a turn was assembled before"
         self._make()

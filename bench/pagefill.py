@@ -22,9 +22,9 @@ DIMENSIONS = 384
 
 
 async def fill(dsn: str, tenant_id: UUID, *, owners: int, each: int, embedder_no: int) -> Sequence[str]:
-    """Give so many owners (ids 1 upwards) so many pages of one section each, and return the pages' texts.
+    """Give `owners` owners (ids from 1) `each` pages of one section each, and return the pages' texts.
 
-    A page and its section have the same vector, drawn at random: nearness means nothing here, and costs what it costs.
+    A page and its section have the same random vector: distances mean nothing here, but cost the same.
     """
     writer = Writer(11)
     texts = writer.texts(each, 30)
@@ -47,7 +47,7 @@ async def fill(dsn: str, tenant_id: UUID, *, owners: int, each: int, embedder_no
 
 
 def vectors(count: int, *, seed: int) -> list[str]:
-    """Return so many vectors of length 1 in random directions, as the database reads them."""
+    """Return `count` vectors of length 1 in random directions, in the database's text form."""
     drawn = np.random.default_rng(seed).normal(size=(count, DIMENSIONS))
     drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
     return [literal(numbers) for numbers in drawn.tolist()]

@@ -1,7 +1,7 @@
-"""What Postgres alone does with a turn's queries: the store's own statements, run by pgbench on the same data.
+"""Postgres' share of a turn: the store's own statements, run by pgbench on the same data.
 
-One pgbench transaction is one turn: the four sources' transactions one after the other, each opened, asked and closed in as
-many round trips as the store takes. Statements are prepared, and their parameters are parameters.
+One pgbench transaction is one turn: the four sources' transactions in sequence, with as many round trips as the store uses.
+Statements are prepared, and their parameters are parameters.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PgbenchFailed(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A turn as pgbench runs it: the file, and the values of its variables."""
+    """A turn for pgbench: the file, and the values of its variables."""
 
     file: Path
     values: Mapping[str, str]
@@ -58,7 +58,7 @@ def write_scripts(folder: Path, scope: Scope, questions: Sequence[Asked]) -> lis
 
 
 async def turns_per_s(dsn: str, scripts: Sequence[Script], *, seconds: float, clients: int, data_dir: Path) -> float:
-    """Return how many turns a second Postgres answers, asked over so many connections. Raises PgbenchFailed."""
+    """Return how many turns per second Postgres answers over `clients` connections. Raises PgbenchFailed."""
     layout = Layout.of(data_dir)
     programs = await asyncio.to_thread(find_programs, None, account=server_account(layout.pgdata), copies=layout.copies)
     process = await asyncio.create_subprocess_exec(
@@ -88,7 +88,7 @@ def _lines(scope: Scope, asked: Asked, prefix: str, values: dict[str, str]) -> I
 
 
 def _opening(scope: Scope, *, is_owners: bool) -> list[str]:
-    """Return the statements that open the store's transaction; in a pipeline they are one round trip, as there."""
+    """Return the statements that open the store's transaction; a pipeline makes them one round trip, as in the store."""
     opened = (
         scoped(_NO_POOL, scope, read_only=True)
         if is_owners

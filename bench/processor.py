@@ -1,4 +1,4 @@
-"""Processor time: of this process, and of the Postgres server beside it. What a busy machine adds to wall time is not in it."""
+"""Processor time of this process and of its Postgres server. Unlike wall time, it excludes a busy machine's other work."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PARENT, _USER, _SYSTEM = 1, 11, 12  # fields of /proc/PID/stat after the comman
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """Processor time up to a moment, in seconds: this process' own, and that of the server's processes which still live."""
+    """Processor time up to a moment, in seconds: of this process, and of the server's processes that still live."""
 
     own_s: float
     server_s: float

@@ -1,4 +1,4 @@
-"""What a leaf prompt costs in a small and in a large wiki, and whether the right pages are among those it shows."""
+"""The size of a leaf prompt in a small and in a large wiki, and whether it shows the right pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recall of all four sources at once, with a large scope and a million rows outside it. Embedding the question is not in it."""
+"""Recall of all four sources at once, with a large scope and a million rows outside it, without embedding the question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How soon turns are whole again after the database of a served sidecar was killed, on a machine kept busy."""
+"""Time until turns are complete again after the database of a served sidecar was killed, on a busy machine."""
 
 from __future__ import annotations
 

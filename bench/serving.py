@@ -1,4 +1,4 @@
-"""A sidecar in a process of its own, as `sidecar serve` runs it, and how a benchmark talks to it beside its API."""
+"""A sidecar in a process of its own, as `sidecar serve` runs it, with a side channel for the benchmark."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STOP = "stop"
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A serving process: its address, and the line to it."""
+    """A serving process: its address, and the side channel."""
 
     address: str
     line: Connection

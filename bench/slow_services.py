@@ -1,6 +1,6 @@
-"""Services over HTTP in a process of their own, as slow as told: a knowledge base, AgentCore's records and Hindsight's recall.
+"""Slow HTTP services in a process of their own: a knowledge base, AgentCore's records and Hindsight's recall.
 
-They check nothing and always answer the same, so that what is measured is whoever asks.
+They check nothing and always answer the same, so that only the client is measured.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Services:
                 await reader.readexactly(_length(head))
                 writer.write(await self._answer(head.split(b" ", 2)[1].decode()))
         except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()  # whoever asked has gone
+            writer.close()  # the client has gone
 
     async def _answer(self, path: str) -> bytes:
         pace = self._pace

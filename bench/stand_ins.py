@@ -1,7 +1,4 @@
-"""Sources that stand in for the real ones, so that a benchmark measures the sidecar and not what it asks.
-
-One kind answers at once or after a while with the same items each time, one with others each time; one never answers.
-"""
+"""Sources that stand in for the real ones, so that a benchmark measures the sidecar alone."""
 
 from __future__ import annotations
 
@@ -69,7 +66,7 @@ class Hung:
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Wait until cancelled."""
         await asyncio.get_running_loop().create_future()
-        raise AssertionError("nobody answers for it")
+        raise AssertionError("it has no answer")
 
 
 def sources(

@@ -174,7 +174,7 @@ async def _stored_rounds(
                 await callers.call(replace(turn, requests=warming, seconds=3.0))
                 rounds = []
                 for number in range(_ROUNDS):
-                    # With an embedder, questions that nobody asked before: vectors are remembered.
+                    # With an embedder, new questions only: vectors are cached.
                     own = questions[number::_ROUNDS] if embedder else questions
                     requests = calling.turn_requests(own, thread_id=corpus.THREAD)
                     postgres_per_s = await alone(seconds=seconds, clients=_TURN_WIDTH)

@@ -153,7 +153,7 @@ async def _make_template(dsn: str) -> None:
 
 
 async def _sweep(keep: Path) -> None:
-    """Stop and remove the servers of runs that were killed: nobody holds their users' lock any more.
+    """Stop and remove the servers of runs that were killed: no process holds their users' lock any more.
 
     One of a run that lives is left, even while none holds its lock: a test may have killed who did, to start it again.
     """

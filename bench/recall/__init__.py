@@ -41,7 +41,7 @@ def run(*, scale: float, data: Path, write_weights: bool = False, **how: Any) ->
 
 
 def figures(tally: Tally, *, with_wiki: bool) -> list[Figure]:
-    """Return what a tally says."""
+    """Return the figures of a tally."""
     told = [
         _figure(tally, name, column, budget, place)
         for name, column in dict.fromkeys((name, column) for name, column, _ in tally.found)
@@ -64,7 +64,7 @@ def _figure(tally: Tally, name: str, column: str, budget: int, place: int) -> Fi
 
 
 def _routing(tally: Tally, name: str, alone: str, most: float) -> Figure:
-    """Return how much is lost, at the budget where it is most, to what competes."""
+    """Return how much is lost to competing sources, at the budget where that is most."""
     lost = [tally.share(alone, "verbatim", budget) - tally.share(name, "verbatim", budget) for budget in BUDGETS]
     return at_most(f"lost to routing: {name}", max(lost), most)
 

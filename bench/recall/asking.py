@@ -1,7 +1,7 @@
-"""Every question through the RPC: in which scenarios it is asked, and what of its evidence stands in the contexts.
+"""Asks every question through the RPC in several scenarios, and scores the evidence in the contexts.
 
-`verbatim` counts a gold turn whose text stands in the context; `coverage` also one whose observation is there: as a memory that
-was kept, or word for word on a page of the wiki.
+`verbatim` counts a gold turn whose text is in the context; `coverage` also one whose observation is there, as a memory or word
+for word on a wiki page.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ T = TypeVar("T", Question, DocumentQuestion)
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Which sources take part, how the budget is shared, and to what share of the questions."""
+    """The sources that take part, the budget's allocation, and the share of the questions asked."""
 
     sources: frozenset[str]
     allocation: str = "priority"
@@ -63,7 +63,7 @@ OF_DOCUMENTS = {
 
 
 class Asking:
-    """One run's questions to one world. What the journal knows already is not asked again."""
+    """One run's questions to one world. A question already in the journal is not asked again."""
 
     def __init__(self, world: World, journal: Journal, tally: Tally, *, share: float, with_wiki: bool) -> None:
         self._world = world

@@ -1,5 +1,5 @@
-"""What the same questions find without us: a thread's turns by chance, by time, by Postgres's text search, and by the best fusion
-off the shelf (reciprocal ranks of BM25, of vectors, and of vectors of a turn with its neighbours).
+"""Baselines for the same questions: a thread's turns at random, by time, by Postgres' text search, and by standard fusion
+(reciprocal ranks of BM25, of vectors, and of vectors of a turn with its neighbours).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Baselines:
         }
 
     def fill(self, order: Sequence[int], budget_tokens: int) -> str:
-        """Return the context that an order gives: turns by day under one header each, as many as fit."""
+        """Return the context for an order: turns by day under one header each, as many as fit."""
         kept: set[int] = set()
         days: set[str] = set()
         left = budget_tokens

@@ -1,7 +1,7 @@
-"""The evaluation data as cases: conversations with their facts and questions, documents with theirs, and how an answer scores.
+"""The evaluation data as cases: conversations with facts and questions, documents with questions, and the scoring of answers.
 
-The data are not part of this project; `--data` says where they are. A gold turn counts when its text stands in the context, a
-gold span by its sentences; a context over its budget counts for nothing.
+The data are not part of this project; `--data` names their folder. A gold turn counts when its text is in the context, a gold
+span by its sentences; a context over its budget counts for nothing.
 """
 
 from __future__ import annotations

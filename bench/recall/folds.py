@@ -1,6 +1,6 @@
-"""Weights trained without what they are tested on, by folds of whole conversations and corpora.
+"""Trains weights without the data they are tested on, by folds of whole conversations and corpora.
 
-The evidence is brought once a run, by the sources that serve, from the database that is asked afterwards.
+The evidence is collected once per run, by the product's sources, from the database that is queried afterwards.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ recency guard stands elsewhere."""
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What is asked with weights that know none of it."""
+    """The questions asked with weights that were trained without them."""
 
     conversations: tuple[Conversation, ...]
     corpora: frozenset[str]
@@ -53,7 +53,7 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What weights are trained on: samples of whole pools, and of pages, where pages were compiled."""
+    """The training data: samples of whole pools and, if pages were compiled, of pages."""
 
     samples: list[Sample]
     pages: list[Sample]

@@ -1,4 +1,6 @@
-"""The measured run: the data into a sidecar, weights trained without what they are tested on, every question through the RPC."""
+"""The measured run: loads the data into a sidecar, trains weights without the data under test, and asks every question through
+the RPC.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,9 @@ _TIMED = 60
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run: where the data are, how many folds (0: the shipped weights), and what share of the questions.
+    """What to run: the data's folder, the number of folds (0: the shipped weights), and the share of the questions.
 
-    `keep` is a folder from which a run that was broken off goes on; `only` is how many
-    conversations take part, if not all.
+    `keep` is a folder from which an interrupted run continues; `only` is the number of conversations, if not all.
     """
 
     data: Path
@@ -46,7 +47,7 @@ class Plan:
 
     @property
     def told(self) -> str:
-        """What tells this plan from another whose outcomes are not its own."""
+        """The plan's identity; outcomes of a plan with another identity are not reused."""
         return f"{self.data} {self.folds} {self.share} {self.with_wiki} {self.only}"
 
 

@@ -1,6 +1,6 @@
-"""What the ranker is trained on: what the product's own sources bring for a question, as features, and which of it is evidence.
+"""Training data of the ranker: the features of what the product's own sources return for a question, labelled as evidence or not.
 
-Questions of the corpora have a conversation beside them that has nothing to do with them, and the other way round.
+A corpus question is asked beside an unrelated conversation, and the other way round.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run has found so far, and the journal from which a run that was broken off goes on."""
+"""The results of a run so far, and the journal from which an interrupted run continues."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ class Tally:
 
 
 class Journal:
-    """Outcomes by key, in a folder that outlives the run; without one, nothing is kept.
+    """Outcomes by key, in a folder that outlives the run; without a folder nothing is kept.
 
-    It is of one state of the code and one plan: another begins anew.
+    It belongs to one state of the code and one plan: another starts a new journal.
     """
 
     def __init__(self, folder: Path | None, *, plan: str) -> None:
@@ -94,7 +94,7 @@ class Journal:
 
 
 def samples_file(folder: Path) -> Path:
-    """Return where a run keeps what its weights are trained on."""
+    """Return the path of a run's training data."""
     return folder / "samples.npz"
 
 

@@ -1,7 +1,7 @@
 """Fits the ranker's weights: ridge logistic regression by Newton's method, on features that the product itself computes.
 
-Folds are whole conversations and whole corpora, so that a figure never rests on a question whose neighbours were seen. What is
-written are weights and their provenance; no text, id or question of the data.
+Folds are whole conversations and corpora, so that no figure rests on a question whose neighbours were seen. Only weights and
+their provenance are written; no text, id or question of the data.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ _AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question as it is asked: by whom, of which sources, within how many tokens, shared how."""
+    """One question to ask: its owner, sources, token budget and allocation."""
 
     owner: str
     message: str

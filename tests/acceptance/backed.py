@@ -1,6 +1,6 @@
-"""A sidecar with every backend of `docs/backends.md`, as it is written there, against services that stand in.
+"""A sidecar with every backend of `docs/backends.md`, configured as written there, against stand-in services.
 
-Only addresses, and the times that a busy machine needs, differ from the document.
+Only addresses and timeouts differ from the document.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ async def shared_site(migrated_template: str, tmp_path_factory: pytest.TempPathF
 
 @pytest.fixture
 def tenant() -> str:
-    """The name of a tenant that nobody else has."""
+    """A tenant name that no other test uses."""
     return f"tenant-{uuid4().hex}"
 
 

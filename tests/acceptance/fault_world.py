@@ -1,4 +1,4 @@
-"""A served sidecar that is killed piece by piece while callers write, forget and ask, and a ledger of what it acknowledged."""
+"""A served sidecar whose parts are killed while callers write, forget and ask, and a ledger of acknowledged writes."""
 
 from __future__ import annotations
 

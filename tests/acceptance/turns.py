@@ -195,7 +195,7 @@ def detailed(error: grpc.aio.AioRpcError) -> tuple[str, str]:
 
 @asynccontextmanager
 async def locked(site: Site, table: str) -> AsyncIterator[None]:
-    """Hold a table, so that whoever reads or writes it waits."""
+    """Lock a table, so that every read and write of it waits."""
     locker = await asyncpg.connect(site.settings.database_url)
     try:
         async with locker.transaction():
@@ -215,5 +215,5 @@ async def until(site: Site, counting: str, wanted: int) -> None:
 async def until_as_few_tasks_as(count: int) -> None:
     """Wait until no more tasks run than then."""
     async with asyncio.timeout(60):
-        while len(asyncio.all_tasks()) > count:  # tasks that end tell nobody
+        while len(asyncio.all_tasks()) > count:  # a task's end sends no event
             await asyncio.sleep(0)

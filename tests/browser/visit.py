@@ -2,7 +2,7 @@
 
 Every view is opened wide and as on a phone, in both colour schemes: no message in the console, nothing from outside, every
 field labelled, text that can be read, nothing wider than the window. Then what a person would do is done, mostly by keyboard;
-and the views are opened again for an owner whose texts are hostile, and for one who has nothing.
+and the views are opened again for an owner whose texts are hostile, and for one without any data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What tests of the AWS clients share: credentials that lead nowhere, and the codes that the services answer with."""
+"""Shared parts of the AWS clients' tests: fake credentials, and the services' error codes."""
 
 from __future__ import annotations
 

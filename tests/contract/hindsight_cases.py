@@ -1,4 +1,4 @@
-"""What must hold of Hindsight, real or standing in: a module that runs these gives the fixture `server_url`."""
+"""Contract of Hindsight, real or stand-in: a module that runs these cases provides the fixture `server_url`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BEGINNING = (datetime(2000, 1, 1, tzinfo=UTC), "")
 
 @pytest.fixture
 def owner() -> UUID:
-    """An owner with a bank that nobody else has."""
+    """An owner with a bank of its own."""
     return uuid4()
 
 

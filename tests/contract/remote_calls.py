@@ -1,4 +1,4 @@
-"""A remote that answers by a script, and a clock that jumps to the next timer instead of waiting for it."""
+"""A remote that answers by a script, and a clock that jumps to the next timer instead of waiting."""
 
 from __future__ import annotations
 

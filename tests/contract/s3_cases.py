@@ -1,4 +1,4 @@
-"""What must hold of workspace files in S3, real or standing in: a module that runs these gives the fixture `server_url`."""
+"""Contract of workspace files in S3, real or stand-in: a module that runs these cases provides the fixture `server_url`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One kill and what comes of it: a worker dies at its nth step, another one goes on, and what both left is looked at."""
+"""Crash runs: a worker dies at its nth step, another one continues, and the result of both is checked."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ async def run(world: World, scope: Scope, *, killed_at: int) -> Left:
 
 
 async def steps(world: World, scope: Scope) -> int:
-    """Return how many steps a worker takes that nobody kills."""
+    """Return how many steps an undisturbed worker takes."""
     await prepare(world.pools, scope, world.model)
     child = await _child(world, scope, sys.maxsize)
     told, _ = await child.communicate()
@@ -140,7 +140,7 @@ async def _child(world: World, scope: Scope, after: int) -> asyncio.subprocess.P
 
 
 async def _finish(world: World, scope: Scope) -> None:
-    """Do what is left. Postgres may need a moment to see that the dead worker's transaction is nobody's any more."""
+    """Do what is left. Postgres may need a moment to end the dead worker's transaction."""
     worker = worker_on(world.pools, engine(world.pools, world.model, Clock(LAST)))
     async with asyncio.timeout(DEADLINE_S):
         while not await worker.drain_scope(scope):

@@ -62,7 +62,7 @@ _AT_FIRST, _MORE = 15, 40
 
 
 def told(count: int, *, first: int = 0) -> list[NewMemory]:
-    """Return memories of meals at two places each, a day apart; every sixth speaks of somebody who has no page."""
+    """Return memories of meals at two places each, a day apart; every sixth names a person without a page."""
     return [_memory(number) for number in range(first, first + count)]
 
 

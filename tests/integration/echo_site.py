@@ -1,4 +1,4 @@
-"""A small service behind the real door, for the tests that call it over one transport or another."""
+"""A small service behind the real interceptor, for tests that call it over different transports."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Echo:
             await asyncio.get_running_loop().create_future()
         finally:
             self.was_cancelled.set()
-        raise AssertionError("nobody answers")
+        raise AssertionError("no handler answers")
 
     async def fail(self, request: StringValue, call: Call) -> Message:
         if request.value == "hostile":

@@ -1,4 +1,4 @@
-"""Texts of every kind under one scope, and an embedder whose vectors anyone can foretell: for tests of recall and embedding."""
+"""Texts of every kind under one scope, and an embedder with predictable vectors, for tests of recall and embedding."""
 
 from __future__ import annotations
 

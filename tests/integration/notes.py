@@ -1,4 +1,4 @@
-"""A small table under row security, its owners, and looks at what a connection acts for: for tests of transactions."""
+"""A small table under row security, its owners, and queries for a connection's role and scope, for tests of transactions."""
 
 from __future__ import annotations
 

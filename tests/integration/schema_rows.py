@@ -1,6 +1,6 @@
-"""Rows for every table of the schema, made from the catalogue: a table added later is covered without a word here.
+"""Rows for every table of the schema, made from the catalogue, so that a new table is covered automatically.
 
-A table whose checks refuse the plain values needs its own in `SPECIAL`.
+A table whose checks reject the plain values needs its own in `SPECIAL`.
 """
 
 from __future__ import annotations

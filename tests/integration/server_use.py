@@ -1,4 +1,4 @@
-"""What the tests of the embedded Postgres share: directories, other processes that use it, ways to look and to kill."""
+"""Shared helpers of the embedded Postgres' tests: directories, other processes that use it, ways to inspect and kill."""
 
 from __future__ import annotations
 

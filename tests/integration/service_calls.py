@@ -1,4 +1,4 @@
-"""Calls of services as the door makes them, without a server: an identity, and what came back or why not."""
+"""Calls of services as the interceptor makes them, without a server: an identity, and the answer or error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small wiki for tests: a city with its restaurants listed under it, a person, and a name that is held."""
+"""A small wiki for tests: a city with its restaurants listed under it, a person, and a held name."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The service under clients that nobody here wrote, and its image built and run: `make interop`.
+"""Runs the service under third-party clients, and builds and runs its image: `make interop`.
 
-Each client (`buf curl` in Go, `@grpc/grpc-js` in Node) is given the `.proto` files, an address and a token, nothing of
-ours; what must come back stands in `cases`, once for all of them. Not part of `make test`: it installs and builds.
+Each client (`buf curl` in Go, `@grpc/grpc-js` in Node) gets only the `.proto` files, an address and a token. The expected
+answers are in `cases`, once for all clients. Not part of `make test`, because it installs and builds.
 """

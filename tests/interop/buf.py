@@ -34,7 +34,7 @@ class BufClient:
 
     @property
     def name(self) -> str:
-        """Who calls, how, and where."""
+        """The arguments that name the caller, the protocol and the address."""
         return f"buf curl, {'reflection' if self.uses_reflection else '.proto files'}, {self.address.name}"
 
     def outcomes(self, cases: Sequence[Case]) -> list[Outcome]:
@@ -86,7 +86,7 @@ def _detail(type_name: str, value: str) -> Json:
 
 
 def write_schemas(directory: Path) -> None:
-    """Write what the service's own files do not describe: health, and a method that nobody has."""
+    """Write what the service's own files do not describe: health, and an unknown method."""
     _write(directory / "health.binpb", [_file(HEALTH)])
     unknown = FileDescriptorProto(name="unknown.proto", package="sidecar.v1", syntax="proto3", dependency=[EMPTY.name])
     method = unknown.service.add(name="ContextService").method.add(name="NoSuchMethod")

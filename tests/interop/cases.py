@@ -1,4 +1,4 @@
-"""The calls every client makes, in order, and what must come back. Knows no client and no address."""
+"""The calls that every client makes, in order, and the expected answers. Independent of client and address."""
 
 from __future__ import annotations
 

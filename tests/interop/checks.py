@@ -1,4 +1,4 @@
-"""What was proved, what was not, and how it is printed: one line a check, the moment it is known."""
+"""The results of the checks, printed one line each as soon as they are known."""
 
 from __future__ import annotations
 

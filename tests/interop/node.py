@@ -30,7 +30,7 @@ class NodeClient:
 
     @property
     def name(self) -> str:
-        """Who calls, and where."""
+        """The arguments that name the caller and the address."""
         return f"@grpc/grpc-js, {self.address.name}"
 
     def outcomes(self, cases: Sequence[Case]) -> list[Outcome]:

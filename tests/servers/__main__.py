@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def mcp(stack: ExitStack) -> dict[str, str]:
-    """Start the reference MCP server over HTTP, and say where its program is for those who want it over standard input."""
+    """Start the reference MCP server over HTTP, and give its program's path for the tests over standard input."""
     home, port = ROOT / ".venv-mcp", free_port()
     install = ["npm", "install", "--silent", "--ignore-scripts", "--no-audit", "--no-fund"]
     subprocess.run([*install, "--prefix", str(home), *MCP], check=True)
@@ -148,7 +148,7 @@ def answering(url: str, path: str) -> str:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -181,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(body)
         except OSError:
-            pass  # whoever asked has gone
+            pass  # the client has gone
         self.close_connection = claimed != len(body)
 
     def _drip(self, slow: Slow) -> None:
@@ -193,7 +193,7 @@ class _Handler(BaseHTTPRequestHandler):
             while not slow.until.wait(0.01):
                 self.wfile.write(b" ")
         except OSError:
-            return  # whoever asked has gone
+            return  # the client has gone
 
 
 def _as_json(value: object) -> float:

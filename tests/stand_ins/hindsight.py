@@ -163,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(body)
         except OSError:
-            self.close_connection = True  # whoever asked has gone
+            self.close_connection = True  # the client has gone
 
 
 def _as_recalled(unit: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a scripted model server is asked and what it can be told to do: the same for every format it speaks."""
+"""The requests and the scripted behaviour of a model server, common to every format."""
 
 from __future__ import annotations
 

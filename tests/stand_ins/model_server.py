@@ -1,7 +1,7 @@
-"""A server of models over real HTTP, in both formats that our adapters speak, that answers as a test tells it to.
+"""An HTTP server of models in both formats of our adapters, whose answers the test scripts.
 
-What stands in the queue is done first, one a request; then a function of the request answers. Every request is kept, and
-what its format's rules have against it stands in `faults`.
+Queued behaviours are used first, one per request; after that a function of the request answers. Every request is recorded, and
+its violations of the format are in `faults`.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ def lines_of(user: str, part: str) -> list[dict[str, Any]]:
 
 
 def hallucinated(answer: Answer) -> Answer:
-    """Return the plan with pages, names and memories that nobody showed, beside and among those that were."""
+    """Return the plan with pages, names and memories that were not shown, beside and among those that were."""
     made = copy.deepcopy(answer)
     strange = ["R99999", "0e6a3c2e-1d2f-4a55-9a53-3a1a7f1c9b11"]
     for page in made["newPages"]:

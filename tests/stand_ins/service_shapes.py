@@ -1,6 +1,6 @@
-"""A value held against a shape of botocore's service models: members, requirements, bounds, enums and patterns.
+"""Checks a value against a shape of botocore's service models: members, requirements, bounds, enums and patterns.
 
-botocore's own validator looks at types and least lengths only, and at requests only.
+botocore's own validator checks only types and minimum lengths, and only of requests.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Many cases of one rule as one test: hundreds of small ones cost more in the runner than in themselves."""
+"""Runs many cases of one rule as one test, since hundreds of small tests cost more in the runner than in themselves."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a text may try to pass for inside a fence: a catalogue, encodings and places, and a reader that falls for them.
+"""Forgeries inside a fence: a catalogue, encodings and places, and a reader that falls for them.
 
-The reader knows nothing of how the product reads: it decodes with the standard library and looks for what would mislead.
+The reader is independent of the product: it decodes with the standard library and looks for misleading text.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def payloads(catalogue: Mapping[str, tuple[str, ...]] = CATALOGUE) -> Iterator[P
 
 
 def gullible(text: str) -> str:
-    """Return what a reader who decodes everything makes of a text, line by line as it would be shown."""
+    """Return a text as a reader that decodes everything sees it, line by line as it would be shown."""
     for _ in range(5):
         text = re.sub(r"\\u([\da-fA-F]{4})|\\x([\da-fA-F]{2})", lambda code: chr(int(code[1] or code[2], 16)), text)
         text = re.sub(r"(?i)\\n|<br ?/?>", "\n", html.unescape(unquote(text)))

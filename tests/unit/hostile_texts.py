@@ -1,4 +1,4 @@
-"""Hostile texts of several kinds, the same for the same seed: what breaks parsers, tokenizers, regular expressions and logs."""
+"""Hostile texts of several kinds, the same for the same seed, that break parsers, tokenizers, regular expressions and logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work counted instead of timed: the lines of Python that a call runs, the same on every machine."""
+"""Counts work instead of timing it: the lines of Python that a call runs, the same on every machine."""
 
 from __future__ import annotations
 

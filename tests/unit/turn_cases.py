@@ -1,4 +1,4 @@
-"""Cases for the turn: a meter that adds up, small builders, and whole fittings grown from a seed."""
+"""Cases for the turn: an additive meter, small builders, and whole fittings generated from a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of every fitting, whatever was asked and found, as checks on one fitting each.
+"""Invariants of every fitting, as checks on one fitting each.
 
 Hypothesis tries them on a few questions in every run, `test_turn_campaign` on 100,000 in a long one.
 """

@@ -1,4 +1,4 @@
-"""What the tests of language models ask."""
+"""Questions used by the tests of language models."""
 
 from __future__ import annotations
 
