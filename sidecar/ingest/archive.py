@@ -1,4 +1,4 @@
-"""The files of an export that comes as a zip or as a folder, read one at a time and never unpacked to disk."""
+"""Reads the files of an export, a zip or a folder, one at a time and without unpacking to disk."""
 
 import io
 import zipfile

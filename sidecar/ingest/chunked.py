@@ -1,7 +1,7 @@
-"""Documents read and cut into the chunks that are stored; a large one in a process of its own.
+"""Reads documents and cuts them into chunks; large ones in a child process.
 
-Reading and cutting 32 MB takes Python ten seconds, during which a thread would slow every turn beside it. The child gets the
-bytes and nothing else, and what comes back is JSON, since a document may be hostile.
+Reading and cutting 32 MB takes ten seconds, during which a thread would slow every turn. The child gets only the bytes and
+returns JSON, since a document may be hostile.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def read(path: str, content: bytes, count_tokens: chunking.CountTokens) -> NewDo
 
 
 async def read_apart(path: str, content: bytes) -> PreparedDocument:
-    """Return the document ready to be put, read in a child that ends with the call. Its batches can be taken once.
+    """Return the document ready to be stored, read in a child that ends with the call. Its batches can be iterated once.
 
     Tokens are counted in o200k_base. Raises an IngestError.
     """
@@ -57,7 +57,7 @@ async def read_apart(path: str, content: bytes) -> PreparedDocument:
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=_MOST_LINE_BYTES,
-        start_new_session=True,  # a PDF has a reader below it, which has to end with it
+        start_new_session=True,  # a PDF's reader is a grandchild, which must end with the child
     )
     try:
         head, *lines = await _told(child, path, content)
@@ -76,7 +76,7 @@ async def _told(child: asyncio.subprocess.Process, path: str, content: bytes) ->
     """Return the child's head, and its lines as they came."""
     assert child.stdin is not None
     assert child.stdout is not None
-    with contextlib.suppress(ConnectionError):  # a child that broke down reads nothing; what it wrote tells
+    with contextlib.suppress(ConnectionError):  # a crashed child reads nothing; its output tells
         child.stdin.writelines((orjson.dumps(path), b"\n", content))
         await child.stdin.drain()
         child.stdin.close()

@@ -1,7 +1,6 @@
-"""A PDF read in a process of its own: its parser meets whatever a stranger wrote, and here it can be ended.
+"""Reads a PDF in a child process, which can be killed: its parser handles untrusted input.
 
-The child gets the bytes and nothing else, with bounds on its processor time and memory set before it looks at them; what
-comes back is JSON.
+The child gets only the bytes, with limits on its processor time and memory set before it parses; it returns JSON.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from typing import Any
 from sidecar.ingest.document import DocumentPart, ReadLimits
 from sidecar.ingest.errors import IngestError, TooLarge, UnreadableDocument
 
-_PATIENCE = 10  # a busy machine may take so many seconds for one of the processor's
+_PATIENCE = 10  # wall-clock seconds allowed per processor second on a busy machine
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessLimits:
-    """What reading one document may take: seconds of the processor, bytes of memory."""
+    """The limits for reading one document: processor seconds, bytes of memory."""
 
     cpu_s: int = 30
     memory_bytes: int = 1 << 30

@@ -1,4 +1,4 @@
-"""What an export holds once read: conversations of turns, and what had to be left out. Pure values and their ids.
+"""The values read from an export: conversations of turns, and skipped pieces, with their ids.
 
 Every reader of exports ends here; none of them knows another. A turn's id is the export's own, or a hash of its place
 and content, so importing the same file again changes nothing.

@@ -1,4 +1,4 @@
-"""The door for exports of conversations: a name and bytes in, conversations out. The data itself says which reader."""
+"""Reads exports of conversations: a name and bytes in, conversations out. The reader is chosen by content."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What can be wrong with a file that somebody wants in. Only errors that end the whole file live here.
+"""The errors of imported files. Only errors that reject the whole file are here.
 
 IngestError              a branch of SidecarError
 ├── UnsupportedFormat    no reader for this kind of file

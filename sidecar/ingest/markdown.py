@@ -1,6 +1,6 @@
 """Markdown (CommonMark with tables) to parts. Raw HTML keeps its text and loses its tags and scripts.
 
-Links keep an absolute target beside their words: whoever wrote it down by hand meant it to be found.
+Links keep an absolute target after their text, so that it can be found.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Opens what somebody named on a command line: a file, or a pipe, which is copied so that it can be read twice."""
+"""Opens a path from the command line: a file, or a pipe, which is copied so that it can be read twice."""
 
 import shutil
 import tempfile
@@ -14,7 +14,7 @@ _IN_MEMORY_BYTES = 16 << 20
 
 @contextmanager
 def opened_at(path: Path) -> Iterator[BinaryIO]:
-    """Give a seekable stream of the file's bytes. Raises UnreadablePath, also for what goes wrong while it is read."""
+    """Yield a seekable stream of the file's bytes. Raises UnreadablePath, also for errors while reading."""
     try:
         with path.open("rb") as stream:
             if stream.seekable():

@@ -1,6 +1,6 @@
-"""Packs units of text into runs near a target size, breaking where a reader would.
+"""Packs units of text into runs near a target size, breaking at headings and paragraphs first.
 
-Pure, and blind to what the units say: sizes and seams only. Runs stay inside a section unless one would be a crumb.
+Pure; uses only sizes and seams. Runs stay inside a section unless one would be below the minimum.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Lines of printed pages, and which of them are only the page's furniture: running titles and page numbers.
+"""Lines of printed pages, and which of them are running titles and page numbers.
 
 Pure. A line goes only when it stands at the edge of several pages with the same words in the same size, its number, if
 it has one, counting up with the page: a table's rows do neither.

@@ -27,9 +27,7 @@ _MEDIA_TYPES = {
     ".csv": PLAIN, ".tsv": PLAIN,
 }  # fmt: skip
 _SNIFFED_BYTES = 1024
-_UNTITLED = re.compile(
-    r"\W*untitled(\W*document)?[\W\d]*", re.IGNORECASE
-)  # what programs write where nobody gave a title
+_UNTITLED = re.compile(r"\W*untitled(\W*document)?[\W\d]*", re.IGNORECASE)  # default titles that programs write
 
 
 def read(

@@ -1,4 +1,4 @@
-"""What the sidecar says about itself: logs, spans and metrics. All names stand in `names`; nothing here decides a turn."""
+"""Telemetry: logs, spans and metrics. `names` holds all names; nothing here affects a turn."""
 
 from sidecar.telemetry.logs import JsonLines, log_to_stderr
 

@@ -1,7 +1,7 @@
-"""One call's place in a trace: its ids, made before any work so that they can travel onwards, and the caller's span.
+"""A call's trace context: its ids, created before any work so that they can be propagated, and the caller's span.
 
-The ids go with the work as OpenTelemetry's current span, which remote clients and the log read. The span itself is
-written when the work is over, elsewhere.
+The ids are set as OpenTelemetry's current span, which remote clients and the log read. `spans` makes the span itself when the
+work is over.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _MAX_STATE_CHARS = 512
 
 @dataclass(slots=True)
 class CallTrace:
-    """A call under way: its span's ids, the caller's span if it sent one, and when it began (ns of the wall clock).
+    """A running call: its span's ids, the caller's span if sent, and its start (wall clock, ns).
 
-    `is_told` is set once somebody else will write the call's span.
+    `is_told` is set once the receipt writer will write the call's span.
     """
 
     span: SpanContext
@@ -48,7 +48,7 @@ class CallTrace:
 
 
 def begin(metadata: Mapping[str, str | bytes], sampler: Sampler, name: str) -> CallTrace:
-    """Return a new call in the caller's trace, or in one of its own; the sampler says whether it is to be kept."""
+    """Return a new call in the caller's trace, or in a new one; the sampler decides whether it is kept."""
     parent = read_parent(metadata)
     trace_id = parent.trace_id if parent else _IDS.generate_trace_id()
     around = trace.set_span_in_context(NonRecordingSpan(parent), contexts.Context()) if parent else contexts.Context()
@@ -60,20 +60,20 @@ def begin(metadata: Mapping[str, str | bytes], sampler: Sampler, name: str) -> C
 
 
 def begin_job() -> CallTrace:
-    """Return a piece of background work with a trace of its own, which is kept: jobs are few."""
+    """Return a background job with a new trace, which is always kept: jobs are few."""
     flags = TraceFlags(TraceFlags.SAMPLED)
     span = SpanContext(_IDS.generate_trace_id(), _IDS.generate_span_id(), is_remote=False, trace_flags=flags)
     return CallTrace(span, None, time.time_ns())
 
 
 def enter(call: CallTrace) -> None:
-    """Have everything that this task does from now on belong to the call, until the task ends."""
+    """Make the call current for the rest of this task."""
     contexts.attach(_around(call))
 
 
 @contextmanager
 def within(call: CallTrace) -> Iterator[None]:
-    """Have everything that is done inside belong to the call."""
+    """Make the call current inside the block."""
     token = contexts.attach(_around(call))
     try:
         yield
@@ -88,13 +88,13 @@ def _around(call: CallTrace) -> contexts.Context:
 
 
 def current() -> CallTrace | None:
-    """Return the call that this work belongs to, or None."""
+    """Return the current call, or None."""
     found = contexts.get_value(_KEY)
     return found if isinstance(found, CallTrace) else None
 
 
 def read_parent(metadata: Mapping[str, str | bytes]) -> SpanContext | None:
-    """Return the caller's span from a W3C `traceparent`, or None where there is none or it breaks the rules."""
+    """Return the caller's span from a W3C `traceparent`, or None if missing or invalid."""
     header = metadata.get("traceparent", "")
     match = _TRACEPARENT.fullmatch(header) if isinstance(header, str) else None
     if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
@@ -112,7 +112,7 @@ def read_parent(metadata: Mapping[str, str | bytes]) -> SpanContext | None:
 
 
 def new_span_of(parent: SpanContext) -> SpanContext:
-    """Return ids for a new span beneath another."""
+    """Return ids for a new child span."""
     return SpanContext(
         parent.trace_id,
         _IDS.generate_span_id(),

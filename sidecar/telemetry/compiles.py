@@ -1,4 +1,4 @@
-"""The trace of a compile job, made of what the job noted while it ran: one trace of its own, linked to whoever asked."""
+"""The trace of a compile job, made from its recorded steps: a trace of its own, linked to the call that requested it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from sidecar.telemetry.spans import Attributes, Made, SpanMaker, Stretch, ns_of
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """What a model was asked and counted in one step. `in_pass` is leaf, section or aggregation.
+    """A model call of one step, with its token counts. `in_pass` is leaf, section or aggregation.
 
-    `answered_by` is the model as the answer names it. A kept answer was found, not asked for: it costs nothing.
+    `answered_by` is the model named in the answer. A kept (cached) answer costs nothing.
     """
 
     model_id: str
@@ -41,10 +41,10 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class JobStep:
-    """One thing that a job did: a batch, a planner's call, a section's writing, an apply.
+    """One step of a job: a batch, a planner's call, the writing of a section, an apply.
 
-    `name` is one of `names`; a step with a model call is named `chat MODEL` as the conventions ask. `inside` is the place
-    in the job's list of the step that it belongs to.
+    `name` is one of `names`; a step with a model call is named `chat MODEL`, as the conventions require. `inside` is the
+    index of its parent step in the job's list.
     """
 
     name: str
@@ -58,9 +58,9 @@ class JobStep:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A finished job. `traceparent` is that of the call which asked for it, if one did; `metrics` are the job's own.
+    """A finished job. `traceparent` is that of the requesting call, if any; `metrics` are the job's own.
 
-    `root` is its own span, where that was made when it began.
+    `root` is the job's span, if it was created at its start.
     """
 
     job_id: UUID
@@ -94,9 +94,9 @@ def spans_of(record: JobRecord, maker: SpanMaker) -> Iterator[ReadableSpan]:
 
 
 def tally(record: JobRecord) -> dict[str, Any]:
-    """Return what is counted of a job, as JSON can carry it: its end, its model calls, and what was refused of its plans.
+    """Return a job's counts as JSON values: its outcome, its model calls, and the rejected parts of its plans.
 
-    A job that goes back tells of its refusals when it ends: until then its metrics are not whole.
+    A requeued job reports its rejections only when it ends, since its metrics are incomplete until then.
     """
     rejections = record.metrics.get("rejections")
     is_over = record.status != "pending" and isinstance(rejections, Mapping)
@@ -109,7 +109,7 @@ def tally(record: JobRecord) -> dict[str, Any]:
 
 
 def count(told: Mapping[str, Any], figures: Figures) -> None:
-    """Count what `tally` tells of a job."""
+    """Add a job's `tally` to the metrics."""
     figures.job(told["status"], told["duration_s"])
     for call in told["calls"]:
         figures.model_call(call)

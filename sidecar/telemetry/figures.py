@@ -1,4 +1,4 @@
-"""The metrics of one process: counted in memory, read as Prometheus text or sent by OTLP. No value bears a tenant's id."""
+"""The metrics of one process: counted in memory, exported as Prometheus text or by OTLP. No label holds a tenant's id."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F = TypeVar("F", Counter, Gauge, Histogram)
 
 
 class Family(Generic[F]):
-    """A metric with labels. Looking a child up in the library takes a lock and costs more than the counting: they are kept."""
+    """A metric with labels. Caches its children: the library's look-up takes a lock and costs more than counting."""
 
     __slots__ = ("_children", "_made")
 
@@ -27,7 +27,7 @@ class Family(Generic[F]):
         self._children: dict[tuple[str, ...], F] = {}
 
     def of(self, *labels: str) -> F:
-        """Return the child that bears the labels."""
+        """Return the child with these labels."""
         child = self._children.get(labels)
         if child is None:
             child = self._children[labels] = self._made.labels(*labels)
@@ -66,7 +66,7 @@ class Figures:
         self._messages.of(method).inc(count)
 
     def turn(self, details: Mapping[str, Any], *, duration_s: float, is_degraded: bool) -> None:
-        """Count a turn by what its receipt says."""
+        """Count a turn from its receipt."""
         self._turns.of(str(is_degraded).lower()).observe(duration_s)
         pool = details["pool"]
         self._fill.observe(pool["used_tokens"] / max(1, pool["pool_tokens"]))
@@ -88,14 +88,14 @@ class Figures:
         self._jobs.of(status).observe(duration_s)
 
     def model_call(self, told: Mapping[str, Any]) -> None:
-        """Count a compile's model call as `compiles.tally` tells it."""
+        """Count a compile's model call from `compiles.tally`."""
         asked = ("chat", told["provider"], told["model"])
         self._model_calls.of(*asked, told["error"]).observe(told["duration_s"])
         for kind in ("input", "output"):
             self._model_tokens.of(*asked, kind, told["pass"]).observe(told[f"{kind}_tokens"])
 
     def rejected(self, reason: str, count: int) -> None:
-        """Count parts of plans that were refused."""
+        """Count rejected parts of plans."""
         self._rejections.of(reason).inc(count)
 
     def alerted(self, percent: int) -> None:
@@ -103,17 +103,17 @@ class Figures:
         self._alerts.of(str(percent)).inc()
 
     def compile_state(self, by_status: Mapping[str, int], *, lag_s: float) -> None:
-        """Set how the compile stands now, over all tenants."""
+        """Set the number of compile jobs by status, and the lag in seconds, over all tenants."""
         for status, count in by_status.items():
             self._compiles.of(status).set(count)
         self._lag.set(lag_s)
 
     def watch_value(self, metric: Metric, read: Callable[[], float]) -> None:
-        """Have a figure read whenever the metrics are."""
+        """Register a gauge that is read whenever the metrics are exported."""
         self._gauge(metric).set_function(read)
 
     def watch_values(self, metric: Metric, read: Callable[[], Mapping[str, float]]) -> None:
-        """Have a figure with one label read whenever the metrics are."""
+        """Register a gauge with one label that is read whenever the metrics are exported."""
         gauge = Family(self._gauge(metric))
 
         def refresh() -> None:
@@ -123,7 +123,7 @@ class Figures:
         self._refreshing.append(refresh)
 
     def refresh(self) -> None:
-        """Read the figures that others keep."""
+        """Read the registered gauges."""
         for one in self._refreshing:
             one()
 

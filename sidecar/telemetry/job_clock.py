@@ -1,4 +1,4 @@
-"""When a compile job passed its checkpoints and what it asked of models, made into steps: batches with what was done in them."""
+"""Records a compile job's checkpoints and model calls, and turns them into steps grouped by batch."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _PLANNED = frozenset({"planned", "aggregation_planned"})
 
 @dataclass(slots=True)
 class _Batch:
-    """A batch as it is noted: the instants of its checkpoints, and its model calls. A batch begins with what was first noted."""
+    """A recorded batch: the times of its checkpoints, and its model calls. It starts with its first record."""
 
     marks: dict[str, datetime] = field(default_factory=dict)
     calls: list[JobStep] = field(default_factory=list)
 
     def steps(self, first: int) -> list[JobStep]:
-        """Return the batch with its planning, its model calls and its apply; `first` is its own place in the job's list.
+        """Return the batch with its planning, model calls and apply; `first` is its index in the job's list.
 
-        A batch that was thrown away or failed has no apply.
+        A discarded or failed batch has no apply.
         """
         times = [*self.marks.values(), *(at for call in self.calls for at in (call.began_at, call.ended_at))]
         began, ended = min(times), max(times)
@@ -54,7 +54,7 @@ class _Batch:
 
 
 class JobClock:
-    """Notes what a job passes and asks; past ten thousand notes, nothing. One job at a time."""
+    """Records a job's checkpoints and model calls, at most ten thousand. One job at a time."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
@@ -62,23 +62,23 @@ class JobClock:
         self.root: CallTrace | None = None
 
     def begin(self) -> CallTrace:
-        """Forget what was noted, and return the ids of the job that begins."""
+        """Clear the records, and return the trace ids of the job that begins."""
         self._notes = []
         self.root = calls.begin_job()
         return self.root
 
     def mark(self, place: str) -> None:
-        """Note a checkpoint."""
+        """Record a checkpoint."""
         if len(self._notes) < _MOST_MARKS:
             self._notes.append((place, self._now()))
 
     def asked(self, call: ModelCall, began_at: datetime, error: str = "") -> None:
-        """Note a question to a model that has just been answered, or was not."""
+        """Record a model call that has just ended, with an answer or an error."""
         if len(self._notes) < _MOST_MARKS:
             self._notes.append(JobStep(f"chat {call.model_id}", began_at, self._now(), call, error))
 
     def taken(self) -> tuple[JobStep, ...]:
-        """Return the steps since the last time this was asked."""
+        """Return the steps since the last call."""
         notes, self._notes = self._notes, []
         steps: list[JobStep] = []
         batch = _Batch()
@@ -97,7 +97,7 @@ class JobClock:
 
     @staticmethod
     def _closed(batch: _Batch, steps: list[JobStep]) -> _Batch:
-        """Add a batch's steps, unless it did nothing but look, and return a new one."""
+        """Add a batch's steps, unless it only read, and return a new batch."""
         if batch.calls or batch.marks.keys() & {"frozen", "applied"}:
             steps += batch.steps(len(steps))
         return _Batch()

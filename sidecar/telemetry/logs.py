@@ -1,4 +1,4 @@
-"""The log: one JSON object a line on standard error, with the trace that it belongs to."""
+"""The log: one JSON object per line on standard error, with its trace id."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, event, its trace, the event's fields, and an error's kind and place."""
+    """Formats a record as one JSON object: time, level, event, trace, the event's fields, and an error's type and location."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as one line of JSON."""
@@ -38,8 +38,8 @@ def log_to_stderr(level: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    # With the collector away it would write a line for each span that is dropped.
+    # While the collector is unavailable it would log each dropped span.
     logging.getLogger("opentelemetry.sdk._shared_internal").setLevel(logging.ERROR)
-    # Below warnings these write whole requests, with what authorizes them.
+    # Below WARNING these log whole requests, credentials included.
     for name in ("boto3", "botocore", "urllib3", "httpx", "httpcore", "httpx2", "httpcore2", "mcp"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,7 +1,7 @@
-"""Every name of a span, an attribute and a metric, in one place.
+"""The names of all spans, attributes and metrics.
 
-The conventions for generative AI and RPC are marked as in development upstream, so their names are written down here
-instead of being imported from a package that may drop them.
+The conventions for generative AI and RPC are still in development upstream, so their names are defined here instead of
+imported from a package that may drop them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ PLANNER_PART: Final = "sidecar.compile.pass"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric: its dotted name, unit and meaning, and the labels that its values bear, dotted too. No label names a tenant."""
+    """A metric: its dotted name, unit, description, and dotted labels. No label names a tenant."""
 
     name: str
     unit: str
@@ -90,7 +90,7 @@ class Metric:
 
     @property
     def prometheus_name(self) -> str:
-        """Return the name as Prometheus writes it: underscores, and the unit spelled out at the end."""
+        """Return the name as Prometheus writes it: with underscores, and the unit as a suffix."""
         unit = {"s": "_seconds", "USD": "_usd", "{token}": "_tokens"}.get(self.unit, "")
         base = self.name.replace(".", "_")
         return base if base.endswith(unit) else base + unit

@@ -1,6 +1,6 @@
-"""Sending: spans in batches by the SDK's processor, metrics by a thread that reads the registry every so often.
+"""OTLP export: spans in batches by the SDK's processor, metrics by a thread that reads the registry periodically.
 
-A collector that is slow or away is felt by these two threads alone: what does not fit their queue is dropped.
+A slow or unavailable collector affects only these two threads: spans that do not fit the queue are dropped.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SCOPE = InstrumentationScope(names.SCOPE)
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """When the counting began and when it was read, in nanoseconds of the wall clock."""
+    """The start of counting and the time of reading, in nanoseconds of the wall clock."""
 
     began_ns: int
     now_ns: int
@@ -59,11 +59,11 @@ class MetricSender:
         self._thread = threading.Thread(target=self._run, name="sidecar-metrics", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, grace_s: float) -> None:
-        """Send a last time and end; what takes longer than the grace is left."""
+        """Send a last time and stop, waiting at most `grace_s` seconds."""
         self._stopping.set()
         self._thread.join(grace_s)
         self._exporter.shutdown(timeout_millis=0.0)
@@ -81,7 +81,7 @@ class MetricSender:
 
 
 def metrics_data(figures: Figures, resource: Resource, read: Read) -> MetricsData:
-    """Return the registry's metrics as OTLP sends them, by their dotted names, cumulative since the start."""
+    """Return the registry's metrics for OTLP, by their dotted names, cumulative since the start."""
     metrics = [_metric(family, figures.metrics, read) for family in figures.registry.collect()]
     scope = ScopeMetrics(_SCOPE, [metric for metric in metrics if metric is not None], "")
     return MetricsData([ResourceMetrics(resource, [scope], "")])
@@ -106,12 +106,12 @@ def _metric(family: Family, known: Mapping[str, names.Metric], read: Read) -> Me
 
 
 def _named(labels: Mapping[str, str], dotted: Mapping[str, str]) -> dict[str, str]:
-    """Return a sample's labels under the names of the conventions; one that says nothing is left out."""
+    """Return a sample's labels under their dotted names, without empty ones."""
     return {dotted[name]: value for name, value in labels.items() if name in dotted and value}
 
 
 def _histogram_points(samples: Iterable[Sample], dotted: Mapping[str, str], read: Read) -> list[HistogramDataPoint]:
-    """Return a point for each set of labels; Prometheus' buckets count up, OTLP's each count their own."""
+    """Return a point per label set. Prometheus buckets are cumulative, OTLP's are not."""
     groups: dict[tuple[tuple[str, str], ...], list[Sample]] = {}
     for sample in samples:
         labels = tuple((name, value) for name, value in sample.labels.items() if name != "le")

@@ -1,6 +1,6 @@
-"""Spans made of what was written down when the work was over: a turn's from its receipt, a call's from its end.
+"""Builds spans after the work is done: a turn's from its receipt, a call's from its outcome.
 
-A span here is a finished value; nothing is measured and nothing is sent.
+A span here is a finished value; this module measures and sends nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MEMORY_SOURCES = frozenset({"memory", "wiki"})
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """From when to when, in nanoseconds of the wall clock."""
+    """A start and end time, in nanoseconds of the wall clock."""
 
     began_ns: int
     ended_ns: int
@@ -41,7 +41,7 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a span is made of beside its place in the trace and its stretch of time."""
+    """A span's content, apart from its trace context and its times."""
 
     name: str
     attributes: Attributes
@@ -78,9 +78,9 @@ class SpanMaker:
     def of_call(
         self, call: CallTrace, method: str, *, code: str, ended_ns: int, messages: int | None = None
     ) -> ReadableSpan:
-        """Return the span of a call that left no receipt. Only a code that is the server's fault makes it an error.
+        """Return the span of a call without a receipt. Only a code that is the server's fault makes it an error.
 
-        `messages` is how many a stream sent; None for a call with one answer.
+        `messages` is the number a stream sent; None for a unary call.
         """
         is_fault = code in SERVER_ERRORS
         attributes: Attributes = {names.RPC_SYSTEM: "grpc", names.RPC_METHOD: method, names.RPC_STATUS: code}
@@ -103,7 +103,7 @@ class SpanMaker:
         return self.span((call.span, call.parent), made, Stretch(call.began_ns, ended_ns))
 
     def of_turn(self, receipt: NewReceipt, call: CallTrace) -> Iterator[ReadableSpan]:
-        """Yield a turn's spans: the turn, each source that was asked, and the fitting."""
+        """Yield a turn's spans: the turn, each queried source, and the fitting."""
         ended_ns = ns_of(receipt.created_at)
         began_ns = min(call.began_ns, ended_ns - int(receipt.duration_ms * 1e6))
         made = Made(names.ASSEMBLE, self._turn_attributes(receipt), SpanKind.SERVER)
@@ -165,7 +165,7 @@ def ns_of(moment: datetime) -> int:
 
 
 def _asked(receipt: NewReceipt, ended_ns: int) -> Stretch:
-    """Return when the sources were asked; without the turn's timings, from its begin to its end."""
+    """Return when the sources were queried; without the turn's timings, the whole turn."""
     began_ns = ended_ns - int(receipt.duration_ms * 1e6)
     timings = receipt.details.get("timings")
     if timings is None:
@@ -188,7 +188,7 @@ def _fitting(receipt: NewReceipt) -> Made:
 
 
 def _told(row: Mapping[str, Any], at_ns: int) -> tuple[Event, ...]:
-    """Return an event for each kind of decision on a source's candidates, never one for each candidate."""
+    """Return one event per kind of decision on a source's candidates, not one per candidate."""
     counts = Counter(item["decision"] for item in row["items"])
     tokens: Counter[str] = Counter()
     for item in row["items"]:

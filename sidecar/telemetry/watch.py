@@ -1,4 +1,4 @@
-"""The watch over one process: it is told of calls and turns when they are over, and makes spans and metrics of them."""
+"""The telemetry of one process: makes spans and metrics of calls, turns and jobs when they end."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
 
 @dataclass(frozen=True, slots=True)
 class WatchConfig:
-    """What is kept and where it goes. The SDK reads the rest of the standard variables (headers, TLS, batching) itself."""
+    """What is recorded and where it is sent. The SDK reads the other standard variables (headers, TLS, batching) itself."""
 
     sends_spans: bool = False
     sends_metrics: bool = False
@@ -45,7 +45,7 @@ class WatchConfig:
 
 
 def config_of(environ: Mapping[str, str], *, slow_turn_s: float = 1.0, keeps_content: bool = False) -> WatchConfig:
-    """Return what the standard OTEL_ variables ask for: nothing is sent unless an endpoint or exporter is named."""
+    """Read the standard OTEL_ variables: nothing is sent unless an endpoint or exporter is named."""
     is_off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true"
 
     def sends(signal: str) -> bool:
@@ -84,18 +84,18 @@ class Watch:
     def call(
         self, method: str, metadata: Mapping[str, str | bytes], code_of: Callable[[BaseException], str]
     ) -> Watched:
-        """Return what is held around one call: its end is told, with the error that it ended in."""
+        """Return a context manager for one call, which records its end and its error."""
         return Watched(self, method, calls.begin(metadata, self._sampler, method), code_of)
 
     def stream(
         self, method: str, metadata: Mapping[str, str | bytes], code_of: Callable[[BaseException], str]
     ) -> WatchedStream:
-        """Return what is held around a call whose answer is a stream, as `call` does for others."""
+        """Return a context manager for a call with a streamed answer."""
         return WatchedStream(self, method, calls.begin(metadata, self._sampler, method), code_of)
 
     @contextmanager
     def post(self, route: str, headers: Mapping[str, str]) -> Iterator[Posted]:
-        """Hold around one posted HTTP request of a route: what is queued meanwhile is linked to its span."""
+        """Trace one posted HTTP request of a route; jobs queued inside are linked to its span."""
         posted = Posted()
         call = calls.begin(headers, self._sampler, f"POST {route}")
         try:
@@ -106,7 +106,7 @@ class Watch:
                 self.emit([self._maker.of_post(call, route, status=posted.status, ended_ns=time.time_ns())])
 
     def call_ended(self, call: CallTrace, method: str, code: str, *, messages: int | None = None) -> None:
-        """Count the call; make its span unless a receipt will. `messages` is how many a stream sent."""
+        """Count the call; make its span unless a receipt will. `messages` is the number a stream sent."""
         ended_ns = time.time_ns()
         duration_s = max(0, ended_ns - call.began_ns) / 1e9
         self.figures.call(method, code, duration_s)
@@ -119,7 +119,7 @@ class Watch:
             self.emit([self._maker.of_call(call, method, code=code, ended_ns=ended_ns, messages=messages)])
 
     def turn_told(self, receipt: NewReceipt, call: CallTrace | None) -> None:
-        """Count a turn and make its spans from its receipt. Slow and degraded turns are kept whatever the sampler said."""
+        """Count a turn and make its spans from its receipt. Slow and degraded turns are kept whatever the sampler decided."""
         duration_s = receipt.duration_ms / 1000
         self.figures.turn(receipt.details, duration_s=duration_s, is_degraded=receipt.is_degraded)
         if self._processor is None or call is None:
@@ -135,13 +135,13 @@ class Watch:
             self.emit(compiles.spans_of(record, self._maker))
 
     def emit(self, spans: Iterable[ReadableSpan]) -> None:
-        """Hand finished spans to the processor; it sends only what is marked as sampled, so all are."""
+        """Pass finished spans to the processor, marked as sampled, since it sends no others."""
         if self._processor is not None:
             for span in spans:
                 self._processor.on_end(_marked(span))
 
     def stop(self) -> None:
-        """Send what is left, for 2 s at most: a collector that is away must not hold up the end."""
+        """Send the remaining data for at most 2 s: an unavailable collector must not delay the stop."""
         ending = threading.Thread(target=self._stop, name="sidecar-telemetry-end", daemon=True)
         ending.start()
         ending.join(_STOP_GRACE_S)
@@ -155,18 +155,18 @@ class Watch:
 
 @dataclass(slots=True)
 class Posted:
-    """A posted HTTP request under watch; `status` is what it is answered with, a server's fault unless said."""
+    """A traced HTTP request; `status` is its response code, a server error unless set."""
 
     status: int = HTTPStatus.INTERNAL_SERVER_ERROR.value
 
     @property
     def is_fault(self) -> bool:
-        """Whether the server is to blame."""
+        """Whether the status is the server's fault."""
         return self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 class Watched:
-    """One call under watch, as a context manager: an error that leaves it is what the call ended with."""
+    """Traces one call as a context manager; an exception that leaves it is the call's outcome."""
 
     __slots__ = ("_code_of", "_method", "_watch", "call")
 
@@ -189,7 +189,7 @@ class Watched:
 
 
 class WatchedStream(Watched):
-    """A call whose answer is a stream: `message_count` is how many messages were sent so far."""
+    """Traces a call with a streamed answer; `message_count` is the number of messages sent so far."""
 
     __slots__ = ("message_count",)
 

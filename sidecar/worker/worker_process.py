@@ -191,7 +191,7 @@ async def keep_linted(pool: Pool) -> None:
 
 
 async def _sweep(engine: Engine, pool: Pool, scope: Scope, subject: str) -> None:
-    """Hold the scope's ledger against its memory service; a listing that proves nothing is told and changes nothing."""
+    """Reconcile the scope's ledger with its memory service; an incomplete listing is logged and changes nothing."""
     try:
         swept = await sweep(engine, pool, scope)
     except ListingUnsafe as error:
@@ -201,7 +201,7 @@ async def _sweep(engine: Engine, pool: Pool, scope: Scope, subject: str) -> None
 
 
 def worker_settings(settings: Settings) -> WorkerSettings:
-    """Return who this worker is and how it waits."""
+    """Return the worker's id, lease and polling times from the settings."""
     holder = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
     return WorkerSettings(
         holder, lease_s=settings.worker_lease_s, poll_s=settings.worker_poll_s, grace_s=settings.drain_grace_s / 2
@@ -209,9 +209,9 @@ def worker_settings(settings: Settings) -> WorkerSettings:
 
 
 async def keep_child(settings: Settings, where: Database, figures: Figures) -> None:
-    """Run `sidecar worker` as a child until cancelled; one that ends is started again, after a growing pause.
+    """Run `sidecar worker` as a child process until cancelled; restart it, after a growing pause, whenever it ends.
 
-    What it tells of its jobs is counted in `figures`.
+    The jobs it reports are counted in `figures`.
     """
     pause_s = _AGAIN_S
     while True:
@@ -244,7 +244,7 @@ async def _run_child(settings: Settings, where: Database, figures: Figures) -> i
 
 
 async def count_jobs(told: asyncio.StreamReader, figures: Figures) -> None:
-    """Count each job that a worker tells of, until it says no more; what is no tally, or none that fits, is passed over."""
+    """Count each job that a worker reports, until its output ends; lines that are no valid tally are ignored."""
     while not told.at_eof():
         try:
             if line := await told.readline():

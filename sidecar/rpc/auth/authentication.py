@@ -1,7 +1,7 @@
-"""Proof of identity for one call: a bearer token, or a client certificate registered for a caller.
+"""Authenticates a call by a bearer token, or by a client certificate registered for a caller.
 
-The transport alone proves nothing: a unix socket or a loopback peer without a token is nobody. A token that is sent
-decides, good or bad; a certificate speaks only where no token was sent, and never for another tenant than the token.
+The transport alone proves nothing: a unix socket or loopback peer without a token is unauthenticated. A token, valid or not,
+takes precedence; a certificate counts only without a token, and never for another tenant than the token's.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Metadata = Sequence[tuple[str, str | bytes]]
 
 
 class Authenticator:
-    """Turns what a call carries into an identity, or refuses it."""
+    """Turns a call's credentials into an identity, or refuses the call."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Authenticator:
         now_s: Callable[[], float] = time.time,
         monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Open the settings' one key source. Raises a StartRefused naming the setting that cannot stand."""
+        """Open the configured key source. Raises a StartRefused naming an invalid setting."""
         rules = _rules(settings)
         self._callers = _callers(settings, monotonic_s)
         self._keys = _key_source(settings, monotonic_s)
@@ -58,13 +58,15 @@ class Authenticator:
         self._unclaimed = UnclaimedSpaces(is_allowed=settings.lets_unclaimed_spaces)
 
     async def authenticate(self, metadata: Metadata, auth_context: AuthContext) -> Identity:
-        """Return who is calling. Raises an Unauthenticated, KeysUnavailable, or what `not_before` raises."""
+        """Return the caller's identity. Raises an Unauthenticated, KeysUnavailable, or what `not_before` raises."""
         token = bearer_token(metadata)
         now_s = self._now_s()
         registered = self._callers.presented(auth_context, now_s=now_s)
         if token is None:
             identity = self._unclaimed.settled(_only(registered))
-            await self._not_before(identity.tenant_id)  # revokes no certificate, but makes a tenant that is new
+            await self._not_before(
+                identity.tenant_id
+            )  # certificates are not revoked by it, but it creates a new tenant
             return identity
         claims = await self._verifier.verify(token, now_s)
         not_before = await self._not_before(claims.identity.tenant_id)
@@ -76,16 +78,16 @@ class Authenticator:
 
     @property
     def unclaimed_count(self) -> int:
-        """Return how many calls were given every space because their token or certificate name claims none."""
+        """Return how many calls got every space because their token or certificate claims none."""
         return self._unclaimed.count
 
     async def stop(self) -> None:
-        """End what the key source runs behind the calls."""
+        """Stop the key source's background work."""
         await self._keys.stop()
 
 
 class UnclaimedSpaces:
-    """What is made of a claim of spaces that was left out: none of them or, while that is allowed, all."""
+    """Decides the spaces of a grant without a `spaces` claim: none, or all if that is allowed."""
 
     def __init__(self, *, is_allowed: bool) -> None:
         self._is_allowed = is_allowed
@@ -93,7 +95,7 @@ class UnclaimedSpaces:
         self.count = 0
 
     def settled(self, identity: Identity) -> Identity:
-        """Return the identity with the spaces that it holds. A caller that is given all is counted, and logged once."""
+        """Return the identity with its spaces settled. A caller that gets all is counted, and logged once."""
         if not (self._is_allowed and identity.are_spaces_unclaimed):
             return identity
         self.count += 1

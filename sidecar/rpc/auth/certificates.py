@@ -1,7 +1,7 @@
-"""Client certificates as identity: what a verified one says, and the file of callers that its names stand for.
+"""Client certificates as identity: reads a verified certificate's names, and the file that maps names to callers.
 
-gRPC ends a name at its first NUL, so names are read from the certificate itself. An open connection outlives its
-certificate, so the certificate's end is told with its names.
+gRPC truncates a name at its first NUL, so names are read from the certificate itself. A connection can outlive its
+certificate, so the expiry is returned with the names.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A verified certificate: its names as `uri:…` and `dns:…`, without those that no certificate may have, and its end."""
+    """A verified certificate: its valid names as `uri:…` and `dns:…`, and its expiry."""
 
     names: tuple[str, ...]
     expires_at: datetime
 
 
 class Callers:
-    """The callers that certificate names stand for: the settings' own, or a file's, read again within a second of a change.
+    """Maps certificate names to callers, from the settings or from a file that is reloaded within a second of a change.
 
-    A change that cannot be used keeps the last good callers and is logged.
+    An invalid change is logged, and the last good callers stay in force.
     """
 
     def __init__(
         self, registered: Mapping[str, Grant], path: Path | None = None, *, monotonic_s: Callable[[], float]
     ) -> None:
-        """Read the callers. Raises SettingInvalid naming the one that cannot stand."""
+        """Read the callers. Raises SettingInvalid naming an invalid one."""
         self._path = path
         self._monotonic_s = monotonic_s
         self._mark = _mark_of(path)
@@ -59,7 +59,7 @@ class Callers:
         self._read: OrderedDict[bytes, Certificate] = OrderedDict()
 
     def presented(self, auth_context: AuthContext, *, now_s: float) -> list[Identity] | None:
-        """Return the callers that the peer's certificate stands for; None without a certificate, or for one without names.
+        """Return the callers of the peer's certificate; None without a certificate or names in it.
 
         Raises CertificateExpired.
         """
@@ -72,7 +72,7 @@ class Callers:
         return [self._by_name[name] for name in certificate.names if name in self._by_name]
 
     def _certificate(self, auth_context: AuthContext) -> Certificate | None:
-        """Return the peer's certificate, which gRPC gives only where it verified it against the client CA."""
+        """Return the peer's certificate, which gRPC provides only if it verified it against the client CA."""
         texts = list(auth_context.get("x509_pem_cert", ()))
         if list(auth_context.get("transport_security_type", ())) != [b"ssl"] or len(texts) != 1:
             return None
@@ -99,7 +99,7 @@ class Callers:
 
 
 def read_certificate(pem: bytes) -> Certificate:
-    """Return what a certificate says of its bearer. One whose names cannot be read has none."""
+    """Parse a certificate. If its names cannot be read, it has none."""
     try:
         certificate = x509.load_pem_x509_certificate(pem)
         expires_at = certificate.not_valid_after_utc
@@ -112,7 +112,7 @@ def read_certificate(pem: bytes) -> Certificate:
 
 
 def registrations(grants: Mapping[str, Grant]) -> dict[str, Identity]:
-    """Return the callers by certificate name, host names in lower case. Raises SettingInvalid naming one that cannot stand."""
+    """Return the callers by certificate name, host names in lower case. Raises SettingInvalid naming an invalid one."""
     found: dict[str, Identity] = {}
     for name, grant in grants.items():
         kind, _, value = name.partition(":")
@@ -131,7 +131,7 @@ def registrations(grants: Mapping[str, Grant]) -> dict[str, Identity]:
 def read_client_names(path: Path) -> dict[str, Grant]:
     """Return the grants of a JSON file by certificate name: an object of {tenant, owners, agent, role, spaces}.
 
-    Raises SettingInvalid for what is none, what it repeats, and what it does not know: a slip must not widen a grant.
+    Raises SettingInvalid for invalid, repeated and unknown keys: a typo must not widen a grant.
     """
     try:
         with path.open("rb") as file:
@@ -196,7 +196,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _mark_of(path: Path | None) -> tuple[int, int, int] | None:
-    """Return what changes when the file is written or replaced; None while it is not there."""
+    """Return a fingerprint that changes when the file is written or replaced; None if it does not exist."""
     if path is None:
         return None
     try:

@@ -1,7 +1,6 @@
-"""The local dev key: made once, private to its user, and the tokens signed with it.
+"""The local dev key, created once and private to its user, and the tokens signed with it.
 
-It exists so that a fresh machine works with one command. Where real signing keys are configured it is neither trusted
-nor used.
+It makes a fresh machine work with one command. If real signing keys are configured, it is neither trusted nor used.
 """
 
 from __future__ import annotations
@@ -35,9 +34,9 @@ DEV_KEY_FILE = "dev_signing_key.pem"
 def mint(
     grant: Grant, settings: IdentitySettings, *, now_s: float, token_id: str, lifetime_s: int = MAX_LIFETIME_S
 ) -> str:
-    """Return a token for the grant, signed with the local dev key, which is made if there is none yet.
+    """Return a token for the grant, signed with the local dev key, which is created if needed.
 
-    Raises DevTokensOff where real signing keys are configured, InvalidArgument for the grant or a lifetime outside
+    Raises DevTokensOff if real signing keys are configured, InvalidArgument for the grant or a lifetime outside
     1..3600 seconds, DevKeyUnsafe.
     """
     if settings.has_signing_keys:
@@ -65,7 +64,7 @@ def mint(
 
 
 def dev_key(data_dir: Path) -> Ed25519PrivateKey:
-    """Return the directory's dev key; two processes that make it at once get the same one. Raises DevKeyUnsafe."""
+    """Return the directory's dev key; processes that create it concurrently get the same one. Raises DevKeyUnsafe."""
     path = data_dir / DEV_KEY_FILE
     try:
         if not path.exists():
@@ -82,7 +81,7 @@ def read_dev_key(path: Path) -> list[PublicKey]:
 
 
 def _create(path: Path) -> None:
-    """Write a new key beside the path and link it there: the name appears once, with the whole key behind it."""
+    """Write a new key to a temporary file and link it to the path, so that the path never holds a partial key."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     pem = Ed25519PrivateKey.generate().private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".dev_key")

@@ -1,7 +1,7 @@
-"""Who is calling, and for whom they may act: pure values and the rules between them.
+"""The caller's identity and the scopes it may act in: pure values and rules.
 
-A grant is what a token or a registered certificate says, in the operator's own words; an identity is a checked grant
-with its ids folded. How a caller proves a grant stands elsewhere (tokens, authentication).
+A grant is the content of a token or a registered certificate, with ids as given; an identity is a validated grant with its
+ids folded to UUIDs. `tokens` and `authentication` prove grants.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DERIVED_FIX = "claim the name itself, or list the issuer in SIDECAR_UUID5_ISSUE
 
 
 class Role(StrEnum):
-    """What kind of caller: an agent acts for its owners, an admin for any owner of its tenant."""
+    """The kind of a caller: an agent acts for its owners, an admin for any owner of its tenant."""
 
     AGENT = "agent"
     ADMIN = "admin"
@@ -35,8 +35,8 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a caller was given: one tenant, its owners (an agent has at least one, an admin none), its agent name, and
-    the spaces that it may work in (`*` is every space, None is a claim that was left out, an admin holds all).
+    """A caller's rights: one tenant, its owners (at least one for an agent, none for an admin), its agent name, and the spaces
+    it may work in (`*` is every space, None a missing claim; an admin holds all).
     """
 
     tenant: str
@@ -48,9 +48,9 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A verified caller. `owner_ids` is None for an admin, who names the owner in each request.
+    """A verified caller. `owner_ids` is None for an admin, which names the owner in each request.
 
-    `spaces` are those that it holds, `*` among them for all; `are_spaces_unclaimed` says that its grant did not mention any.
+    `spaces` are the spaces it holds, with `*` for all; `are_spaces_unclaimed` means that its grant had no such claim.
     """
 
     tenant_id: UUID
@@ -66,14 +66,14 @@ class Identity:
 
     @property
     def lane(self) -> Hashable:
-        """Return whose burst this caller's calls count as, inside its tenant: its only owner, else itself."""
+        """Return the caller's key for fair queueing inside its tenant: its only owner, else itself."""
         if self.owner_ids is not None and len(self.owner_ids) == 1:
             return next(iter(self.owner_ids))
         return self.subject
 
     @property
     def reach(self) -> Reach | None:
-        """Return how much of its tenant's shared things the caller sees; None, which is everything, for an admin."""
+        """Return how much of its tenant's shared data the caller sees; None, which is everything, for an admin."""
         if self.role is Role.ADMIN:
             return None
         return Reach(self.agent_id, self.spaces - {EVERY_SPACE}, has_every_space=EVERY_SPACE in self.spaces)
@@ -81,9 +81,9 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class IdentitySettings:
-    """How callers prove who they are: one source of signing keys (files or a URL, else the local dev key in `data_dir`)
-    with the issuers they sign for, and the certificate names (`uri:…` or `dns:…`) that stand for a caller, given or in a
-    file. Only the `uuid5_issuers` may claim version-5 UUIDs. With `lets_unclaimed_spaces`, a grant without spaces holds all.
+    """Authentication settings: one source of signing keys (files or a URL, else the local dev key in `data_dir`) with its
+    trusted issuers, and the certificate names (`uri:…` or `dns:…`) of callers, given or in a file. Only the `uuid5_issuers`
+    may claim version-5 UUIDs. With `lets_unclaimed_spaces`, a grant without a spaces claim holds all.
     """
 
     data_dir: Path
@@ -113,10 +113,10 @@ def identity_of(
     expires_at: datetime | None = None,
     may_claim_uuid5: bool = False,
 ) -> Identity:
-    """Return the grant as an identity; `names` keeps each id as it was given.
+    """Return the grant as an identity; `names` keeps each id as given.
 
-    A version-5 UUID may be another name's id, so only `may_claim_uuid5` lets it stand for a tenant or an owner. Raises
-    InvalidArgument naming tenant, owners, agent, spaces or sub.
+    A version-5 UUID may be the folded id of another name, so it is accepted as a tenant or owner only with
+    `may_claim_uuid5`. Raises InvalidArgument naming tenant, owners, agent, spaces or sub.
     """
     if not may_claim_uuid5:
         _check_not_derived(grant)
@@ -141,9 +141,9 @@ def identity_of(
 
 
 def resolve_tenant(identity: Identity, requested_tenant: str) -> UUID:
-    """Return the tenant a request works in: the identity's own, which the request may leave out or repeat.
+    """Return the tenant of a request: the identity's own, which the request may omit or repeat.
 
-    Raises InvalidArgument for tenant_id, and ScopeForbidden, which is the same whether the named tenant exists or not.
+    Raises InvalidArgument for tenant_id, and ScopeForbidden, the same whether or not the named tenant exists.
     """
     if requested_tenant and _folded("tenant_id", requested_tenant, tenant_uuid) != identity.tenant_id:
         raise ScopeForbidden
@@ -151,10 +151,10 @@ def resolve_tenant(identity: Identity, requested_tenant: str) -> UUID:
 
 
 def resolve_scope(identity: Identity, requested_tenant: str, requested_owner: str) -> Scope:
-    """Return the scope a request works in: always inside the identity, whatever the request says.
+    """Return the scope of a request, which is always inside the identity's rights.
 
     An agent may leave both fields empty or repeat its own; an admin names the owner. Raises InvalidArgument for
-    tenant_id or owner_id, and ScopeForbidden, which is the same whether the named tenant or owner exists or not.
+    tenant_id or owner_id, and ScopeForbidden, the same whether or not the named tenant or owner exists.
     """
     tenant_id = resolve_tenant(identity, requested_tenant)
     if requested_owner:
@@ -167,7 +167,7 @@ def resolve_scope(identity: Identity, requested_tenant: str, requested_owner: st
 
 
 def resolve_agent(identity: Identity, requested_agent: str) -> str:
-    """Return the agent whose knobs and bases apply: an agent's own, or the one that an admin names, if any.
+    """Return the agent whose knobs and bases apply: an agent's own, or the one an admin names, if any.
 
     Raises InvalidArgument for agent_id and ScopeForbidden.
     """
@@ -179,7 +179,7 @@ def resolve_agent(identity: Identity, requested_agent: str) -> str:
 
 
 def resolve_space(identity: Identity, requested_space: str) -> str:
-    """Return the space a request works in, empty for none. Raises InvalidArgument for space_id and SpaceForbidden."""
+    """Return the space of a request, empty for none. Raises InvalidArgument for space_id and SpaceForbidden."""
     if requested_space:
         _check_name("space_id", requested_space)
         if identity.reach is not None and not identity.reach.has_space(requested_space):
@@ -188,7 +188,7 @@ def resolve_space(identity: Identity, requested_space: str) -> str:
 
 
 def require_admin(identity: Identity) -> None:
-    """Raise AdminRequired unless the caller is an admin (of its own tenant)."""
+    """Raise AdminRequired unless the caller is an admin of its tenant."""
     if identity.role is not Role.ADMIN:
         raise AdminRequired
 
@@ -209,7 +209,7 @@ def _check_not_derived(grant: Grant) -> None:
 def _owners(grant: Grant) -> dict[UUID, str]:
     if grant.role is Role.ADMIN:
         if grant.owners:
-            raise InvalidArgument("owners", "are given to an admin, who acts for any owner", "leave them out")
+            raise InvalidArgument("owners", "are given to an admin, which acts for any owner", "leave them out")
         return {}
     if not 1 <= len(grant.owners) <= MAX_OWNERS:
         raise InvalidArgument("owners", f"are {len(grant.owners)}", f"give an agent 1 to {MAX_OWNERS} owners")
@@ -225,7 +225,7 @@ def _spaces(grant: Grant) -> frozenset[str]:
     if grant.role is not Role.ADMIN:
         return spaces
     if spaces - {EVERY_SPACE}:
-        raise InvalidArgument("spaces", "are given to an admin, who holds every space", "leave them out")
+        raise InvalidArgument("spaces", "are given to an admin, which holds every space", "leave them out")
     return frozenset({EVERY_SPACE})
 
 

@@ -1,7 +1,7 @@
-"""Trusted keys behind one fixed URL, fetched with care and kept when the endpoint fails.
+"""Trusted keys from one fixed JWKS URL, cached when the endpoint fails.
 
-The URL comes from settings, never from a token. A fetch follows no redirect, reads a bounded answer in a bounded time,
-and happens at most once a minute whatever kids callers send.
+The URL comes from settings, never from a token. A fetch follows no redirects, is bounded in size and time, and happens at
+most once a minute whatever kids callers send.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ async def fetch(url: str, *, timeout_s: float = FETCH_TIMEOUT_S) -> bytes:
     try:
         async with (
             httpx.AsyncClient(follow_redirects=False, timeout=timeout_s, trust_env=is_https) as client,
-            asyncio.timeout(timeout_s),  # reading the trusted certificates is none of the issuer's time
+            asyncio.timeout(timeout_s),  # excludes loading the trusted certificates
             client.stream("GET", url, headers=headers) as response,
         ):
             if response.status_code != 200:
@@ -76,10 +76,10 @@ async def _bounded(chunks: AsyncIterator[bytes]) -> bytes:
 
 
 class RemoteKeys:
-    """Trusted keys from one URL: fetched on first use, on an unknown kid, and hourly behind the calls.
+    """Trusted keys from one URL: fetched on first use, on an unknown kid, and hourly in the background.
 
-    At most one fetch a minute, one at a time, waited for only by callers whose kid is unknown. A fetch that fails is
-    logged and leaves the last good set. Call `stop` before the loop closes.
+    At most one fetch a minute, one at a time; only callers with an unknown kid wait for it. A failed fetch is logged and
+    keeps the last good set. Call `stop` before the loop closes.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class RemoteKeys:
         self._refresh: asyncio.Task[None] | None = None
 
     async def find(self, kid: str) -> PublicKey | None:
-        """Return the trusted key of that id, or None. Raises KeysUnavailable while no set was ever fetched."""
+        """Return the trusted key with this id, or None. Raises KeysUnavailable until a set has been fetched."""
         key = self._keys.get(kid)
         if key is None or self._monotonic_s() - self._loaded_s >= MAX_AGE_S:
             self._start_refresh()
@@ -110,7 +110,7 @@ class RemoteKeys:
         return key
 
     async def stop(self) -> None:
-        """Cancel a fetch under way and wait until it has ended."""
+        """Cancel a running fetch and wait for its end."""
         if self._refresh is not None:
             self._refresh.cancel()
             await asyncio.wait({self._refresh})

@@ -1,7 +1,7 @@
-"""The public keys that token signatures are checked against, and the files they come from.
+"""Public keys that verify token signatures, and the files they are read from.
 
-A key is bound to the algorithms of its kind when it is read, so a token can never choose another. Symmetric and
-private keys are refused here, whatever file or set they stand in. Keys behind a URL are in `jwks`.
+A key is bound to the algorithms of its type when it is read, so a token cannot choose another. Symmetric and private keys
+are always refused. `jwks` reads keys from a URL.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Material = Ed25519PublicKey | EllipticCurvePublicKey | RSAPublicKey
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicKey:
-    """One verifying key under its id, with the algorithms its kind allows. Compared by identity: re-read is new."""
+    """A verification key with its id and allowed algorithms. Compared by identity, so a key read again is a new one."""
 
     kid: str
     material: Material
@@ -46,13 +46,13 @@ KeySet = Mapping[str, PublicKey]
 
 
 class KeySource(Protocol):
-    """Where trusted keys are looked up by id."""
+    """Looks up trusted keys by id."""
 
     async def find(self, kid: str) -> PublicKey | None:
-        """Return the trusted key of that id, or None. Raises KeysUnavailable while there is no set at all."""
+        """Return the trusted key with this id, or None. Raises KeysUnavailable until there is a key set."""
 
     async def stop(self) -> None:
-        """End what runs behind the look-ups."""
+        """Stop background work."""
 
 
 def public_key(kid: str, material: object, algorithm: str | None = None) -> PublicKey:
@@ -140,8 +140,8 @@ def read_key_file(path: Path) -> list[PublicKey]:
 class FileKeys:
     """Trusted keys from files, or from every .pem and .json of a directory; read again within a second of a change.
 
-    A change that cannot be read keeps the last good set and is logged; a file removed from a directory is no longer
-    trusted. Raises KeyFileInvalid when made from files that cannot be read or hold no key.
+    An unreadable change is logged and the last good set stays in force; a file removed from a directory is no longer
+    trusted. The constructor raises KeyFileInvalid for files that cannot be read or hold no key.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class FileKeys:
         return self._keys.get(kid)
 
     async def stop(self) -> None:
-        """Nothing runs behind files."""
+        """Do nothing: there is no background work."""
 
     def _reload(self) -> None:
         fingerprint = self._fingerprint()
@@ -197,7 +197,7 @@ class FileKeys:
         return [file for path in self._paths for file in (_key_files_in(path) if path.is_dir() else [path])]
 
     def _fingerprint(self) -> list[tuple[str, int, int, int]]:
-        """Return what changes when a file is written, replaced, added or removed."""
+        """Return a fingerprint that changes when a file is written, replaced, added or removed."""
         try:
             return [_mark(path) for path in self._files()]
         except OSError:

@@ -1,7 +1,7 @@
-"""Signed tokens: what one must say, and whether it is believed.
+"""Verifies signed tokens and reads their claims.
 
-PyJWT checks signature, audience and issuer under a key that was read elsewhere and allows its own algorithms only; the
-rules on time stand here, with the clock as an argument. Nothing in a token chooses a key's place or an algorithm.
+PyJWT checks signature, audience and issuer with a trusted key and only that key's algorithms; this module checks times, with
+the clock as an argument. A token can choose neither a key's location nor an algorithm.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _OPTIONS: Any = {"require": _REQUIRED, "verify_exp": False, "verify_nbf": False,
 
 @dataclass(frozen=True, slots=True)
 class TokenRules:
-    """What a token must be for: this audience, from one of these issuers; clocks may differ by `leeway_s` seconds.
+    """The required audience and trusted issuers of tokens; clocks may differ by `leeway_s` seconds.
 
     Only the `uuid5_issuers` may claim version-5 UUIDs.
     """
@@ -53,7 +53,7 @@ class TokenRules:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a believed token says: who, and from when to when, in seconds since 1970."""
+    """A verified token's identity and validity period, in seconds since 1970."""
 
     identity: Identity
     issued_s: float
@@ -68,7 +68,7 @@ class _Verified:
 
 
 class TokenVerifier:
-    """Verifies tokens against one key source; a token seen before is not verified again while its key stays trusted."""
+    """Verifies tokens against one key source. Caches verified tokens while their key stays trusted."""
 
     def __init__(self, rules: TokenRules, keys: KeySource) -> None:
         self._rules = rules
@@ -98,7 +98,7 @@ class TokenVerifier:
 
 
 def key_id(token: str) -> str:
-    """Return the kid of a token not verified yet. Raises TokenMalformed, or TokenUntrusted for its algorithm."""
+    """Return the kid of an unverified token. Raises TokenMalformed, or TokenUntrusted for its algorithm."""
     try:
         header = jwt.get_unverified_header(token)
     except (jwt.PyJWTError, RecursionError) as error:
@@ -112,9 +112,9 @@ def key_id(token: str) -> str:
 
 
 def decode(token: str, key: PublicKey, rules: TokenRules) -> Mapping[str, Any]:
-    """Return the payload of a token signed by that key for this audience by a known issuer; times are not judged.
+    """Verify signature, audience and issuer and return the payload; times are not checked.
 
-    Raises TokenUntrusted, or TokenMalformed, also where its JSON repeats a name: readers differ in which value counts.
+    Raises TokenUntrusted, or TokenMalformed, also for repeated JSON names: parsers differ in which value counts.
     """
     try:
         payload: Mapping[str, Any] = jwt.decode(
@@ -133,7 +133,7 @@ def decode(token: str, key: PublicKey, rules: TokenRules) -> Mapping[str, Any]:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the pairs of a JSON object as a dict. Raises TokenMalformed for a name that stands in it twice."""
+    """Return the pairs of a JSON object as a dict. Raises TokenMalformed for a repeated name."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise TokenMalformed("its JSON repeats a name; send each claim once")
@@ -156,7 +156,7 @@ def _refusal(error: Exception) -> TokenMalformed | TokenUntrusted:
 
 
 def read_claims(payload: Mapping[str, Any], rules: TokenRules) -> Claims:
-    """Return the claims of a payload whose signature was checked. Raises TokenMalformed naming the claim."""
+    """Return the claims of a verified payload. Raises TokenMalformed naming the claim."""
     expires_s = _seconds(payload, "exp")
     issued_s = _seconds(payload, "iat")
     try:
@@ -174,9 +174,9 @@ def read_claims(payload: Mapping[str, Any], rules: TokenRules) -> Claims:
 
 
 def check_times(claims: Claims, rules: TokenRules, now_s: float) -> None:
-    """Raise TokenExpired, TokenNotYetValid, or TokenMalformed for a life longer than allowed.
+    """Raise TokenExpired, TokenNotYetValid, or TokenMalformed for a lifetime longer than allowed.
 
-    Leeway goes to what differs between clocks (now against exp, iat and nbf), never to the length of a token's life.
+    Leeway applies to differences between clocks (now against exp, iat and nbf), never to the lifetime.
     """
     if not 0 < claims.expires_s - claims.issued_s <= rules.max_lifetime_s:
         raise TokenMalformed(f"it must live at most {rules.max_lifetime_s} s from iat to exp")

@@ -1,1 +1,1 @@
-"""What every call passes: the interceptor, admission control, idempotency, validation, paging, statuses."""
+"""The common path of every call: interceptor, admission control, idempotency, validation, paging, statuses."""

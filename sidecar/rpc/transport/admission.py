@@ -1,7 +1,7 @@
-"""Who is let in when there is more work than room: bounded places, a bounded and fair waiting room, quick refusals.
+"""Admission control: a bounded number of concurrent calls, a bounded and fair queue, and quick refusals.
 
-Tenants take turns, and inside a tenant its callers do, so one burst costs only its own sender. Nothing here knows what
-the work is; health checks never come here.
+The queue is round-robin over tenants, and within a tenant over its callers, so a burst delays only its own sender. Health
+checks bypass it.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ _HOLD_WEIGHT = 0.1  # of the newest hold time in the moving average
 
 
 class Timer(Protocol):
-    """A call that is due later and can be called off."""
+    """A scheduled callback."""
 
     def cancel(self) -> None:
-        """Call it off; harmless once it has rung."""
+        """Cancel the callback; does nothing once it has run."""
 
 
 class Clock(Protocol):
-    """What tells the time and rings, both in its own seconds. A running event loop is one."""
+    """A clock that schedules callbacks, in its own seconds. A running event loop is one."""
 
     def time(self) -> float:
-        """Return the seconds now."""
+        """Return the current time in seconds."""
 
     def call_at(self, when: float, callback: Callable[[], object], /) -> Timer:
-        """Call back once that time has come."""
+        """Schedule a callback at that time."""
 
 
 class Waiter:
-    """One call in the waiting room; its verdict is True once it has a place, False once it has to go."""
+    """One queued call. Its verdict becomes True when it gets a slot, False when it is refused."""
 
     __slots__ = ("caller", "tenant_id", "verdict")
 
@@ -52,7 +52,7 @@ class Waiter:
 
 
 class Place:
-    """A place that a call holds until it leaves it."""
+    """A slot that a call holds until it leaves."""
 
     __slots__ = ("_leave",)
 
@@ -60,7 +60,7 @@ class Place:
         self._leave: Callable[[], None] | None = leave
 
     def leave(self) -> None:
-        """Give the place to the next; leaving twice does no harm."""
+        """Release the slot to the next waiter. Idempotent."""
         leave, self._leave = self._leave, None
         if leave is not None:
             leave()
@@ -70,7 +70,7 @@ _NO_CALLERS: OrderedDict[Hashable, deque[Waiter]] = OrderedDict()
 
 
 class WaitingRoom:
-    """Waiters in two rounds: tenants take turns, and a tenant's callers take that tenant's turns."""
+    """A queue that is round-robin over tenants, and within each tenant over its callers."""
 
     def __init__(self) -> None:
         self._rounds: OrderedDict[UUID, OrderedDict[Hashable, deque[Waiter]]] = OrderedDict()
@@ -81,14 +81,14 @@ class WaitingRoom:
         return self._size
 
     def add(self, waiter: Waiter) -> None:
-        """Put the waiter behind its caller's others."""
+        """Append the waiter to its caller's queue."""
         callers = self._rounds.setdefault(waiter.tenant_id, OrderedDict())
         callers.setdefault(waiter.caller, deque()).append(waiter)
         self._counts[waiter.tenant_id] += 1
         self._size += 1
 
     def remove(self, waiter: Waiter) -> None:
-        """Take the waiter out if it is still there."""
+        """Remove the waiter if it is still queued."""
         callers = self._rounds.get(waiter.tenant_id, _NO_CALLERS)
         queue = callers.get(waiter.caller, ())
         if waiter not in queue:
@@ -102,7 +102,7 @@ class WaitingRoom:
             del self._rounds[waiter.tenant_id], self._counts[waiter.tenant_id]
 
     def take_next(self, has_room: Callable[[UUID], bool]) -> Waiter | None:
-        """Take out the waiter whose turn it is among the tenants that have room; None when there is none."""
+        """Remove and return the next waiter of a tenant that has room; None if there is none."""
         tenant_id = next((tenant_id for tenant_id in self._rounds if has_room(tenant_id)), None)
         if tenant_id is None:
             return None
@@ -115,13 +115,13 @@ class WaitingRoom:
         return waiter
 
     def ahead_of(self, tenant_id: UUID) -> int:
-        """Return how many waiters would get a place before a new one of this tenant, if no others came."""
+        """Return how many waiters would get a slot before a new one of this tenant, if no others came."""
         return min(self._size, (self._counts[tenant_id] + 1) * len(self._rounds))
 
     def displaced_by(self, tenant_id: UUID, caller: Hashable) -> Waiter | None:
-        """Return the waiter that must give a full room's place to a newcomer: the newest of the longest queue.
+        """Return the waiter that a new caller displaces from a full queue: the newest of the longest queue.
 
-        None when the newcomer's own share would become the longest: then it is the newcomer who has to go.
+        None if the new caller's own queue would become the longest: then the new caller is refused.
         """
         longest = max(self._counts, key=self._counts.__getitem__, default=tenant_id)
         if self._counts[longest] > self._counts[tenant_id] + 1:
@@ -135,18 +135,18 @@ class WaitingRoom:
 
 
 class AdmissionControl:
-    """At most `max_in_flight` calls at once, `per_tenant_in_flight` for one tenant, `max_waiting` in the waiting room.
+    """Admits at most `max_in_flight` concurrent calls, `per_tenant_in_flight` per tenant, and queues at most `max_waiting`.
 
-    A call waits at most `max_wait_s` seconds; one that finds the room full is refused at once, unless a longer queue
-    than its own has to give way.
+    A call waits at most `max_wait_s` seconds. If the queue is full, a call is refused at once, unless it displaces a waiter
+    of a longer queue.
     """
 
     def __init__(
         self, *, max_in_flight: int, max_waiting: int, max_wait_s: float, per_tenant_in_flight: int, clock: Clock
     ) -> None:
-        """Raise SettingInvalid for a lane that lets nobody in."""
+        """Raises SettingInvalid for limits that would admit no call."""
         if max_in_flight < 1 or per_tenant_in_flight < 1 or max_waiting < 0 or not max_wait_s >= 0:
-            raise SettingInvalid("lanes", "would let nobody in", "give at least one place, no negative limits")
+            raise SettingInvalid("lanes", "would admit no call", "give at least one place, no negative limits")
         self._max_in_flight = max_in_flight
         self._max_waiting = max_waiting
         self._max_wait_s = max_wait_s
@@ -159,22 +159,22 @@ class AdmissionControl:
 
     @property
     def in_flight_count(self) -> int:
-        """Return how many calls have a place now."""
+        """Return how many calls hold a slot now."""
         return self._in_flight
 
     @property
     def waiting_count(self) -> int:
-        """Return how many calls wait for one."""
+        """Return how many calls are queued."""
         return len(self._room)
 
     @property
     def hold_s(self) -> float:
-        """Return how long calls hold their places, on a moving average."""
+        """Return the moving average of how long calls hold their slots, in seconds."""
         return self._hold_s
 
     @asynccontextmanager
     async def place(self, tenant_id: UUID, caller: Hashable) -> AsyncIterator[None]:
-        """Hold a place while the block runs. Raises Overloaded, at once or after the longest wait."""
+        """Hold a slot while the block runs. Raises Overloaded, at once or after the longest wait."""
         place = await self.enter(tenant_id, caller)
         try:
             yield
@@ -182,10 +182,10 @@ class AdmissionControl:
             place.leave()
 
     async def enter(self, tenant_id: UUID, caller: Hashable, *, within_s: float = math.inf) -> Place:
-        """Return a place, which its holder has to leave.
+        """Return a slot, which its holder must leave.
 
-        Raises Overloaded, at once or after the longest wait. Where no place is free, a call has to be done `within_s` seconds:
-        one that would wait too long for that, if it held its place twice as long as calls did of late, is refused.
+        Raises Overloaded, at once or after the longest wait. A call that must wait has to finish `within_s` seconds from now:
+        it is refused if its wait plus twice the recent average hold time would exceed that.
         """
         if self._has_room(tenant_id):
             self._occupy(tenant_id)
@@ -211,7 +211,7 @@ class AdmissionControl:
         if not self._by_tenant[tenant_id]:
             del self._by_tenant[tenant_id]
         while (waiter := self._room.take_next(self._has_room)) is not None:
-            # A waiter cancelled a moment ago is still in the room until its task runs: its place goes to the next.
+            # A waiter just cancelled is still queued until its task runs: its slot goes to the next.
             if not waiter.verdict.done():
                 self._occupy(waiter.tenant_id)
                 waiter.verdict.set_result(True)
@@ -249,10 +249,10 @@ class AdmissionControl:
             waiter.verdict.set_result(False)
 
     def _wait_ahead_s(self, tenant_id: UUID) -> float:
-        """Return how long a new waiter of the tenant would wait for a place, at the pace of late."""
+        """Return how long a new waiter of the tenant would wait for a slot, at the recent pace."""
         return self._hold_s * (self._room.ahead_of(tenant_id) + 1) / self._max_in_flight
 
     def _retry_after_s(self) -> float:
-        """Return when a place is likely: the queue ahead at the pace of late, between 0.05 and 5 seconds."""
+        """Return the seconds until a slot is likely: the queue ahead at the recent pace, between 0.05 and 5."""
         expected_s = self._hold_s * (len(self._room) + 1) / self._max_in_flight
         return min(max(expected_s, MIN_RETRY_S), MAX_RETRY_S)

@@ -1,5 +1,5 @@
-"""Notes what admins read and change, and writes it behind the calls. A call never waits for it: what finds the queue full, or
-the database refuses, is dropped and counted.
+"""Records admins' calls in the audit table, after the calls. A call never waits for it: an entry is dropped and counted if
+the queue is full or the database refuses it.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _MAX_OBJECT_CHARS = 300
 _MOST_VALUES = 5
 _TENANTS_A_SWEEP = 1_000
 _NAMES = frozenset({"base", "backend", "name", "ref"})
-"""Fields, beside those of ids, that name what a request is about; what an owner says stands in none of them."""
+"""Fields besides ids that name a request's object. None of them holds an owner's text."""
 
 
 class Noting:
-    """A call under way: once it ends, `take` gets its entry, with `outcome` or with what it failed with."""
+    """A running call. When it ends, `take` gets its entry, with `outcome` or the code it failed with."""
 
     def __init__(self, take: Callable[[Entry], None], entry: Entry) -> None:
         self._take = take
@@ -54,10 +54,10 @@ class Noting:
 
 
 class AuditLog:
-    """The queue before the audit table, and the task that empties it."""
+    """The queue in front of the audit table, and the task that drains it."""
 
     def __init__(self, pool: Pool, *, keep_days: int, clock: Callable[[], datetime], capacity: int = _CAPACITY) -> None:
-        """Write to the pool; with 0 days nothing is noted."""
+        """Write to the pool; with `keep_days` 0, nothing is recorded."""
         self._pool = pool
         self._keep = timedelta(days=keep_days)
         self._clock = clock
@@ -65,7 +65,7 @@ class AuditLog:
         self.dropped_count = 0
 
     def noting(self, identity: Identity, via: str, method: str, *, owner: str = "", named: str = "") -> Noting:
-        """Note the call that is made inside, with how it ended, if an admin makes it. `owner` is a name or an id."""
+        """Record the call made inside the block and its outcome, if the caller is an admin. `owner` is a name or an id."""
         entry = Entry(
             tenant_id=identity.tenant_id,
             called_at=self._clock(),
@@ -81,11 +81,11 @@ class AuditLog:
         return Noting(self._take if identity.role is Role.ADMIN and self._keep else _leave, entry)
 
     async def wait_written(self) -> None:
-        """Wait until everything taken so far is written or dropped."""
+        """Wait until every queued entry is written or dropped."""
         await self._queue.join()
 
     async def run(self) -> None:
-        """Write what is taken, until cancelled; while the database is away it waits in the queue."""
+        """Write queued entries until cancelled; while the database is unavailable they wait in the queue."""
         while True:
             batch = [await self._queue.get()]
             await asyncio.sleep(_GATHER_S)
@@ -98,7 +98,7 @@ class AuditLog:
                     self._queue.task_done()
 
     async def sweep(self, *, every_s: float) -> None:
-        """Delete entries past their days, tenant by tenant, again and again until cancelled."""
+        """Delete expired entries, tenant by tenant, every `every_s` seconds until cancelled."""
         while True:
             before = self._clock() - self._keep
             async with installation(self._pool) as connection:
@@ -137,11 +137,11 @@ class AuditLog:
 
 
 def _leave(_: Entry) -> None:
-    """Leave an entry unnoted."""
+    """Discard an entry."""
 
 
 def of_request(request: Message) -> dict[str, Any]:
-    """Return what a request is about, for `noting`: the owner that it names, and its ids and names; texts are left out."""
+    """Return a request's arguments for `noting`: the owner, and its ids and names, without other texts."""
     strings = [one.name for one in request.DESCRIPTOR.fields if one.type == FieldDescriptor.TYPE_STRING]
     fields = {name: getattr(request, name) for name in strings}
     return {"owner": fields.pop("owner_id", ""), "named": named(fields)}
@@ -158,7 +158,7 @@ def named(fields: Mapping[str, Any]) -> str:
 
 
 def _is_told(name: str, value: str) -> bool:
-    """Return whether a field's value is an id or an operator's name. A page may be called by its title, an owner's word."""
+    """Return whether a field's value is an id or an operator's name. A page may be named by its title, an owner's text."""
     return name.endswith(("_id", "_ids")) or name in _NAMES or (name == "page" and _is_uuid(value))
 
 

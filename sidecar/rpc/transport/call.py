@@ -1,7 +1,7 @@
-"""One call as a service sees it, and how a service's methods are put behind the door.
+"""The call object that services receive, and the gRPC handlers of their methods.
 
-A service is plain async functions of (request, call), or async generators where the answer is a stream; who is calling,
-how long they may take and what was sent beside the message is in the call. Nothing here decides who may do what.
+A service method is an async function of (request, call), or an async generator for a streamed answer. The call holds the
+caller's identity, the deadline and the metadata. This module authorizes nothing.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _SECRET_METADATA = frozenset({"authorization", "cookie"})
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What stands around one request: the verified identity, the deadline on `clock_s`, and the metadata sent with it.
+    """One request's context: the verified identity, the deadline on `clock_s`, and the metadata.
 
-    Credentials are left out of `metadata`. `stopping` is set when the process begins to end: a stream that would go on
-    then ends with Stopping. `is_large` says that the request has more than `LARGE_BYTES`.
+    `metadata` holds no credentials. `stopping` is set when the process begins to stop: an endless stream must then end with
+    Stopping. `is_large` means that the request has more than `LARGE_BYTES`.
     """
 
     identity: Identity
@@ -53,9 +53,9 @@ Behaviour = Callable[[Any, Call], Awaitable[Message]] | Callable[[Any, Call], As
 
 @dataclass(frozen=True, slots=True)
 class MethodOptions:
-    """On what terms a method is served: its lanes, and the seconds a call gets by default and at most.
+    """A method's admission control, and its default and maximum deadlines in seconds.
 
-    A request of more than `LARGE_BYTES` needs a place in the lanes for large ones too, where there are such.
+    A request of more than `LARGE_BYTES` must also be admitted by `large_lanes`, if set.
     """
 
     lanes: AdmissionControl
@@ -66,8 +66,8 @@ class MethodOptions:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method of ours as gRPC's handler: one request, one answer or a stream of them. Only the door can call it, gRPC
-    alone gets a refusal."""
+    """A gRPC handler of one of our methods: one request, one answer or a stream. Only the interceptor can call the behaviour;
+    called by gRPC directly, it refuses."""
 
     request_type: type[Message]
     behaviour: Any
@@ -78,7 +78,7 @@ class Method:
     response_serializer: None = None
 
     async def unary_unary(self, request: bytes, context: Any) -> bytes:
-        """Refuse the call: it did not come through the door, so nobody knows whose it is."""
+        """Refuse the call: it bypassed the interceptor, so the caller is unknown."""
         return await answer(context, self.request_type.DESCRIPTOR.full_name, _refuse())
 
     async def unary_stream(self, request: bytes, context: Any) -> AsyncGenerator[bytes]:
@@ -93,9 +93,9 @@ def service_handler(
     *,
     apart: Mapping[str, MethodOptions] | None = None,
 ) -> grpc.GenericRpcHandler:
-    """Return the handler of a service: each method of its descriptor with its behaviour, on `terms`.
+    """Return the handler of a service: each method of its descriptor with its behaviour and the options `terms`.
 
-    `apart` gives single methods terms of their own. Raises ServiceIncomplete when names do not match the descriptor.
+    `apart` gives single methods their own options. Raises ServiceIncomplete if names do not match the descriptor.
     """
     own_terms = apart or {}
     expected = {method.name for method in service.methods}
@@ -119,7 +119,7 @@ def service_handler(
 def deadline_s(context: Any, default_s: float, max_s: float) -> float:
     """Return the seconds this call may take: the client's remaining time or the default, never above `max_s`.
 
-    Raises DeadlinePassed when the client's time is over already.
+    Raises DeadlinePassed if the client's deadline has passed.
     """
     remaining_s = context.time_remaining()
     if remaining_s is None:
@@ -130,7 +130,7 @@ def deadline_s(context: Any, default_s: float, max_s: float) -> float:
 
 
 def public_metadata(metadata: Any) -> Mapping[str, str | bytes]:
-    """Return the metadata without credentials; of a key sent twice, the last."""
+    """Return the metadata without credentials; for a repeated key, the last value."""
     return MappingProxyType({key: value for key, value in metadata if key not in _SECRET_METADATA})
 
 

@@ -1,4 +1,4 @@
-"""Answers given lately, by request id, so that a repeated request gets the first one's answer instead of a second one."""
+"""Idempotency: caches recent answers by request id, so that a repeated request gets the first one's answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def _always_stands(_age_s: float) -> bool:
 
 @dataclass(slots=True)
 class _Check:
-    """Whether an answer may still be given, asked once for all callers that had arrived by then."""
+    """A check whether an answer is still valid, shared by all callers that had arrived by then."""
 
     began_s: float
     outcome: asyncio.Future[bool]
@@ -43,9 +43,9 @@ class _Given(Generic[T]):
 
 
 class RepeatedAnswers(Generic[K, T]):
-    """Keeps up to 2,000 answers of 64 MiB in all for ten minutes, the newest. `size_of` weighs an answer in bytes.
+    """Caches the newest 2,000 answers, 64 MiB in all, for ten minutes. `size_of` returns an answer's size in bytes.
 
-    A failed request is forgotten, so that it can be tried again; so is one whose callers have all gone, and it is cancelled.
+    A failed request is dropped, so that it can be retried. A request whose callers have all gone is cancelled and dropped.
     """
 
     def __init__(self, *, clock: Callable[[], float], size_of: Callable[[T], int] = lambda _: 0) -> None:
@@ -57,10 +57,10 @@ class RepeatedAnswers(Generic[K, T]):
     async def once(
         self, key: K, digest: bytes, work: Callable[[], Awaitable[T]], *, stands: Stands = _always_stands
     ) -> T:
-        """Return the answer kept under the key, joining one under way, or do the work. `digest` tells requests apart.
+        """Return the cached answer of the key, join a running request, or do the work. `digest` identifies the request.
 
-        `stands` says whether an answer begun so many seconds ago may still be given; one that may not is dropped, and the
-        work is done again. Raises RequestIdReused when the key was used for another request.
+        `stands` returns whether an answer of that age in seconds is still valid; if not, it is dropped and the work is done
+        again. Raises RequestIdReused if the key was used for another request.
         """
         arrived_s = self._clock()
         while (given := self._given.get(key)) is not None and given.began_s + _KEEP_S >= self._clock():
@@ -73,13 +73,13 @@ class RepeatedAnswers(Generic[K, T]):
         return await self._answer(key, self._begin(key, digest, work))
 
     def forget(self, is_concerned: Callable[[K], bool] = lambda _: True) -> None:
-        """Drop the answers kept under such keys; those under way go to the callers that wait for them, and no further."""
+        """Drop the answers of matching keys. Running requests still answer the callers that wait for them."""
         for key, given in list(self._given.items()):
             if is_concerned(key):
                 self._forget(key, given)
 
     async def _answer(self, key: K, given: _Given[T]) -> T:
-        """Return the answer once it is there; the last caller to leave before that cancels it."""
+        """Await the answer; the last caller to leave cancels it."""
         given.waiting_count += 1
         try:
             return await asyncio.shield(given.answer)
@@ -90,7 +90,7 @@ class RepeatedAnswers(Generic[K, T]):
                 given.answer.cancel()
 
     async def _still_stands(self, given: _Given[T], stands: Stands, arrived_s: float) -> bool:
-        """Return whether the answer may be given to a caller that arrived then; callers that wait together ask once."""
+        """Return whether the answer is valid for a caller that arrived at `arrived_s`; concurrent callers share a check."""
         if given.check is None or given.check.began_s < arrived_s:
             now_s = self._clock()
             given.check = _Check(now_s, asyncio.ensure_future(stands(now_s - given.began_s)))

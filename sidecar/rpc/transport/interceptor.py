@@ -1,7 +1,7 @@
-"""The server's one interceptor: proves who calls, keeps the lanes and the deadline, and answers what fails.
+"""The server's one interceptor: authenticates, admits, enforces the deadline, and turns failures into statuses.
 
-Every call comes through here but health checks. The request is parsed only after its sender is known and has a place,
-so a stranger's bytes cost nothing.
+Every call but health checks passes through it. A request is parsed only after its caller is authenticated and admitted, so
+unauthenticated bytes cost nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 
 
 class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpcio ships no types
-    """Our methods get a `Call`; another library's (reflection) run as they are, once the caller is known."""
+    """Calls our methods with a `Call`; other libraries' methods (reflection) run unchanged after authentication."""
 
     def __init__(self, authenticator: Authenticator, watch: Watch | None = None, audit: AuditLog | None = None) -> None:
         self._authenticator = authenticator
@@ -43,16 +43,16 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
         self._is_idle.set()
 
     def close(self) -> None:
-        """Turn every new call of our own methods away; those under way go on, and streams are told."""
+        """Refuse new calls of our own methods; running calls go on, and streams are signalled to end."""
         self._is_closed = True
         self._stopping.set()
 
     async def wait_idle(self) -> None:
-        """Wait until no call of our own methods is under way. Streams of others (health, reflection) may never end."""
+        """Wait until no call of our own methods is running. Other streams (health, reflection) may never end."""
         await self._is_idle.wait()
 
     async def intercept_service(self, continuation: Callable[[Any], Awaitable[Any]], details: Any) -> Any:
-        """Return the handler for the called method, with the door before it; None when there is no such method."""
+        """Return the guarded handler of the called method; None if there is no such method."""
         handler = await continuation(details)
         if handler is None or details.method.startswith(HEALTH):
             return handler
@@ -65,7 +65,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
             return grpc.unary_stream_rpc_method_handler(self._streaming(method, path))
 
         async def behaviour(request: bytes, context: Any) -> bytes:
-            # gRPC keeps the frames of a call that failed until the cyclic collector runs: none of them may hold the request.
+            # gRPC keeps the frames of a failed call until the cyclic collector runs: none of them may hold the request.
             held = [request]
             del request
             with self._counted():
@@ -80,7 +80,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
             held.clear()
 
     async def _watched_answer(self, path: str, context: Any, work: Callable[[], Awaitable[Answer]]) -> Answer:
-        """Return the work's answer, under watch; where it fails, end the call with the failure's status."""
+        """Return the work's answer, traced; if it fails, end the call with the failure's status."""
         if self._watch is None:
             return await answer(context, path, work())
         watched = self._watch.call(path, public_metadata(context.invocation_metadata() or ()), code_name)
@@ -104,7 +104,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
                 self._is_idle.set()
 
     async def _serve(self, method: Method, path: str, held: list[bytes], context: Any) -> bytes:
-        """Return the answer to the request, which is taken out of `held` once it is parsed."""
+        """Return the response. The request is removed from `held` once it is parsed."""
         if self._is_closed:
             raise Stopping
         loop = asyncio.get_running_loop()
@@ -134,13 +134,13 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
     async def _answered_stream(
         self, path: str, context: Any, responses: AsyncGenerator[Answer]
     ) -> AsyncGenerator[Answer]:
-        """Yield the answers under watch; where one fails, end the call with the failure's status."""
+        """Yield the responses, traced; if one fails, end the call with the failure's status."""
         async with aclosing(self._told_stream(path, context, responses)) as told:
             while (response := await answer(context, path, anext(told, _END))) is not _END:
                 yield response
 
     async def _told_stream(self, path: str, context: Any, responses: AsyncGenerator[Answer]) -> AsyncGenerator[Answer]:
-        """Yield the answers under watch. The trace is in force while one is made, never while it is sent."""
+        """Yield the responses, traced. The span is current while a response is made, not while it is sent."""
         async with aclosing(responses):
             if self._watch is None:
                 async for response in responses:
@@ -178,7 +178,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
                         yield message.SerializeToString()
 
     def _audited(self, call: Call, request: Message) -> AbstractContextManager[Any]:
-        """Return what notes an admin's call; of other callers nothing is noted."""
+        """Return a context manager that audits an admin's call; other callers are not audited."""
         if self._audit is None or call.identity.role is not Role.ADMIN:
             return nullcontext()
         return self._audit.noting(call.identity, "rpc", call.method.lstrip("/"), **of_request(request))
@@ -187,7 +187,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
         return await self._authenticator.authenticate(context.invocation_metadata() or (), context.auth_context())
 
     def _foreign(self, handler: Any, path: str) -> Any:
-        """Return the handler with the door before it; its shape decides which of its four functions is set."""
+        """Return the handler with authentication in front; its streaming shape decides which function is wrapped."""
         shapes = {
             (False, False): (handler.unary_unary, grpc.unary_unary_rpc_method_handler),
             (True, False): (handler.stream_unary, grpc.stream_unary_rpc_method_handler),

@@ -1,4 +1,4 @@
-"""Where the server may listen: plain text on loopback or a private unix socket only, everything else under TLS."""
+"""Validates listen addresses: plain text only on loopback or a private unix socket, TLS everywhere else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIX = "write HOST:PORT, [IPV6]:PORT or unix:/absolute/path"
 
 @dataclass(frozen=True, slots=True)
 class ListenAddress:
-    """One address as gRPC takes it; `socket_path` is set for a unix socket only."""
+    """One address in gRPC's form; `socket_path` is set only for a unix socket."""
 
     target: str
     socket_path: Path | None = None
@@ -48,7 +48,7 @@ def _unix_address(address: str) -> ListenAddress:
 
 
 def prepare_socket_directory(directory: Path) -> None:
-    """Make the directory with mode 0700, or see that it is this user's alone. Raises SocketDirectoryUnsafe."""
+    """Create the directory with mode 0700, or check that only this user has access. Raises SocketDirectoryUnsafe."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = directory.lstat()

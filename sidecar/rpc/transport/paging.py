@@ -1,7 +1,7 @@
-"""Pages of a list call: how large in rows and in bytes, from where on, and the token that leads to the next one.
+"""Paging of list calls: page size in rows and bytes, start position, and the token of the next page.
 
-A token is the last row's keys and a digest of these keys with the call's arguments. It keeps a caller from going on in
-another list by mistake; it guards no secret, since rows are read inside the caller's scope whatever the keys say.
+A token holds the last row's keys and a digest of these keys with the call's arguments. The digest prevents use with another
+list by mistake; it is no security boundary, since rows are always read inside the caller's scope.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MAX_TOKEN_CHARS = 4000
 
 
 class Int4(int):
-    """A whole number of four bytes, as many columns hold it."""
+    """An integer that fits a four-byte column."""
 
 
 _BOUNDS: Mapping[type, int] = {int: 2**63, Int4: 2**31}
@@ -42,18 +42,18 @@ _BOUNDS: Mapping[type, int] = {int: 2**63, Int4: 2**31}
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """What to read: at most `size` rows, those after the row with the keys `after`, or the first ones."""
+    """A page to read: at most `size` rows, after the row with the keys `after`, or from the start if None."""
 
     size: int
     after: Keys | None
 
     @property
     def limit(self) -> int:
-        """Return how many rows to ask for: one more than the page, which tells whether there is another page."""
+        """Return how many rows to query: one more than the page, to detect whether there is another page."""
         return self.size + 1
 
     def starting(self, name: str) -> dict[str, Any]:
-        """Return where to begin as a store's argument: none for the first page, a lone key by itself."""
+        """Return the start position as a keyword argument of the store: none for the first page, a single key unwrapped."""
         if self.after is None:
             return {}
         return {name: self.after[0] if len(self.after) == 1 else self.after}
@@ -61,7 +61,7 @@ class PageRequest:
 
 @dataclass(frozen=True, slots=True)
 class ListCall:
-    """One list call: its name and arguments, to which its tokens are bound, and the kinds of its rows' keys.
+    """One list call: its name and arguments, which its tokens are bound to, and the types of its rows' keys.
 
     Kinds are `str`, `int`, `Int4`, `datetime` and `UUID`.
     """
@@ -71,7 +71,7 @@ class ListCall:
     kinds: tuple[type, ...]
 
     def read(self, page_size: int, page_token: str) -> PageRequest:
-        """Return the page asked for. Raises InvalidArgument naming page_size or page_token."""
+        """Return the requested page. Raises InvalidArgument naming page_size or page_token."""
         return PageRequest(read_page_size(page_size), self._open(page_token) if page_token else None)
 
     def cut(
@@ -83,10 +83,10 @@ class ListCall:
         *,
         most_bytes: int = MAX_PAGE_BYTES,
     ) -> tuple[list[Written], str]:
-        """Return the page's rows as messages and the token of the next page, empty when this is the last.
+        """Return the page's rows as messages and the token of the next page; empty if this is the last.
 
-        `rows` are the answer to `page.limit`, or its first ones that take `most_bytes` with the row that passes them. The
-        page ends before that row, but has one row at least.
+        `rows` are up to `page.limit` rows; they may end with the first row that exceeds `most_bytes`. The page ends before
+        that row, but has at least one row.
         """
         kept: list[Written] = []
         left = most_bytes
@@ -137,7 +137,7 @@ def _write(key: Any) -> Any:
 
 
 def _read(kind: type, key: Any) -> Any:
-    """Return the key as its kind. The digest is no signature, so a key of another kind has to end here."""
+    """Return the key as its type. The digest is not a signature, so keys must be validated here."""
     try:
         if kind is datetime:
             moment = datetime.fromisoformat(key)

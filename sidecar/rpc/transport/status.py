@@ -1,7 +1,7 @@
-"""The one table from errors to gRPC statuses, and the one place where a failed call is answered.
+"""Maps errors to gRPC statuses in one table, and answers failed calls.
 
-A class missing from the table is a defect of ours: the caller gets INTERNAL with an id, the log gets the rest under the
-same id. Texts of errors that are not meant for callers never travel.
+A class missing from the table is a bug: the caller gets INTERNAL with an id, and the log has the details under that id.
+Texts of errors not meant for callers are never sent.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ Details = Callable[[Any], Any]  # the generated detail messages carry no types
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How one class of errors is answered.
+    """The status of one error class.
 
-    `message` replaces the error's own text where that speaks to an operator; `facts` names the attributes that travel
-    as metadata of the ErrorInfo; a hidden row gives nothing away and is logged.
+    `message` replaces the error's own text if that is meant for operators; `facts` names the attributes sent as metadata of
+    the ErrorInfo; a hidden row reveals nothing and is logged.
     """
 
     code: grpc.StatusCode
@@ -253,9 +253,9 @@ TABLE: Mapping[type[Exception], Row] = {
 
 
 async def answer(context: Any, method: str, work: Awaitable[Answer]) -> Answer:
-    """Return what the work returns; where it fails, end the call with the failure's status.
+    """Return the work's result; if it fails, end the call with the failure's status.
 
-    Cancellation passes through, and so does a call that was ended already.
+    Cancellation passes through, as does an AbortError of a call that has already ended.
     """
     try:
         return await work
@@ -272,7 +272,7 @@ def status_of(error: Exception, error_id: str) -> Status:
     known = _telling(error)
     row = row_of(known)
     if row.is_hidden:
-        message = f"Something failed inside; quote {error_id} to whoever runs this service."
+        message = f"Something failed inside; quote {error_id} to the operator of this service."
         facts = {"error_id": error_id}
     else:
         message = cut(row.message) or message_of(known)
@@ -285,22 +285,22 @@ def status_of(error: Exception, error_id: str) -> Status:
 
 
 def row_of(error: Exception) -> Row:
-    """Return the row of the error's class or of its nearest ancestor that has one."""
+    """Return the row of the error's class or of its nearest listed ancestor."""
     return next((TABLE[kind] for kind in type(error).__mro__ if kind in TABLE), HIDDEN)
 
 
 def code_name(error: BaseException) -> str:
-    """Return the name of the code that a call ends with when this leaves it; CANCELLED when the caller went away."""
+    """Return the name of the status code for an error that ends a call; CANCELLED if the caller went away."""
     return str(row_of(_telling(error)).code.name if isinstance(error, Exception) else grpc.StatusCode.CANCELLED.name)
 
 
 def message_of(error: Exception) -> str:
-    """Return the error's text for a caller: at most 500 bytes, its class's docstring when it has none."""
+    """Return the error's text for a caller, at most 500 bytes; without one, its class's docstring."""
     return cut(str(error) or inspect.cleandoc(type(error).__doc__ or ""))
 
 
 def cut(text: str) -> str:
-    """Return the text as a status can carry it: valid Unicode on one line, at most 500 bytes."""
+    """Return the text fit for a status: valid Unicode on one line, at most 500 bytes."""
     line = " ".join(text[:MAX_TEXT_BYTES].split())
     return line.encode(errors="replace")[:MAX_TEXT_BYTES].decode(errors="ignore")
 
@@ -313,7 +313,7 @@ def _reported(error: Exception, method: str) -> Status:
 
 
 def _telling(error: Exception) -> Exception:
-    """Return the error that decides the status: of a group, the first that is hidden, else the first."""
+    """Return the error that decides the status: in a group, the first hidden one, else the first."""
     if not isinstance(error, ExceptionGroup):
         return error
     leaves = list(_leaves(error))
