@@ -1,4 +1,4 @@
-"""What models say and cost: tokenizers, windows, prices, and the care around a remote call.
+"""Models: tokenizers, windows, prices, language models, embedders, and resilient remote calls.
 
-Knows no database and no wire.
+Depends on neither the database nor the RPC contract.
 """

@@ -1,4 +1,4 @@
-"""What the models package answers instead of a result.
+"""The errors of the models package.
 
 ModelsError
 ├── UnknownModel            a model without a known window
@@ -12,11 +12,11 @@ ModelsError
 │   ├── EmbedderFailed
 │   ├── EmbedderClosed
 │   └── VectorsUnusable
-├── CallError               a remote call without an answer; `.report` says how it went
+├── CallError               a remote call without an answer; `.report` has the details
 │   ├── CallTimedOut
 │   ├── BreakerOpen
 │   └── AttemptsFailed      `.__cause__` is the last attempt's error
-└── ProviderError           no usable answer from a provider of models; `.attempts` were made
+└── ProviderError           no usable answer from a model provider, after `.attempts` requests
     ├── Throttled           `.retry_after_s`
     ├── ModelUnavailable    `.retry_after_s`
     ├── ModelTimeout
@@ -26,7 +26,7 @@ ModelsError
     ├── InvalidRequest
     │   ├── PromptTooLong
     │   └── PromptRefused
-    └── AnswerUnusable      it answered and is paid for; `.answer` is what came
+    └── AnswerUnusable      a paid answer that cannot be used; see `.answer`
         ├── OutputTruncated
         ├── MalformedOutput
         └── ModelRefused

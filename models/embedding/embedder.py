@@ -1,7 +1,7 @@
-"""Vectors for texts: what an embedder is, and how one that computes is kept off the event loop.
+"""Vectors for texts: the Embedder protocol, and a local embedder that computes off the event loop.
 
-A vector stands with the name of the model that made it; vectors of two models are never compared. Nothing here knows where
-vectors are stored or what they are compared with.
+A vector is kept with the name of its model, because vectors of different models are never compared. Storing and comparing
+vectors is done elsewhere.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from models.errors import EmbedderClosed, EmbedderFailed, ModelsError
 
 Vectors: TypeAlias = NDArray[np.float32]
 
-# A question, its parts and its name-free form; more texts at once are somebody's documents, and may wait.
+# A question, its parts and its form without names. A call with more texts is for documents, and may wait.
 QUESTION_TEXTS = 4
 _RUN_TEXTS = 8
 
@@ -30,18 +30,18 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """The model's name, as it stands with every vector."""
+        """The model's name, stored with every vector."""
 
     @property
     def dimensions(self) -> int:
         """The length of a vector, in numbers."""
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one vector a text, in order. Raises a ModelsError when there are none."""
+        """Return one vector per text, in order. Raises a ModelsError on failure."""
 
 
 class Encoder(Protocol):
-    """A model in this process. It computes where it is called, from any thread."""
+    """A model in this process. It computes in the calling thread, which may be any."""
 
     @property
     def name(self) -> str:
@@ -52,14 +52,14 @@ class Encoder(Protocol):
         """The length of a vector, in numbers."""
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """Return one vector a text, in order; the same for a text whatever stands beside it."""
+        """Return one vector per text, in order. A text's vector does not depend on the other texts."""
 
 
 class LocalEmbedder:
-    """An encoder behind two threads: one for questions, so that no turn waits for documents, one for all else.
+    """An encoder behind two threads: one for questions, so that no turn waits for documents, and one for everything else.
 
-    What is asked while a run is on goes into the next, eight texts at a time; a text asked twice is computed once. The last
-    `capacity` vectors are remembered (1.5 kB each at 384 numbers). A caller that gives up takes nothing from the others.
+    Texts that arrive during a run are queued for the next one, eight at a time; a text requested twice is computed once. The
+    last `capacity` vectors are cached (1.5 kB each at 384 numbers). A cancelled caller does not affect others.
     """
 
     def __init__(self, encoder: Encoder, *, capacity: int = 4096) -> None:
@@ -70,7 +70,7 @@ class LocalEmbedder:
         self._quick, self._slow = _Lane(encoder), _Lane(encoder)
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one vector a text. Up to four texts take the quick lane. Raises EmbedderClosed, EmbedderFailed."""
+        """Return one vector per text. Up to four texts use the thread of questions. Raises EmbedderClosed, EmbedderFailed."""
         keys = [hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16).digest() for text in texts]
         found = {key: self._kept[key] for key in keys if key in self._kept}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
@@ -81,7 +81,7 @@ class LocalEmbedder:
         return np.stack([found[key] for key in keys]) if keys else np.zeros((0, self.dimensions), np.float32)
 
     def close(self) -> None:
-        """Let the threads end after their present run; whoever still waits gets EmbedderClosed."""
+        """Stop the threads after their current run; waiting callers get EmbedderClosed."""
         self._quick.close()
         self._slow.close()
 
@@ -94,7 +94,7 @@ class LocalEmbedder:
 
 
 class _Lane:
-    """One thread, and the texts that wait for it, oldest first."""
+    """One thread and its queue of texts, oldest first."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -151,7 +151,7 @@ class _Lane:
 
 
 def _told(error: BaseException | None) -> BaseException:
-    """Return what is raised for a run that failed: whatever the encoder's libraries raise, callers know one error."""
+    """Return the error to raise for a failed run: any error of the encoder's libraries becomes one type."""
     if error is None:
         return EmbedderClosed()
     if isinstance(error, Exception) and not isinstance(error, ModelsError):
@@ -160,6 +160,6 @@ def _told(error: BaseException | None) -> BaseException:
 
 
 def _fail(answer: asyncio.Future[Vectors], error: BaseException) -> None:
-    """End the answer with an error, which asyncio shall not report where everyone who asked has given up."""
+    """Fail the future, without a report by asyncio if every caller was cancelled."""
     answer.set_exception(error)
     answer.exception()

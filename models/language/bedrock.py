@@ -1,7 +1,7 @@
 """Language models on Amazon Bedrock, by the Converse API.
 
-Only its format is here: a question into Converse's request, its response into a reply. Every model of Bedrock takes this one
-format, but not each takes every field of it; see `models/language/request_mode.py`.
+Only the format is here: from a question to Converse's request, and from its response to a reply. Every Bedrock model uses this
+format, but not every model accepts all of its fields; see `models/language/request_mode.py`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def bedrock_model(
 
 
 class BedrockWire:
-    """Speaks Converse."""
+    """The Converse format."""
 
     name = "bedrock"
 
@@ -45,14 +45,14 @@ class BedrockWire:
         self._runtime = runtime
 
     async def ask(self, question: ModelRequest, timeout_s: float) -> Reply:
-        """Return the reply to one question, asked once. Raises a ProviderError.
+        """Return the reply to one question, sent once. Raises a ProviderError.
 
-        Who waits gives up by itself: the SDK has one time limit a client, none a call.
+        The caller enforces the deadline: the SDK has a timeout per client, but none per call.
         """
         return converse_reply(await self._runtime.call("converse", converse_parameters(question)))
 
     async def close(self) -> None:
-        """Give back the connections."""
+        """Release the connections."""
         await self._runtime.close()
 
 
@@ -60,7 +60,7 @@ def converse_parameters(question: ModelRequest) -> dict[str, Any]:
     """Return the parameters of Converse for a question."""
     request, schema = question.request, question.schema
     inference: dict[str, Any] = {"maxTokens": question.max_output_tokens}
-    if question.manner.has_temperature:
+    if question.mode.has_temperature:
         inference["temperature"] = request.temperature
     parameters: dict[str, Any] = {
         "modelId": request.model_id,
@@ -71,7 +71,7 @@ def converse_parameters(question: ModelRequest) -> dict[str, Any]:
         parameters["system"] = [{"text": kept_text(question.system)}]
     if schema is None:
         return parameters
-    return parameters | (_as_tool(schema) if question.manner.form is JsonMeans.TOOL else _as_output(schema))
+    return parameters | (_as_tool(schema) if question.mode.form is JsonMeans.TOOL else _as_output(schema))
 
 
 def converse_reply(response: Mapping[str, Any]) -> Reply:
@@ -84,7 +84,7 @@ def converse_reply(response: Mapping[str, Any]) -> Reply:
 
 
 def _as_tool(schema: AnswerSchema) -> dict[str, Any]:
-    # The SDK takes nothing for an object but a plain dict, all the way down.
+    # The SDK accepts only plain dicts as objects, at every level.
     shape = json.loads(json.dumps(schema.schema, default=dict))
     tool = {"name": schema.name, "description": "Gives the answer.", "inputSchema": {"json": shape}}
     return {"toolConfig": {"tools": [{"toolSpec": tool}], "toolChoice": {"tool": {"name": schema.name}}}}
@@ -96,7 +96,7 @@ def _as_output(schema: AnswerSchema) -> dict[str, Any]:
 
 
 def _text(content: list[dict[str, Any]]) -> str:
-    """Return the tool's input where the model used the tool, else its text; reasoning is not part of the answer."""
+    """Return the tool's input if the model used the tool, else its text; reasoning is not part of the answer."""
     for block in content:
         if "toolUse" in block:
             return json.dumps(block["toolUse"].get("input", {}))
@@ -107,6 +107,6 @@ def _usage(usage: Mapping[str, int] | None) -> TokenUsage | None:
     if not usage:
         return None
     output = usage.get("outputTokens", 0)
-    # inputTokens leaves out what went through the cache, for most models; the total never does.
+    # For most models inputTokens excludes cached tokens; the total never does.
     prompt = max(usage.get("inputTokens", 0), usage.get("totalTokens", 0) - output)
     return TokenUsage(prompt, output, usage.get("cacheReadInputTokens", 0), usage.get("cacheWriteInputTokens", 0))

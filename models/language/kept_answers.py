@@ -1,6 +1,6 @@
-"""An answer as bytes, to be kept: what is paid for is not paid for twice.
+"""Serializes an answer for the cache, so that an answer that was paid for is not paid for twice.
 
-Whose it is and which memories it saw stand beside it in the store, under `models.language.language.answer_key`.
+The store keeps it under `models.language.language.answer_key`, with its scope and the memories it was shown.
 """
 
 from __future__ import annotations

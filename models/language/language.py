@@ -1,6 +1,6 @@
-"""What is asked of a language model and what comes back, the same for every provider.
+"""Requests to language models and their answers, the same for every provider.
 
-Values and one protocol; nothing here calls anybody. The adapters are `models/language/bedrock.py` and
+Values and one protocol; nothing here does I/O. The adapters are `models/language/bedrock.py` and
 `models/language/openai_compatible.py`; a model's failures are the ProviderError branch of `models/errors.py`.
 """
 
@@ -17,12 +17,11 @@ DEFAULT_MODEL_ID: Final = "openai.gpt-oss-120b-1:0"
 
 @dataclass(frozen=True, slots=True)
 class AnswerSchema:
-    """The shape asked for: a name (letters, digits, `_` and `-`, 64 at most) and a JSON schema whose root is an object.
+    """The shape of an answer: a name (letters, digits, `_` and `-`, 64 at most) and a JSON schema whose root is an object.
 
-    It may use the keywords that `models/language/schema.py` checks, and no others. A provider's strict output wants
-    every property
-    required and additionalProperties false. An answer that fits `accepted`, where it is given, is taken too, as it is: its reader
-    decides item by item.
+    The schema may use only the keywords that `models/language/schema.py` checks. A provider's strict output needs every
+    property required and additionalProperties false. If `accepted` is given, an answer that fits it is accepted unchanged too:
+    its reader then decides item by item.
     """
 
     name: str
@@ -32,10 +31,10 @@ class AnswerSchema:
 
 @dataclass(frozen=True, slots=True)
 class ConverseRequest:
-    """One question to a model, answered within `deadline_s` seconds, retries and fallbacks included.
+    """One question to a model, to be answered within `deadline_s` seconds, including retries and fallbacks.
 
-    `prompt_version` names the wording that made `system` and `user`; it is no part of what is sent, but of the answer's key.
-    `max_output_tokens` is cut to what the model allows.
+    `prompt_version` names the wording of `system` and `user`; it is not sent, but is part of the answer's key.
+    `max_output_tokens` is reduced to the model's maximum.
     """
 
     model_id: str
@@ -50,7 +49,7 @@ class ConverseRequest:
 
 @dataclass(frozen=True, slots=True)
 class TokenUsage:
-    """The tokens of one answer. `input_tokens` holds the cached ones too. Estimated where the provider did not count."""
+    """The tokens of one call. `input_tokens` includes cached ones. Estimated if the provider did not count."""
 
     input_tokens: int
     output_tokens: int
@@ -61,10 +60,10 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class ConverseAnswer:
-    """What a model answered. `parsed` is the object asked for by a schema, checked against it; None without a schema.
+    """A model's answer. `parsed` is the object requested by a schema and checked against it; None without a schema.
 
-    `cost_usd` is None where the price is not known. `attempts` counts requests sent, refused and repeated ones too; the cost
-    is of the answered one alone, since refusals are free.
+    `cost_usd` is None if the price is unknown. `attempts` counts all requests sent, including refused and repeated ones; the
+    cost is that of the answered one, because refusals are free.
     """
 
     model_id: str
@@ -74,17 +73,17 @@ class ConverseAnswer:
     parsed: Mapping[str, object] | None = None
     cost_usd: float | None = None
     attempts: int = 1
-    # How the answer was had (json_schema, tool or text), for counters.
+    # How the answer was requested (json_schema, tool or text), for metrics.
     form: str = field(default="text", compare=False)
 
     @property
     def input_tokens(self) -> int:
-        """The prompt's tokens, cached ones included."""
+        """The prompt's tokens, including cached ones."""
         return self.usage.input_tokens
 
     @property
     def output_tokens(self) -> int:
-        """The answer's tokens, a model's hidden reasoning included."""
+        """The answer's tokens, including hidden reasoning."""
         return self.usage.output_tokens
 
     @property
@@ -94,16 +93,16 @@ class ConverseAnswer:
 
 
 class LanguageModel(Protocol):
-    """Something that answers. The embedded default has none: then the extractive planner does the work."""
+    """A language model. The embedded default has none and uses the extractive planner."""
 
     async def converse(self, request: ConverseRequest) -> ConverseAnswer:
-        """Return the answer, whole and of the asked shape. Raises a ProviderError."""
+        """Return a complete answer in the requested shape. Raises a ProviderError."""
 
 
 def answer_key(request: ConverseRequest) -> bytes:
-    """Return 32 bytes that name an answer: a hash of model, prompt version, system, input and schema.
+    """Return the key of an answer: a 32-byte hash of model, prompt version, system, input and schema.
 
-    Output cap, deadline and temperature stay out: what is kept is a whole answer, and it stands under any of them.
+    Output cap, deadline and temperature are left out: only complete answers are kept, and these are valid under any of them.
     """
     shape = None if request.schema is None else [request.schema.name, request.schema.schema]
     parts = [request.model_id, request.prompt_version, request.system, request.user, shape]

@@ -1,7 +1,7 @@
-"""Language models behind any server that speaks OpenAI's chat completions: vLLM, Ollama, gateways.
+"""Language models behind any server with OpenAI's chat completions: vLLM, Ollama, gateways.
 
-Only its format is here: a question into a request, a response into a reply. What a server takes of it is found out by asking;
-see `models/language/request_mode.py`.
+Only the format is here: from a question to a request, and from a response to a reply. Which parts a server supports is found
+out by trying; see `models/language/request_mode.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def openai_model(
 
 
 class ChatWire:
-    """Speaks chat completions."""
+    """The chat completions format."""
 
     name = "openai-compatible"
 
@@ -37,7 +37,7 @@ class ChatWire:
         self._client = client
 
     async def ask(self, question: ModelRequest, timeout_s: float) -> Reply:
-        """Return the reply to one question, asked once. Raises a ProviderError. Who waits gives up by itself."""
+        """Return the reply to one question, sent once. Raises a ProviderError. The caller enforces the deadline."""
         return chat_reply(await self._client.post("chat/completions", chat_payload(question)))
 
     async def close(self) -> None:
@@ -47,18 +47,18 @@ class ChatWire:
 
 def chat_payload(question: ModelRequest) -> dict[str, Any]:
     """Return the request's body for a question."""
-    request, manner, schema = question.request, question.manner, question.schema
+    request, mode, schema = question.request, question.mode, question.schema
     said = [("system", question.system), ("user", request.user)]
     payload: dict[str, Any] = {
         "model": request.model_id,
         "messages": [{"role": role, "content": kept_text(text)} for role, text in said if text],
-        "max_completion_tokens" if manner.has_new_cap else "max_tokens": question.max_output_tokens,
+        "max_completion_tokens" if mode.has_new_cap else "max_tokens": question.max_output_tokens,
     }
-    if manner.has_temperature:
+    if mode.has_temperature:
         payload["temperature"] = request.temperature
     if schema is None:
         return payload
-    return payload | (_as_tool(schema) if manner.form is JsonMeans.TOOL else _as_format(schema, manner))
+    return payload | (_as_tool(schema) if mode.form is JsonMeans.TOOL else _as_format(schema, mode))
 
 
 def chat_reply(response: Mapping[str, Any]) -> Reply:
@@ -80,13 +80,13 @@ def _as_tool(schema: AnswerSchema) -> dict[str, Any]:
     return {"tools": [{"type": "function", "function": tool}], "tool_choice": choice}
 
 
-def _as_format(schema: AnswerSchema, manner: RequestMode) -> dict[str, Any]:
-    shape = {"name": schema.name, "schema": schema.schema, "strict": manner.is_strict}
+def _as_format(schema: AnswerSchema, mode: RequestMode) -> dict[str, Any]:
+    shape = {"name": schema.name, "schema": schema.schema, "strict": mode.is_strict}
     return {"response_format": {"type": "json_schema", "json_schema": shape}}
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    """Return the tool's input where the model used the tool, else its text."""
+    """Return the tool's input if the model used the tool, else its text."""
     for used in message.get("tool_calls") or []:
         return str(used["function"]["arguments"])
     content = message.get("content") or message.get("refusal") or ""
@@ -96,7 +96,7 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 def _usage(usage: object) -> TokenUsage | None:
-    """Return the tokens counted, None where the server did not count them both."""
+    """Return the server's token counts, None unless it counted both input and output."""
     if not isinstance(usage, Mapping):
         return None
     prompt, output = _tokens(usage, "prompt_tokens"), _tokens(usage, "completion_tokens")

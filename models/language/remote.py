@@ -1,7 +1,7 @@
-"""A language model behind a wire: what every provider's adapter does alike.
+"""A remote language model: the part shared by every provider's adapter.
 
-A Wire sends one question and brings one reply. Here it is decided how to ask, whether to ask again, whether the reply is the
-answer that was wanted, and what it cost.
+A Wire sends one question and returns one reply. This module chooses the request mode, retries, validates the reply and
+computes its cost.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from models.errors import (
     ProviderError,
 )
 from models.language.language import ConverseAnswer, ConverseRequest, TokenUsage
-from models.language.request_mode import ModelRequest, RequestMode, first_manner, next_manner
+from models.language.request_mode import ModelRequest, RequestMode, first_mode, next_mode
 from models.language.schema import unchecked_keyword
 from models.language.structured import kept_text, object_in
 from models.tokens.catalog import CATALOG, Catalog, TokenSpending
@@ -36,7 +36,7 @@ _MOST_MANNERS: Final = 256
 
 
 class StopReason(StrEnum):
-    """Why a model stopped."""
+    """Why a model stopped generating."""
 
     WHOLE = "whole"
     CUT = "cut"
@@ -46,7 +46,7 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a provider sent back: the answer's text (a tool's input as JSON), and its own word for why it stopped."""
+    """A provider's reply: the answer's text (a tool's input as JSON), and the provider's stop reason."""
 
     text: str
     stop_reason: str
@@ -62,61 +62,61 @@ class Wire(Protocol):
         """The provider's name, for errors."""
 
     async def ask(self, question: ModelRequest, timeout_s: float) -> Reply:
-        """Return the reply to one question, asked once. Raises a ProviderError."""
+        """Return the reply to one question, sent once. Raises a ProviderError."""
 
     async def close(self) -> None:
-        """Give back connections and threads."""
+        """Release connections and threads."""
 
 
 class RemoteModel:
-    """A LanguageModel over a wire. Many may ask at once; a caller that gives up takes nothing from the others."""
+    """A LanguageModel over a wire. Calls may run concurrently; a cancelled caller does not affect others."""
 
     def __init__(self, wire: Wire, *, catalog: Catalog = CATALOG, patience: RetryPolicy | None = None) -> None:
         self._wire = wire
         self._catalog = catalog
         self._provider = Provider(wire.name, patience)
-        self._manners: OrderedDict[tuple[str, str], RequestMode] = OrderedDict()
+        self._modes: OrderedDict[tuple[str, str], RequestMode] = OrderedDict()
 
     async def converse(self, request: ConverseRequest) -> ConverseAnswer:
-        """Return the answer, whole and of the asked shape. Raises a ProviderError."""
+        """Return a complete answer in the requested shape. Raises a ProviderError."""
         _check(request)
         place = (request.model_id, request.schema.name if request.schema else "")
-        manner = self._manners.get(place) or first_manner(request)
-        reply, manner, attempts = await self._asked(request, manner)
-        self._remember(place, manner)
-        answer, is_exact = _whole(self._answer(request, reply, attempts), reply, request, manner)
+        mode = self._modes.get(place) or first_mode(request)
+        reply, mode, attempts = await self._asked(request, mode)
+        self._remember(place, mode)
+        answer, is_exact = _whole(self._answer(request, reply, attempts), reply, request, mode)
         if not is_exact:
-            self._remember(place, replace(manner, is_strict=False))
+            self._remember(place, replace(mode, is_strict=False))
         return answer
 
     async def close(self) -> None:
-        """Give back connections and threads."""
+        """Release connections and threads."""
         await self._wire.close()
 
-    async def _asked(self, request: ConverseRequest, manner: RequestMode) -> tuple[Reply, RequestMode, int]:
-        """Return the reply, the manner that the server took, and the requests sent."""
+    async def _asked(self, request: ConverseRequest, mode: RequestMode) -> tuple[Reply, RequestMode, int]:
+        """Return the reply, the request mode that the server accepted, and the number of requests sent."""
         now_s = asyncio.get_running_loop().time
         ends_s = now_s() + request.deadline_s
         cap_tokens = self._catalog.output_cap_tokens(request.model_id, request.max_output_tokens)
         sent = 0
         while True:
-            ask = partial(self._wire.ask, ModelRequest(request, manner, cap_tokens))
+            ask = partial(self._wire.ask, ModelRequest(request, mode, cap_tokens))
             try:
                 reply, attempts = await self._provider.ask(request.model_id, ask, deadline_s=ends_s - now_s())
             except ProviderError as error:
                 sent = error.attempts = error.attempts + sent
-                changed = _changed(manner, error)
+                changed = _changed(mode, error)
                 if changed is None:
                     raise
-                manner = changed
+                mode = changed
             else:
-                return reply, manner, attempts + sent
+                return reply, mode, attempts + sent
 
-    def _remember(self, place: tuple[str, str], manner: RequestMode) -> None:
-        self._manners[place] = manner
-        self._manners.move_to_end(place)
-        while len(self._manners) > _MOST_MANNERS:
-            self._manners.popitem(last=False)
+    def _remember(self, place: tuple[str, str], mode: RequestMode) -> None:
+        self._modes[place] = mode
+        self._modes.move_to_end(place)
+        while len(self._modes) > _MOST_MANNERS:
+            self._modes.popitem(last=False)
 
     def _answer(self, request: ConverseRequest, reply: Reply, attempts: int) -> ConverseAnswer:
         usage = reply.usage or _estimated(request, reply)
@@ -134,7 +134,7 @@ class RemoteModel:
 
 
 def _check(request: ConverseRequest) -> None:
-    """Raise InvalidRequest for what no provider could answer."""
+    """Raise InvalidRequest for a request that no provider could answer."""
     schema = request.schema
     wrong = ""
     if not request.user.strip():
@@ -149,20 +149,20 @@ def _check(request: ConverseRequest) -> None:
         raise InvalidRequest(wrong, attempts=0)
 
 
-def _changed(manner: RequestMode, error: ProviderError) -> RequestMode | None:
+def _changed(mode: RequestMode, error: ProviderError) -> RequestMode | None:
     if not isinstance(error, InvalidRequest) or isinstance(error, PromptTooLong | PromptRefused):
         return None
-    return next_manner(manner, error.detail)
+    return next_mode(mode, error.detail)
 
 
 def _whole(
-    answer: ConverseAnswer, reply: Reply, request: ConverseRequest, manner: RequestMode
+    answer: ConverseAnswer, reply: Reply, request: ConverseRequest, mode: RequestMode
 ) -> tuple[ConverseAnswer, bool]:
-    """Return the answer with its object, and whether that fits the schema to the letter.
+    """Return the answer with its object, and whether that fits the schema exactly.
 
     Raises OutputTruncated, ModelRefused or MalformedOutput.
     """
-    answer = replace(answer, form=manner.form)
+    answer = replace(answer, form=mode.form)
     if reply.ending is StopReason.CUT:
         raise OutputTruncated(answer)
     if reply.ending is StopReason.REFUSED:

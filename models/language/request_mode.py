@@ -1,6 +1,6 @@
-"""How a model is asked: with which of the provider's means for structured output, and with which parameters.
+"""The mode of a request: which of the provider's means for structured output it uses, and which parameters it sends.
 
-Pure. A server that refuses one means is asked by the next; what it took is remembered by whoever asks.
+Pure. If a server refuses one mode, the next one is tried; the caller caches the mode that was accepted.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from models.language.language import AnswerSchema, ConverseRequest
 
 
 class JsonMeans(StrEnum):
-    """The means of getting a JSON object, the surest first."""
+    """The means of getting a JSON object, the most reliable first."""
 
     JSON_SCHEMA = "json_schema"
     TOOL = "tool"
@@ -25,9 +25,9 @@ _NEXT = {JsonMeans.JSON_SCHEMA: JsonMeans.TOOL, JsonMeans.TOOL: JsonMeans.TEXT}
 
 @dataclass(frozen=True, slots=True)
 class RequestMode:
-    """One way of asking. `has_new_cap` sends the output cap as `max_completion_tokens`, which newer models insist on.
+    """One request mode. `has_new_cap` sends the output cap as `max_completion_tokens`, which newer models require.
 
-    `is_strict` asks the server to enforce the schema; one whose answer broke it all the same is not asked so again.
+    `is_strict` asks the server to enforce the schema; it is turned off for a server whose answer broke the schema anyway.
     """
 
     form: JsonMeans
@@ -38,39 +38,39 @@ class RequestMode:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """A request as one adapter sends it: in one manner, with the output cap that the model allows."""
+    """A request as an adapter sends it: in one mode, with the output cap that the model allows."""
 
     request: ConverseRequest
-    manner: RequestMode
+    mode: RequestMode
     max_output_tokens: int
 
     @property
     def schema(self) -> AnswerSchema | None:
-        """The schema to send as such; None where nothing but text is asked for."""
-        return None if self.manner.form is JsonMeans.TEXT else self.request.schema
+        """The schema to send in the provider's schema field; None for a text-only mode."""
+        return None if self.mode.form is JsonMeans.TEXT else self.request.schema
 
     @property
     def system(self) -> str:
-        """The system prompt; where the provider has no means for the schema, with the schema at its end."""
+        """The system prompt; with the schema appended if the mode cannot send it otherwise."""
         schema = self.request.schema
-        if schema is None or self.manner.form is not JsonMeans.TEXT:
+        if schema is None or self.mode.form is not JsonMeans.TEXT:
             return self.request.system
         shape = json.dumps(schema.schema, default=dict, ensure_ascii=False)
         rule = f"Answer with one JSON object and nothing else. It must fit this JSON schema:\n{shape}"
         return f"{self.request.system}\n\n{rule}" if self.request.system else rule
 
 
-def first_manner(request: ConverseRequest) -> RequestMode:
-    """Return how to ask before anything is known of the model."""
+def first_mode(request: ConverseRequest) -> RequestMode:
+    """Return the mode for a model of which nothing is known yet."""
     return RequestMode(JsonMeans.TEXT if request.schema is None else JsonMeans.JSON_SCHEMA)
 
 
-def next_manner(manner: RequestMode, reason: str) -> RequestMode | None:
-    """Return how to ask after a refusal with this reason, None when nothing is left to change."""
+def next_mode(mode: RequestMode, reason: str) -> RequestMode | None:
+    """Return the mode to try after a refusal with this reason, None if there is none left."""
     said = reason.lower()
-    if manner.has_temperature and "temperature" in said:
-        return replace(manner, has_temperature=False)
-    if not manner.has_new_cap and "max_completion_tokens" in said:
-        return replace(manner, has_new_cap=True)
-    form = _NEXT.get(manner.form)
-    return None if form is None else replace(manner, form=form)
+    if mode.has_temperature and "temperature" in said:
+        return replace(mode, has_temperature=False)
+    if not mode.has_new_cap and "max_completion_tokens" in said:
+        return replace(mode, has_new_cap=True)
+    form = _NEXT.get(mode.form)
+    return None if form is None else replace(mode, form=form)

@@ -1,6 +1,6 @@
-"""The part of JSON schema that answers are asked for with, and checked against.
+"""The subset of JSON schema that answers are requested with and checked against.
 
-Pure. A keyword that is not checked here is refused rather than passed over, so that no caller relies on it in vain.
+Pure. An unsupported keyword is refused, not ignored, so that no caller relies on it in vain.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _TYPES: Final[Mapping[str, Callable[[Any], bool]]] = {
     "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
     "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
-    # JSON knows one kind of number: 3.0 is an integer too.
+    # JSON has one kind of number: 3.0 is an integer too.
     "integer": lambda value: not isinstance(value, bool) and (isinstance(value, int) or _is_whole(value)),
 }
 
 
 def unchecked_keyword(schema: object, place: str = "schema") -> str:
-    """Return the first keyword in the schema that is not checked here, with its place; "" when there is none."""
+    """Return the first unsupported keyword in the schema, with its place; "" if there is none."""
     if not isinstance(schema, Mapping):
         return "" if isinstance(schema, bool) else place
     unknown = sorted(schema.keys() - _NOTES - _CHECKED)
@@ -50,14 +50,14 @@ def unchecked_keyword(schema: object, place: str = "schema") -> str:
 
 
 def misfit(value: Any, schema: object, place: str = "answer") -> str:
-    """Return where the value breaks the schema and what is wanted there, as `answer.pages[2].title: string`; "" when it fits."""
+    """Return where the value breaks the schema and what is required there, as `answer.pages[2].title: string`; "" if it fits."""
     if not isinstance(schema, Mapping):
         return f"{place}: nothing" if schema is False else ""
     return next(_misfits(value, schema, place), "")
 
 
 def fitted(value: Any, schema: object) -> Any:
-    """Return the value without the properties that the schema forbids; models add some that nobody misses."""
+    """Return the value without the properties that the schema forbids; models often add superfluous ones."""
     if not isinstance(schema, Mapping):
         return value
     if isinstance(value, dict):
@@ -100,7 +100,7 @@ def _misfits_of_object(value: dict[str, Any], schema: Mapping[str, Any], place: 
         if name in known:
             yield from _one(misfit(one, known[name], f"{place}.{name}"))
         else:
-            # The name is the model's own text and stays out of the message.
+            # The name is the model's own text and must not appear in the message.
             yield from _one(misfit(one, schema.get("additionalProperties"), f"{place}.(additional)"))
 
 
@@ -136,5 +136,5 @@ def _is_whole(value: object) -> bool:
 
 
 def _is_same(value: object, other: object) -> bool:
-    """Whether two JSON values are equal; Python alone would take true for 1."""
+    """Return whether two JSON values are equal; in Python, True equals 1."""
     return value == other and isinstance(value, bool) == isinstance(other, bool)

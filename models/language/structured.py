@@ -1,7 +1,7 @@
-"""From a model's text to the object that was asked for.
+"""Extracts the requested object from a model's text.
 
-Pure. Repair only takes away what stands around the object: a model's thoughts, a fence, talk before and after, properties
-that the schema forbids. Nothing that a model left out is ever made up.
+Pure. Repair only removes what surrounds the object (reasoning, a code fence, text before and after) and properties that the
+schema forbids. Missing content is never invented.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _MARK: Final = re.compile(r'["{}]|\\.', re.DOTALL)
 def object_in(
     text: str, schema: Mapping[str, object], accepted: Mapping[str, object] | None = None
 ) -> tuple[dict[str, Any] | None, str]:
-    """Return the first object in the text that fits the schema and "", or None and why there is none.
+    """Return the first object in the text that fits the schema and "", or None and the reason.
 
-    The reason names a place in the object and what was wanted there, never what the model wrote. Where no object fits the
-    schema, the first that fits `accepted` is returned, with the reason why it does not fit the schema.
+    The reason names a place in the object and what was required there, never the model's text. If no object fits the schema,
+    the first one that fits `accepted` is returned, with the reason why it does not fit the schema.
     """
     reason = "no JSON object"
     taken: dict[str, Any] | None = None
@@ -44,13 +44,13 @@ def object_in(
 
 
 def kept_text(text: str) -> str:
-    """Return the text with U+FFFD in place of NUL and half surrogates, which no database and no encoding carries."""
+    """Return the text with U+FFFD in place of NUL and lone surrogates, which the database and UTF-8 cannot hold."""
     return _UNKEEPABLE.sub("\ufffd", text)
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the objects in a text, the likeliest first: the whole of it, what is fenced, then each balanced one."""
-    # What follows a model's thoughts; a server may have cut their opening mark off.
+    """Yield the objects in a text, the likeliest first: the whole text, fenced blocks, then each balanced pair of braces."""
+    # The text after a model's reasoning; a server may have removed the opening tag.
     bare = text.rpartition("</think>")[2]
     fenced = (_LANGUAGE.sub("", part, count=1) if _LANGUAGE.match(part) else part for part in bare.split("```")[1::2])
     for part in chain((text, bare), fenced, _balanced(bare)):
@@ -60,7 +60,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _balanced(text: str) -> Iterator[str]:
-    """Yield the outermost runs of text between matching braces: never a part of an object that was cut off."""
+    """Yield the outermost runs of text between matching braces, but no part of a truncated object."""
     depth = start = 0
     is_quoted = False
     for mark in _MARK.finditer(text):
@@ -80,13 +80,13 @@ def _balanced(text: str) -> Iterator[str]:
 def _value_of(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse)
-    # A number of thousands of digits is a ValueError of another kind than bad syntax.
+    # A number of thousands of digits raises a ValueError other than the one for bad syntax.
     except ValueError:
         return None
 
 
 def _keepable(value: Any) -> Any:
-    """Return the value with every text in it as `kept_text`."""
+    """Return the value with `kept_text` applied to every text in it."""
     if isinstance(value, str):
         return kept_text(value)
     if isinstance(value, Mapping):

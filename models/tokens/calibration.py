@@ -1,7 +1,7 @@
-"""What providers' own counts teach about a model's tokens.
+"""Calibrates token counts by the counts that providers report.
 
-Pure: the caller stores a Calibration per owner and model and learns from one usage report at a time. Too low a count overflows a
-window in the provider's face, too high a one loses context in silence; the first is worse, so it is learned faster.
+Pure: the caller stores a Calibration per owner and model and updates it with one usage report at a time. A count that is too low
+makes the provider refuse the request, one that is too high silently loses context; the first is worse, so it is learned faster.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Final
 
-# Beyond these a count is not corrected: an exact tokenizer errs by what a provider adds, an estimate by the kind of text.
+# Corrections are limited to these: an exact tokenizer errs by what a provider adds, an estimate by the kind of text.
 RATIO_BOUNDS: Final[Mapping[bool, tuple[float, float]]] = MappingProxyType({True: (0.95, 1.10), False: (0.7, 1.8)})
-"""The least and the largest ratio, of models with an exact tokenizer (True) and of estimated ones (False)."""
+"""The minimum and maximum ratio for models with an exact tokenizer (True) and for estimated ones (False)."""
 TRUSTED_AFTER: Final = 5
 
 _RISE = 0.3
 _FALL = 0.12
 _ERROR_RATE = 0.1
-# Below this the provider's own framing of a message, a handful of tokens, outweighs any error of ours.
+# Below this, the provider's own framing of a message, a few tokens, outweighs our error.
 _LEAST_TOKENS = 64
 _MOST_TOKENS = 1_000_000_000
 
@@ -30,7 +30,8 @@ _COLD_HEADROOM = 0.08
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What is known of a model: the provider's tokens over ours, the relative error left, reports used and ignored."""
+    """What was learned about a model: the ratio of the provider's tokens to ours, the remaining relative error, and the number
+    of reports used and ignored."""
 
     ratio: float = 1.0
     error: float = 0.0
@@ -39,22 +40,22 @@ class Calibration:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether enough reports stand behind the ratio for it to be used."""
+        """Return whether the ratio rests on enough reports to be used."""
         return self.report_count >= TRUSTED_AFTER
 
     @property
     def trusted_ratio(self) -> float:
-        """The ratio to multiply an estimate by: 1 until enough reports stand behind the learned one."""
+        """The ratio to multiply an estimate by: 1 until the learned one rests on enough reports."""
         return self.ratio if self.is_trusted else 1.0
 
     def as_fields(self) -> dict[str, float | int]:
-        """Return the fields as a JSON object's, for the store."""
+        """Return the fields as a JSON object for the store."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class CalibrationSample:
-    """One prompt counted twice: by a meter that applied `ratio`, and by the provider (cached input tokens included)."""
+    """One prompt counted twice: by a meter that applied `ratio`, and by the provider (including cached input tokens)."""
 
     estimated_tokens: int
     reported_tokens: int
@@ -62,10 +63,10 @@ class CalibrationSample:
 
 
 def learn(calibration: Calibration, usage: CalibrationSample, *, is_exact: bool) -> Calibration:
-    """Return the calibration after one more report.
+    """Return the calibration updated with one report.
 
-    The ratio is an exponential moving average, faster upwards than downwards, within `RATIO_BOUNDS`. Reports that cannot be
-    about this prompt (too few tokens, or a ratio beyond half the least or twice the largest) are only counted.
+    The ratio is an exponential moving average, faster upwards than downwards, within `RATIO_BOUNDS`. Implausible reports (too
+    few tokens, or a ratio below half the minimum or above twice the maximum) are only counted.
     """
     bounds = RATIO_BOUNDS[is_exact]
     observed = _observed(usage, bounds)
@@ -74,9 +75,7 @@ def learn(calibration: Calibration, usage: CalibrationSample, *, is_exact: bool)
             calibration.ratio, calibration.error, calibration.report_count, calibration.ignored_count + 1
         )
     rate = _RISE if observed > calibration.ratio else _FALL
-    missed = abs(
-        max(observed, bounds[0]) / calibration.ratio - 1.0
-    )  # below the bounds there is nothing to leave room for
+    missed = abs(max(observed, bounds[0]) / calibration.ratio - 1.0)  # a ratio below the bounds needs no headroom
     weight = max(_ERROR_RATE, 1.0 / (calibration.report_count + 1))
     return Calibration(
         ratio=_within(calibration.ratio + rate * (_within(observed, bounds) - calibration.ratio), bounds),
@@ -87,10 +86,10 @@ def learn(calibration: Calibration, usage: CalibrationSample, *, is_exact: bool)
 
 
 def headroom_ratio(calibration: Calibration, *, is_exact: bool) -> float:
-    """Return the fraction of the window to leave free for counting errors.
+    """Return the fraction of the window to keep free for counting errors.
 
-    Exact counts: 0.5 %, more (to 8 %) where a provider keeps counting more than we do. Estimates: 8 % until the ratio
-    is trusted, then twice the error left, within 2 % and 12 %.
+    Exact counts: 0.5 %, up to 8 % if the provider keeps counting more than we do. Estimates: 8 % until the ratio is trusted,
+    then twice the remaining error, between 2 % and 12 %.
     """
     if is_exact:
         excess = max(0.0, calibration.trusted_ratio - 1.0)
@@ -99,7 +98,7 @@ def headroom_ratio(calibration: Calibration, *, is_exact: bool) -> float:
 
 
 def calibration_from(fields: Mapping[str, object], *, is_exact: bool) -> Calibration:
-    """Return a stored calibration; what is missing or out of bounds starts anew, as if nothing had been learned."""
+    """Return a stored calibration; missing fields and fields out of bounds get their initial values."""
     ratio, error = fields.get("ratio"), fields.get("error")
     reports, ignored = fields.get("report_count"), fields.get("ignored_count")
     sound = (

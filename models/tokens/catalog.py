@@ -1,7 +1,7 @@
-"""Finding a model by any id it goes by, and what its calls cost.
+"""Finds a model by any of its ids, and the cost of its calls.
 
-An id carries regions, vendors, versions and dates that do not change the model; here they come off, step by step, and
-the table in `models/tokens/prices.py` is asked at each step. A model that is not found is never guessed by likeness.
+An id may contain regions, vendors, versions and dates that do not change the model. These are removed step by step, with a
+look-up in the table of `models/tokens/prices.py` after each step. An unknown model is never guessed by similarity.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from models.tokens.prices import MODELS, UNKNOWN_TOKENIZER, Model, ModelWindow
 
 @dataclass(frozen=True, slots=True)
 class ModelId:
-    """A model id taken apart: the names to look up, the most telling first, and the Bedrock region prefix (or none)."""
+    """A parsed model id: the names to look up, the most specific first, and the Bedrock region prefix (or none)."""
 
     names: tuple[str, ...]
     region: str
@@ -28,7 +28,7 @@ class ModelId:
 
 @dataclass(frozen=True, slots=True)
 class TokenSpending:
-    """The tokens of one call. `input_tokens` holds the cached ones too, as `ReportUsage` counts them."""
+    """The tokens of one call. `input_tokens` includes cached ones, as in `ReportUsage`."""
 
     input_tokens: int
     output_tokens: int = 0
@@ -39,14 +39,14 @@ class TokenSpending:
 _ARN_OR_PATH = re.compile(r"^.*/")
 _REGION = re.compile(r"^(us-gov|us|eu|apac|au|jp|ca|global)\.(?=[a-z])")
 _VENDOR = re.compile(r"^(anthropic|openai|amazon|meta|mistral)\.(?=[a-z])")
-# Bedrock's `-v1:0`, `-v1`, gpt-oss's `-1:0`, and a provisioned window as `:48k` after them.
+# Bedrock's `-v1:0`, `-v1`, gpt-oss's `-1:0`, each optionally followed by a provisioned window such as `:48k`.
 _VERSION = re.compile(r"(-v\d+(:\d+)?|-\d+:\d+)(:\d+k)?$")
 _DATE = re.compile(r"([-@]20\d{6}|-20\d\d-\d\d-\d\d|-\d{4}|-latest)$")
 
 
 @lru_cache(maxsize=1024)
 def model_id_of(text: str) -> ModelId:
-    """Return an id without what does not change the model: ARN, path, region, version and date, and at last the vendor.
+    """Parse an id by removing what does not change the model: ARN, path, region, version and date, and finally the vendor.
 
     `us.anthropic.claude-sonnet-4-5-20250929-v1:0` has region `us` and the last name `claude-sonnet-4-5`.
     """
@@ -62,12 +62,12 @@ def model_id_of(text: str) -> ModelId:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """The models known, by every id they go by. `CATALOG` is the table's."""
+    """The known models, by each of their ids. `CATALOG` holds the models of the table."""
 
     by_id: Mapping[str, Model]
 
     def find(self, model_id: str) -> Model | None:
-        """Return the model, with its price as in the id's region, or None."""
+        """Return the model, with its price in the id's region, or None."""
         parsed = model_id_of(model_id)
         found = next((self.by_id[name] for name in parsed.names if name in self.by_id), None)
         if found is None or found.price is None or not parsed.region:
@@ -75,9 +75,9 @@ class Catalog:
         return replace(found, price=found.price.within(parsed.region))
 
     def require(self, model_id: str, context_window_tokens: int | None = None) -> Model:
-        """Return the model; a window given by hand wins over the table's, and makes do for a model that is not in it.
+        """Return the model. A given window overrides the table's, and is enough for a model that is not in the table.
 
-        Raises UnknownModel when there is no window.
+        Raises UnknownModel if neither gives a window.
         """
         found = self.find(model_id)
         if context_window_tokens is not None:
@@ -88,33 +88,33 @@ class Catalog:
         return found
 
     def name_of(self, model_id: str) -> str:
-        """Return the one name a model has whatever id it is called by; its barest id when it is not known."""
+        """Return the model's canonical name; for an unknown model, the id without its prefixes and suffixes."""
         found = self.find(model_id)
         return found.name if found else model_id_of(model_id).names[-1]
 
     def tokenizer_of(self, model_id: str) -> str:
-        """Return the name of the model's encoding, or of the family its tokens are estimated as."""
+        """Return the name of the model's encoding, or of the family that its tokens are estimated by."""
         found = self.find(model_id)
         return found.tokenizer if found else UNKNOWN_TOKENIZER
 
     def output_cap_tokens(self, model_id: str, wanted_tokens: int) -> int:
-        """Return how many tokens to let a model answer with: what is wanted, or the most it gives where that is known."""
+        """Return the output cap for a call: `wanted_tokens`, limited to the model's maximum if that is known."""
         found = self.find(model_id)
         limit = None if found is None else found.window.max_output_tokens
         return wanted_tokens if limit is None else min(wanted_tokens, limit)
 
     def cost_usd_of(self, model_id: str, spending: TokenSpending) -> float | None:
-        """Return what a call to a model by this id costs in USD; None where model or price is not known."""
+        """Return the cost of a call in USD; None if the model or its price is unknown."""
         found = self.find(model_id)
         return None if found is None else cost_usd(found, spending)
 
     def _close_to(self, model_id: str) -> list[str]:
-        # Ids are short; a megabyte sent in one's place must not be compared with the whole table.
+        # Ids are short; a megabyte of text must not be compared with the whole table.
         return get_close_matches(model_id_of(model_id[:200]).names[-1], list(self.by_id), n=3)
 
 
 def cost_usd(model: Model, spending: TokenSpending) -> float | None:
-    """Return what a call costs in USD; None where a price it needs is not known."""
+    """Return the cost of a call in USD; None if a price it needs is unknown."""
     price = model.price
     if price is None or (price.up_to_tokens is not None and spending.input_tokens > price.up_to_tokens):
         return None

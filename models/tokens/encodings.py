@@ -1,9 +1,9 @@
 """Exact token counts in OpenAI's encodings, offline.
 
-`toktok` counts: linear on hostile input, and without holding the interpreter's lock. `tiktoken` is the reference it is
-held to: its ranks come from a file in an installed wheel, are checked by the sha256 that tiktoken itself expects and
+`toktok` counts: linear on hostile input, and it releases the interpreter lock. `tiktoken` is the reference it is tested
+against: its ranks come from a file in an installed wheel, are checked by the sha256 that tiktoken itself expects and
 stay in memory, so nothing is downloaded, written, or read from the environment. Special-token text is plain text.
-The one difference known: a letter new in Unicode 17 right before an English contraction counts one less.
+The only known difference: a letter new in Unicode 17 right before an English contraction counts one less.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ EncodingName: TypeAlias = Literal["o200k_base", "o200k_harmony", "cl100k_base"]
 ENCODINGS: Final[tuple[EncodingName, ...]] = ("o200k_base", "o200k_harmony", "cl100k_base")
 
 _UNBOUNDED = 1_000_000_000
-# A batch starts a thread; below this many texts the calls one by one are cheaper.
+# A batch call starts a thread; for fewer texts, single calls are cheaper.
 _BATCH_FROM = 8
 
-# o200k_harmony differs from o200k_base in special tokens only, and those never count here.
+# o200k_harmony differs from o200k_base only in special tokens, which are never used here.
 _RANKS: Final[dict[EncodingName, str]] = {
     "o200k_base": "o200k_base",
     "o200k_harmony": "o200k_base",
@@ -44,7 +44,7 @@ _SHA256: Final = {
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
     "cl100k_base": "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
 }
-# How each encoding cuts text before merging: part of its definition, and compared with tiktoken's own in the tests.
+# How each encoding splits text before merging: part of its definition, and compared with tiktoken's in the tests.
 _WORD = r"[^\r\n\p{L}\p{N}]?"
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 _TAIL = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -61,33 +61,33 @@ _SAMPLE: Final = (
 
 
 def count(texts: Sequence[str], encoding: EncodingName) -> list[int]:
-    """Return the exact number of tokens of each text. Linear in their length; the lock is released meanwhile.
+    """Return the exact number of tokens of each text. Linear in their length; releases the interpreter lock.
 
     Raises UncountableText for a lone surrogate.
     """
     if len(texts) < _BATCH_FROM:
         return [count_one(text, encoding) for text in texts]
     with named_refusals():
-        # One thread: a turn must not take the cores of the turns beside it.
+        # One thread: a turn must not take the cores of concurrent turns.
         counts: list[int] = toktok.batch_count(texts, encoding, threads=1)
     return counts
 
 
 def count_one(text: str, encoding: EncodingName) -> int:
-    """Return the exact number of tokens of one text; the same as `count` of it alone."""
+    """Return the exact number of tokens of one text, as `count` does."""
     with named_refusals():
         total: int = toktok.truncate(text, _UNBOUNDED, encoding)[1]
     return total
 
 
 def warm(encodings: Sequence[EncodingName] = ENCODINGS) -> None:
-    """Load the encodings now, about half a second and 60 MB for each rank file, so that no turn waits for it."""
+    """Load the encodings (about half a second and 60 MB per rank file), so that no turn waits for that."""
     for encoding in encodings:
         count_one("warm", encoding)
 
 
 def verify(encoding: EncodingName) -> None:
-    """Return when the fast tokenizer counts a mixed sample as the reference does; takes about a second.
+    """Check that the fast tokenizer counts a mixed sample as the reference does; takes about a second.
 
     Raises TokenizersDisagree, or RankFileUnusable.
     """
@@ -97,12 +97,12 @@ def verify(encoding: EncodingName) -> None:
 
 
 def reference_count(text: str, encoding: EncodingName) -> int:
-    """Return the number of tokens as tiktoken counts them.
+    """Return the number of tokens counted by tiktoken.
 
     Raises UncountableText, and TokenizerPanicked near a megabyte of whitespace, where tiktoken's native code panics.
     """
     with named_refusals():
-        # tiktoken replaces lone surrogates in silence; here they are refused at the same door.
+        # tiktoken silently replaces lone surrogates; refuse them, as `count` does.
         text.encode()
         return len(reference(encoding).encode_ordinary(text))
 
@@ -128,7 +128,7 @@ def rank_file(name: str) -> bytes:
 
 
 def _packed(name: str) -> Path:
-    # Found, not imported: the wheel's native module would be loaded for nothing.
+    # Located without import, which would load the wheel's native module needlessly.
     spec = find_spec("bpe_openai")
     if spec is None or not spec.submodule_search_locations:
         raise RankFileUnusable(f"{name}: bpe-openai is not installed")
@@ -141,12 +141,12 @@ def _parsed(content: bytes) -> dict[bytes, int]:
 
 
 def named_refusals() -> AbstractContextManager[object]:
-    """Return a context in which what a native tokenizer throws becomes UncountableText or TokenizerPanicked."""
+    """Return a context that converts errors of a native tokenizer to UncountableText or TokenizerPanicked."""
     return _NamedRefusals()
 
 
 class _NamedRefusals:
-    # A class, because a panic derives from BaseException and its type cannot be imported to be caught by name.
+    # A class, because a panic derives from BaseException, and its type cannot be imported for an except clause.
     def __enter__(self) -> Self:
         return self
 

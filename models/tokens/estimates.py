@@ -1,11 +1,11 @@
-"""What a text costs in tokenizers that are not public: so much per o200k token, so much per character of each class.
+"""Estimates token counts of tokenizers that are not public, from o200k tokens and characters of each class.
 
 Linear on purpose: the counts of pieces add up to the count of the whole, so a budget spent piece by piece holds for the
-rendered bytes. The classes tell prose from code, data and other scripts: capitals, marks and digits are what makes code
-and JSON dearer than prose, and each script has a weight of its own.
+rendered bytes. The classes distinguish prose from code, data and other scripts: capitals, marks and digits make code and
+JSON cost more than prose, and each script has its own weight.
 
 The weights were fitted in 2026-11 on 3,659 texts of 300 to 3,000 characters against reconstructions of the tokenizers,
-a token too few counting as much as six too many. What was left, as estimate over truth, kind by kind:
+weighing one token too few like six too many. The remaining ratio of estimate to true count, by kind of text:
 
                        prose code JSON Markdown German French Spanish Russian Japanese Korean Chinese Arabic
     Claude 3 to 4.6     1.15 1.08 1.04     1.10   0.91   1.04    1.05    1.20     1.32   0.99    1.11   1.05
@@ -14,9 +14,9 @@ a token too few counting as much as six too many. What was left, as estimate ove
     Mistral, Tekken     1.05 1.07 1.05     1.06   1.04   1.06    1.07    1.20     1.18   1.21    1.00   1.18
     Llama 3             1.04 1.06 1.04     1.04   0.95   1.05    1.06    1.45     1.06   1.02    1.00   1.46
 
-Two to four texts in a hundred come out more than a tenth too low. Far off are Kannada in Claude (0.6), Armenian in
-Llama (0.4) and a run of one letter in Claude 4.7 (a quarter). Nova, Llama 4, Claude 5.5 and models not in the table
-have no public tokenizer at all: they count as a relative. `near_o200k` is for OpenAI's unpublished encodings.
+Two to four texts in a hundred are estimated more than a tenth too low. Far off are Kannada in Claude (0.6), Armenian in
+Llama (0.4) and a run of one letter in Claude 4.7 (a quarter). Nova, Llama 4, Claude 5.5 and models not in the table have
+no public tokenizer at all and use a related family. `near_o200k` is for OpenAI's unpublished encodings.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def _bytes(*ranges: tuple[int, int]) -> bytes:
     return bytes(value for low, high in ranges for value in range(low, high + 1))
 
 
-# Counted in UTF-8: a character beyond ASCII has one leading byte, and that byte tells the script well enough. `other`
-# holds the scripts of East Asia, and typographic signs.
+# Counted in UTF-8: a non-ASCII character has one leading byte, which identifies the script well enough. `other` holds the
+# scripts of East Asia, and typographic signs.
 _MEMBERS: Final = MappingProxyType({
     "upper": _bytes((0x41, 0x5A)),
     "digit": _bytes((0x30, 0x39)),
@@ -81,7 +81,7 @@ class TokenWeights:
 
 
 def class_counts(text: str) -> tuple[int, ...]:
-    """Return how many characters of each of CLASSES the text has. Raises UncountableText for a lone surrogate."""
+    """Return the number of characters of each of CLASSES in the text. Raises UncountableText for a lone surrogate."""
     with named_refusals():
         raw = text.encode()
     return (_count(raw, _ASCII), *(_count(raw, _MEMBERS[name]) for name in (*_NARROW, *_BEYOND)))
@@ -97,7 +97,7 @@ def _count(raw: bytes, members: bytes) -> int:
 
 
 def _family(o200k: int, ascii_weight: int, *by_class: int) -> TokenWeights:
-    """Build the weights of a family from a row of the table; a class that weighs nothing is never looked for."""
+    """Return the weights of a family from a row of the table; classes of weight 0 are left out, so they are never counted."""
     named = [(name, weight) for name, weight in zip((*_NARROW, *_BEYOND), by_class, strict=True) if weight]
     narrow = tuple(pair for pair in named if pair[0] in _NARROW)
     return TokenWeights(o200k, ascii_weight, narrow, tuple(pair for pair in named if pair not in narrow))

@@ -1,8 +1,8 @@
-"""Exact counts of texts that come back: the same memories, chunks and lines are in turn after turn.
+"""A cache of exact token counts: the same memories, chunks and lines recur in turn after turn.
 
-A text is cut where every encoding cuts it before merging, so the pieces' counts sum to the text's own: behind a line's end,
-unless white space or a slash follows, and behind a bracketed mark at a line's start, such as `[k12]` before a space. Each
-piece is counted once and remembered for as long as it keeps coming back, and so is each text of several pieces.
+A text is split where every encoding splits it before merging, so the counts of the pieces add up to that of the text: after a
+line's end, unless white space or a slash follows, and after a bracketed mark at a line's start, such as `[k12]` before a space.
+The count of each piece, and of each text of several pieces, is cached for as long as it keeps recurring.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import cast
 from models.errors import UncountableText
 from models.tokens.encodings import EncodingName, count
 
-_LONGEST_PIECE = 20_000  # a longer one is more likely one person's paste than something that comes back
+_LONGEST_PIECE = 20_000  # a longer one is more likely pasted once than recurring
 _MARK = re.compile(r"\[[a-z][0-9]{1,5}\](?= \S)")
 
 
 class KnownCounts:
-    """Remembers counts of up to twice `max_chars` characters of text for each encoding."""
+    """Caches the counts of up to twice `max_chars` characters of text per encoding."""
 
     def __init__(self, max_chars: int = 8_000_000) -> None:
         self._max_chars = max_chars
@@ -37,13 +37,13 @@ class KnownCounts:
         return [next(counted) if tokens is None else tokens for tokens in found]
 
     def _counted(self, texts: Sequence[str], encoding: EncodingName, known: _Generations) -> list[int]:
-        """Return the counts of texts that are not known whole, and remember them."""
+        """Return the counts of texts that are not cached as a whole, and cache them."""
         pieces: list[str] = []
         sizes = [_cut(text, pieces) for text in texts]
         try:
             counts = iter(self._of_pieces(pieces, encoding, known))
         except UncountableText:
-            return count(texts, encoding)  # which names the place in the text, not in a piece of it
+            return count(texts, encoding)  # its error gives the position in the text, not in a piece
         sums = [next(counts) if size == 1 else sum(islice(counts, size)) for size in sizes]
         for text, size, tokens in zip(texts, sizes, sums, strict=True):
             if size > 1 and len(text) <= _LONGEST_PIECE:
@@ -63,7 +63,7 @@ class KnownCounts:
 
 
 class _Generations:
-    """A young and an old dictionary: what is met again moves to the young one; when that is full the old one goes."""
+    """A two-generation cache: entries used again move to the young dictionary; when that is full, the old one is dropped."""
 
     def __init__(self, max_chars: int) -> None:
         self._max_chars = max_chars
@@ -93,9 +93,9 @@ class _Generations:
 
 
 def _cut(text: str, pieces: list[str]) -> int:
-    """Add the text's pieces, whose counts sum to its own, and return how many they are.
+    """Append the text's pieces, whose counts add up to its own, and return how many there are.
 
-    One loop without calls: it runs over every line of a turn's context.
+    One loop without calls, because it runs over every line of a turn's context.
     """
     before, start, size = len(pieces), 0, len(text)
     while start < size:

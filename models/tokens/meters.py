@@ -1,8 +1,8 @@
-"""Meters: how many tokens a text is for a given model.
+"""Meters: they count the tokens of a text for a given model.
 
-A meter is exact where the model's encoding is public, and an estimate with a learned ratio where it is not. Either way
-counts add up: for pieces that end in a newline and begin with neither white space nor a slash, they sum to no less than
-the whole's. Nothing here reads a clock or a setting; loading an encoding is the only thing that happens once.
+A meter is exact if the model's encoding is public, else an estimate with a learned ratio. Either way counts add up: for
+pieces that end in a newline and begin with neither white space nor a slash, their sum is at least the count of the whole.
+Nothing here reads a clock or a setting; the only side effect is loading an encoding once.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _EXACT: Final[Mapping[str, EncodingName]] = MappingProxyType({encoding: encoding
 
 @dataclass(frozen=True, slots=True)
 class TextCounts:
-    """What is worth knowing about a text once: its tokens in two encodings, and its characters by class.
+    """Counts taken once per text: its tokens in two encodings, and its characters by class.
 
-    They are stored with the text, and every meter answers from them.
+    They are stored with the text, and every meter can compute its count from them.
     """
 
     o200k_base: int
@@ -57,34 +57,34 @@ class Meter(Protocol):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the counts are the model's own."""
+        """Whether the counts are made with the model's own encoding."""
 
     @property
     def ratio(self) -> float:
-        """What was learned and applied to the counts; 1 when nothing was, and always for an exact meter."""
+        """The learned ratio applied to the counts; 1 if nothing was learned, and always for an exact meter."""
 
     @property
     def headroom_ratio(self) -> float:
-        """The fraction of the window to leave free for counting errors, 0 to 1."""
+        """The fraction of the window to keep free for counting errors, 0 to 1."""
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the tokens of each text. Raises UncountableText for a lone surrogate."""
 
     def count_one(self, text: str) -> int:
-        """Return the tokens of one text; the same as `count` of it alone."""
+        """Return the tokens of one text, as `count` does."""
 
     def count_marked(self, marks: Sequence[str], lines: Sequence[str]) -> list[int]:
-        """Return what `count` says of each mark with its line behind it, which is where `models.tokens.known_counts` cuts."""
+        """Return the count of each mark followed by its line; `models.tokens.known_counts` splits between the two."""
 
     def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
-        """Return what `count` says of each text, which comes in many pieces cut where `models.tokens.known_counts` cuts."""
+        """Return the count of each text, given in pieces that are split where `models.tokens.known_counts` splits."""
 
     def from_stored(self, counts: TextCounts) -> int:
-        """Return the same number as `count_one` of the text that these counts were taken of, without counting again."""
+        """Return the same number as `count_one` of the counted text, without tokenizing."""
 
 
 Counter = Callable[[Sequence[str], EncodingName], list[int]]
-"""What counts exactly: `models.tokens.encodings.count`, or something that remembers what it returned."""
+"""An exact counting function: `models.tokens.encodings.count`, or a cache in front of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class ExactMeter:
 
     @property
     def ratio(self) -> float:
-        """1: an exact count is never corrected; what a provider adds to it goes into the headroom."""
+        """1: an exact count is never corrected; tokens added by a provider are covered by the headroom."""
         return 1.0
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -123,7 +123,7 @@ class ExactMeter:
         return list(map(add, self.counter(marks, self.encoding), self.counter(lines, self.encoding)))
 
     def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
-        """Return the tokens of each text as the sum of its pieces'."""
+        """Return the tokens of each text as the sum over its pieces."""
         return [sum(self.counter(pieces, self.encoding)) for pieces in texts]
 
     def from_stored(self, counts: TextCounts) -> int:
@@ -133,7 +133,7 @@ class ExactMeter:
 
 @dataclass(frozen=True, slots=True)
 class EstimateMeter:
-    """Estimates the tokens of a family without a public tokenizer, times a ratio in thousandths; rounds up."""
+    """Estimates the tokens of a family without a public tokenizer, multiplied by a ratio in thousandths and rounded up."""
 
     family: str
     ratio_milli: int
@@ -168,7 +168,7 @@ class EstimateMeter:
         return list(map(self._tokens, map(add, self._weighed(marks), self._weighed(lines))))
 
     def count_joined(self, texts: Sequence[Sequence[str]]) -> list[int]:
-        """Return the tokens of each text, rounded once for the whole of it."""
+        """Return the tokens of each text, rounded once per text."""
         return [self._tokens(sum(self._weighed(pieces))) for pieces in texts]
 
     def from_stored(self, counts: TextCounts) -> int:
@@ -179,7 +179,7 @@ class EstimateMeter:
         return map(WEIGHTS[self.family].of_text, texts, self.counter(texts, "o200k_base"))
 
     def _tokens(self, millitokens: int) -> int:
-        # Whole numbers throughout: a rounding error here could make the parts cost less than the whole.
+        # Integers only: a rounding error could make the sum of the parts less than the whole.
         return -(-millitokens * self.ratio_milli // 1_000_000)
 
 
@@ -190,9 +190,9 @@ def meter_for(
     catalog: Catalog = CATALOG,
     counter: Counter = count,
 ) -> Meter:
-    """Return the meter of a model; one that is not in the catalog is estimated, since its window can be given by hand.
+    """Return the meter of a model. A model that is not in the catalog is estimated, since its window can be given.
 
-    `calibrations` are by `calibration_key`; one of too few reports changes nothing.
+    `calibrations` are keyed by `calibration_key`; one with too few reports has no effect.
     """
     learned = calibrations.get(calibration_key(model_id, catalog=catalog), Calibration())
     tokenizer = catalog.tokenizer_of(model_id)
@@ -204,7 +204,7 @@ def meter_for(
 
 
 def meter_named(name: str, *, ratio: float, headroom_ratio: float) -> Meter:
-    """Return the meter that a receipt names, as it counted then. Raises KeyError for a name that no meter has."""
+    """Return the meter named in a receipt, with the same counts as then. Raises KeyError for an unknown name."""
     encoding = _EXACT.get(name)
     if encoding is not None:
         return ExactMeter(encoding, headroom_ratio)
@@ -216,20 +216,20 @@ def _unknown(name: str) -> str:
 
 
 def calibration_key(model_id: str, *, catalog: Catalog = CATALOG) -> str:
-    """Return the name that a model's calibration is kept under: one for all its regions, vendors and dated versions."""
+    """Return the key of a model's calibration: the same for all its regions, vendors and dated versions."""
     return catalog.name_of(model_id)
 
 
 def is_exact(model_id: str, *, catalog: Catalog = CATALOG) -> bool:
-    """Return whether the model's tokens are counted in its own encoding, rather than estimated."""
+    """Return whether the model's tokens are counted in its own encoding, not estimated."""
     return catalog.tokenizer_of(model_id) in _EXACT
 
 
 def stored_counts(text: str) -> TextCounts:
-    """Return what to keep with a text when it is written. Raises UncountableText for a lone surrogate."""
+    """Return the counts to store with a text. Raises UncountableText for a lone surrogate."""
     return TextCounts(count_one(text, "o200k_base"), count_one(text, "cl100k_base"), class_counts(text))
 
 
 def recalled_counts(text: str, *, o200k_base: int, cl100k_base: int) -> TextCounts:
-    """Return `stored_counts` of a text of which only the token counts were kept; nothing is tokenized again."""
+    """Return `stored_counts` of a text whose token counts were stored, without tokenizing it again."""
     return TextCounts(o200k_base, cl100k_base, class_counts(text))

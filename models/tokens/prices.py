@@ -18,23 +18,23 @@ Regions: TypeAlias = tuple[tuple[str, float], ...]
 
 @dataclass(frozen=True, slots=True)
 class ModelWindow:
-    """How many tokens a model takes and gives; `max_input_tokens` where one prompt may not fill the window."""
+    """A model's limits in tokens; `max_input_tokens` is set if a prompt may not fill the whole window."""
 
     context_tokens: int
     max_output_tokens: int | None = None
     max_input_tokens: int | None = None
 
     def input_limit_tokens(self, response_reserve_tokens: int) -> int:
-        """Return how many tokens a prompt may have when so many are kept for the answer."""
+        """Return the maximum size of a prompt with `response_reserve_tokens` kept free for the answer."""
         room = self.context_tokens - response_reserve_tokens
         return room if self.max_input_tokens is None else min(room, self.max_input_tokens)
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """USD per million tokens; None is unknown. `up_to_tokens` bounds the prompts it holds for.
+    """USD per million tokens; None is unknown. The price applies to prompts of at most `up_to_tokens`.
 
-    `regions` pairs a Bedrock region prefix with the factor on the price there; under any other the price is unknown.
+    `regions` maps Bedrock region prefixes to factors on the price; under any other prefix the price is unknown.
     """
 
     input_usd: float
@@ -45,7 +45,7 @@ class Price:
     up_to_tokens: int | None = None
 
     def within(self, region: str) -> Price | None:
-        """Return the price under a Bedrock region prefix, None where it is not known."""
+        """Return the price under a Bedrock region prefix, None if unknown."""
         factor = dict(self.regions).get(region)
         if factor is None:
             return None
@@ -61,7 +61,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One model; `tokenizer` is an encoding or a family of `models/tokens/estimates.py`. It goes by `ids`, or by its name."""
+    """One model; `tokenizer` is an encoding or a family of `models/tokens/estimates.py`. It is found by `ids` or by its name."""
 
     name: str
     window: ModelWindow
@@ -73,7 +73,7 @@ class Model:
 _US: Regions = (("us", 1.0),)
 _US_PLUS: Regions = (("us", 1.1),)
 _LEVEL: Regions = (("us", 1.0), ("eu", 1.0), ("apac", 1.0))
-# Since Claude 4.5 a call that is kept within a geography costs a tenth more than one that may go anywhere.
+# Since Claude 4.5, a call restricted to a geography costs a tenth more than an unrestricted one.
 _PLUS: Regions = (("us", 1.1), ("eu", 1.1), ("apac", 1.1), ("au", 1.1), ("jp", 1.1))
 
 _GPT_4O = ModelWindow(128_000, 16_384)
@@ -132,7 +132,7 @@ _OPENAI = (
     Model("o3-mini", _O_SERIES, "o200k_base", Price(1.1, 4.4, 0.55)),
     Model("o3-pro", _O_SERIES, "o200k_base", Price(20, 80)),
     Model("o4-mini", _O_SERIES, "o200k_base", Price(1.1, 4.4, 0.275)),
-    # The open weights run anywhere; only Bedrock's ids say what they cost.
+    # Models with open weights run anywhere; only Bedrock's ids imply a price.
     Model("gpt-oss-120b", ModelWindow(131_072), "o200k_harmony"),
     Model("gpt-oss-20b", ModelWindow(131_072), "o200k_harmony"),
     Model("gpt-oss-120b", ModelWindow(128_000, 16_384), "o200k_harmony", Price(0.15, 0.6), ids=("openai.gpt-oss-120b",)),

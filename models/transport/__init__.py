@@ -1,1 +1,1 @@
-"""The care around a remote call: deadlines, retries, circuit breakers, and how a provider refuses."""
+"""Resilient remote calls: deadlines, retries, circuit breakers, and the mapping of provider errors."""

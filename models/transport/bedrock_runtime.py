@@ -1,8 +1,8 @@
-"""Bedrock's runtime API through boto3: one client, built once, and the threads its calls block in.
+"""Bedrock's runtime API through boto3: one client, built once, and the threads for its blocking calls.
 
-Credentials come from the SDK's default chain and are never seen here. Its retries are off:
-`models/transport/provider.py` does them.
-The client is built at its first call, in a thread: looking for credentials may ask the network.
+Credentials come from the SDK's default chain and are never seen here. The SDK's retries are off:
+`models/transport/provider.py` retries.
+The client is built at its first call, in a thread, because looking up credentials may use the network.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ _NO_CREDENTIALS: Final = (
     CredentialRetrievalError,
     UnauthorizedSSOTokenError,
 )
-# How the SDK's parser falls over a body of another shape than the service's model has.
+# The errors of the SDK's parser for a body that does not match the service's model.
 _UNREADABLE: Final = (ResponseParserError, AttributeError, KeyError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
 class BedrockConfig:
-    """Where Bedrock is and how much of it is used at once. Without a region the SDK's default chain names one.
+    """The address of Bedrock and the concurrency of its use. Without a region, the SDK's default chain provides one.
 
-    `read_timeout_s` bounds one answer, whoever still waits for it: a long plan takes minutes to write.
+    `read_timeout_s` bounds one answer, even after its caller was cancelled; a long plan takes minutes to write.
     """
 
     region: str | None = None
@@ -63,7 +63,7 @@ class BedrockRuntime:
     """A client of bedrock-runtime for one event loop."""
 
     def __init__(self, config: BedrockConfig) -> None:
-        """Call nothing yet. Raises InvalidRequest without a region, and for an endpoint URL that is none."""
+        """Make no call yet. Raises InvalidRequest without a region, or for an invalid endpoint URL."""
         inner = botocore.session.Session()
         inner.register_component("data_loader", _service_models())
         self._session = boto3.session.Session(region_name=config.region, botocore_session=inner)
@@ -77,9 +77,9 @@ class BedrockRuntime:
         self._threads = BlockingCalls(config.max_calls, failures=(BotoCoreError, ClientError, *_UNREADABLE))
 
     async def call(self, operation: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the decoded response of an operation, called once (`converse`, `invoke_model`). Raises a ProviderError.
+        """Call an operation once (`converse`, `invoke_model`) and return its decoded response. Raises a ProviderError.
 
-        A body that the SDK leaves to be read is read, as bytes.
+        A streaming body is read to bytes.
         """
         try:
             return await self._threads.run(partial(self._call, operation, parameters))
@@ -91,7 +91,7 @@ class BedrockRuntime:
             raise _failure(error) from error
 
     async def close(self) -> None:
-        """Give back the idle connections; a call under way ends by itself."""
+        """Close the idle connections; running calls end by themselves."""
         if self._client is not None:
             self._client.close()
 
@@ -99,7 +99,7 @@ class BedrockRuntime:
         try:
             response: dict[str, Any] = getattr(self._built(), operation)(**parameters)
         except _NO_CREDENTIALS:
-            # A client keeps what it was built with; the next one finds credentials that have come since.
+            # A client keeps the credentials it was built with; a new one can find credentials added since.
             self._client = None
             raise
         body = response.get("body")
@@ -123,7 +123,7 @@ class BedrockRuntime:
 
 @cache
 def _service_models() -> Loader:
-    """Return the SDK's descriptions of its services, which take 50 ms to read and 3 ms to use again."""
+    """Return the SDK's service descriptions, cached: reading them takes 50 ms, reusing them 3 ms."""
     return create_loader()
 
 
@@ -136,7 +136,7 @@ def _refusal(error: ClientError) -> ProviderRefusal:
 
 
 def _failure(error: Exception) -> ProviderError:
-    """Return what a failure on our side of the wire means; the SDK's own texts may quote addresses, and stay in the cause."""
+    """Return the error for a client-side failure; the SDK's own texts may quote addresses, so they stay in the cause."""
     if isinstance(error, ParamValidationError):
         return provider_error(ProviderRefusal(400, "ParamValidationError", str(error)))
     if isinstance(error, ReadTimeoutError):

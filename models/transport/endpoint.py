@@ -1,6 +1,6 @@
-"""What is remembered about a remote endpoint: its breaker, its retry budget, its latencies.
+"""The state kept for a remote endpoint: its circuit breaker, retry budget and latencies.
 
-State machines for one event loop: time comes in as an argument, in seconds of any monotonic clock, and nothing waits.
+State machines for one event loop: time is an argument, in seconds of any monotonic clock, and nothing waits.
 `models/transport/resilience.py` drives them.
 """
 
@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class BreakerState(StrEnum):
-    """Whether an endpoint is called: freely, not at all, or by one probe."""
+    """Whether an endpoint is called: without limit, not at all, or by one probe."""
 
     CLOSED = "closed"
     OPEN = "open"
@@ -23,8 +23,8 @@ class BreakerState(StrEnum):
 class BreakerPolicy:
     """When a breaker opens and for how long.
 
-    It opens when, of the last `window_calls` calls within `window_s` seconds, at least `least_calls` are known and
-    `failure_ratio` of them failed. It stays open `open_s`, doubled with each failed probe up to `longest_open_s`.
+    It opens if, of the last `window_calls` calls within `window_s` seconds, at least `least_calls` have ended and
+    `failure_ratio` of them failed. It stays open for `open_s`, doubled with each failed probe up to `longest_open_s`.
     """
 
     window_calls: int = 20
@@ -37,14 +37,14 @@ class BreakerPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The right to one call. `era` is the breaker's state that gave it, so that a late result changes no newer one."""
+    """Permission for one call. `era` is the breaker state that granted it, so that a late result affects no newer state."""
 
     era: int
     is_probe: bool
 
 
 class Breaker:
-    """Leaves a failing endpoint alone, then lets one probe at a time find out whether it is back."""
+    """A circuit breaker: it stops calls to a failing endpoint, then admits one probe at a time until one succeeds."""
 
     def __init__(self, policy: BreakerPolicy | None = None) -> None:
         self._policy = policy or BreakerPolicy()
@@ -55,17 +55,17 @@ class Breaker:
         self._probe_since_s: float | None = None
 
     def state(self, now_s: float) -> BreakerState:
-        """Return the state as the next caller would meet it."""
+        """Return the state that the next caller would find."""
         if self._reopens_at_s is None:
             return BreakerState.CLOSED
         return BreakerState.OPEN if now_s < self._reopens_at_s else BreakerState.HALF_OPEN
 
     def retry_after_s(self, now_s: float) -> float:
-        """Return the seconds until a probe may be tried; 0 when the breaker is closed or due."""
+        """Return the seconds until a probe is admitted; 0 if the breaker is closed or a probe is due."""
         return 0.0 if self._reopens_at_s is None else max(0.0, self._reopens_at_s - now_s)
 
     def admit(self, now_s: float) -> Permit | None:
-        """Return the right to call once, or None. Every permit must come back: succeeded, failed or released."""
+        """Return a permit for one call, or None. Every permit must be passed to succeeded, failed or released."""
         if self._reopens_at_s is None:
             return Permit(self._era, is_probe=False)
         if now_s < self._reopens_at_s or self._is_probing(now_s):
@@ -74,7 +74,7 @@ class Breaker:
         return Permit(self._era, is_probe=True)
 
     def succeeded(self, permit: Permit, now_s: float) -> None:
-        """Record an answer; a probe's closes the breaker."""
+        """Record an answer; that of a probe closes the breaker."""
         if permit.era != self._era:
             return
         if permit.is_probe:
@@ -83,9 +83,9 @@ class Breaker:
             self._outcomes.append((now_s, False))
 
     def failed(self, permit: Permit, now_s: float, *, is_slow: bool = False) -> None:
-        """Record a failure that is the endpoint's; a probe's keeps the breaker open for twice as long.
+        """Record a failure of the endpoint; that of a probe doubles the open time.
 
-        With `is_slow` the probe had no answer in time: the breaker stays open for as long as it was, no longer.
+        With `is_slow` the probe was not answered in time: the open time is not doubled.
         """
         if permit.era != self._era:
             return
@@ -93,21 +93,21 @@ class Breaker:
         if permit.is_probe or self._is_over_limit(now_s):
             openings = max(0, self._openings - 1) if permit.is_probe and is_slow else self._openings
             open_s = min(self._policy.open_s * 2**openings, self._policy.longest_open_s)
-            # Thirty doublings pass any limit; without the bound the power would grow on an endpoint dead for days.
+            # Thirty doublings exceed any limit; without the bound the power would keep growing on a dead endpoint.
             self._enter(reopens_at_s=now_s + open_s, openings=min(openings + 1, 30))
 
     def close(self) -> None:
-        """Close the breaker, because another sign than its own probe shows that the endpoint is back."""
+        """Close the breaker, because something other than its own probe shows that the endpoint works."""
         if self._reopens_at_s is not None:
             self._enter(reopens_at_s=None, openings=0)
 
     def released(self, permit: Permit) -> None:
-        """Take back a permit whose call showed nothing, as a cancelled one; a probe may be tried again at once."""
+        """Return a permit whose call had no result, such as a cancelled one; another probe is admitted at once."""
         if permit.is_probe and permit.era == self._era:
             self._probe_since_s = None
 
     def _is_probing(self, now_s: float) -> bool:
-        # A permit that never came back must not shut an endpoint out for good.
+        # A permit that was never returned must not block an endpoint forever.
         return self._probe_since_s is not None and now_s < self._probe_since_s + self._policy.longest_open_s
 
     def _is_over_limit(self, now_s: float) -> bool:
@@ -123,9 +123,9 @@ class Breaker:
 
 
 class RetryBudget:
-    """Bounds what retries and hedges add to the load: `capacity` at once, and `refill` of a call for each answered one.
+    """Bounds the load added by retries and hedges: a burst of `capacity`, and `refill` of a call per answered call.
 
-    The numbers are gRPC's retry throttling: 10 tokens, a tenth back for each success, hedges only above half.
+    The numbers are those of gRPC's retry throttling: 10 tokens, a tenth returned per success, hedges only above half.
     """
 
     def __init__(self, capacity: float = 10.0, refill: float = 0.1) -> None:
@@ -135,7 +135,7 @@ class RetryBudget:
 
     @property
     def tokens(self) -> float:
-        """The extra attempts left."""
+        """The number of extra attempts left."""
         return self._tokens
 
     def spend_on_retry(self) -> bool:
@@ -147,7 +147,7 @@ class RetryBudget:
         return self._spend(above=self._capacity / 2)
 
     def answered(self) -> None:
-        """Put back a part of a token for a call that was answered."""
+        """Return a fraction of a token, for a call that was answered."""
         self._tokens = min(self._capacity, self._tokens + self._refill)
 
     def _spend(self, *, above: float) -> bool:
@@ -158,7 +158,7 @@ class RetryBudget:
 
 
 class Latencies:
-    """The endpoint's last answered calls, for the delay after which a second attempt is worth its cost."""
+    """The latencies of the endpoint's last answered calls, from which the hedging delay is computed."""
 
     _KEPT = 128
     _LEAST = 20
@@ -179,7 +179,7 @@ class Latencies:
 
 
 class Endpoint:
-    """One remote endpoint, shared by every tenant that calls it: its name, and what its past calls taught."""
+    """One remote endpoint, shared by all its callers: its name and the state derived from past calls."""
 
     def __init__(self, name: str, *, breaker: Breaker | None = None, budget: RetryBudget | None = None) -> None:
         self.name = name
@@ -190,9 +190,9 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class CallReport:
-    """How one call went: attempts begun, the hedges among them, seconds spent, and the breaker as the call left it.
+    """The report of one call: attempts started, hedges among them, seconds spent, and the breaker's state after the call.
 
-    `retry_after_s` is when another try may make sense, None when nobody said.
+    `retry_after_s` is the delay after which to retry, None if unknown.
     """
 
     endpoint: str

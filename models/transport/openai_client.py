@@ -1,6 +1,6 @@
-"""JSON over HTTP to a server that speaks OpenAI's API: vLLM, Ollama, a gateway, OpenAI itself.
+"""JSON over HTTP to a server with OpenAI's API: vLLM, Ollama, a gateway, OpenAI itself.
 
-One connection pool for one event loop. The key is had by reference, at each call, and stands in no message.
+One connection pool for one event loop. The API key is looked up at each call and never appears in a message.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import httpx
 from models.errors import CredentialsMissing, InvalidRequest, ModelUnavailable
 from models.transport.refusals import ProviderRefusal, provider_error, retry_after_s
 
-# A long answer with its tokens' logprobs is a few megabytes; a server that sends more is not answering.
+# A long answer with logprobs is a few megabytes; a larger response is not a valid answer.
 _MOST_BYTES: Final = 32 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
 class OpenAIConfig:
-    """Where the server is (`http://127.0.0.1:11434/v1`), and how much of it is used at once.
+    """The server's address (`http://127.0.0.1:11434/v1`), and the concurrency of its use.
 
-    `api_key` is asked for the key at each call; None sends none, as servers of one's own want.
+    `api_key` is called for the key at each call; None sends no key, as for a local server.
     """
 
     base_url: str
@@ -33,10 +33,10 @@ class OpenAIConfig:
 
 
 class OpenAIClient:
-    """Posts to one server."""
+    """Posts requests to one server."""
 
     def __init__(self, config: OpenAIConfig) -> None:
-        """Raises InvalidRequest for an address that is none."""
+        """Raises InvalidRequest for an invalid address."""
         try:
             address = httpx.URL(config.base_url)
         except httpx.InvalidURL as error:
@@ -46,13 +46,13 @@ class OpenAIClient:
         self._api_key = config.api_key
         self._client = httpx.AsyncClient(
             base_url=address,
-            # Who waits has a deadline of its own, which ends the request.
+            # The caller's deadline cancels the request.
             timeout=httpx.Timeout(None, connect=config.connect_timeout_s),
             limits=httpx.Limits(max_connections=config.max_calls, max_keepalive_connections=config.max_calls),
         )
 
     async def post(self, path: str, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the JSON object answered, asked once. Raises a ProviderError. A caller that gives up hangs up."""
+        """Post once and return the JSON object of the response. Raises a ProviderError. Cancelling closes the connection."""
         key = self._key()
         headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {key}"} if key else {})
         content = json.dumps(payload, default=dict).encode()
@@ -99,7 +99,7 @@ def _object(body: bytes) -> dict[str, Any] | None:
 
 
 def _refusal(response: httpx.Response, fields: Mapping[str, Any] | None, key: str) -> ProviderRefusal:
-    """Return what the server said; gateways send errors with status 200 too, where the code is the status."""
+    """Return the server's refusal. Gateways also send errors with status 200; then the error's code is the status."""
     said = _said(fields)
     code, status = str(said.get("code") or said.get("type") or ""), response.status_code
     if response.is_success:
@@ -109,7 +109,7 @@ def _refusal(response: httpx.Response, fields: Mapping[str, Any] | None, key: st
 
 
 def _said(fields: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return the error's fields: OpenAI nests them, vLLM did not always, Ollama and FastAPI send a text."""
+    """Return the error's fields: OpenAI nests them, older vLLM does not, Ollama and FastAPI send a text."""
     if fields is None:
         return {"message": "not a JSON object"}
     error = fields.get("error")

@@ -1,7 +1,7 @@
-"""A provider of models, called with care: one breaker, retry budget and memory of latencies for each of its models.
+"""Resilient calls to a model provider: one breaker, retry budget and latency record for each of its models.
 
-Throttles and failures of the provider's own are asked again, after a random part of a doubling wait or as long as the provider
-named; nothing else is. SDKs' own retries are off.
+Only throttles and the provider's own failures are retried, after a random part of a doubling wait or the delay that the provider
+named. The retries of SDKs are off.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from models.transport.resilience import Breaker, BreakerPolicy, CallPolicy, Endp
 
 T = TypeVar("T")
 
-# Models are named by settings and by admins' requests; more than these at once are somebody's mistake.
+# Models are named in settings and in admins' requests; a larger number is a mistake.
 _MOST_ENDPOINTS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How often a model is asked, and the waits between: the first is up to `backoff_s`, each next one up to twice that.
+    """The number of attempts, and the waits between: the first is up to `backoff_s`, each next one up to twice the previous.
 
-    A deadline that passes counts against a model only if it had `fair_wait_s`. `breaker` says when a model is left alone.
+    An expired deadline counts as a failure of the model only if it was at least `fair_wait_s`. `breaker` is the breaker policy.
     """
 
     max_attempts: int = 4
@@ -43,7 +43,7 @@ class RetryPolicy:
 
 
 class Provider:
-    """Asks one provider's models, and remembers how each of them does."""
+    """Calls one provider's models, and keeps the state of each model's endpoint."""
 
     def __init__(self, name: str, patience: RetryPolicy | None = None) -> None:
         patience = patience or RetryPolicy()
@@ -60,7 +60,7 @@ class Provider:
         )
 
     async def ask(self, model_id: str, attempt: Callable[[float], Awaitable[T]], *, deadline_s: float) -> tuple[T, int]:
-        """Return what an attempt brought within the deadline, and how many were made. Raises a ProviderError."""
+        """Return the result of an attempt within the deadline, and the number of attempts. Raises a ProviderError."""
         try:
             answer = await call(self._endpoint(model_id), attempt, self._policy, deadline_s=deadline_s)
         except AttemptsFailed as failed:

@@ -1,7 +1,7 @@
-"""What a provider's refusal means: an HTTP status, a code and a message in, the error to raise out.
+"""Maps a provider's refusal (HTTP status, code and message) to the error to raise.
 
-The codes are those of Bedrock's service model, of AWS's signing layer and of OpenAI's API, whose likes answer with the same
-statuses and other words. A message is a provider's text about our request: it is cut, and long quotes are left out of it.
+The codes are those of Bedrock's service model, of AWS's signing layer and of OpenAI's API; compatible servers use the same
+statuses with other texts. A message is a provider's text about our request: it is truncated, and long quotes are removed.
 """
 
 from __future__ import annotations
@@ -57,16 +57,16 @@ _UNKNOWN_MODEL: Final = re.compile(
 )
 _LONG_QUOTE: Final = re.compile(r"(['\"`]).{40,}?\1", re.DOTALL)
 _SHOWN_CHARS: Final = 240
-# A refusal is a sentence; a page in its place must not be searched through.
+# A refusal is a sentence; a whole page must not be searched.
 _READ_CHARS: Final = 2_000
 _DAY_S: Final = 86_400.0
-# An empty account does not fill up within a call; an hour is longer than any deadline.
+# An exhausted quota is not refilled within a call; an hour is longer than any deadline.
 _QUOTA_WAIT_S: Final = 3_600.0
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderRefusal:
-    """What a provider said instead of an answer."""
+    """A provider's refusal."""
 
     status: int
     code: str = ""
@@ -82,7 +82,7 @@ class ProviderRefusal:
 
 
 def provider_error(refusal: ProviderRefusal) -> ProviderError:
-    """Return the error that a refusal is raised as."""
+    """Return the error to raise for a refusal."""
     if _is_throttle(refusal):
         wait_s = _QUOTA_WAIT_S if refusal.code == "insufficient_quota" else None
         return Throttled(refusal.detail, retry_after_s=refusal.retry_after_s or wait_s)
@@ -92,9 +92,9 @@ def provider_error(refusal: ProviderRefusal) -> ProviderError:
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait that the headers name, 0 to a day, in any of their three spellings; None without one.
+    """Return the seconds to wait from the headers, 0 to a day; None without a header.
 
-    The spellings are `retry-after-ms`, and `retry-after` as seconds or as an HTTP date (RFC 9110, section 10.2.3).
+    It reads `retry-after-ms`, and `retry-after` as seconds or as an HTTP date (RFC 9110, section 10.2.3).
     """
     millis = _number(headers.get("retry-after-ms", ""))
     if millis is not None:

@@ -1,8 +1,8 @@
-"""The care around a remote call: its deadline, its retries, its breaker, and a second attempt when the first is slow.
+"""Resilience around a remote call: deadline, retries, circuit breaker, and a hedged second attempt if the first is slow.
 
-`call` alone waits. What it decides by is kept in `models/transport/endpoint.py`. What counts as a failure is said by the caller:
-an error that the policy does not name passes through untouched. Nothing outlives the call: attempts that lost are
-cancelled and awaited, and a cancelled call cancels its attempts.
+Only `call` waits. The state it decides by is in `models/transport/endpoint.py`. The policy names the errors that count as
+failures; any other error propagates unchanged. No attempt outlives the call: losing attempts are cancelled and awaited, and a
+cancelled call cancels its attempts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What an error means: may another attempt help, is the endpoint to blame, when does it want to be asked again."""
+    """The meaning of an error: whether a retry may help, whether the endpoint is at fault, and the delay it asks for."""
 
     is_retryable: bool
     is_outage: bool = True
@@ -43,10 +43,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class CallPolicy:
-    """How one kind of call is cared for.
+    """The policy for one kind of call.
 
-    `failures` are the errors an attempt may raise, `judge` says what one means. `may_hedge` is for idempotent reads
-    only. A deadline that passes is held against the endpoint only if it had `fair_wait_s`: haste proves nothing.
+    `failures` are the errors an attempt may raise, `judge` returns the verdict on one. `may_hedge` is only for idempotent
+    reads. An expired deadline counts as a failure of the endpoint only if it was at least `fair_wait_s`.
     """
 
     failures: tuple[type[Exception], ...]
@@ -60,7 +60,7 @@ class CallPolicy:
 
 @dataclass(frozen=True, slots=True)
 class CallAnswer(Generic[T]):
-    """What the endpoint answered, and how the call went."""
+    """The endpoint's answer, and the report of the call."""
 
     value: T
     report: CallReport
@@ -74,11 +74,11 @@ async def call(
     deadline_s: float,
     jitter: Callable[[], float] = random.random,
 ) -> CallAnswer[T]:
-    """Return the first answer within `deadline_s` seconds. `attempt` is given the seconds it has left.
+    """Return the first answer within `deadline_s` seconds. `attempt` receives the seconds it has left.
 
-    A retry waits a random part of a doubling backoff, or as long as the endpoint asked; a wait that does not fit the
-    deadline is not begun. Raises CallTimedOut, BreakerOpen or AttemptsFailed, each with a report, and any error that
-    the policy does not name.
+    A retry waits a random part of a doubling backoff, or as long as the endpoint asked; a wait beyond the deadline is not
+    started. Raises CallTimedOut, BreakerOpen or AttemptsFailed, each with a report, and any error that the policy does not
+    name.
     """
     running = _Call(endpoint, attempt, policy, deadline_s)
     while True:
@@ -93,7 +93,7 @@ async def call(
 
 @dataclass(frozen=True, slots=True)
 class _Outcome(Generic[T]):
-    """An attempt's end: an answer, or an error with its verdict, or neither when time ran out."""
+    """The outcome of an attempt: an answer, or an error with its verdict, or neither if it timed out."""
 
     answers: tuple[T, ...] = ()
     error: Exception | None = None
@@ -109,7 +109,7 @@ class _Outcome(Generic[T]):
 
 
 class _Call(Generic[T]):
-    """One call under way: its clock, and the attempts it has begun."""
+    """The state of one running call: its clock, and the attempts it has started."""
 
     def __init__(
         self, endpoint: Endpoint, attempt: Callable[[float], Awaitable[T]], policy: CallPolicy, deadline_s: float
@@ -124,7 +124,7 @@ class _Call(Generic[T]):
         self._hedges = 0
 
     def report(self, retry_after_s: float | None = None) -> CallReport:
-        """Return how the call has gone so far."""
+        """Return the report of the call so far."""
         now_s = self._now_s()
         return CallReport(
             endpoint=self._endpoint.name,
@@ -136,13 +136,13 @@ class _Call(Generic[T]):
         )
 
     def failure(self, outcome: _Outcome[T]) -> AttemptsFailed | CallTimedOut:
-        """Return the error that ends the call after this outcome."""
+        """Return the error to raise after this outcome."""
         if outcome.verdict is None:
             return CallTimedOut(self.report())
         return AttemptsFailed(self.report(outcome.verdict.retry_after_s))
 
     async def next_outcome(self) -> _Outcome[T]:
-        """Return how the next attempt ends, hedged where allowed. Raises CallTimedOut or BreakerOpen unattempted."""
+        """Make the next attempt, hedged if allowed, and return its outcome. Raises CallTimedOut or BreakerOpen without one."""
         now_s = self._now_s()
         if not now_s < self._ends_s:
             raise CallTimedOut(self.report())
@@ -153,7 +153,7 @@ class _Call(Generic[T]):
         return await self._try(permit) if delay_s is None else await self._race(permit, delay_s)
 
     def wait_before_retry_s(self, outcome: _Outcome[T], jitter: float) -> float | None:
-        """Return the seconds to wait before another attempt, None when there is to be none; spends the retry budget."""
+        """Return the seconds to wait before a retry, None for no retry; spends the retry budget."""
         verdict = outcome.verdict
         if verdict is None or not verdict.is_retryable or self._attempts >= self._policy.max_attempts:
             return None
@@ -186,13 +186,13 @@ class _Call(Generic[T]):
 
     def _hedge_permit(self) -> Permit | None:
         breaker, now_s = self._endpoint.breaker, self._now_s()
-        # Beside a probe a hedge would be a second probe.
+        # While a probe runs, a hedge would be a second probe.
         if breaker.state(now_s) is not BreakerState.CLOSED or not self._endpoint.budget.spend_on_hedge():
             return None
         return breaker.admit(now_s)
 
     async def _try(self, permit: Permit) -> _Outcome[T]:
-        """Run one attempt to its end and tell the endpoint's memory about it."""
+        """Run one attempt and record its outcome in the endpoint's state."""
         self._attempts += 1
         started_s = self._now_s()
         try:
@@ -223,7 +223,7 @@ class _Call(Generic[T]):
 
 
 async def _first_answer(pending: set[asyncio.Task[_Outcome[T]]]) -> _Outcome[T]:
-    """Return the first answer; when none comes, the last attempt's failure."""
+    """Return the first answer; if there is none, the last attempt's failure."""
     while True:
         done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         outcomes = [task.result() for task in done]

@@ -1,7 +1,7 @@
-"""Blocking calls beside the event loop, in threads that nobody has to wait for.
+"""Runs blocking calls in daemon threads, off the event loop.
 
-A standard pool's threads are joined when the process ends, so one silent server could hold up a stop for minutes; these are
-daemons. What a call may raise is named by its caller.
+The threads of a standard pool are joined at exit, so one unresponsive server could delay a stop for minutes; daemon threads are
+not. The caller names the errors that a call may raise.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ T = TypeVar("T")
 
 
 class ThreadLost(RuntimeError):
-    """A call's thread ended by an error that nobody expected; the error's trace stands in the process's output."""
+    """A call's thread ended with an unexpected error; its traceback is in the process's output."""
 
 
 class BlockingCalls:
-    """Room for `count` blocking calls at once. For one event loop.
+    """Runs at most `count` blocking calls at once. For one event loop.
 
-    A caller that gives up leaves its call running, and its place taken until the call's own time limit.
+    The call of a cancelled caller keeps running, and keeps its slot until its own timeout.
     """
 
     def __init__(self, count: int, *, failures: tuple[type[Exception], ...]) -> None:
@@ -30,7 +30,7 @@ class BlockingCalls:
         self._failures = failures
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Return what `work` returns, once there is room. Raises the failures named, and ThreadLost for any other."""
+        """Wait for a slot, run `work` and return its result. Raises the named failures, and ThreadLost for any other error."""
         await self._free.acquire()
         ending: _Ending[T] = _Ending(self._free)
         threading.Thread(target=self._work, args=(work, ending), daemon=True, name="model-call").start()
@@ -48,7 +48,7 @@ class BlockingCalls:
 
 
 class _Ending(Generic[T]):
-    """Where a thread tells its loop how the call ended."""
+    """The channel by which a thread reports the outcome of its call to the event loop."""
 
     def __init__(self, free: asyncio.Semaphore) -> None:
         self._loop = asyncio.get_running_loop()
@@ -56,7 +56,7 @@ class _Ending(Generic[T]):
         self.result: asyncio.Future[T] = self._loop.create_future()
 
     def tell(self, outcome: T | Exception, *, is_value: bool) -> None:
-        # A loop that has been closed waits for nobody.
+        # The loop may be closed.
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._settle, outcome, is_value)
 

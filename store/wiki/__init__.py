@@ -1,1 +1,1 @@
-"""The wiki's pages, links and held names: writes, reads, search, upkeep."""
+"""The wiki's pages, links and held names: writing, reading, search, upkeep."""

@@ -1,7 +1,7 @@
-"""Reading the wiki as people and programs browse it: a page whole, lists, who cites a memory, held names.
+"""Queries for browsing the wiki: complete pages, lists of pages, citations of a memory, held names.
 
-Every function takes a connection inside a scoped transaction and changes nothing. Links stand in `neighbourhood`, search in
-`page_search`; what a turn recalls is found by `pages`.
+Every function takes a connection inside a scoped transaction and changes nothing. Links are in `neighbourhood`, search is in
+`page_search`, and recall for turns in `pages`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from store.text.texts import fold
 
 _sql = queries.load(__file__)
 
-TYPES = ("decision", "entity", "topic")  # in the order of lists
+TYPES = ("decision", "entity", "topic")  # in list order
 HISTORY_ROWS = 50
 NO_ID = UUID(int=0)
 
@@ -31,7 +31,7 @@ _MOST_AT_ONCE = 500
 
 
 class Order(StrEnum):
-    """The order of a list of pages: by type and slug, the greatest hubs first, or the latest compiled first."""
+    """The order of a list of pages: by type and slug, by hubness (highest first), or by compile time (latest first)."""
 
     NAME = "name"
     HUBNESS = "hubness"
@@ -40,7 +40,7 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """A page without its sections. `status` is active or archived; a parent has promoted it from a section."""
+    """A page without its sections. `status` is active or archived; a page with a parent was promoted from its section."""
 
     page_id: UUID
     type: str
@@ -78,9 +78,9 @@ class PageRef:
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """One memory that a subject of a page cites; `subject` is section, summary, alias or tag, `subject_ref` which one.
+    """One memory cited by a subject of a page; `subject` is section, summary, alias or tag, `subject_ref` identifies it.
 
-    `is_there` says that the memory was not forgotten, `is_current` that its text is still the one that was read.
+    `is_there` is False once the memory was forgotten, `is_current` is False if its text has changed since it was read.
     """
 
     subject: str
@@ -96,9 +96,9 @@ class SourceRow:
 
 @dataclass(frozen=True, slots=True)
 class SectionRow:
-    """A section as it stands; `aggregation` is what is known of a rollup, None for a leaf.
+    """A section; `aggregation` describes a rollup and is None for a leaf.
 
-    `pages` are those that a rollup is made of: what they cite is what it rests on, beside its own sources.
+    `pages` are the pages a rollup is made of; it rests on their sources besides its own.
     """
 
     section_id: UUID
@@ -114,7 +114,7 @@ class SectionRow:
 
 @dataclass(frozen=True, slots=True)
 class AliasRow:
-    """A name of a page: the folded key, the name as it was written, and who gave it (compiler, manual, import)."""
+    """A name of a page: the folded key, the name as written, and its origin (compiler, manual, import)."""
 
     alias: str
     display: str
@@ -125,7 +125,7 @@ class AliasRow:
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One write in which a page began to cite memories."""
+    """One write that added citations of memories to a page."""
 
     at: datetime
     memory_count: int
@@ -134,7 +134,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class PageWhole:
-    """A page with everything that stands on it; `other_sources` are those of its summary and tags."""
+    """A page with its sections, names and sources; `other_sources` are those of its summary and tags."""
 
     page: PageRow
     sections: tuple[SectionRow, ...]
@@ -144,7 +144,7 @@ class PageWhole:
 
     @property
     def summary_pages(self) -> tuple[PageRef, ...]:
-        """The pages that a summary without memories of its own rests on: those that the page's sections are made of."""
+        """The pages behind a summary without memories of its own: those that the page's sections are made of."""
         if not self.page.summary or any(one.subject == "summary" for one in self.other_sources):
             return ()
         return tuple({one.page_id: one for section in self.sections for one in section.pages}.values())
@@ -152,9 +152,9 @@ class PageWhole:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A place where a page cites a memory; `heading` is the section's, empty for other subjects.
+    """A citation of a memory by a subject of a page; `heading` is the section's, empty for other subjects.
 
-    A section that is made of pages cites what they do: then `through` is such a page.
+    A section made of pages cites the memories of these pages: then `through` is one of them.
     """
 
     page: PageRow
@@ -168,7 +168,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class SightingRow:
-    """A memory in which a held name stood."""
+    """A memory that contains a held name."""
 
     memory_id: str
     quote: str
@@ -177,7 +177,7 @@ class SightingRow:
 
 @dataclass(frozen=True, slots=True)
 class MentionRow:
-    """A held name; `status` is open, promoted or ignored, `newest` its five newest sightings."""
+    """A held name; `status` is open, promoted or ignored, `newest` holds its five newest sightings."""
 
     mention_id: UUID
     alias: str
@@ -193,19 +193,19 @@ class MentionRow:
 
 
 async def page(connection: Connection, scope: Scope, page_id: UUID) -> PageRow | None:
-    """Return a page, archived or not; None when the owner has none of that id."""
+    """Return a page, archived or not; None if the owner has no page with this id."""
     row = await _sql.page_by_id(connection, **_key(scope), page_id=page_id)
     return row and page_row(row)
 
 
 async def page_by_key(connection: Connection, scope: Scope, page_type: str, slug: str) -> PageRow | None:
-    """Return the page of a type and slug, archived or not; None when there is none."""
+    """Return the page of a type and slug, archived or not; None if there is none."""
     row = await _sql.page_by_key(connection, **_key(scope), type=page_type, slug=slug)
     return row and page_row(row)
 
 
 async def pages_named(connection: Connection, scope: Scope, name: str) -> tuple[PageRow, ...]:
-    """Return the pages that a slug or a name could mean, ten at most: active ones where there are any."""
+    """Return at most ten pages with this slug or name; archived ones only if no active one matches."""
     rows = await _sql.page_ids_by_name(connection, **_key(scope), slug=name.lower(), alias=fold(name))
     found = sorted(
         [one for row in rows if (one := await page(connection, scope, row["page_id"]))], key=lambda one: one.path
@@ -215,7 +215,7 @@ async def pages_named(connection: Connection, scope: Scope, name: str) -> tuple[
 
 
 async def whole(connection: Connection, scope: Scope, row: PageRow, *, with_texts: bool = False) -> PageWhole:
-    """Return the page with its sections, names and sources; the texts of cited memories only when asked for."""
+    """Return the page with its sections, names and sources; texts of cited memories only with `with_texts`."""
     key = {"tenant_id": scope.tenant_id, "page_id": row.page_id}
     sections = await _sql.read_sections(connection, **key)
     aliases = await _sql.read_aliases(connection, **key)
@@ -253,7 +253,7 @@ async def pages_by_name(
     after: tuple[str, str] | None = None,
     limit: int,
 ) -> list[PageRow]:
-    """Return pages by type and slug, `after` being the last ones of the page before; an empty type means all."""
+    """Return pages in order of type and slug, after the (type, slug) `after`; an empty `page_type` means all."""
     page_from = after or (page_type, "")
     last_type = page_type or TYPES[-1]
     rows = await _sql.list_pages_by_name(
@@ -271,7 +271,7 @@ async def pages_by_hubness(
     after: tuple[int, UUID] | None = None,
     limit: int,
 ) -> list[PageRow]:
-    """Return pages, the greatest hubs first; an empty type means all."""
+    """Return pages by hubness, highest first; an empty `page_type` means all."""
     score, after_id = after or (_MOST_HUBNESS, NO_ID)
     rows = await _sql.list_pages_by_hubness(
         connection, **_key(scope), status=status, type=page_type, score=score, after_id=after_id, limit=limit
@@ -288,7 +288,7 @@ async def pages_by_time(
     after: tuple[datetime, UUID] | None = None,
     limit: int,
 ) -> list[PageRow]:
-    """Return pages, the latest compiled first; an empty type means all."""
+    """Return pages by compile time, latest first; an empty `page_type` means all."""
     before, after_id = after or (_FAR, NO_ID)
     rows = await _sql.list_pages_by_time(
         connection, **_key(scope), status=status, type=page_type, before=before, after_id=after_id, limit=limit
@@ -299,7 +299,7 @@ async def pages_by_time(
 async def citations(
     connection: Connection, scope: Scope, memory_id: str, *, after: tuple[UUID, str, str] | None = None, limit: int
 ) -> list[Citation]:
-    """Return where active pages cite a memory, by page and subject: themselves, or through the pages that they list."""
+    """Return the citations of a memory by active pages, directly or through pages they list, in order of page and subject."""
     after_id, after_subject, after_ref = after or (NO_ID, "", "")
     rows = await _sql.citations_of(
         connection,
@@ -327,7 +327,7 @@ async def citations(
 async def mentions(
     connection: Connection, scope: Scope, *, status: str, after: tuple[datetime, UUID] | None = None, limit: int
 ) -> list[MentionRow]:
-    """Return held names of a status, the latest first, each with its newest sightings."""
+    """Return held names of a status, latest first, each with its newest sightings."""
     before, after_id = after or (_FAR, NO_ID)
     rows = await _sql.list_mentions(
         connection, **_key(scope), status=status, before=before, after_id=after_id, limit=limit
@@ -340,19 +340,19 @@ async def mentions(
 
 
 async def revision(connection: Connection, scope: Scope) -> int:
-    """Return the number that every change of the scope's wiki raises; 0 before the first."""
+    """Return the wiki's revision, which every change raises; 0 before the first."""
     return int(await _sql.wiki_revision(connection, **_key(scope)) or 0)
 
 
 async def page_rows(rows: Sequence[Any]) -> list[PageRow]:
-    """Return the pages of rows, in their order; thousands are made beside the event loop."""
+    """Return the pages of rows, in their order; large numbers are converted in a thread."""
     if len(rows) > _MOST_AT_ONCE:
         return await asyncio.to_thread(lambda: list(map(page_row, rows)))
     return list(map(page_row, rows))
 
 
 def page_row(row: Any) -> PageRow:
-    """Return a page of a row that has its columns."""
+    """Return the page of a row with its columns."""
     return PageRow(
         row["page_id"], row["type"], row["slug"], row["title"], row["summary"], row["status"], row["parent_page_id"],
         row["hubness_score"], tuple(row["tags"]), row["last_compiled_at"], row["created_at"], row["updated_at"],

@@ -9,7 +9,7 @@ SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_scor
 FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND type = :type AND slug = :slug;
 
 -- name: page_ids_by_name
--- The pages that bear a slug or a name, active ones first; never more than ten.
+-- At most ten pages with a slug or name, active ones first.
 SELECT page_id FROM (
     SELECT p.page_id, p.status FROM unnest(ARRAY['entity', 'topic', 'decision']) AS t (type) CROSS JOIN LATERAL (
         SELECT page_id, status FROM wiki_pages
@@ -21,12 +21,12 @@ SELECT page_id FROM (
 ) named ORDER BY status, page_id LIMIT 10;
 
 -- name: read_sections
--- A page's sections in their order.
+-- A page's sections in order.
 SELECT section_id, section_slug, heading, body_md, position, last_source_at, aggregation, word_count FROM wiki_page_sections
 WHERE tenant_id = :tenant_id AND page_id = :page_id ORDER BY position, section_slug;
 
 -- name: read_sources
--- What a page cites, subject by subject, each memory as it is now, a backend's as it was read last: its text only when asked for.
+-- The memories a page cites, by subject, in their present state (a backend's: as last read); the text only on request.
 SELECT s.subject, s.subject_ref, s.section_id, s.source_kind, s.source_ref, s.first_seen_at,
     coalesce(m.occurred_at, l.occurred_at) AS occurred_at, coalesce(m.text_hash, l.text_hash) IS NOT NULL AS is_there,
     coalesce(coalesce(m.text_hash, l.text_hash) = s.text_hash, false) AS is_current,
@@ -42,7 +42,7 @@ WHERE s.tenant_id = :tenant_id AND s.page_id = :page_id
 ORDER BY s.subject, s.subject_ref, s.source_kind, s.source_ref;
 
 -- name: read_source_pages
--- The pages that a page's sections are made of: those that a section lists, or the one that it became.
+-- The pages behind a page's sections: those a section lists, or the one it was promoted to.
 SELECT s.section_slug, p.page_id, p.type, p.slug, p.title FROM wiki_page_sections s CROSS JOIN LATERAL (
     SELECT k.child_page_id AS page_id FROM wiki_section_children k
     WHERE k.tenant_id = :tenant_id AND k.parent_page_id = :page_id AND k.section_id = s.section_id
@@ -53,19 +53,19 @@ WHERE s.tenant_id = :tenant_id AND s.page_id = :page_id AND s.aggregation IS NOT
 ORDER BY s.section_slug, p.type, p.slug;
 
 -- name: read_aliases
--- A page's names by key.
+-- A page's names in order of key.
 SELECT alias, display, source, created_at FROM wiki_page_aliases
 WHERE tenant_id = :tenant_id AND page_id = :page_id ORDER BY alias;
 
 -- name: read_history
--- When a page began to cite memories: one row for each write, newest first, with how many memories and which sections.
+-- The writes that added citations to a page, newest first, each with the number of memories and the sections.
 SELECT first_seen_at, count(DISTINCT source_ref) AS memories,
     coalesce(array_agg(DISTINCT subject_ref) FILTER (WHERE subject = 'section'), '{}') AS section_slugs
 FROM wiki_section_sources WHERE tenant_id = :tenant_id AND page_id = :page_id
 GROUP BY first_seen_at ORDER BY first_seen_at DESC LIMIT :limit;
 
 -- name: list_pages_by_name
--- Pages of a status in the order of type and slug, those after one.
+-- Pages of a status in order of type and slug, after a given one.
 SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, last_compiled_at, created_at, updated_at
 FROM wiki_pages
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND (type, slug) > (:type, :slug)
@@ -73,7 +73,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND (
 ORDER BY type, slug LIMIT :limit;
 
 -- name: list_pages_by_hubness
--- Pages of a status, the greatest hubs first.
+-- Pages of a status by hubness, highest first.
 SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, last_compiled_at, created_at, updated_at
 FROM wiki_pages
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND hubness_score <= :score::int
@@ -81,7 +81,7 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND h
 ORDER BY hubness_score DESC, page_id LIMIT :limit;
 
 -- name: list_pages_by_time
--- Pages of a status, the latest compiled first.
+-- Pages of a status by compile time, latest first.
 SELECT page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags, last_compiled_at, created_at, updated_at
 FROM wiki_pages
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND last_compiled_at <= :before::timestamptz
@@ -89,8 +89,8 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = :status AND l
 ORDER BY last_compiled_at DESC, page_id LIMIT :limit;
 
 -- name: citations_of
--- Where active pages cite a memory, by page and subject, after one of them. A memory is cited by few. A section that is made of pages
--- cites what they do, each through the first of them by path, unless it cites the memory itself.
+-- Citations of a memory by active pages, in order of page and subject, after a given one. A memory has few. A section made
+-- of pages cites their memories, each through the first page by path, unless it cites the memory directly.
 WITH RECURSIVE direct AS MATERIALIZED (
     SELECT page_id, section_id, subject, subject_ref, first_seen_at, text_hash FROM wiki_section_sources
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_kind = 'memory' AND source_ref = :memory_id
@@ -131,7 +131,7 @@ WHERE (s.page_id, s.subject, s.subject_ref) > (:after_id::uuid, :after_subject, 
 ORDER BY s.page_id, s.subject, s.subject_ref LIMIT :limit;
 
 -- name: list_mentions
--- Held names of a status, the latest seen or settled first.
+-- Held names of a status, last seen or settled first.
 SELECT m.mention_id, m.alias, m.alias_normalized, m.suggested_type, m.status, m.promoted_page_id, m.updated_at,
     n.sightings, n.first_seen_at, n.last_seen_at
 FROM wiki_unresolved_mentions m CROSS JOIN LATERAL (
@@ -149,5 +149,5 @@ SELECT q.mention_id, q.memory_id, q.quote, q.seen_at FROM unnest(:mention_ids::u
 ORDER BY q.mention_id, q.seen_at DESC, q.memory_id;
 
 -- name: wiki_revision$
--- The number that every change of the scope's wiki raises; null before the first.
+-- The wiki's revision, which every change raises; null before the first.
 SELECT wiki_revision FROM wiki_compile_cursors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

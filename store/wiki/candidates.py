@@ -1,7 +1,7 @@
-"""What a compile reads of the wiki: whole pages by key or id, and which pages may be meant by names. A few queries a batch.
+"""The reads of a compile: complete pages by key or id, and candidate pages for names. A few queries per batch.
 
-Every function takes a connection inside a scoped transaction. Rows come back as the driver gives them;
-`compiler/state/row_mapping.py` makes values of them.
+Every function takes a connection inside a scoped transaction. Some return driver rows, which
+`compiler/state/row_mapping.py` maps to values.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from store.scope import Scope
 
 _sql = queries.load(__file__)
 
-# Where a page stands among the changed ones: the revision that changed it, its type and its slug.
+# A page's position among changed pages: the revision that changed it, its type and its slug.
 Place = tuple[int, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class WikiRows:
-    """Pages with everything on them, each kind of row in a stable order."""
+    """The rows of pages and of everything on them, each kind in a stable order."""
 
     pages: Sequence[Any] = ()
     sections: Sequence[Any] = ()
@@ -45,7 +45,7 @@ class PageIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Like:
-    """A name and a page's alias like it; `likeness` (0 to 1) is the trigram similarity of the folded names."""
+    """A name and a similar alias of a page; `likeness` (0 to 1) is the trigram similarity of the folded names."""
 
     name: str
     alias: str
@@ -54,7 +54,7 @@ class Like:
 
 
 async def pages(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> WikiRows:
-    """Return the pages with these ids, archived ones too."""
+    """Return the pages with these ids, including archived ones."""
     if not page_ids:
         return WikiRows()
     key = {"tenant_id": scope.tenant_id, "page_ids": list(page_ids)}
@@ -68,12 +68,12 @@ async def pages(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) 
 
 
 async def all_ids(connection: Connection, scope: Scope) -> list[UUID]:
-    """Return the ids of every page of the scope, archived ones too."""
+    """Return the ids of every page of the scope, including archived ones."""
     return [row["page_id"] for row in await _sql.all_page_ids(connection, **_key(scope))]
 
 
 async def identities(connection: Connection, scope: Scope, keys: Sequence[tuple[str, str]]) -> list[PageIdentity]:
-    """Return ids and status of those pages, named by type and slug, that are there."""
+    """Return ids and status of the existing pages among the keys (type, slug)."""
     if not keys:
         return []
     types, slugs = (list(column) for column in zip(*keys, strict=True))
@@ -90,12 +90,12 @@ async def identities_of(connection: Connection, scope: Scope, page_ids: Sequence
 
 
 async def by_aliases(connection: Connection, scope: Scope, aliases: Sequence[str]) -> list[tuple[str, UUID]]:
-    """Return which of the folded names are names of which active pages."""
+    """Return (name, page id) for each of the folded names that is a name of an active page."""
     return [(alias, one.page_id) for alias, one in await bearing(connection, scope, aliases)]
 
 
 async def bearing(connection: Connection, scope: Scope, aliases: Sequence[str]) -> list[tuple[str, PageIdentity]]:
-    """Return which of the folded names active pages bear, each with its page, by name."""
+    """Return (name, page) for each of the folded names that is a name of an active page, in order of name."""
     if not aliases:
         return []
     rows = await _sql.pages_by_alias(connection, **_key(scope), aliases=_lines(aliases))
@@ -105,7 +105,7 @@ async def bearing(connection: Connection, scope: Scope, aliases: Sequence[str]) 
 async def by_likeness(
     connection: Connection, scope: Scope, names: Sequence[str], *, least: float, each: int
 ) -> list[Like]:
-    """Return the pages whose names are like the folded ones, at least `least` (0.3 to 1), at most `each` a name."""
+    """Return pages with names similar to the folded ones: likeness at least `least` (0.3 to 1), at most `each` per name."""
     if not names:
         return []
     rows = await _sql.pages_by_likeness(connection, **_key(scope), names=list(names), least=least, each=each)
@@ -115,9 +115,9 @@ async def by_likeness(
 async def by_beginnings(
     connection: Connection, scope: Scope, beginnings: Sequence[str], *, each: int
 ) -> list[tuple[str, str, UUID]]:
-    """Return the active pages with a folded name that goes on after one of these and a space: beginning, name and page.
+    """Return (beginning, name, page id) for folded names of active pages that continue one of the beginnings after a space.
 
-    At most `each` names a beginning.
+    At most `each` names per beginning.
     """
     if not beginnings:
         return []
@@ -126,7 +126,7 @@ async def by_beginnings(
 
 
 async def about(connection: Connection, scope: Scope, texts: Sequence[Sequence[str]], *, each: int) -> list[UUID]:
-    """Return the active pages that share the rarest words with texts, given as their words: at most `each` a text."""
+    """Return the active pages that share the rarest words with the texts, given as words: at most `each` per text."""
     pairs = [(number, word) for number, words in enumerate(texts) for word in dict.fromkeys(words)]
     if not pairs:
         return []
@@ -138,8 +138,8 @@ async def about(connection: Connection, scope: Scope, texts: Sequence[Sequence[s
 async def near(
     connection: Connection, scope: Scope, memory_ids: Sequence[str], *, least: float, each: int
 ) -> list[UUID]:
-    """Return the pages whose vectors are nearest to those of the memories, of a cosine of `least` or more: at most `each`
-    a memory. None where there are no vectors."""
+    """Return the pages with the vectors nearest to those of the memories, with a cosine of at least `least`: at most `each`
+    per memory. Empty without vectors."""
     if not memory_ids:
         return []
     rows = await _sql.pages_near(connection, **_key(scope), memory_ids=list(memory_ids), least=least, each=each)
@@ -152,56 +152,56 @@ async def top_hubs(connection: Connection, scope: Scope, *, limit: int) -> list[
 
 
 async def changed_since(connection: Connection, scope: Scope, place: Place, *, limit: int) -> list[tuple[UUID, Place]]:
-    """Return active pages that changed after a place, with the place of each: the longest ago first, and none left out."""
+    """Return active pages changed after a place, each with its place, the earliest change first, without gaps."""
     revision, kind, slug = place
     rows = await _sql.changed_pages(connection, **_key(scope), revision=revision, type=kind, slug=slug, limit=limit)
     return [(row["page_id"], (row["changed_revision"], row["type"], row["slug"])) for row in rows]
 
 
 async def citing(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[UUID]:
-    """Return the pages that cite one of the memories anywhere."""
+    """Return the pages that cite one of the memories, in any subject."""
     rows = await _sql.pages_citing(connection, **_key(scope), memory_ids=list(memory_ids))
     return [row["page_id"] for row in rows]
 
 
 async def links_of_refs(connection: Connection, scope: Scope, refs: Sequence[str]) -> list[Any]:
-    """Return the causes of links that came from one of the memories."""
+    """Return the causes of links that refer to one of the memories."""
     found: list[Any] = await _sql.causes_of_refs(connection, **_key(scope), refs=list(refs))
     return found
 
 
 async def inbound(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> list[tuple[UUID, int]]:
-    """Return how many pages refer to each page."""
+    """Return (page id, number of pages that link to it) for each page."""
     rows = await _sql.inbound_references(connection, **_key(scope), page_ids=list(page_ids))
     return [(row["to_page_id"], row["links"]) for row in rows]
 
 
 async def hierarchy(connection: Connection, scope: Scope) -> list[Any]:
-    """Return every page that has a parent, with it: child_type, child_slug, parent_type, parent_slug."""
+    """Return every page that has a parent, and the parent: child_type, child_slug, parent_type, parent_slug."""
     found: list[Any] = await _sql.hierarchy(connection, **_key(scope))
     return found
 
 
 async def rollups_of(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> list[UUID]:
-    """Return the pages that have one of these as a child under a section."""
+    """Return the pages with one of these pages as a child under a section."""
     rows = await _sql.rollup_parents(connection, **_key(scope), page_ids=list(page_ids))
     return [row["parent_page_id"] for row in rows]
 
 
 async def waiting_rollups(connection: Connection, scope: Scope, *, limit: int) -> list[UUID]:
-    """Return the active pages with a section that waits for its promotion."""
+    """Return the active pages with a section that waits for promotion."""
     rows = await _sql.candidates_waiting(connection, **_key(scope), limit=limit)
     return [row["page_id"] for row in rows]
 
 
 async def feeding(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[Any]:
-    """Return which memory is cited by a section of which active entity page: source_ref, type, slug."""
+    """Return the citations of the memories by sections of active entity pages: source_ref, type, slug."""
     found: list[Any] = await _sql.fed_entities(connection, **_key(scope), memory_ids=list(memory_ids))
     return found
 
 
 async def mentions(connection: Connection, scope: Scope, keys: Sequence[str]) -> list[Any]:
-    """Return the open mentions of these folded names, a row for each sighting."""
+    """Return the open mentions of these folded names, one row per sighting."""
     found: list[Any] = await _sql.open_mentions(connection, **_key(scope), keys=_lines(keys))
     return found
 
@@ -213,13 +213,13 @@ async def mention_keys(connection: Connection, scope: Scope, mention_ids: Sequen
 
 
 async def mentions_seen_in(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[str]:
-    """Return the folded names of open mentions that stand in one of the memories."""
+    """Return the folded names of open mentions seen in one of the memories."""
     rows = await _sql.mentions_seen_in(connection, **_key(scope), memory_ids=list(memory_ids))
     return [row["alias_normalized"] for row in rows]
 
 
 async def duplicate_titles(connection: Connection, scope: Scope) -> int:
-    """Return how many titles stand on more than one active page of an owner."""
+    """Return how many titles are shared by several active pages of an owner."""
     return int(await _sql.duplicate_titles(connection, **_key(scope)))
 
 
@@ -240,13 +240,13 @@ async def all_causes(connection: Connection, scope: Scope) -> list[Any]:
 
 
 async def all_mentions(connection: Connection, scope: Scope) -> list[Any]:
-    """Return every held name of the scope, whatever became of it, with the key of its page."""
+    """Return every held name of the scope, of any status, with the key of its page."""
     found: list[Any] = await _sql.all_mentions(connection, **_key(scope))
     return found
 
 
 async def open_keys(connection: Connection, scope: Scope) -> list[str]:
-    """Return the folded names that are held."""
+    """Return the folded names of open mentions."""
     return [row["alias_normalized"] for row in await _sql.open_keys(connection, **_key(scope))]
 
 
@@ -255,7 +255,7 @@ def _identity(row: Any) -> PageIdentity:
 
 
 def _lines(names: Sequence[str]) -> str:
-    """Return folded names, which hold no line break, one a line: the driver looks at each element of an array."""
+    """Return folded names as one text, one per line: cheaper than an array, whose elements the driver checks one by one."""
     return "\n".join(names)
 
 

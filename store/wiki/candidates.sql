@@ -1,5 +1,5 @@
 -- name: pages_by_ids
--- Pages by their ids, each with its parent's key.
+-- Pages by id, each with its parent's key.
 SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.hubness_score, p.tags, p.parent_page_id,
     u.type AS parent_type, u.slug AS parent_slug
 FROM unnest(:page_ids::uuid[]) AS r (page_id)
@@ -10,7 +10,7 @@ LEFT JOIN LATERAL (
 ORDER BY p.type, p.slug;
 
 -- name: sections_of
--- The sections of pages, in their order.
+-- The sections of pages, in order.
 SELECT page_id, section_id, section_slug, heading, body_md, position, aggregation FROM wiki_page_sections
 WHERE tenant_id = :tenant_id AND page_id = ANY(:page_ids::uuid[]) ORDER BY page_id, position, section_slug;
 
@@ -20,7 +20,7 @@ SELECT page_id, alias, display, source FROM wiki_page_aliases
 WHERE tenant_id = :tenant_id AND page_id = ANY(:page_ids::uuid[]) ORDER BY page_id, alias;
 
 -- name: sources_of
--- What pages cite.
+-- The sources of pages.
 SELECT page_id, subject, subject_ref, source_ref, text_hash FROM wiki_section_sources
 WHERE tenant_id = :tenant_id AND page_id = ANY(:page_ids::uuid[]) AND source_kind = 'memory'
 ORDER BY page_id, subject, subject_ref, source_ref;
@@ -53,7 +53,7 @@ CROSS JOIN LATERAL (
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND page_id = r.page_id LIMIT 1) p;
 
 -- name: pages_by_alias
--- Which folded names, one a line, are names of which active pages.
+-- The folded names, one per line, that are names of active pages, with these pages.
 WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:aliases::text, chr(10))) AS alias)
 SELECT a.alias, p.page_id, p.type, p.slug, p.title, p.status
 FROM (SELECT alias, page_id FROM wiki_page_aliases
@@ -64,12 +64,12 @@ CROSS JOIN LATERAL (
 ORDER BY a.alias, p.page_id;
 
 -- name: pages_by_likeness
--- Pages whose names are like the given ones.
+-- Pages with names similar to the given ones.
 SELECT name, alias, found_id, likeness FROM similar_names(:tenant_id, :owner_id, :names::text[], :least::real, :each::int)
 ORDER BY name, likeness DESC, found_id;
 
 -- name: pages_by_beginning
--- Active pages with a name that begins with a given one and goes on after a space. Names are compared by their bytes.
+-- Active pages with a name that continues a given one after a space. Names are compared by bytes.
 SELECT r.beginning, a.alias, p.page_id, p.type, p.slug, p.title, p.status
 FROM unnest(:beginnings::text[]) AS r (beginning)
 CROSS JOIN LATERAL (
@@ -82,11 +82,11 @@ CROSS JOIN LATERAL (
 ORDER BY r.beginning, a.alias, p.type, p.slug;
 
 -- name: pages_about
--- The pages that have most to do with texts, given word by word.
+-- The pages most relevant to texts, given as words.
 SELECT text_no, found_id FROM pages_about(:tenant_id, :owner_id, :texts::int[], :words::text[], :each::int);
 
 -- name: pages_near
--- The pages nearest to memories by their vectors.
+-- The pages nearest to memories by vectors.
 SELECT found_id FROM pages_near(:tenant_id, :owner_id, :memory_ids::text[], :least::real, :each::int);
 
 -- name: top_hubs
@@ -95,7 +95,7 @@ SELECT page_id FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owne
 ORDER BY hubness_score DESC, type, slug LIMIT :limit;
 
 -- name: changed_pages
--- The active pages that changed after a revision, or by it and behind a page, the longest ago first.
+-- The active pages changed after a revision, or by it and after a given page, the earliest change first.
 SELECT page_id, changed_revision, type, slug FROM wiki_pages
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active' AND changed_revision >= :revision::bigint
     AND (changed_revision > :revision OR (type, slug) < (:type::text, :slug::text))
@@ -107,7 +107,7 @@ SELECT DISTINCT page_id FROM wiki_section_sources
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_kind = 'memory' AND source_ref = ANY(:memory_ids::text[]);
 
 -- name: causes_of_refs
--- The causes of links that came from some memories.
+-- The causes of links that refer to some memories.
 SELECT f.type AS from_type, f.slug AS from_slug, t.type AS to_type, t.slug AS to_slug, l.kind, e.origin, e.context, e.ref
 FROM wiki_link_evidence e
 CROSS JOIN LATERAL (SELECT * FROM wiki_page_links WHERE tenant_id = :tenant_id AND link_id = e.link_id LIMIT 1) l
@@ -117,24 +117,24 @@ WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.ref = ANY(:refs:
 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8;
 
 -- name: inbound_references
--- How many pages refer to each of some pages.
+-- How many pages link to each of some pages.
 SELECT l.to_page_id, count(*) AS links FROM wiki_page_links l
 WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.to_page_id = ANY(:page_ids::uuid[]) AND l.kind = 'reference'
 GROUP BY l.to_page_id;
 
 -- name: hierarchy
--- Every page that has a parent, with it.
+-- Every page that has a parent, and the parent.
 SELECT c.type AS child_type, c.slug AS child_slug, p.type AS parent_type, p.slug AS parent_slug
 FROM wiki_pages c JOIN wiki_pages p ON p.tenant_id = c.tenant_id AND p.page_id = c.parent_page_id
 WHERE c.tenant_id = :tenant_id AND c.owner_id = :owner_id AND c.parent_page_id IS NOT NULL ORDER BY 1, 2;
 
 -- name: rollup_parents
--- The pages that have one of some pages as a child under a section.
+-- The pages with one of some pages as a child under a section.
 SELECT DISTINCT c.parent_page_id FROM wiki_section_children c
 WHERE c.tenant_id = :tenant_id AND c.owner_id = :owner_id AND c.child_page_id = ANY(:page_ids::uuid[]);
 
 -- name: candidates_waiting
--- The active pages with a section that waits for its promotion.
+-- The active pages with a section that waits for promotion.
 SELECT DISTINCT p.page_id, p.type, p.slug FROM wiki_page_sections s
 JOIN wiki_pages p ON p.tenant_id = s.tenant_id AND p.page_id = s.page_id
 WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND p.status = 'active'
@@ -142,7 +142,7 @@ WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND p.status = 'active
 ORDER BY p.type, p.slug LIMIT :limit;
 
 -- name: fed_entities
--- Which memory is cited by a section of which active entity page. One look-up a source: a join would read the whole wiki.
+-- Citations of memories by sections of active entity pages. One look-up per source: a join would read the whole wiki.
 SELECT DISTINCT w.source_ref, p.type, p.slug
 FROM (SELECT DISTINCT source_ref, page_id FROM wiki_section_sources
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_kind = 'memory' AND subject = 'section'
@@ -153,7 +153,7 @@ CROSS JOIN LATERAL (
 ORDER BY w.source_ref, p.type, p.slug;
 
 -- name: open_mentions
--- Open mentions of folded names, one a line, with their sightings, oldest first. The text hash is the ledger's.
+-- Open mentions of folded names, given one per line, with their sightings, oldest first. The text hash is the ledger's.
 WITH asked AS MATERIALIZED (SELECT unnest(string_to_array(:keys::text, chr(10))) AS alias)
 SELECT m.mention_id, m.alias, m.alias_normalized, m.suggested_type, s.memory_id, s.quote, s.seen_at, l.text_hash
 FROM (SELECT mention_id, alias, alias_normalized, suggested_type FROM wiki_unresolved_mentions
@@ -174,14 +174,14 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' AND me
 ORDER BY alias_normalized;
 
 -- name: mentions_seen_in
--- The folded names of open mentions that stand in some memories.
+-- The folded names of open mentions seen in some memories.
 SELECT DISTINCT m.alias_normalized FROM wiki_mention_sightings s
 JOIN wiki_unresolved_mentions m ON m.tenant_id = s.tenant_id AND m.mention_id = s.mention_id
 WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.memory_id = ANY(:memory_ids::text[]) AND m.status = 'open'
 ORDER BY m.alias_normalized;
 
 -- name: duplicate_titles$
--- How many titles stand on more than one active page of an owner.
+-- How many titles are shared by several active pages of an owner.
 SELECT count(*) FROM (
     SELECT 1 FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active'
     GROUP BY owner_id, title HAVING count(*) > 1) d;
@@ -206,7 +206,7 @@ FROM wiki_unresolved_mentions m LEFT JOIN wiki_pages p ON p.tenant_id = m.tenant
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id ORDER BY m.alias_normalized, m.status;
 
 -- name: open_keys
--- The folded names that are held.
+-- The folded names of open mentions.
 SELECT alias_normalized FROM wiki_unresolved_mentions
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'open' ORDER BY alias_normalized;
 

@@ -1,6 +1,6 @@
-"""Names that are held until they get a page, and the memories in which they stand: written column by column.
+"""Writes of held names (names without a page yet) and their sightings in memories, as columns.
 
-Every function takes a connection inside a scoped transaction whose caller holds the scope's row. What comes back counts rows.
+Every function takes a connection inside a scoped transaction whose caller holds the scope's row. Results are row counts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class SightingWrite:
-    """A memory in which a held name stands."""
+    """A memory that contains a held name."""
 
     key: str
     memory_id: str
@@ -37,7 +37,7 @@ class HeldRow:
 
 @dataclass(frozen=True, slots=True)
 class MentionChanges:
-    """Names held, their sightings, sightings that hold no longer, names that got their page (key and page), names set aside."""
+    """Names to hold, sightings to add and to remove, names that got a page (key and page), and names to ignore."""
 
     held: tuple[HeldRow, ...] = ()
     sightings: tuple[SightingWrite, ...] = ()
@@ -48,7 +48,7 @@ class MentionChanges:
 
 @dataclass(frozen=True, slots=True)
 class MentionCounts:
-    """How many rows were written and removed."""
+    """The number of rows written and removed."""
 
     held: int = 0
     sightings: int = 0
@@ -58,7 +58,7 @@ class MentionCounts:
 
 
 async def write(connection: Connection, scope: Scope, changes: MentionChanges, *, now: datetime) -> MentionCounts:
-    """Hold names, note and remove sightings, settle names. An ignored name is not held again."""
+    """Hold names, add and remove sightings, settle names. An ignored name is not held again."""
     key = _key(scope)
     held = sightings = settled = removed = ignored = 0
     if changes.held:

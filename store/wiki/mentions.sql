@@ -8,7 +8,7 @@ WHERE NOT EXISTS (SELECT 1 FROM wiki_unresolved_mentions m WHERE m.tenant_id = :
 ON CONFLICT DO NOTHING;
 
 -- name: write_sightings!
--- Notes where held names stand.
+-- Writes sightings of held names.
 INSERT INTO wiki_mention_sightings AS s (tenant_id, owner_id, mention_id, memory_id, quote, seen_at)
 SELECT DISTINCT ON (m.mention_id, r.memory_id) :tenant_id::uuid, :owner_id::uuid, m.mention_id, r.memory_id, r.quote, r.seen_at
 FROM unnest(:keys::text[], :memory_ids::text[], :quotes::text[], :seen_at::timestamptz[]) WITH ORDINALITY
@@ -20,20 +20,20 @@ ON CONFLICT (tenant_id, mention_id, memory_id) DO UPDATE SET quote = excluded.qu
 WHERE (s.quote, s.seen_at) <> (excluded.quote, excluded.seen_at);
 
 -- name: drop_sightings!
--- Removes sightings.
+-- Deletes sightings.
 DELETE FROM wiki_mention_sightings s
 USING unnest(:keys::text[], :memory_ids::text[]) AS r (key, memory_id), wiki_unresolved_mentions m
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized = r.key AND s.tenant_id = m.tenant_id
     AND s.mention_id = m.mention_id AND s.memory_id = r.memory_id;
 
 -- name: drop_unseen_mentions!
--- Removes open mentions without any sighting.
+-- Deletes open mentions without sightings.
 DELETE FROM wiki_unresolved_mentions m
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'open' AND NOT EXISTS (
     SELECT 1 FROM wiki_mention_sightings s WHERE s.tenant_id = :tenant_id AND s.mention_id = m.mention_id);
 
 -- name: forget_settled!
--- Makes room for names that are settled again.
+-- Deletes settled rows of names that are about to be settled again.
 DELETE FROM wiki_unresolved_mentions m
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'promoted' AND m.alias_normalized = ANY(:keys::text[])
     AND EXISTS (SELECT 1 FROM wiki_unresolved_mentions o WHERE o.tenant_id = :tenant_id AND o.owner_id = :owner_id
@@ -46,6 +46,6 @@ FROM unnest(:keys::text[], :page_ids::uuid[]) AS r (key, page_id)
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized = r.key AND m.status = 'open';
 
 -- name: ignore_mentions!
--- Sets held names aside.
+-- Marks held names as ignored.
 UPDATE wiki_unresolved_mentions SET status = 'ignored', updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND alias_normalized = ANY(:keys::text[]) AND status = 'open';

@@ -1,6 +1,6 @@
-"""What stands around a page: its links both ways, the pages under it, and a part of the graph to draw.
+"""The neighbourhood of a page: links and backlinks, child pages, and a part of the graph to draw.
 
-Every function takes a connection inside a scoped transaction and changes nothing. Archived pages are not shown.
+Every function takes a connection inside a scoped transaction and changes nothing. Archived pages are left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_DEPTH = 4
 
 @dataclass(frozen=True, slots=True)
 class LinkRow:
-    """A link and the page at its other end; `origins` says who says so, `contexts` on what evidence (five at most)."""
+    """A link and the page at its other end, with the origins and contexts (five at most) of its evidence."""
 
     kind: str
     page: PageRow
@@ -38,7 +38,7 @@ class LinkRow:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many links a page has to active pages and from them, and how many active pages were promoted from it."""
+    """The number of a page's links to and from active pages, and of active pages promoted from it."""
 
     links: int
     backlinks: int
@@ -47,7 +47,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A page under another: promoted from it, or listed in one of its sections."""
+    """A child page: promoted from its parent, or listed in one of the parent's sections."""
 
     page: PageRow
     is_promoted: bool
@@ -66,7 +66,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A part of the wiki: pages, the greatest hubs first, and every link among them; cut where more was there."""
+    """A part of the wiki: pages by hubness, highest first, and the links among them; marked if it was truncated."""
 
     pages: tuple[PageRow, ...]
     edges: tuple[Edge, ...]
@@ -74,7 +74,7 @@ class Graph:
 
 
 async def links(connection: Connection, scope: Scope, page_id: UUID, *, limit: int) -> list[LinkRow]:
-    """Return a page's own links, those to the greatest hubs first."""
+    """Return a page's links, those to pages with the highest hubness first."""
     return [
         _link(row) for row in await _sql.read_links(connection, tenant_id=scope.tenant_id, page_id=page_id, limit=limit)
     ]
@@ -83,7 +83,7 @@ async def links(connection: Connection, scope: Scope, page_id: UUID, *, limit: i
 async def backlinks(
     connection: Connection, scope: Scope, page_id: UUID, *, after: tuple[UUID, str] | None = None, limit: int
 ) -> list[LinkRow]:
-    """Return links from other pages to a page, by the other page's id and the kind."""
+    """Return links from other pages to a page, in order of the other page's id and the kind."""
     after_id, after_kind = after or (NO_ID, "")
     rows = await _sql.list_backlinks(
         connection, tenant_id=scope.tenant_id, page_id=page_id, after_id=after_id, after_kind=after_kind, limit=limit
@@ -92,7 +92,7 @@ async def backlinks(
 
 
 async def counts(connection: Connection, scope: Scope, page_id: UUID) -> Counts:
-    """Return how much stands around a page."""
+    """Return the number of a page's links, backlinks and promoted pages."""
     row = await _sql.count_neighbours(connection, tenant_id=scope.tenant_id, page_id=page_id)
     return Counts(row["links"], row["backlinks"], row["children"])
 
@@ -100,7 +100,7 @@ async def counts(connection: Connection, scope: Scope, page_id: UUID) -> Counts:
 async def children(
     connection: Connection, scope: Scope, page_id: UUID, *, after: tuple[str, str] | None = None, limit: int
 ) -> list[Child]:
-    """Return the active pages under a page, by type and slug."""
+    """Return the active children of a page, in order of type and slug."""
     page_type, slug = after or ("", "")
     rows = await _sql.children_of(
         connection, tenant_id=scope.tenant_id, page_id=page_id, type=page_type, slug=slug, limit=limit
@@ -116,7 +116,7 @@ async def graph(
     depth: int = 1,
     most_pages: int = MAX_GRAPH_PAGES,
 ) -> Graph:
-    """Return the pages within `depth` links of the focus, or the greatest hubs without one, and the links among them."""
+    """Return the pages within `depth` links of the focus (without one: the highest hubness), and the links among them."""
     if focus is None:
         found = await browse.pages_by_hubness(connection, scope, status="active", limit=most_pages + 1)
         pages, is_truncated = found[:most_pages], len(found) > most_pages
@@ -129,7 +129,7 @@ async def graph(
         page_ids=[page.page_id for page in pages],
         limit=MAX_GRAPH_EDGES + 1,
     )
-    # Thousands of rows take longer to make than a turn beside them may be held up.
+    # Converting thousands of rows on the event loop would delay concurrent turns.
     edges = await asyncio.to_thread(lambda: tuple(map(_edge, rows[:MAX_GRAPH_EDGES])))
     by_rank = tuple(sorted(pages, key=lambda page: (-page.hubness_score, page.type, page.slug)))
     return Graph(by_rank, edges, is_truncated or len(rows) > MAX_GRAPH_EDGES)
@@ -138,7 +138,7 @@ async def graph(
 async def _around(
     connection: Connection, scope: Scope, focus: UUID, depth: int, most_pages: int
 ) -> tuple[list[UUID], bool]:
-    """Return the focus and what is near it, nearest and greatest first, and whether there was more."""
+    """Return the focus and the pages near it, nearest and highest hubness first, and whether there were more."""
     known, rim = [focus], [focus]
     for _ in range(depth):
         room = most_pages - len(known)

@@ -1,5 +1,5 @@
 -- name: read_links
--- A page's links to active pages, the greatest hubs first, each with who says so.
+-- A page's links to active pages, highest hubness first, each with the origins of its evidence.
 SELECT l.kind, l.created_at, t.page_id, t.type, t.slug, t.title, t.summary, t.status, t.parent_page_id, t.hubness_score, t.tags,
     t.last_compiled_at, t.created_at AS page_created_at, t.updated_at,
     ARRAY(SELECT DISTINCT e.origin FROM wiki_link_evidence e
@@ -12,7 +12,7 @@ WHERE l.tenant_id = :tenant_id AND l.from_page_id = :page_id
 ORDER BY t.hubness_score DESC, t.type, t.slug, l.kind LIMIT :limit;
 
 -- name: count_neighbours^
--- How many links lead from a page to active ones and from active ones to it, and how many active pages were promoted from it.
+-- The number of a page's links to and from active pages, and of active pages promoted from it.
 SELECT (SELECT count(*) FROM wiki_page_links l CROSS JOIN LATERAL (
         SELECT 1 FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = l.to_page_id AND status = 'active' LIMIT 1) t
         WHERE l.tenant_id = :tenant_id AND l.from_page_id = :page_id) AS links,
@@ -22,7 +22,7 @@ SELECT (SELECT count(*) FROM wiki_page_links l CROSS JOIN LATERAL (
     (SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND parent_page_id = :page_id AND status = 'active') AS children;
 
 -- name: list_backlinks
--- Links from active pages to a page, by the other page's id and the kind.
+-- Links from active pages to a page, in order of the other page's id and the kind.
 SELECT l.kind, l.created_at, f.page_id, f.type, f.slug, f.title, f.summary, f.status, f.parent_page_id, f.hubness_score, f.tags,
     f.last_compiled_at, f.created_at AS page_created_at, f.updated_at,
     ARRAY(SELECT DISTINCT e.origin FROM wiki_link_evidence e
@@ -35,7 +35,7 @@ WHERE l.tenant_id = :tenant_id AND l.to_page_id = :page_id AND (l.from_page_id, 
 ORDER BY l.from_page_id, l.kind LIMIT :limit;
 
 -- name: children_of
--- Active pages under a page in the order of type and slug: those promoted from it, and those that stand under its sections.
+-- Active children of a page in order of type and slug: those promoted from it, and those listed in its sections.
 SELECT p.page_id, p.type, p.slug, p.title, p.summary, p.status, p.parent_page_id, p.hubness_score, p.tags, p.last_compiled_at,
     p.created_at, p.updated_at, p.parent_page_id IS NOT DISTINCT FROM :page_id::uuid AS is_promoted,
     coalesce(c.section_slug, '') AS section_slug
@@ -54,7 +54,7 @@ WHERE (p.type, p.slug) > (:type, :slug)
 ORDER BY p.type, p.slug LIMIT :limit;
 
 -- name: neighbours
--- The active pages that links lead to from some pages, or from, the greatest hubs first; none of those that are left out.
+-- The active pages linked to or from some pages, highest hubness first, without the excluded ones.
 SELECT p.page_id FROM (
     SELECT l.to_page_id AS page_id FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
         SELECT to_page_id FROM wiki_page_links WHERE tenant_id = :tenant_id AND from_page_id = r.page_id LIMIT :fan_out) l
@@ -67,7 +67,7 @@ SELECT p.page_id FROM (
 WHERE p.page_id <> ALL(:known_ids::uuid[]) ORDER BY p.hubness_score DESC, p.page_id LIMIT :limit;
 
 -- name: edges_among
--- The links among some pages, each with who says so.
+-- The links among some pages, each with the origins of its evidence.
 SELECT l.from_page_id, l.to_page_id, l.kind,
     ARRAY(SELECT DISTINCT e.origin FROM wiki_link_evidence e
         WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id ORDER BY 1) AS origins

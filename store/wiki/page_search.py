@@ -1,7 +1,7 @@
-"""Search for pages, for people who type: words, beginnings of words, and names, in one calibrated score.
+"""Interactive page search by words, word prefixes and names, with one calibrated score.
 
-Each signal is brought to 0 to 1 before they are joined, so that a name that stands in a question counts much, but does not
-bury the page that the question is about. What a turn recalls is found by `pages`.
+Each signal is scaled to 0 to 1 before they are combined, so that a name in the question counts much, but does not outrank
+the page that the question is about. Recall for turns is in `pages`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_RUNS = 120
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How a page matches a question's words: BM25, and the share of the question's weights, 0 to 1."""
+    """A page's match of a question's words: BM25, and the share of the question's weight it covers, 0 to 1."""
 
     score: float
     coverage: float
@@ -36,7 +36,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name of a page that matches: `way` is whole, beginning or similar, `likeness` 0 to 1."""
+    """A matching name of a page: `way` is whole, beginning or similar, `likeness` 0 to 1."""
 
     alias: str
     way: str
@@ -45,7 +45,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A page that was found. `score`, 0 to 1, joins `text` and `name`; `alias` is the name that matched best, or empty."""
+    """A page found. `score`, 0 to 1, combines `text` and `name`; `alias` is the name that matched best, or empty."""
 
     page: PageRow
     score: float
@@ -73,7 +73,7 @@ async def search(connection: Connection, scope: Scope, question: str, *, page_ty
 
 
 def name_runs(key: str) -> list[str]:
-    """Return the runs of up to six words of a folded question that a page's name could be, the question itself first."""
+    """Return the runs of up to six words of a folded question that may be names of pages, the whole question first."""
     words = [word.strip("?!.,;:()[]\"'“”‘’«»") for word in key.split()]
     words = [word for word in words if word]
     runs = (" ".join(words[i : i + n]) for n in range(MAX_NAME_WORDS, 0, -1) for i in range(len(words) - n + 1))
@@ -83,10 +83,10 @@ def name_runs(key: str) -> list[str]:
 def fuse(
     texts: Mapping[UUID, Words], names: Mapping[UUID, Sequence[Name]], key: str
 ) -> dict[UUID, tuple[float, float, float, str]]:
-    """Return for each page its joined score, its share by words, its share by name, and the name that matched.
+    """Return for each page its combined score, its score by words, its score by name, and the name that matched.
 
-    By words: coverage, lessened by up to two fifths where BM25 is below the best found. By name: 1 for the whole question,
-    less for a part of it, a beginning or a likeness. Joined as three fifths and two fifths.
+    By words: coverage, reduced by up to two fifths if BM25 is below the best found. By name: 1 for the whole question, less
+    for a part of it, a prefix or a similar name. The combined score is three fifths words and two fifths name.
     """
     best = max((one.score for one in texts.values()), default=1.0) or 1.0
     fused = {}
@@ -99,7 +99,7 @@ def fuse(
 
 
 def _strength(name: Name, key: str) -> float:
-    """Return what a name says, 0 to 1: the whole question 1, a part of it by its share of the words, from a half up."""
+    """Return the score of a name, 0 to 1: 1 for the whole question; for a part, its share of the words, at least a half."""
     if name.way == "beginning":
         return 0.5 + 0.4 * name.likeness
     if name.way == "similar":

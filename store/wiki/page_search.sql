@@ -6,7 +6,7 @@ FROM unnest(:page_ids::uuid[]) AS r (page_id) CROSS JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = r.page_id AND status = 'active' LIMIT 1) p;
 
 -- name: pages_by_words
--- Ids of pages by the words of a question, whose last may be a beginning.
+-- Ids of pages by the words of a question, the last of which may be a prefix.
 SELECT found_id, score, coverage FROM match_words(:tenant_id, :owner_id, :words::text[], :limit::int);
 
 -- name: pages_by_name

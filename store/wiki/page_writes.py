@@ -1,7 +1,7 @@
-"""Writes of the wiki by a compile: rows given column by column, in a few statements whatever their number.
+"""A compile's writes to the wiki: rows given as columns, in a fixed small number of statements.
 
-Every function takes a connection inside a scoped transaction whose caller holds the scope's row. What changes is decided before
-it comes here; what comes back counts rows, not attempts.
+Every function takes a connection inside a scoped transaction whose caller holds the scope's row. The changes are decided by the
+caller; results count rows actually changed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _sql = queries.load(__file__)
 
 @dataclass(frozen=True, slots=True)
 class PageWrite:
-    """A page as it is to stand; `searched` are the texts that it is found by."""
+    """A page to write; `searched` are its search texts."""
 
     page_id: UUID
     type: str
@@ -41,7 +41,7 @@ class PageWrite:
 
 @dataclass(frozen=True, slots=True)
 class SectionWrite:
-    """A section as it is to stand; `searched` are the texts that it is found by."""
+    """A section to write; `searched` are its search texts."""
 
     page_id: UUID
     section_id: UUID
@@ -55,7 +55,7 @@ class SectionWrite:
 
 @dataclass(frozen=True, slots=True)
 class AliasWrite:
-    """A page's name: the folded key, and as it was written."""
+    """A name of a page: the folded key, and the name as written."""
 
     page_id: UUID
     key: str
@@ -65,7 +65,7 @@ class AliasWrite:
 
 @dataclass(frozen=True, slots=True)
 class SourceWrite:
-    """A memory cited for a subject: a section, or a page's summary, alias or tag, which `subject_ref` names."""
+    """A memory cited by a subject: a section, or a page's summary, alias or tag, identified by `subject_ref`."""
 
     page_id: UUID
     subject: str
@@ -86,11 +86,11 @@ class ChildRow:
 
 @dataclass(frozen=True, slots=True)
 class PageChanges:
-    """What is written and removed of pages. `sections_removed`, `cited_anew` and `claimed_anew` are section ids.
+    """Changes to pages. `sections_removed`, `cited_anew` and `claimed_anew` are section ids.
 
-    `pages_found_anew` are new, or stand otherwise by title, status, parent or hubness; of the `pages` only texts and tags do.
+    `pages_found_anew` are new, or differ in title, status, parent or hubness; `pages` differ only in texts and tags.
 
-    `sources` are those that are new or have another hash. A section in `cited_anew` lost a source, or one that stays was
+    `sources` are those that are new or have another hash. A section in `cited_anew` lost a source, or a remaining source was
     edited; the children of every section in `claimed_anew` are replaced by those in `children`.
     """
 
@@ -126,14 +126,14 @@ class CauseRow:
 
     @property
     def link_id(self) -> UUID:
-        """The id that the link has in every run."""
+        """The link's id, the same in every run."""
         return link_uuid(self.from_page_id, self.to_page_id, self.kind)
 
 
 async def write_names(
     connection: Connection, scope: Scope, changes: PageChanges, *, revision: int, now: datetime
 ) -> None:
-    """Write the pages that are new or are found otherwise than they were, and all names. `write_texts` has to follow."""
+    """Write `pages_found_anew` and all names. `write_texts` must follow."""
     await _write_page_rows(connection, scope, changes.pages_found_anew, revision=revision, now=now)
     await _write_aliases(connection, scope, changes, now)
 
@@ -141,10 +141,10 @@ async def write_names(
 async def write_texts(
     connection: Connection, scope: Scope, changes: PageChanges, *, revision: int, now: datetime
 ) -> None:
-    """Write the other pages, and sections, sources and children of all. What stays keeps its ids and first sight."""
+    """Write the other pages, and the sections, sources and children of all. Rows that stay keep id and creation time."""
     if changes.is_empty:
         return
-    # Computed here while the server writes the pages.
+    # Computed while the server writes the pages.
     bodies, searched = [one.body_md for one in changes.sections], [one.searched for one in changes.sections]
     deriving = asyncio.create_task(derive_pieces(bodies, searched))
     try:
@@ -166,9 +166,9 @@ async def write_texts(
 async def add_causes(
     connection: Connection, scope: Scope, causes: Sequence[CauseRow], *, now: datetime
 ) -> tuple[set[tuple[UUID, UUID, str]], int]:
-    """Write causes of links, and return the links that were new (from, to, kind) and how many causes were.
+    """Write causes of links; return the new links (from, to, kind) and the number of new causes.
 
-    No page has a link to itself.
+    Links of a page to itself are dropped.
     """
     added = [one for one in causes if one.from_page_id != one.to_page_id]
     if not added:
@@ -197,7 +197,7 @@ async def add_causes(
 
 
 async def drop_causes(connection: Connection, scope: Scope, causes: Sequence[CauseRow]) -> int:
-    """Remove causes of links, then the links that have none left; return how many links went."""
+    """Delete causes of links, then links without causes; return how many links were deleted."""
     if not causes:
         return 0
     await _sql.drop_causes(connection, **_key(scope), **_cause_columns(causes))
@@ -205,14 +205,14 @@ async def drop_causes(connection: Connection, scope: Scope, causes: Sequence[Cau
 
 
 async def score_hubs(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> int:
-    """Count the scores of these pages as hubs from what stands now; return how many changed."""
+    """Recompute the hubness of these pages from the stored rows; return how many changed."""
     if not page_ids:
         return 0
     return int(await _sql.score_hubs(connection, **_key(scope), page_ids=list(page_ids)))
 
 
 async def drop_links_without_cause(connection: Connection, scope: Scope) -> int:
-    """Remove the links of the scope that nothing causes any more; return how many."""
+    """Delete the scope's links without causes; return how many."""
     return int(await _sql.drop_links_without_cause(connection, **_key(scope)))
 
 
@@ -268,7 +268,7 @@ async def _write_sources(connection: Connection, scope: Scope, changes: PageChan
 
 
 async def _newest_cited(connection: Connection, scope: Scope, sources: Sequence[SourceWrite]) -> dict[UUID, datetime]:
-    """Return when the newest of the memories that each section cites by these rows happened."""
+    """Return, for each section, the time of the newest memory that it cites by these rows."""
     cited = [(one.section_id, one.memory_id) for one in sources if one.section_id is not None]
     if not cited:
         return {}
@@ -284,7 +284,7 @@ async def _newest_cited(connection: Connection, scope: Scope, sources: Sequence[
 
 
 def _cited(rows: Sequence[SourceWrite]) -> dict[str, list[Any]]:
-    """Return what cites what, column by column."""
+    """Return the citations as columns."""
     return {
         "page_ids": [one.page_id for one in rows],
         "subjects": [one.subject for one in rows],

@@ -1,5 +1,5 @@
 -- name: write_pages!
--- Writes pages, given column by column.
+-- Writes pages, given as columns.
 INSERT INTO wiki_pages AS p (tenant_id, owner_id, page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags,
     last_compiled_at, created_at, updated_at, signature, word_count, search_tsv, changed_revision)
 SELECT :tenant_id, :owner_id, r.page_id, r.type, r.slug, r.title, r.summary, r.status, r.parent_page_id, r.hubness_score,
@@ -14,11 +14,11 @@ ON CONFLICT (tenant_id, page_id) DO UPDATE SET title = excluded.title, summary =
     changed_revision = excluded.changed_revision;
 
 -- name: remove_sections!
--- Removes sections by their ids.
+-- Deletes sections by id.
 DELETE FROM wiki_page_sections WHERE tenant_id = :tenant_id AND section_id = ANY(:section_ids::uuid[]);
 
 -- name: write_sections!
--- Writes sections, given column by column.
+-- Writes sections, given as columns.
 INSERT INTO wiki_page_sections AS s (tenant_id, owner_id, page_id, section_id, section_slug, heading, body_md, position,
     aggregation, last_source_at, signature, word_count, search_tsv)
 SELECT :tenant_id, :owner_id, r.page_id, r.section_id, r.slug, r.heading, r.body_md, r.position, r.aggregation, r.cited_at,
@@ -32,12 +32,12 @@ ON CONFLICT (tenant_id, page_id, section_slug) DO UPDATE SET heading = excluded.
     search_tsv = excluded.search_tsv;
 
 -- name: instants_of
--- When some memories happened.
+-- The times of some memories.
 SELECT memory_id, occurred_at FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
 
 -- name: remove_aliases!
--- Removes names of pages.
+-- Deletes names of pages.
 DELETE FROM wiki_page_aliases a USING unnest(:page_ids::uuid[], :keys::text[]) AS r (page_id, key)
 WHERE a.tenant_id = :tenant_id AND a.page_id = r.page_id AND a.alias = r.key;
 
@@ -49,14 +49,14 @@ FROM unnest(:page_ids::uuid[], :keys::text[], :displays::text[], :origins::text[
 ON CONFLICT (tenant_id, page_id, alias) DO UPDATE SET display = excluded.display, source = excluded.source;
 
 -- name: remove_sources!
--- Removes memories that subjects cite no more.
+-- Deletes citations that subjects no longer make.
 DELETE FROM wiki_section_sources w
 USING unnest(:page_ids::uuid[], :subjects::text[], :refs::text[], :memory_ids::text[]) AS r (page_id, subject, ref, memory_id)
 WHERE w.tenant_id = :tenant_id AND w.page_id = r.page_id AND w.subject = r.subject AND w.subject_ref = r.ref
     AND w.source_kind = 'memory' AND w.source_ref = r.memory_id;
 
 -- name: write_sources!
--- Writes which memories subjects cite.
+-- Writes citations of memories by subjects.
 INSERT INTO wiki_section_sources AS w (tenant_id, owner_id, page_id, subject, subject_ref, section_id, source_kind, source_ref,
     text_hash, first_seen_at)
 SELECT :tenant_id, :owner_id, r.page_id, r.subject, r.ref, r.section_id, 'memory', r.memory_id, r.text_hash, :now
@@ -66,7 +66,7 @@ ON CONFLICT (tenant_id, page_id, subject, subject_ref, source_kind, source_ref) 
 WHERE w.text_hash <> excluded.text_hash;
 
 -- name: date_sections!
--- Writes when the newest memory of each section happened.
+-- Writes the time of each section's newest memory.
 UPDATE wiki_page_sections s SET last_source_at = d.last_source_at
 FROM unnest(:section_ids::uuid[]) AS r (section_id) CROSS JOIN LATERAL (
     SELECT max(l.occurred_at) AS last_source_at FROM wiki_section_sources w CROSS JOIN LATERAL (
@@ -76,32 +76,32 @@ FROM unnest(:section_ids::uuid[]) AS r (section_id) CROSS JOIN LATERAL (
 WHERE s.tenant_id = :tenant_id AND s.section_id = r.section_id AND s.last_source_at IS DISTINCT FROM d.last_source_at;
 
 -- name: remove_children!
--- Lets go of the children of sections.
+-- Deletes the children of sections.
 DELETE FROM wiki_section_children WHERE tenant_id = :tenant_id AND section_id = ANY(:section_ids::uuid[]);
 
 -- name: write_children!
--- Puts children under sections, unless another section of the parent has them.
+-- Adds children to sections, unless another section of the parent has them.
 INSERT INTO wiki_section_children (tenant_id, owner_id, parent_page_id, child_page_id, section_id)
 SELECT :tenant_id, :owner_id, r.parent_page_id, r.child_page_id, r.section_id
 FROM unnest(:parent_page_ids::uuid[], :child_page_ids::uuid[], :section_ids::uuid[]) AS r (parent_page_id, child_page_id, section_id)
 ON CONFLICT (tenant_id, parent_page_id, child_page_id) DO NOTHING;
 
 -- name: write_links
--- Makes the links that are not there, and returns them.
+-- Creates the missing links, and returns them.
 INSERT INTO wiki_page_links (tenant_id, owner_id, link_id, from_page_id, to_page_id, kind, created_at)
 SELECT :tenant_id, :owner_id, r.link_id, r.from_page_id, r.to_page_id, r.kind, :now
 FROM unnest(:link_ids::uuid[], :from_page_ids::uuid[], :to_page_ids::uuid[], :kinds::text[]) AS r (link_id, from_page_id, to_page_id, kind)
 ON CONFLICT (tenant_id, from_page_id, to_page_id, kind) DO NOTHING RETURNING from_page_id, to_page_id, kind;
 
 -- name: write_causes!
--- Writes causes of links that are there.
+-- Writes causes of existing links.
 INSERT INTO wiki_link_evidence (tenant_id, owner_id, link_id, origin, context, ref)
 SELECT :tenant_id, :owner_id, r.link_id, r.origin, r.context, r.ref
 FROM unnest(:link_ids::uuid[], :origins::text[], :contexts::text[], :refs::text[]) AS r (link_id, origin, context, ref)
 ON CONFLICT (tenant_id, link_id, origin, context, ref) DO NOTHING;
 
 -- name: drop_causes!
--- Removes causes of links.
+-- Deletes causes of links.
 DELETE FROM wiki_link_evidence e
 USING unnest(:from_page_ids::uuid[], :to_page_ids::uuid[], :kinds::text[], :origins::text[], :contexts::text[], :refs::text[])
     AS r (from_page_id, to_page_id, kind, origin, context, ref), wiki_page_links l
@@ -110,12 +110,12 @@ WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.from_page_id = r
     AND e.context = r.context AND e.ref = r.ref;
 
 -- name: drop_links_without_cause!
--- Removes links that nothing causes.
+-- Deletes links without causes.
 DELETE FROM wiki_page_links l WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND NOT EXISTS (
     SELECT 1 FROM wiki_link_evidence e WHERE e.tenant_id = :tenant_id AND e.link_id = l.link_id);
 
 -- name: score_hubs$
--- Counts how much of a hub some pages are: inbound reference links + 2 x promoted children + floor(mean supporting records of
+-- Recomputes the hubness of some pages: inbound reference links + 2 x promoted children + floor(mean supporting records of
 -- their lists / 10). Returns how many scores changed.
 WITH counted AS (
     SELECT w.page_id,

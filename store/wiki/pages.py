@@ -1,6 +1,6 @@
-"""The wiki's pages: writing one whole, and recall among pages and their sections.
+"""The wiki's pages: writing a complete page, and recall among pages and sections.
 
-Every function takes a connection inside a scoped transaction. What stands on a page is decided before it comes here.
+Every function takes a connection inside a scoped transaction. The content of a page is decided by the caller.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class NewSection:
 
 @dataclass(frozen=True, slots=True)
 class NewPage:
-    """A page to write, whole: `type` is entity, topic or decision, `aliases` are names as people write them.
+    """A complete page to write: `type` is entity, topic or decision, `aliases` are names as people write them.
 
-    Without a `page_id` a new page's id is made from its scope, type and slug.
+    Without a `page_id`, a new page's id is derived from its scope, type and slug.
     """
 
     type: str
@@ -63,9 +63,9 @@ class PageHead(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """A section of a page with the memories it cites; without a slug and a heading the page's summary.
+    """A section of a page with the memories it cites; without slug and heading, the page's summary.
 
-    Many are made a turn, which is why it is a tuple, as is the page's head.
+    A tuple, like the page's head, because many are created per turn.
     """
 
     page: PageHead
@@ -77,10 +77,10 @@ class Passage(NamedTuple):
 
 
 async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: datetime) -> UUID:
-    """Write the page with its sections, aliases and sources in place of what is there, and return its id.
+    """Write the page with its sections, aliases and sources, replacing existing ones, and return its id.
 
-    Sections and sources that stay keep their ids and first sight. Raises ReferenceMissing when a section cites a memory
-    that the owner does not have.
+    Sections and sources that stay keep id and creation time. Raises ReferenceMissing if a section cites a memory that the
+    owner does not have.
     """
     own, *of_sections = await derive(
         [page.summary, *(section.body_md for section in page.sections)],
@@ -111,9 +111,9 @@ async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: 
 async def recall(
     connection: Connection, scope: Scope, wanted: RecallQuery
 ) -> tuple[Recalled[Passage], Recalled[Passage]]:
-    """Return the sections and the page summaries that may answer, each sort best first, in one round trip.
+    """Return the sections and the page summaries that match, best first within each, in one round trip.
 
-    Archived pages are never found.
+    Archived pages are never returned.
     """
     rows = await _sql.recall_wiki(connection, **_scope_key(scope), **wanted.parameters())
     sections = [row for row in rows if row["kind"] == "section"]
@@ -122,7 +122,7 @@ async def recall(
 
 
 def page_uuid(scope: Scope, page_type: str, slug: str) -> UUID:
-    """Return the id of a page that came without one: the same for the same scope, type and slug."""
+    """Return the id of a page that was given without one: the same for the same scope, type and slug."""
     return uuid5(_PAGES, "\n".join((str(scope.tenant_id), str(scope.owner_id), page_type, slug)))
 
 
@@ -182,7 +182,7 @@ def _passages(*columns: Any) -> Iterable[Passage | None]:
 
 
 def _passage(told: tuple[Any, ...]) -> Passage | None:
-    """Return what the columns tell, or None where the page is archived, or has no summary to tell."""
+    """Return the passage of a row, or None if the page is archived or has no summary."""
     _, *head, text, memory_ids, signature, slug, heading = told
     if not text:
         return None

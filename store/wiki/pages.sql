@@ -1,5 +1,5 @@
 -- name: put_page<!
--- Makes a page or writes it anew, and returns its id: of a page that is there the id stays. Its row is locked until the end.
+-- Creates or updates a page, and returns its id; an existing page keeps its id. Its row is locked until the transaction ends.
 INSERT INTO wiki_pages AS p (tenant_id, owner_id, page_id, type, slug, title, summary, status, parent_page_id, hubness_score, tags,
     last_compiled_at, created_at, updated_at, signature, word_count, search_tsv)
 VALUES (:tenant_id, :owner_id, :page_id, :type, :slug, :title, :summary, 'active', NULL, 0, :tags::text[], :now, :now, :now,
@@ -10,12 +10,12 @@ ON CONFLICT (tenant_id, owner_id, type, slug) DO UPDATE SET title = excluded.tit
 RETURNING page_id;
 
 -- name: delete_other_sections!
--- Removes the sections of a page but the named ones.
+-- Deletes the sections of a page except the named ones.
 DELETE FROM wiki_page_sections
 WHERE tenant_id = :tenant_id AND page_id = :page_id AND section_slug <> ALL(:section_slugs::text[]);
 
 -- name: put_sections!
--- Writes sections of a page, given column by column. Of a section that is there the id stays.
+-- Writes sections of a page, given as columns. An existing section keeps its id.
 INSERT INTO wiki_page_sections AS s (tenant_id, owner_id, page_id, section_id, section_slug, heading, body_md, position, signature,
     word_count, search_tsv)
 SELECT :tenant_id, :owner_id, :page_id, r.section_id, r.section_slug, r.heading, r.body_md, r.position, r.signature, r.word_count,
@@ -28,26 +28,26 @@ ON CONFLICT (tenant_id, page_id, section_slug) DO UPDATE SET heading = excluded.
     search_tsv = excluded.search_tsv;
 
 -- name: delete_other_aliases!
--- Removes the aliases of a page but the named ones.
+-- Deletes the aliases of a page except the named ones.
 DELETE FROM wiki_page_aliases
 WHERE tenant_id = :tenant_id AND page_id = :page_id AND alias <> ALL(:aliases::text[]);
 
 -- name: put_aliases!
--- Writes aliases of a page: the folded keys beside the names as they were written.
+-- Writes aliases of a page: the folded keys and the names as written.
 INSERT INTO wiki_page_aliases AS a (tenant_id, owner_id, page_id, alias, display, source, created_at)
 SELECT :tenant_id, :owner_id, :page_id, r.alias, r.display, 'import', :now
 FROM unnest(:aliases::text[], :displays::text[]) AS r (alias, display)
 ON CONFLICT (tenant_id, page_id, alias) DO UPDATE SET display = excluded.display;
 
 -- name: delete_other_sources!
--- Removes what the sections of a page cite but the given pairs of section and memory.
+-- Deletes the citations of a page's sections except the given pairs of section and memory.
 DELETE FROM wiki_section_sources w
 WHERE w.tenant_id = :tenant_id AND w.page_id = :page_id AND w.subject = 'section' AND NOT EXISTS (
     SELECT 1 FROM unnest(:section_slugs::text[], :memory_ids::text[]) AS r (section_slug, memory_id)
     WHERE r.section_slug = w.subject_ref AND r.memory_id = w.source_ref);
 
 -- name: put_sources!
--- Writes which memories the sections of a page cite, and returns how many pairs were written: those of a known memory.
+-- Writes citations of memories by the sections of a page, and returns how many pairs were written: those of a known memory.
 INSERT INTO wiki_section_sources AS w (tenant_id, owner_id, page_id, subject, subject_ref, section_id, source_kind, source_ref,
     text_hash, first_seen_at)
 SELECT :tenant_id, :owner_id, :page_id, 'section', r.section_slug, s.section_id, 'memory', r.memory_id, m.text_hash, :now
@@ -61,7 +61,7 @@ CROSS JOIN LATERAL (
 ON CONFLICT (tenant_id, page_id, subject, subject_ref, source_kind, source_ref) DO UPDATE SET text_hash = excluded.text_hash;
 
 -- name: recall_wiki
--- The sections and the page summaries that may answer a question, with the memories they cite and what the search tells of each.
+-- The sections and the page summaries that match a question, with the memories they cite and match data.
 -- The pages are counted once, for both.
 WITH sections AS MATERIALIZED (
     SELECT * FROM recall_sections(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int)

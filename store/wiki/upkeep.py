@@ -1,6 +1,6 @@
-"""What keeping the wiki in order asks of the database: counts, what is amiss, classes of evidence, resets, reads.
+"""Queries for wiki upkeep: counts, lint findings, classes of evidence, resets, deletions, read statistics.
 
-Every function takes a connection inside a scoped transaction; who writes holds the scope's row. What to do is decided in
+Every function takes a connection inside a scoped transaction; callers of writes hold the scope's row. Decisions are made in
 `compiler`.
 """
 
@@ -24,7 +24,7 @@ MOST_RECEIPTS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """How many pages and links an owner's wiki has; only active pages, and links between them, count."""
+    """The number of pages and links in an owner's wiki; only active pages, and links between them, count."""
 
     pages: int
     archived: int
@@ -35,13 +35,13 @@ class Density:
 
     @property
     def share(self) -> float:
-        """Return the share of pages that a reference link touches, 0 to 1; 0 without any page."""
+        """The share of pages with a reference link, 0 to 1; 0 without pages."""
         return self.linked / self.pages if self.pages else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """One thing that is amiss, and how many of its kind there are."""
+    """One lint finding, and how many of its kind there are."""
 
     kind: str
     subject: str
@@ -52,7 +52,8 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """From when on a page is stale, how many characters are too many, and since when how many sightings make a name ripe."""
+    """Lint thresholds: the instant before which a page is stale, the maximum characters of a page, and the sightings since an
+    instant that make a held name ripe for a page."""
 
     stale_before: datetime
     most_body_chars: int
@@ -75,7 +76,7 @@ class EvidenceRow:
 
 @dataclass(frozen=True, slots=True)
 class PlaceRow:
-    """A place in a memory's metadata, and what else it is called."""
+    """A place in a memory's metadata, and its other names."""
 
     memory_id: str
     text_hash: bytes
@@ -85,7 +86,7 @@ class PlaceRow:
 
 @dataclass(frozen=True, slots=True)
 class ScopeCounts:
-    """How much of everything a scope has."""
+    """The number of pages, held names, jobs and memories of a scope."""
 
     active_pages: int
     pages: int
@@ -96,7 +97,7 @@ class ScopeCounts:
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """How often turns read the wiki: assemblies in all, those with something of it, answers that used it, and by page."""
+    """Use of the wiki by turns: all assemblies, those with wiki content, answers that used it, and counts by page."""
 
     assemblies: int
     wiki_assemblies: int
@@ -107,7 +108,7 @@ class Reads:
 
 
 async def density(connection: Connection, scope: Scope) -> Density:
-    """Return how dense the wiki is."""
+    """Return the wiki's density."""
     row = await _sql.count_pages(connection, **_key(scope))
     kinds = await _sql.count_links(connection, **_key(scope))
     origins = await _sql.count_origins(connection, **_key(scope))
@@ -122,7 +123,7 @@ async def density(connection: Connection, scope: Scope) -> Density:
 
 
 async def findings(connection: Connection, scope: Scope, measures: Measures) -> list[LintFinding]:
-    """Return what is amiss, at most 100 of each kind; held names that are ripe carry their id."""
+    """Return lint findings, at most 100 of each kind; ripe held names carry their id."""
     key = {**_key(scope), "limit": MOST_FINDINGS}
     found = [_broken(row) for row in await _sql.find_broken_links(connection, **key)]
     found += [_broken_text(row) for row in await _sql.find_broken_text_links(connection, **key)]
@@ -152,13 +153,13 @@ async def findings(connection: Connection, scope: Scope, measures: Measures) -> 
 
 
 async def count_evidence(connection: Connection, scope: Scope, *, origin: str, prefix: str) -> tuple[int, int]:
-    """Return how many pieces of evidence a class has, and how many links stand by it alone."""
+    """Return how many pieces of evidence a class has, and how many links have no other evidence."""
     row = await _sql.count_evidence(connection, **_key(scope), origin=origin, prefix=prefix)
     return row["evidence"], row["links"]
 
 
 async def evidence(connection: Connection, scope: Scope, *, origin: str, prefix: str) -> list[EvidenceRow]:
-    """Return every piece of evidence of a class, by its link's ends."""
+    """Return every piece of evidence of a class, in order of the ends of its link."""
     rows = await _sql.evidence_of(connection, **_key(scope), origin=origin, prefix=prefix)
     return [
         EvidenceRow(
@@ -170,7 +171,7 @@ async def evidence(connection: Connection, scope: Scope, *, origin: str, prefix:
 
 
 async def count_scope(connection: Connection, scope: Scope) -> ScopeCounts:
-    """Return how much of everything the scope has."""
+    """Return the counts of the scope."""
     row = await _sql.count_scope(connection, **_key(scope))
     return ScopeCounts(row["active_pages"], row["pages"], row["mentions"], row["jobs"], row["memories"])
 
@@ -194,33 +195,33 @@ async def delete_mentions(connection: Connection, scope: Scope) -> int:
 async def pages_leading_to(
     connection: Connection, scope: Scope, page_ids: Sequence[UUID], paths: Sequence[str]
 ) -> list[UUID]:
-    """Return the ids of the pages that stand over or under some pages, list them, or link to one of the paths."""
+    """Return the ids of the pages that are parent or child of some pages, list them, or link to one of the paths."""
     links = [f"]({path})" for path in paths]
     rows = await _sql.pages_leading_to(connection, **_key(scope), page_ids=list(page_ids), paths=links)
     return [row["page_id"] for row in rows]
 
 
 async def memories_behind(connection: Connection, scope: Scope, pages: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the memories that pages, by type and slug, cite anywhere."""
+    """Return the memories that some pages (type, slug) cite, in any subject."""
     types, slugs = [one[0] for one in pages], [one[1] for one in pages]
     rows = await _sql.memories_behind_pages(connection, **_key(scope), types=types, slugs=slugs)
     return [row["source_ref"] for row in rows]
 
 
 async def memories_seen(connection: Connection, scope: Scope, keys: Sequence[str]) -> list[str]:
-    """Return the memories in which names, held or set aside, were seen."""
+    """Return the memories in which some names, held or ignored, were seen."""
     rows = await _sql.memories_behind_mentions(connection, **_key(scope), keys=list(keys))
     return [row["memory_id"] for row in rows]
 
 
 async def pages_resting_on(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[UUID]:
-    """Return the pages that cite one of the memories, and those that list such a page or promoted it."""
+    """Return the pages that cite one of the memories, and the pages that list such a page or are its parent."""
     rows = await _sql.pages_resting_on(connection, **_key(scope), memory_ids=list(memory_ids))
     return [row["page_id"] for row in rows]
 
 
 async def forget_sightings(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
-    """Delete where names stood in the memories, and the names that stood nowhere else, whatever became of them."""
+    """Delete the sightings in the memories, and the names without other sightings, of any status."""
     key = {**_key(scope), "memory_ids": list(memory_ids)}
     keys = [row["alias_normalized"] for row in await _sql.mentions_only_in(connection, **key)]
     await _sql.forget_sightings(connection, **key)
@@ -228,35 +229,35 @@ async def forget_sightings(connection: Connection, scope: Scope, memory_ids: Seq
 
 
 async def forget_settled_sightings(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
-    """Delete where names that have their page, or are set aside, stood in the memories; open names keep theirs."""
+    """Delete the sightings in the memories of names that have a page or are ignored; open names keep theirs."""
     await _sql.forget_settled_sightings(connection, **_key(scope), memory_ids=list(memory_ids))
 
 
 async def delete_page(connection: Connection, scope: Scope, page_id: UUID, *, now: datetime) -> None:
-    """Delete a page with everything on it; pages under it must be free of it already."""
+    """Delete a page with everything on it; its children must have been detached before."""
     await _sql.release_mentions(connection, tenant_id=scope.tenant_id, page_id=page_id, now=now)
     await _sql.delete_page(connection, **_key(scope), page_id=page_id)
 
 
 async def mention(connection: Connection, scope: Scope, mention_id: UUID) -> tuple[str, str] | None:
-    """Return a held name's key and status; None when the owner has none of that id."""
+    """Return a held name's key and status; None if the owner has none with this id."""
     row = await _sql.mention_status(connection, **_key(scope), mention_id=mention_id)
     return row and (row["alias_normalized"], row["status"])
 
 
 async def record_lint(connection: Connection, scope: Scope, *, now: datetime) -> None:
-    """Record that the scope was looked over."""
+    """Record that the scope was linted."""
     await _sql.record_lint(connection, **_key(scope), now=now)
 
 
 async def scopes_due_lint(connection: Connection, *, before: datetime, limit: int) -> list[Scope]:
-    """Return scopes with a wiki that was not looked over since an instant; the connection may be in no scope."""
+    """Return scopes with a wiki that was not linted since an instant; the connection needs no scope."""
     rows = await _sql.scopes_due_lint(connection, before=before, limit=limit)
     return [Scope(row["tenant_id"], row["owner_id"]) for row in rows]
 
 
 async def places(connection: Connection, scope: Scope, *, after: str = "", limit: int = 500) -> list[PlaceRow]:
-    """Return places with other names in the metadata of memories, by memory, from after one on."""
+    """Return places with other names in the metadata of memories, in order of memory id, after `after`."""
     rows = await _sql.places_of_memories(connection, **_key(scope), after_id=after, limit=limit)
     return [
         PlaceRow(
@@ -267,7 +268,7 @@ async def places(connection: Connection, scope: Scope, *, after: str = "", limit
 
 
 async def reads(connection: Connection, scope: Scope, *, since: datetime) -> Reads:
-    """Return what turns read since an instant, of at most the newest 5,000 assemblies, and what compiling cost."""
+    """Return the wiki reads of turns since an instant, from at most the newest 5,000 assemblies, and the compile cost."""
     bounds = {**_key(scope), "since": since, "most_receipts": MOST_RECEIPTS}
     counted = await _sql.count_receipts(connection, **bounds)
     pages = await _sql.read_pages_in_receipts(connection, **bounds, limit=MOST_FINDINGS)

@@ -1,5 +1,5 @@
 -- name: count_pages^
--- How many active and archived pages an owner has, how many of the active ones a reference link touches, and shared titles.
+-- The number of an owner's active and archived pages, of active pages with a reference link, and of shared titles.
 SELECT count(*) FILTER (WHERE p.status = 'active') AS pages, count(*) FILTER (WHERE p.status = 'archived') AS archived,
     count(*) FILTER (WHERE p.status = 'active' AND (EXISTS (
         SELECT 1 FROM wiki_page_links l JOIN wiki_pages o ON o.tenant_id = l.tenant_id AND o.page_id = l.to_page_id
@@ -28,14 +28,14 @@ JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id AND 
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id GROUP BY e.origin ORDER BY e.origin;
 
 -- name: find_broken_links
--- Links that lead from an active page to one that is archived.
+-- Links from an active page to an archived one.
 SELECT f.type AS from_type, f.slug AS from_slug, t.type, t.slug, count(*) OVER () AS found FROM wiki_page_links l
 JOIN wiki_pages f ON f.tenant_id = l.tenant_id AND f.page_id = l.from_page_id AND f.status = 'active'
 JOIN wiki_pages t ON t.tenant_id = l.tenant_id AND t.page_id = l.to_page_id AND t.status = 'archived'
 WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id ORDER BY f.type, f.slug, t.type, t.slug, l.kind LIMIT :limit;
 
 -- name: find_broken_text_links
--- Links in the texts of active pages that lead to no active page.
+-- Links in the texts of active pages that do not lead to an active page.
 SELECT p.type AS from_type, p.slug AS from_slug, s.section_slug, m.found[1] AS type, m.found[2] AS slug, count(*) OVER () AS found
 FROM wiki_page_sections s
 JOIN wiki_pages p ON p.tenant_id = s.tenant_id AND p.page_id = s.page_id AND p.status = 'active'
@@ -58,40 +58,40 @@ WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.body_md <> '' AN
 ORDER BY p.type, p.slug, s.section_slug LIMIT :limit;
 
 -- name: find_duplicate_aliases
--- Names that several active pages of one type bear.
+-- Names shared by several active pages of one type.
 SELECT a.alias, p.type, array_agg(p.slug ORDER BY p.slug) AS slugs, count(*) OVER () AS found FROM wiki_page_aliases a
 JOIN wiki_pages p ON p.tenant_id = a.tenant_id AND p.page_id = a.page_id AND p.status = 'active'
 WHERE a.tenant_id = :tenant_id AND a.owner_id = :owner_id
 GROUP BY a.alias, p.type HAVING count(*) > 1 ORDER BY a.alias, p.type LIMIT :limit;
 
 -- name: find_duplicate_titles
--- Titles that several active pages bear.
+-- Titles shared by several active pages.
 SELECT p.title, array_agg(p.type || '/' || p.slug ORDER BY p.type, p.slug) AS paths, count(*) OVER () AS found FROM wiki_pages p
 WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'active'
 GROUP BY p.title HAVING count(*) > 1 ORDER BY p.title LIMIT :limit;
 
 -- name: find_stale_pages
--- Active pages that no compile has touched since an instant.
+-- Active pages last compiled before an instant.
 SELECT p.type, p.slug, p.last_compiled_at, count(*) OVER () AS found FROM wiki_pages p
 WHERE p.tenant_id = :tenant_id AND p.owner_id = :owner_id AND p.status = 'active' AND p.last_compiled_at < :before
 ORDER BY p.last_compiled_at, p.page_id LIMIT :limit;
 
 -- name: find_oversize_bodies
--- Active pages whose sections hold more characters than that together.
+-- Active pages whose sections together exceed a number of characters.
 SELECT p.type, p.slug, sum(length(s.body_md)) AS chars, count(*) OVER () AS found FROM wiki_page_sections s
 JOIN wiki_pages p ON p.tenant_id = s.tenant_id AND p.page_id = s.page_id AND p.status = 'active'
 WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
 GROUP BY p.type, p.slug HAVING sum(length(s.body_md)) > :most_chars::int ORDER BY 3 DESC, p.type, p.slug LIMIT :limit;
 
 -- name: find_ripe_mentions
--- Open held names that were seen so often since an instant, the most seen first.
+-- Open held names with a minimum number of sightings since an instant, the most seen first.
 SELECT m.mention_id, m.alias, count(*) AS sightings, count(*) OVER () AS found FROM wiki_unresolved_mentions m
 JOIN wiki_mention_sightings s ON s.tenant_id = m.tenant_id AND s.mention_id = m.mention_id AND s.seen_at >= :since
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.status = 'open'
 GROUP BY m.mention_id, m.alias HAVING count(*) >= :least::int ORDER BY 3 DESC, m.alias, m.mention_id LIMIT :limit;
 
 -- name: count_evidence^
--- How much evidence of a class there is, and how many links have no other.
+-- The number of pieces of evidence of a class, and of links without other evidence.
 SELECT count(*) AS evidence, count(DISTINCT e.link_id) FILTER (WHERE NOT EXISTS (
         SELECT 1 FROM wiki_link_evidence o WHERE o.tenant_id = :tenant_id AND o.link_id = e.link_id
             AND NOT (o.origin = :origin AND starts_with(o.context, :prefix)))) AS links
@@ -99,7 +99,7 @@ FROM wiki_link_evidence e
 WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.origin = :origin AND starts_with(e.context, :prefix);
 
 -- name: evidence_of
--- The pieces of evidence of a class, each with its link's ends, from after one on.
+-- The evidence of a class, each piece with the ends of its link, after a given one.
 SELECT e.link_id, e.origin, e.context, e.ref, l.kind, f.type AS from_type, f.slug AS from_slug, t.type, t.slug
 FROM wiki_link_evidence e
 JOIN wiki_page_links l ON l.tenant_id = e.tenant_id AND l.link_id = e.link_id
@@ -109,7 +109,7 @@ WHERE e.tenant_id = :tenant_id AND e.owner_id = :owner_id AND e.origin = :origin
 ORDER BY f.type, f.slug, t.type, t.slug, l.kind, e.context, e.ref;
 
 -- name: count_scope^
--- What a reset would touch: active or all pages, held names, waiting jobs, and memories that were dealt with.
+-- Counts of what a reset affects: active or all pages, held names, waiting jobs, and memories in the ledger.
 SELECT (SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active') AS active_pages,
     (SELECT count(*) FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id) AS pages,
     (SELECT count(*) FROM wiki_unresolved_mentions WHERE tenant_id = :tenant_id AND owner_id = :owner_id) AS mentions,
@@ -124,7 +124,7 @@ UPDATE wiki_pages SET status = 'archived', updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'active';
 
 -- name: unlink_all_parents!
--- Takes every page of an owner from under its parent, so that pages can be deleted in any order.
+-- Detaches every page of an owner from its parent, so that pages can be deleted in any order.
 UPDATE wiki_pages SET parent_page_id = NULL
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND parent_page_id IS NOT NULL;
 
@@ -137,7 +137,7 @@ DELETE FROM wiki_unresolved_mentions WHERE tenant_id = :tenant_id AND owner_id =
 DELETE FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
 -- name: read_pages_in_receipts
--- How many assemblies since an instant held something of each page, and how many answers were reported to have used it.
+-- For each page, the number of assemblies since an instant that contained it, and of answers reported to have used it.
 SELECT i.page_id, count(DISTINCT i.receipt_id) AS assemblies, count(DISTINCT i.receipt_id) FILTER (WHERE i.is_used) AS answers
 FROM (
     SELECT r.receipt_id, substring(item->>'id' FROM 6 FOR 36) AS page_id, coalesce(item->>'id' = ANY(u.used_item_ids), false) AS is_used
@@ -151,7 +151,7 @@ FROM (
 ) i GROUP BY i.page_id ORDER BY 2 DESC, 1 LIMIT :limit;
 
 -- name: count_receipts^
--- How many assemblies there were since an instant, how many held something of the wiki, and how many answers used something of it.
+-- The number of assemblies since an instant, of those with wiki content, and of answers that used it.
 SELECT count(*) AS assemblies, count(*) FILTER (WHERE w.kept) AS wiki_assemblies, count(*) FILTER (WHERE w.used) AS wiki_answers
 FROM (SELECT * FROM receipts
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since
@@ -163,12 +163,12 @@ CROSS JOIN LATERAL (
     WHERE source->>'source' = 'wiki' AND item->>'decision' IN ('kept', 'shortened')) w;
 
 -- name: compile_cost^
--- How many jobs an owner's wiki took since an instant, and what their models cost in US dollars.
+-- The number of an owner's compile jobs since an instant, and their model cost in US dollars.
 SELECT count(*) AS jobs, coalesce(sum((metrics->>'cost_usd')::double precision), 0) AS cost_usd FROM wiki_compile_jobs
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND created_at >= :since AND status <> 'pending';
 
 -- name: pages_leading_to
--- The pages that lead to some: by a link in a section's text, by listing one, by having promoted it or been promoted from it.
+-- The pages that lead to some pages: by a link in a section's text, by listing one, or as its parent or child.
 SELECT s.page_id FROM wiki_page_sections s
 WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
     AND EXISTS (SELECT 1 FROM unnest(:paths::text[]) AS r (path) WHERE strpos(s.body_md, r.path) > 0)
@@ -182,7 +182,7 @@ WHERE p.tenant_id = :tenant_id AND p.page_id = ANY(:page_ids::uuid[]) AND p.pare
 ORDER BY 1;
 
 -- name: memories_behind_pages
--- The memories that some pages cite.
+-- The memories cited by some pages.
 SELECT DISTINCT w.source_ref FROM unnest(:types::text[], :slugs::text[]) AS r (type, slug)
 CROSS JOIN LATERAL (
     SELECT page_id FROM wiki_pages
@@ -197,7 +197,7 @@ JOIN wiki_mention_sightings s ON s.tenant_id = m.tenant_id AND s.mention_id = m.
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized = ANY(:keys::text[]);
 
 -- name: pages_resting_on
--- The pages that cite some memories, and the pages that list one of them or stand over it.
+-- The pages that cite some memories, and the pages that list one of these pages or are its parent.
 WITH resting AS (
     SELECT DISTINCT page_id FROM wiki_section_sources
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND source_kind = 'memory' AND source_ref = ANY(:memory_ids::text[])
@@ -212,7 +212,7 @@ WHERE p.parent_page_id IS NOT NULL
 ORDER BY 1;
 
 -- name: mentions_only_in
--- The names that stood in some memories and in no other.
+-- The names seen in some memories and in no others.
 SELECT DISTINCT m.alias_normalized FROM wiki_mention_sightings s
 JOIN wiki_unresolved_mentions m ON m.tenant_id = s.tenant_id AND m.mention_id = s.mention_id
 WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.memory_id = ANY(:memory_ids::text[]) AND NOT EXISTS (
@@ -221,18 +221,18 @@ WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.memory_id = ANY(
 ORDER BY m.alias_normalized;
 
 -- name: forget_sightings!
--- Deletes where names stood in some memories.
+-- Deletes sightings in some memories.
 DELETE FROM wiki_mention_sightings
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]);
 
 -- name: forget_settled_sightings!
--- Deletes where names that have their page, or are set aside, stood in some memories.
+-- Deletes sightings in some memories of names that have a page or are ignored.
 DELETE FROM wiki_mention_sightings s USING wiki_unresolved_mentions m
 WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id AND s.memory_id = ANY(:memory_ids::text[])
     AND m.tenant_id = s.tenant_id AND m.mention_id = s.mention_id AND m.status <> 'open';
 
 -- name: forget_mentions!
--- Deletes names that stand nowhere any more.
+-- Deletes names without sightings.
 DELETE FROM wiki_unresolved_mentions m
 WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized = ANY(:keys::text[]) AND NOT EXISTS (
     SELECT 1 FROM wiki_mention_sightings s WHERE s.tenant_id = :tenant_id AND s.mention_id = m.mention_id);
@@ -242,26 +242,26 @@ WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.alias_normalized
 DELETE FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND page_id = :page_id;
 
 -- name: release_mentions!
--- Lets go of a page in the names that were held for it.
+-- Clears the reference to a page in settled names.
 UPDATE wiki_unresolved_mentions SET promoted_page_id = NULL, updated_at = :now
 WHERE tenant_id = :tenant_id AND promoted_page_id = :page_id;
 
 -- name: mention_status^
--- A held name and what became of it.
+-- A held name and its status.
 SELECT alias_normalized, status FROM wiki_unresolved_mentions
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND mention_id = :mention_id;
 
 -- name: record_lint!
--- Records that a scope was looked over.
+-- Records that a scope was linted.
 INSERT INTO wiki_lints (tenant_id, owner_id, linted_at) VALUES (:tenant_id, :owner_id, :now)
 ON CONFLICT (tenant_id, owner_id) DO UPDATE SET linted_at = excluded.linted_at;
 
 -- name: scopes_due_lint
--- Scopes that were not looked over since an instant.
+-- Scopes that were not linted since an instant.
 SELECT tenant_id, owner_id FROM scopes_due_lint(:before, :limit::int);
 
 -- name: places_of_memories
--- Places in memories' metadata that have other names, from after a memory on.
+-- Places with other names in memories' metadata, after a given memory.
 SELECT memory_id, text_hash, metadata->'place'->>'name' AS name, metadata->'place'->'alternate_names' AS others FROM memories
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id > :after_id
     AND jsonb_typeof(metadata->'place'->'alternate_names') = 'array' AND metadata->'place'->>'name' <> ''

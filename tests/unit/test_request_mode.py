@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from models.language.language import AnswerSchema, ConverseRequest
-from models.language.request_mode import JsonMeans, ModelRequest, RequestMode, first_manner, next_manner
+from models.language.request_mode import JsonMeans, ModelRequest, RequestMode, first_mode, next_mode
 
 SHAPE = AnswerSchema("place", {"type": "object", "properties": {"city": {"type": "string"}}})
 
@@ -13,31 +13,31 @@ def request(schema: AnswerSchema | None = SHAPE, system: str = "Be brief.") -> C
 
 
 def test_an_object_is_first_asked_for_by_the_surest_means() -> None:
-    assert first_manner(request()) == RequestMode(JsonMeans.JSON_SCHEMA)
-    assert first_manner(request(None)) == RequestMode(JsonMeans.TEXT)
+    assert first_mode(request()) == RequestMode(JsonMeans.JSON_SCHEMA)
+    assert first_mode(request(None)) == RequestMode(JsonMeans.TEXT)
 
 
 def test_a_refusal_leads_to_the_next_means_and_then_to_none() -> None:
-    tool = next_manner(RequestMode(JsonMeans.JSON_SCHEMA), "no response_format here")
+    tool = next_mode(RequestMode(JsonMeans.JSON_SCHEMA), "no response_format here")
     assert tool == RequestMode(JsonMeans.TOOL)
-    assert next_manner(RequestMode(JsonMeans.TOOL), "no tools here") == RequestMode(JsonMeans.TEXT)
-    assert next_manner(RequestMode(JsonMeans.TEXT), "no") is None
+    assert next_mode(RequestMode(JsonMeans.TOOL), "no tools here") == RequestMode(JsonMeans.TEXT)
+    assert next_mode(RequestMode(JsonMeans.TEXT), "no") is None
 
 
 def test_a_refused_parameter_changes_only_itself_and_only_once() -> None:
     warm = RequestMode(JsonMeans.JSON_SCHEMA)
-    cold = next_manner(warm, "`Temperature` is deprecated for this model")
+    cold = next_mode(warm, "`Temperature` is deprecated for this model")
     assert cold == RequestMode(JsonMeans.JSON_SCHEMA, has_temperature=False)
-    assert next_manner(cold, "temperature") == RequestMode(JsonMeans.TOOL, has_temperature=False)
-    capped = next_manner(warm, "Use 'max_completion_tokens' instead.")
+    assert next_mode(cold, "temperature") == RequestMode(JsonMeans.TOOL, has_temperature=False)
+    capped = next_mode(warm, "Use 'max_completion_tokens' instead.")
     assert capped == RequestMode(JsonMeans.JSON_SCHEMA, has_new_cap=True)
 
 
 def test_every_way_of_refusing_comes_to_an_end() -> None:
-    manner: RequestMode | None = first_manner(request())
+    mode: RequestMode | None = first_mode(request())
     for _ in range(5):
-        manner = manner and next_manner(manner, "temperature max_completion_tokens")
-    assert manner is None
+        mode = mode and next_mode(mode, "temperature max_completion_tokens")
+    assert mode is None
 
 
 def test_the_schema_stands_in_the_prompt_only_where_nothing_else_carries_it() -> None:
