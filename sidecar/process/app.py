@@ -156,8 +156,8 @@ async def running(
             await warm(pools.turn, connections=settings.turn_pool_size)
         telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))
         clocks = Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic)
-        ground = _Ground(settings, where, pools, telling, clocks, is_built_in=sources is None)
-        app = await _started(ground, sources or _sources(settings, pools), stack)
+        deps = _BaseDeps(settings, where, pools, telling, clocks, is_built_in=sources is None)
+        app = await _started(deps, sources or _sources(settings, pools), stack)
         if embeds and app.embedding is not None:
             supervisor = Supervisor()
             stack.push_async_callback(supervisor.stop)
@@ -166,7 +166,7 @@ async def running(
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
+class _BaseDeps:
     """The base dependencies, the supervisor of background tasks, and whether the sources are the built-in ones."""
 
     settings: Settings
@@ -178,56 +178,56 @@ class _Ground:
     is_built_in: bool = True
 
 
-async def _started(ground: _Ground, sources: dict[Source, ContextSource], stack: AsyncExitStack) -> App:
+async def _started(deps: _BaseDeps, sources: dict[Source, ContextSource], stack: AsyncExitStack) -> App:
     """Build everything else and open the listeners; the stack closes them in reverse order."""
-    settings, pools, clocks = ground.settings, ground.pools, ground.clocks
+    settings, pools, clocks = deps.settings, deps.pools, deps.clocks
     await asyncio.to_thread(tokens.warm)
     chosen = await embedders.choose_or_go_without(settings, pools.background)
     stack.push_async_callback(chosen.close)
-    rulings = BackendPolicy(pools.turn, clock=clocks.steady_s)
-    backing = back(sources, configured(settings.backends, os.environ), pools.turn, rulings)
+    policy = BackendPolicy(pools.turn, clock=clocks.steady_s)
+    backing = back(sources, configured(settings.backends, os.environ), pools.turn, policy)
     stack.push_async_callback(backing.close)
-    works = await _works(ground, backing, rulings, chosen, stack)
+    works = await _works(deps, backing, policy, chosen, stack)
     doors = await open_all(works, stack)
     embedding = embedding_here(chosen.numbered, settings, pools.background, now=clocks.now)
     return App(
-        doors.server, pools, works.turns.recorder, ground.where, doors.http_address, doors.console_address, embedding
+        doors.server, pools, works.turns.recorder, deps.where, doors.http_address, doors.console_address, embedding
     )
 
 
 async def _works(
-    ground: _Ground, backing: Backing, rulings: BackendPolicy, chosen: embedders.Chosen, stack: AsyncExitStack
+    deps: _BaseDeps, backing: Backing, policy: BackendPolicy, chosen: embedders.Chosen, stack: AsyncExitStack
 ) -> ServingDeps:
-    pools, clocks = ground.pools, ground.clocks
+    pools, clocks = deps.pools, deps.clocks
     profiles = ProfileCache(pools.turn, clock=clocks.steady_s, base=backing.base)
-    local = backing.local if ground.is_built_in else _none
+    local = backing.local if deps.is_built_in else _none
     fan_out = FanOut(backing.sources, clock=clocks.steady_s, local=local)
-    query_reader = _query_reader(ground, chosen)
-    turns = await _turns(ground, profiles, query_reader, fan_out)
-    remembered = TenantCaches(
+    query_reader = _query_reader(deps, chosen)
+    turns = await _turns(deps, profiles, query_reader, fan_out)
+    caches = TenantCaches(
         profiles,
         Tenancy(pools.turn, now=clocks.now, clock=clocks.steady_s),
-        rulings,
+        policy,
         Progress(),
         partial(_forgot, fan_out, turns.repeats),
     )
-    stack.push_async_callback(ground.supervisor.stop)
-    _keep_up(ground, turns.recorder)
-    ground.supervisor.start("notices", partial(remembered.listen, ground.where.direct_dsn))
-    audit = AuditLog(pools.background, keep_days=ground.settings.audit_days, clock=clocks.now)
-    ground.supervisor.start("audit", audit.run)
-    ground.supervisor.start("audit_sweep", partial(audit.sweep, every_s=_SWEEP_EVERY_S))
+    stack.push_async_callback(deps.supervisor.stop)
+    _keep_up(deps, turns.recorder)
+    deps.supervisor.start("notices", partial(caches.listen, deps.where.direct_dsn))
+    audit = AuditLog(pools.background, keep_days=deps.settings.audit_days, clock=clocks.now)
+    deps.supervisor.start("audit", audit.run)
+    deps.supervisor.start("audit_sweep", partial(audit.sweep, every_s=_SWEEP_EVERY_S))
     for written in (turns.recorder.wait_written, audit.wait_written):
-        stack.push_async_callback(_flushed, written, ground.settings.drain_grace_s)
-    engine = await stack.enter_async_context(compile_engine.engine(ground.settings, pools.background))
+        stack.push_async_callback(_flushed, written, deps.settings.drain_grace_s)
+    engine = await stack.enter_async_context(compile_engine.engine(deps.settings, pools.background))
     return ServingDeps(
-        settings=ground.settings,
+        settings=deps.settings,
         pools=pools,
-        services=_services(ground, backing, remembered, turns, engine),
-        watch=ground.watch,
+        services=_services(deps, backing, caches, turns, engine),
+        watch=deps.watch,
         clocks=clocks,
-        supervisor=ground.supervisor,
-        tenancy=remembered.tenancy,
+        supervisor=deps.supervisor,
+        tenancy=caches.tenancy,
         backing=backing,
         fan_out=fan_out,
         embedder_trouble=query_reader.trouble,
@@ -237,21 +237,21 @@ async def _works(
 
 
 def _services(
-    ground: _Ground, backing: Backing, remembered: TenantCaches, turns: context.ContextDeps, engine: Engine
+    deps: _BaseDeps, backing: Backing, caches: TenantCaches, turns: context.ContextDeps, engine: Engine
 ) -> Services:
-    pools, now, changed = ground.pools, ground.clocks.now, remembered.changed
-    quota_bytes = ground.settings.owner_quota_bytes
+    pools, now, changed = deps.pools, deps.clocks.now, caches.changed
+    quota_bytes = deps.settings.owner_quota_bytes
     return Services(
         backends=Backends(pools, backing.places, now=now, changed=changed),
-        compiles=Compiles(pools, engine, remembered.progress, now=now),
+        compiles=Compiles(pools, engine, caches.progress, now=now),
         costs=CostAccounts(pools, now=now, quota_bytes=quota_bytes),
         knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count),
         memories=Memories(
-            pools, now=now, is_compiled=partial(_is_built_in, engine), forgot=remembered.forgot, quota_bytes=quota_bytes
+            pools, now=now, is_compiled=partial(_is_built_in, engine), forgot=caches.forgot, quota_bytes=quota_bytes
         ),
         profiles=Profiles(pools, now=now, changed=changed, base=backing.base),
         receipts=Receipts(pools, now=now, recorder=turns.recorder, meters=turns.meters),
-        tenants=Tenants(pools, now=now, changed=changed, forgot=remembered.forgot),
+        tenants=Tenants(pools, now=now, changed=changed, forgot=caches.forgot),
         threads=Threads(pools, now=now, meters=turns.meters, fences=turns.fences, quota_bytes=quota_bytes),
         upkeep=Upkeep(pools, engine, now=now, quota_bytes=quota_bytes),
         webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, backing)),
@@ -276,17 +276,17 @@ def _forgot(fan_out: FanOut, repeats: context.TurnRepeats, scope: Scope | None) 
 
 
 async def _turns(
-    ground: _Ground, profiles: ProfileCache, query_reader: QueryReader, fan_out: FanOut
+    deps: _BaseDeps, profiles: ProfileCache, query_reader: QueryReader, fan_out: FanOut
 ) -> context.ContextDeps:
     """Return the dependencies that turns are assembled and replayed with."""
-    pools, clocks = ground.pools, ground.clocks
+    pools, clocks = deps.pools, deps.clocks
     async with installation(pools.background) as connection:
         fences = FenceKeys(pools.turn, await keys.of(connection, keys.FENCE), clock=clocks.steady_s)
     meters = TokenMeters(pools.turn, clock=clocks.steady_s)
-    writer = _receipt_writer(ground)
+    writer = _receipt_writer(deps)
     assembler = Assembler(
         lookups=Lookups(profiles, meters, fences),
-        places=_places(ground.settings),
+        places=_places(deps.settings),
         query_reader=query_reader,
         fan_out=fan_out,
         receipt_writer=writer,
@@ -316,30 +316,30 @@ def _none(tenant_id: UUID) -> frozenset[Source]:
     return frozenset()
 
 
-def _receipt_writer(ground: _Ground) -> ReceiptWriter:
+def _receipt_writer(deps: _BaseDeps) -> ReceiptWriter:
     return ReceiptWriter(
-        ground.pools.background,
-        capacity=ground.settings.receipt_queue,
-        keep_texts_days=ground.settings.receipt_text_days,
-        clock=ground.clocks.now,
-        told=ground.watch.turn_told,
+        deps.pools.background,
+        capacity=deps.settings.receipt_queue,
+        keep_texts_days=deps.settings.receipt_text_days,
+        clock=deps.clocks.now,
+        told=deps.watch.turn_told,
     )
 
 
-def _query_reader(ground: _Ground, chosen: embedders.Chosen) -> QueryReader:
+def _query_reader(deps: _BaseDeps, chosen: embedders.Chosen) -> QueryReader:
     return QueryReader(
-        ground.pools.turn,
+        deps.pools.turn,
         chosen.numbered,
         why_not=chosen.why_not,
-        deadline_s=ground.settings.embed_deadline_s,
-        clock=ground.clocks.steady_s,
+        deadline_s=deps.settings.embed_deadline_s,
+        clock=deps.clocks.steady_s,
     )
 
 
-def _keep_up(ground: _Ground, writer: ReceiptWriter) -> None:
+def _keep_up(deps: _BaseDeps, writer: ReceiptWriter) -> None:
     """Start the background tasks that run as long as the process."""
-    pool, now = ground.pools.background, ground.clocks.now
-    figures, start = ground.watch.figures, ground.supervisor.start
+    pool, now = deps.pools.background, deps.clocks.now
+    figures, start = deps.watch.figures, deps.supervisor.start
     start("receipts", writer.run)
     start("memory", memory_trimming.keep_trimmed)
     start("budgets", BudgetWatch(pool, now=now, told=figures.alerted).run)

@@ -22,27 +22,27 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TenantCaches:
-    """What is remembered of tenants, and whom the progress of compile jobs is told to.
+    """The per-tenant caches, and the waiters for the progress of compile jobs.
 
-    `forgot` drops the answers kept for an owner, or without one for all, because something was forgotten.
+    `forgot` drops the cached answers of an owner after a forget; with None, of all owners.
     """
 
     profiles: ProfileCache
     tenancy: Tenancy
-    rulings: BackendPolicy
+    policy: BackendPolicy
     progress: Progress
     forgot: Callable[[Scope | None], None]
 
     async def listen(self, dsn: str) -> None:
-        """Heed the notices of that database until cancelled. Raises what `store.db.notices` raises."""
+        """Handle the database's notices until cancelled. Raises what `store.db.notices` raises."""
         heeding = notices.Listener(on_notice=self._heard, on_connected=self._connected)
         await notices.listen(dsn, [PROFILE_CHANGED, PROGRESS, FORGOTTEN], heeding)
 
     def changed(self, tenant_id: UUID | None = None) -> None:
-        """Let go of what is remembered of a tenant; of all, when notices may have been missed."""
+        """Invalidate a tenant's caches; with None, all, since notices may have been missed."""
         self.profiles.forget(tenant_id)
         self.tenancy.forget(tenant_id)
-        self.rulings.forget(tenant_id)
+        self.policy.forget(tenant_id)
 
     def _connected(self) -> None:
         self.changed()

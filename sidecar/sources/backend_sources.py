@@ -68,7 +68,7 @@ class BackendSourceDeps:
 
     clients: Clients
     pool: Pool
-    rulings: BackendPolicy
+    policy: BackendPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,26 +88,26 @@ class BackendSources:
         return found
 
 
-def placed(backends: Configuration, pool: Pool, rulings: BackendPolicy) -> BackendSources:
+def placed(backends: Configuration, pool: Pool, policy: BackendPolicy) -> BackendSources:
     """Build every entry of the configuration. Raises SettingInvalid if a needed SDK is not installed."""
-    ground = BackendSourceDeps(Clients(), pool, rulings)
-    places = tuple(_made(backends, ground))
-    rerankers = {entry.tenant_id: _rerank(entry, ground) for entry in backends.rerank}
+    deps = BackendSourceDeps(Clients(), pool, policy)
+    places = tuple(_made(backends, deps))
+    rerankers = {entry.tenant_id: _rerank(entry, deps) for entry in backends.rerank}
     closes = [one.close for one in places] + [_soon(one.close) for one in rerankers.values()]
-    return BackendSources(places, rerankers, partial(_let_go, closes, ground.clients))
+    return BackendSources(places, rerankers, partial(_let_go, closes, deps.clients))
 
 
-def _made(backends: Configuration, ground: BackendSourceDeps) -> Iterator[Placed]:
+def _made(backends: Configuration, deps: BackendSourceDeps) -> Iterator[Placed]:
     for knowledge in backends.bedrock_knowledge:
-        yield _bedrock_knowledge(knowledge, ground)
+        yield _bedrock_knowledge(knowledge, deps)
     for memory in backends.agentcore:
-        yield from _agentcore(memory, ground)
+        yield from _agentcore(memory, deps)
     for hindsight in backends.hindsight:
         yield _hindsight(hindsight)
     for tools in backends.tools:
-        yield _tools(tools, ground)
+        yield _tools(tools, deps)
     for workspace in backends.workspace_s3:
-        yield _workspace_s3(workspace, ground)
+        yield _workspace_s3(workspace, deps)
 
 
 async def _let_go(closes: Sequence[Close], clients: Clients) -> None:
@@ -123,10 +123,10 @@ def _soon(close: Callable[[], None]) -> Close:
     return closing
 
 
-def _bedrock_knowledge(entry: BedrockKnowledgeEntry, ground: BackendSourceDeps) -> Placed:
+def _bedrock_knowledge(entry: BedrockKnowledgeEntry, deps: BackendSourceDeps) -> Placed:
     options = BedrockBase(
         base_id=entry.knowledge_base_id,
-        where=_where(entry, ground.clients),
+        where=_where(entry, deps.clients),
         kind=entry.kind,
         search=entry.search,
         results=entry.results,
@@ -134,18 +134,18 @@ def _bedrock_knowledge(entry: BedrockKnowledgeEntry, ground: BackendSourceDeps) 
         filter=entry.filter,
         reranker_arn=entry.reranker_arn,
     )
-    base = BedrockKnowledge(entry.name, options, ground.clients, entry.bounds)
+    base = BedrockKnowledge(entry.name, options, deps.clients, entry.bounds)
     source = BedrockKnowledgeSource(base, frozenset(entry.assign))
     return Placed(Source.KNOWLEDGE, entry.tenant_id, NamedSource(entry.name, source), _soon(base.close), base.asking)
 
 
-def _rerank(entry: RerankEntry, ground: BackendSourceDeps) -> BedrockRerank:
-    reranking = Reranking(entry.model_arn, _where(entry, ground.clients), entry.text_chars)
-    return BedrockRerank(entry.name, reranking, ground.clients, entry.bounds)
+def _rerank(entry: RerankEntry, deps: BackendSourceDeps) -> BedrockRerank:
+    reranking = Reranking(entry.model_arn, _where(entry, deps.clients), entry.text_chars)
+    return BedrockRerank(entry.name, reranking, deps.clients, entry.bounds)
 
 
-def _agentcore(entry: AgentCoreEntry, ground: BackendSourceDeps) -> Iterator[Placed]:
-    memory = agentcore_memory(entry, ground.clients)
+def _agentcore(entry: AgentCoreEntry, deps: BackendSourceDeps) -> Iterator[Placed]:
+    memory = agentcore_memory(entry, deps.clients)
     if entry.recall:
         source = AgentCoreMemorySource(memory)
         yield Placed(
@@ -191,14 +191,14 @@ def hindsight_client(entry: HindsightEntry) -> Hindsight:
     return Hindsight(entry.name, banks, entry.bounds)
 
 
-def _tools(entry: ToolsEntry, ground: BackendSourceDeps) -> Placed:
-    source = tools_source(entry, ground.rulings)
+def _tools(entry: ToolsEntry, deps: BackendSourceDeps) -> Placed:
+    source = tools_source(entry, deps.policy)
     return Placed(
         Source.TOOLS, entry.tenant_id, NamedSource(entry.name, source), source.tools.close, source.tools.asking
     )
 
 
-def tools_source(entry: ToolsEntry, rulings: BackendPolicy) -> ToolsSource:
+def tools_source(entry: ToolsEntry, policy: BackendPolicy) -> ToolsSource:
     """Return an MCP server's tools as a source. Raises SettingInvalid if the SDK is not installed."""
     if find_spec("mcp") is None:
         raise SettingInvalid(VARIABLE, f"{entry.name} needs the MCP SDK", "install context-sidecar[mcp]")
@@ -207,13 +207,13 @@ def tools_source(entry: ToolsEntry, rulings: BackendPolicy) -> ToolsSource:
 
     server = McpServer(entry.command, entry.url, entry.env, entry.headers)
     calling = Calling(entry.question_argument, entry.arguments, frozenset(entry.search_safe), entry.result_chars)
-    return ToolsSource(McpTools(entry.name, server, entry.bounds), rulings, calling)
+    return ToolsSource(McpTools(entry.name, server, entry.bounds), policy, calling)
 
 
-def _workspace_s3(entry: WorkspaceS3Entry, ground: BackendSourceDeps) -> Placed:
+def _workspace_s3(entry: WorkspaceS3Entry, deps: BackendSourceDeps) -> Placed:
     bucket = Bucket(entry.bucket, entry.prefix, Where(entry.region, entry.endpoint_url))
-    files = S3Files(entry.name, bucket, ground.clients, entry.bounds)
-    source = WorkspaceS3Source(ground.pool, files)
+    files = S3Files(entry.name, bucket, deps.clients, entry.bounds)
+    source = WorkspaceS3Source(deps.pool, files)
     return Placed(Source.WORKSPACE, entry.tenant_id, NamedSource(entry.name, source), _soon(files.close), files.asking)
 
 

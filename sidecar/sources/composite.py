@@ -93,12 +93,12 @@ class SideBySide:
         self,
         built_in: ContextSource | None,
         places: Mapping[UUID, Sequence[NamedSource]],
-        rulings: PolicyLookup,
+        policy: PolicyLookup,
         rerankers: Mapping[UUID, Reranker] | None = None,
     ) -> None:
         self._built_in = built_in
         self._places = places
-        self._rulings = rulings
+        self._policy = policy
         self._rerankers = rerankers or {}
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
@@ -111,7 +111,7 @@ class SideBySide:
             if self._built_in is None:
                 raise SourceSkipped("no backend is set up for this tenant")
             return await self._built_in.find(query, scope, limits)
-        off = await self._rulings.switched_off(scope.tenant_id)
+        off = await self._policy.switched_off(scope.tenant_id)
         asked = [NamedSource(BUILT_IN, self._built_in)] if self._built_in else []
         asked += [place for place in places if place.name not in off]
         notes = [f"{place.name}: switched off" for place in places if place.name in off]
@@ -126,11 +126,11 @@ class Instead:
     """Replaces the built-in source by a tenant's first backend: a conversation is never merged from two records."""
 
     def __init__(
-        self, built_in: ContextSource, places: Mapping[UUID, Sequence[NamedSource]], rulings: PolicyLookup
+        self, built_in: ContextSource, places: Mapping[UUID, Sequence[NamedSource]], policy: PolicyLookup
     ) -> None:
         self._built_in = built_in
         self._places = places
-        self._rulings = rulings
+        self._policy = policy
 
     async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
         """Query the tenant's backend, or the built-in source if there is none or it is switched off."""
@@ -148,7 +148,7 @@ class Instead:
 
     async def _place(self, scope: Scope) -> NamedSource:
         places = self._places.get(scope.tenant_id, ())
-        off = await self._rulings.switched_off(scope.tenant_id) if places else frozenset()
+        off = await self._policy.switched_off(scope.tenant_id) if places else frozenset()
         return next((place for place in places if place.name not in off), NamedSource(BUILT_IN, self._built_in))
 
 

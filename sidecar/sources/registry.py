@@ -47,7 +47,7 @@ def configured(path: Path | None, environ: Mapping[str, str]) -> Configuration:
 
 
 def back(
-    built_in: Mapping[Source, ContextSource], backends: Configuration, pool: Pool, rulings: BackendPolicy
+    built_in: Mapping[Source, ContextSource], backends: Configuration, pool: Pool, policy: BackendPolicy
 ) -> Backing:
     """Return the built-in sources combined with the configured backends.
 
@@ -58,7 +58,7 @@ def back(
     from sidecar.sources import backend_sources  # imports the SDKs, which a process without backends does not need
 
     places: dict[Source, dict[UUID, list[NamedSource]]] = defaultdict(lambda: defaultdict(list))
-    made = backend_sources.placed(backends, pool, rulings)
+    made = backend_sources.placed(backends, pool, policy)
     named: dict[UUID, dict[str, object]] = defaultdict(dict)
     for tenant_id, reranker in made.rerankers.items():
         named[tenant_id][reranker.name] = reranker
@@ -67,12 +67,12 @@ def back(
         places[one.source][one.tenant_id].append(one.place)
     joined: dict[Source, ContextSource] = {
         source: SideBySide(
-            built_in.get(source), tenants, rulings, made.rerankers if source is Source.KNOWLEDGE else None
+            built_in.get(source), tenants, policy, made.rerankers if source is Source.KNOWLEDGE else None
         )
         for source, tenants in places.items()
     }
     if Source.THREAD in joined:
-        joined[Source.THREAD] = Instead(built_in[Source.THREAD], places[Source.THREAD], rulings)
+        joined[Source.THREAD] = Instead(built_in[Source.THREAD], places[Source.THREAD], policy)
     by_tenant = _by_tenant(places)
     return Backing(
         {**built_in, **joined},

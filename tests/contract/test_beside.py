@@ -149,10 +149,10 @@ async def test_a_source_of_which_a_part_failed_says_so_and_its_answer_never_stan
         return SourceAnswer((Item("x", Source.KNOWLEDGE, "x", 0, 0.9, provenance=(Ref("b", "b"),)),))
 
     source = SideBySide(bringing("a"), placed(one=Scripted(do)), Decided())
-    inquiry = FanOut({Source.KNOWLEDGE: source}, clock=asyncio.get_running_loop().time)
-    partly = await asked(inquiry, MINE, deadline_ms=60_000)
+    fan_out = FanOut({Source.KNOWLEDGE: source}, clock=asyncio.get_running_loop().time)
+    partly = await asked(fan_out, MINE, deadline_ms=60_000)
     failing_now.clear()
-    wholly = await asked(inquiry, MINE, deadline_ms=60_000)
+    wholly = await asked(fan_out, MINE, deadline_ms=60_000)
     assert (partly.status, partly.is_partial, wholly.is_partial) == (Status.OK, True, False)
     assert partly.reason.startswith("one:")
     places = placed(one=failing(BackendDenied("one")))
@@ -259,14 +259,14 @@ async def test_a_tenants_broken_backend_never_closes_the_source_to_another(
 ) -> None:
     built_in = None if kind is SideBySide else bringing("ours")
     places = {MINE.tenant_id: [NamedSource("one", broken)], THEIRS.tenant_id: [NamedSource("two", bringing("well"))]}
-    inquiry = FanOut({Source.KNOWLEDGE: kind(built_in, places, Decided())}, clock=asyncio.get_running_loop().time)
+    fan_out = FanOut({Source.KNOWLEDGE: kind(built_in, places, Decided())}, clock=asyncio.get_running_loop().time)
     for _ in range(BreakerPolicy().least_calls + 1):
-        assert (await asked(inquiry, MINE, deadline_ms=FAIR_MS)).status is not Status.OK
-    assert (await asked(inquiry, THEIRS, deadline_ms=60_000)).status is Status.OK
+        assert (await asked(fan_out, MINE, deadline_ms=FAIR_MS)).status is not Status.OK
+    assert (await asked(fan_out, THEIRS, deadline_ms=60_000)).status is Status.OK
 
 
-async def asked(inquiry: FanOut, scope: Scope, *, deadline_ms: int) -> SourceReport:
+async def asked(fan_out: FanOut, scope: Scope, *, deadline_ms: int) -> SourceReport:
     profile = merge(parse_layer({"sources": {"knowledge": {"deadline_ms": deadline_ms}}}))
     due_s = asyncio.get_running_loop().time() + 100
-    findings = await inquiry.ask(FanOutQuery(QUERY, scope, profile, "v", 1000, due_s))
+    findings = await fan_out.ask(FanOutQuery(QUERY, scope, profile, "v", 1000, due_s))
     return next(report for report in findings.reports if report.source is Source.KNOWLEDGE)

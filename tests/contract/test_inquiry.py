@@ -1,4 +1,4 @@
-"""Whatever a source does, the inquiry answers in time and says what happened. Sources here are hand-written and misbehave."""
+"""Whatever a source does, the fan_out answers in time and says what happened. Sources here are hand-written and misbehave."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def asking(due_in_s: float = 60.0, **knobs: Any) -> FanOutQuery:
     return FanOutQuery(QUERY, SCOPE, profile, "v", 1000, time.monotonic() + due_in_s)
 
 
-def inquiry_of(**sources: Behaving) -> FanOut:
+def fan_out_of(**sources: Behaving) -> FanOut:
     return FanOut({Source(name): source for name, source in sources.items()}, clock=time.monotonic)
 
 
@@ -103,14 +103,14 @@ def once(answer: SourceAnswer) -> Behaving:
 
 
 async def status_of(source: Behaving, question: FanOutQuery | None = None) -> tuple[Status, str]:
-    findings = await inquiry_of(memory=source, wiki=good(Source.WIKI)).ask(question or asking())
+    findings = await fan_out_of(memory=source, wiki=good(Source.WIKI)).ask(question or asking())
     reports = {report.source: report for report in findings.reports}
     assert reports[Source.WIKI].status is Status.OK, "the other source answers whatever this one does"
     return reports[Source.MEMORY].status, reports[Source.MEMORY].reason
 
 
 async def test_every_source_has_a_report_in_one_order() -> None:
-    findings = await inquiry_of(wiki=good(Source.WIKI), memory=good()).ask(asking())
+    findings = await fan_out_of(wiki=good(Source.WIKI), memory=good()).ask(asking())
     assert [report.source for report in findings.reports] == list(Source)
     assert [report.status for report in findings.reports if report.source is Source.TOOLS] == [Status.SKIPPED]
 
@@ -178,9 +178,9 @@ async def test_a_source_that_takes_its_time_to_leave_does_not_hold_the_turn() ->
 async def test_a_source_that_ignores_cancellation_is_left_alone_after_a_while() -> None:
     release = asyncio.Event()
     source = hanging(release)
-    inquiry = inquiry_of(memory=source)
+    fan_out = fan_out_of(memory=source)
     fair = asking(deadline_ms=LOCAL_DEADLINE_MS)
-    statuses = [_memory_status(await inquiry.ask(fair)) for _ in range(6)]
+    statuses = [_memory_status(await fan_out.ask(fair)) for _ in range(6)]
     release.set()
     assert (statuses[0], statuses[-1]) == (Status.TIMEOUT, Status.BREAKER_OPEN)
     assert source.asked == 5
@@ -199,7 +199,7 @@ class Queued:
 
 
 def beside_the_database(**sources: Any) -> FanOut:
-    """Return an inquiry whose memory is a built-in source, and no other."""
+    """Return an fan_out whose memory is a built-in source, and no other."""
     return FanOut(
         {Source(name): source for name, source in sources.items()},
         clock=time.monotonic,
@@ -237,10 +237,10 @@ async def test_a_built_in_source_that_hangs_once_it_has_begun_ends_at_its_deadli
 
 
 async def test_a_wait_for_the_database_opens_no_breaker() -> None:
-    inquiry = beside_the_database(memory=Queued())
+    fan_out = beside_the_database(memory=Queued())
     due_in_s = 1.2 * LOCAL_DEADLINE_MS / 1000
     for _ in range(6):
-        findings = await inquiry.ask(asking(due_in_s=due_in_s))
+        findings = await fan_out.ask(asking(due_in_s=due_in_s))
         report = next(one for one in findings.reports if one.source is Source.MEMORY)
         assert (report.status, report.reason) == (Status.TIMEOUT, "no connection by the turn's deadline")
 
@@ -263,29 +263,29 @@ async def test_the_turns_place_is_left_when_the_built_in_sources_are_done() -> N
 async def test_a_source_is_cut_off_when_the_time_left_is_needed_for_what_is_there() -> None:
     whole_time = replace(asking(), reserve_s=lambda items: 60.0 if items else 0.0)
     async with asyncio.timeout(20):  # far less than the hanging source was given
-        findings = await inquiry_of(memory=good(), wiki=hanging()).ask(whole_time)
+        findings = await fan_out_of(memory=good(), wiki=hanging()).ask(whole_time)
     reports = {report.source: report for report in findings.reports}
     assert (reports[Source.MEMORY].status, reports[Source.WIKI].status) == (Status.OK, Status.TIMEOUT)
 
 
 async def test_no_more_than_top_k_items_are_taken() -> None:
     many = SourceAnswer(tuple(an_item(id=f"memory:{n}", rank=n) for n in range(10)))
-    findings = await inquiry_of(memory=saying(many)).ask(asking(top_k=3))
+    findings = await fan_out_of(memory=saying(many)).ask(asking(top_k=3))
     assert [len(report.items) for report in findings.reports if report.source is Source.MEMORY] == [3]
 
 
 async def test_a_failing_source_is_left_alone_after_a_while() -> None:
     source = raising(ConnectionResetError())
-    inquiry = inquiry_of(memory=source)
-    statuses = [_memory_status(await inquiry.ask(asking())) for _ in range(12)]
+    fan_out = fan_out_of(memory=source)
+    statuses = [_memory_status(await fan_out.ask(asking())) for _ in range(12)]
     assert statuses[0] is Status.ERROR
     assert statuses[-1] is Status.BREAKER_OPEN
     assert source.asked < 12
 
 
 async def test_a_caller_in_a_hurry_does_not_open_the_breaker() -> None:
-    inquiry = inquiry_of(memory=hanging())
-    statuses = {_memory_status(await inquiry.ask(asking(due_in_s=0.005))) for _ in range(12)}
+    fan_out = fan_out_of(memory=hanging())
+    statuses = {_memory_status(await fan_out.ask(asking(due_in_s=0.005))) for _ in range(12)}
     assert statuses == {Status.TIMEOUT}
 
 
@@ -306,17 +306,17 @@ class Outage:
         self.clock, self.is_away = Clock(), True
         self._fail = failing
         self._sources = {source: Behaving(partial(self._find, source)) for source in DATABASE_SOURCES}
-        self.inquiry = FanOut(self._sources, clock=self.clock)
+        self.fan_out = FanOut(self._sources, clock=self.clock)
 
     async def ask(self, *sources: Source) -> dict[Source, Status]:
         """Ask these sources alone and return their statuses."""
         knobs = {one.value: {"enabled": one in sources, "deadline_ms": LOCAL_DEADLINE_MS} for one in Source}
         question = FanOutQuery(QUERY, SCOPE, merge(parse_layer({"sources": knobs})), "v", 1000, self.clock() + 60)
-        reports = (await self.inquiry.ask(question)).reports
+        reports = (await self.fan_out.ask(question)).reports
         return {report.source: report.status for report in reports if report.source in sources}
 
     async def open_breakers(self) -> None:
-        while len(self.inquiry.resting()) < len(DATABASE_SOURCES):
+        while len(self.fan_out.resting()) < len(DATABASE_SOURCES):
             await self.ask(*DATABASE_SOURCES)
 
     async def _find(self, source: Source) -> Any:
@@ -359,27 +359,27 @@ async def test_slow_probes_of_the_database_do_not_lengthen_the_rest() -> None:
 
 
 async def test_a_source_that_fails_beside_others_that_answer_is_left_alone() -> None:
-    inquiry = inquiry_of(memory=raising(ConnectionResetError()), wiki=good(Source.WIKI))
-    statuses = [_memory_status(await inquiry.ask(asking())) for _ in range(8)]
+    fan_out = fan_out_of(memory=raising(ConnectionResetError()), wiki=good(Source.WIKI))
+    statuses = [_memory_status(await fan_out.ask(asking())) for _ in range(8)]
     assert statuses[-1] is Status.BREAKER_OPEN
 
 
 async def test_the_same_question_gets_a_recent_answer_when_the_source_fails() -> None:
-    inquiry = inquiry_of(memory=once(SourceAnswer((an_item(),))))
-    assert _memory_status(await inquiry.ask(asking())) is Status.OK
-    stale = await inquiry.ask(asking())
+    fan_out = fan_out_of(memory=once(SourceAnswer((an_item(),))))
+    assert _memory_status(await fan_out.ask(asking())) is Status.OK
+    stale = await fan_out.ask(asking())
     assert _memory_status(stale) is Status.STALE
     another = replace(asking(), query=replace(QUERY, text="who?"))
-    assert _memory_status(await inquiry.ask(another)) is Status.ERROR
+    assert _memory_status(await fan_out.ask(another)) is Status.ERROR
 
 
 async def test_of_a_recent_answer_no_more_is_taken_and_judged_than_is_asked_for_now() -> None:
     items = tuple(an_item(id=f"memory:{rank}", rank=rank) for rank in range(5))
     ids, texts = [item.id for item in items], [item.text for item in items]
     judged_by = Candidates(CandidateKind.FACT, ids, texts, of_shares([0.5] * 5, parts=1))
-    inquiry = inquiry_of(memory=once(SourceAnswer(items, candidates=judged_by)))
-    await inquiry.ask(asking())
-    stale = next(report for report in (await inquiry.ask(asking(top_k=2))).reports if report.source is Source.MEMORY)
+    fan_out = fan_out_of(memory=once(SourceAnswer(items, candidates=judged_by)))
+    await fan_out.ask(asking())
+    stale = next(report for report in (await fan_out.ask(asking(top_k=2))).reports if report.source is Source.MEMORY)
     assert (stale.status, stale.items) == (Status.STALE, items[:2])
     assert stale.candidates is not None
     assert list(stale.candidates.ids) == ids[:2]
@@ -387,17 +387,17 @@ async def test_of_a_recent_answer_no_more_is_taken_and_judged_than_is_asked_for_
 
 @pytest.mark.parametrize("changed", [{"template_id": "board"}, {"agent_id": "other"}, {"space_id": "hr"}], ids=str)
 async def test_a_recent_answer_stands_in_where_the_same_knowledge_is_reached_only(changed: dict[str, Any]) -> None:
-    inquiry = inquiry_of(memory=once(SourceAnswer((an_item(),))))
-    await inquiry.ask(asking())
+    fan_out = fan_out_of(memory=once(SourceAnswer((an_item(),))))
+    await fan_out.ask(asking())
     elsewhere = replace(asking(), query=replace(QUERY, **changed))
-    assert _memory_status(await inquiry.ask(elsewhere)) is Status.ERROR
+    assert _memory_status(await fan_out.ask(elsewhere)) is Status.ERROR
 
 
 async def test_another_owner_never_gets_that_recent_answer() -> None:
-    inquiry = inquiry_of(memory=once(SourceAnswer((an_item(),))))
-    await inquiry.ask(asking())
+    fan_out = fan_out_of(memory=once(SourceAnswer((an_item(),))))
+    await fan_out.ask(asking())
     other = replace(asking(), scope=Scope(UUID(int=1), UUID(int=3)))
-    assert _memory_status(await inquiry.ask(other)) is Status.ERROR
+    assert _memory_status(await fan_out.ask(other)) is Status.ERROR
 
 
 def _memory_status(findings: Findings) -> Status:

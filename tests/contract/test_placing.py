@@ -34,8 +34,8 @@ class Local:
 
 async def named(tables: dict[str, Any]) -> dict[UUID, set[str]]:
     """Return the names of the places that tables make, by tenant, all let go of."""
-    rulings = BackendPolicy(NO_POOL, clock=lambda: 0.0)
-    backing = back({Source.THREAD: Local()}, configuration.parse(tables, {}), NO_POOL, rulings)
+    policy = BackendPolicy(NO_POOL, clock=lambda: 0.0)
+    backing = back({Source.THREAD: Local()}, configuration.parse(tables, {}), NO_POOL, policy)
     await backing.close()
     return {tenant_id: set(places) for tenant_id, places in backing.places.items()}
 

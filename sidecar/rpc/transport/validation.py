@@ -32,7 +32,7 @@ _LAST = datetime.max.replace(tzinfo=UTC) - timedelta.resolution
 
 
 def read_choice(field: str, value: int, meanings: Mapping[int, V]) -> V:
-    """Return what a value of an enum stands for; also one that a newer contract may name is refused."""
+    """Return the meaning of an enum value. Refuses unknown values, including those of newer contracts."""
     if value not in meanings:
         raise InvalidArgument(field, f"is {value}, which is none of its values", "send one that the contract names")
     return meanings[value]
@@ -41,7 +41,7 @@ def read_choice(field: str, value: int, meanings: Mapping[int, V]) -> V:
 async def read_each(
     field: str, entries: Sequence[T], read: Callable[[str, T], V], *, chars: Callable[[T], int]
 ) -> list[V]:
-    """Return what `read` makes of each entry of a repeated field, off the event loop where they are large."""
+    """Apply `read` to each entry of a repeated field, in a thread if they are large."""
     named = [(f"{field}[{place}]", entry) for place, entry in enumerate(entries)]
     return await in_slices(
         lambda some: [read(*one) for one in some], named, lambda one: chars(one[1]), quick_chars=QUICK_CHARS
@@ -77,7 +77,7 @@ def read_struct(field: str, struct: Struct, *, max_bytes: int) -> dict[str, Any]
 
 
 def write_struct(values: dict[str, Any]) -> Struct:
-    """Return the object as a message. What lies deeper than 24 levels is given as JSON: no client could read it otherwise."""
+    """Return the object as a message. Levels deeper than 24 become JSON text, since no client could parse them otherwise."""
     struct = Struct()
     struct.update({key: _shallow(value, MAX_DEPTH - 1) for key, value in values.items()})
     return struct
