@@ -153,7 +153,7 @@ async def _browser(app: App, settings: Settings) -> AsyncIterator[httpx.AsyncCli
     async with httpx.AsyncClient(base_url=base, headers={"origin": base}, timeout=300) as client:
         await client.post("/login", data={"token": _token(settings, is_admin=True)})
         word = re.search(r'name="word" value="([^"]+)"', (await client.get("/owner")).text)
-        assert word is not None, "nobody is signed in"
+        assert word is not None, "sign-in failed"
         await client.post("/owner", data={"word": word[1], "owner": _OWNER})
         yield client
 

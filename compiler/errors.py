@@ -25,19 +25,19 @@ class CompileError(Exception):
 
 
 class LeaseLost(CompileError):
-    """Another worker has taken the scope over; nothing was written, and nothing has to be done."""
+    """Another worker has taken over the scope; nothing was written, and no action is needed."""
 
 
 class PlanSuperseded(CompileError):
-    """The wiki was written since the plan was made; the plan is made anew."""
+    """The wiki changed after the plan was made; the job plans again."""
 
 
 class JobCancelled(CompileError):
-    """The job was cancelled; what was applied before stays, the rest is compiled by the next job."""
+    """The job was cancelled; batches already applied stay, and the next job compiles the rest."""
 
 
 class CostCeilingReached(CompileError):
-    """The cost ceiling was reached; raise it in the settings, or let the job resume later by itself."""
+    """The cost ceiling was reached; raise it in the settings, or wait: the job resumes by itself."""
 
     def __init__(self, detail: str = "", *, is_for_today: bool) -> None:
         super().__init__(detail)
@@ -55,8 +55,8 @@ class ModelFailing(CompileError):
 
 
 class MemoriesUnavailable(CompileError):
-    """The memory service did not answer; the job waits and goes on by itself once it does."""
+    """The memory service did not answer; the job waits and resumes once it does."""
 
 
 class NotCompiledYet(CompileError):
-    """The memories of the import are not compiled yet; the names are given once they are."""
+    """The memories of the import are not compiled yet; their places are named after that."""

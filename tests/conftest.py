@@ -155,7 +155,7 @@ async def _make_template(dsn: str) -> None:
 async def _sweep(keep: Path) -> None:
     """Stop and remove the servers of runs that were killed: no process holds their users' lock any more.
 
-    One of a run that lives is left, even while none holds its lock: a test may have killed who did, to start it again.
+    The server of a live run is left alone even if its lock is free: a test may have killed the holder to start it again.
     """
     for directory in keep.parent.glob(f"{_PREFIX}*"):
         pid = directory.name.removeprefix(_PREFIX).partition("-")[0]

@@ -105,5 +105,5 @@ async def _alone_ms(world: World, fold: Fold) -> list[float]:
 
 
 def _say(what: str) -> None:
-    """Tell whoever waits where the run is."""
+    """Print the run's progress."""
     print(f"{time.strftime('%H:%M:%S')} {what}", file=sys.stderr, flush=True)

@@ -206,7 +206,7 @@ async def locked(site: Site, table: str) -> AsyncIterator[None]:
 
 
 async def until(site: Site, counting: str, wanted: int) -> None:
-    """Wait until a query counts to the number; less long than a query may run that nobody ended."""
+    """Wait until a query returns the number, for less time than a query may run uncancelled."""
     async with asyncio.timeout(PATIENCE_S):
         while await as_superuser(site, counting) != wanted:
             pass

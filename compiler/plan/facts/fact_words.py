@@ -97,21 +97,21 @@ _NUMBERS = (
 )
 
 NEGATIONS = KNOWN_NEGATIONS | frozenset(map(fold, _MORE_NEGATIONS.split()))
-"""Words that deny what stands around them, folded and without apostrophes ("dont")."""
+"""Words that negate their clause, folded and without apostrophes ("dont")."""
 
 NEGATION_RUNS = re.compile(
     "ない|なかった|なく|ません|ずに|なし|ぬ(?=[。、]|$)|[不无無没沒非未别別勿莫]|않|못하|없|아니|ไม่|ບໍ່|មិន|မ(?=[က-အ])"
 )
-"""The same within words, in scripts that write no spaces or join them to the verb."""
+"""Negations within words, in scripts without spaces or with negations joined to the verb."""
 
 MONTHS = {fold(word): number for number, words in enumerate(_MONTHS, 1) for word in words.split()}
-"""A month's number by its name."""
+"""Month numbers by name."""
 
 DAYS = {fold(word): number for number, words in enumerate(_DAYS, 1) for word in words.split()}
-"""The number of a day of the week by its name, 1 for Monday; 8, 9 and 10 are today, yesterday and tomorrow."""
+"""Weekday numbers by name, 1 for Monday; 8, 9 and 10 are today, yesterday and tomorrow."""
 
 NUMBERS = {fold(word): number for number, words in _NUMBERS for word in words.split()}
-"""A number by its name. Left out is what another language says all the time: one, first, second, due, dos, once, sei."""
+"""Numbers by name, without those that are common words in another language: one, first, second, due, dos, once, sei."""
 
 MAY_BE_NO_DATE = frozenset(["may", "march", "mar", "mars", "sep", "dec", "mon", "wed", "fri", "mart", "mei"])
-"""Names of months and days that are also words: a date only with a capital."""
+"""Names of months and days that are also common words; they are dates only when capitalised."""
