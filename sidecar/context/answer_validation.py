@@ -54,12 +54,12 @@ def check(answer: object, source: Source, *, top_k: int) -> SourceAnswer:
 def _check_items(items: tuple[Item, ...], source: Source) -> None:
     """Check items column by column: a call per item is too slow for a turn of hundreds."""
     if type(items) is not tuple or not set(map(type, items)) <= {Item}:
-        raise Garbage("what it answered with is no tuple of items")
+        raise Garbage("its items are not a tuple of items")
     if not items:
         return
     told = columns_of(items)
     if set(told["source"]) != {source}:
-        raise Garbage("an item is not its own")
+        raise Garbage("an item belongs to another source")
     _check_texts([*told["id"], *told["text"], *told["header"], *told["lead"]], "an item")
     if "" in told["id"] or max(map(len, told["id"])) > MOST_ID_CHARS:
         raise Garbage(f"an item's id is not of 1 to {MOST_ID_CHARS} characters")
@@ -70,7 +70,7 @@ def _check_items(items: tuple[Item, ...], source: Source) -> None:
     if not is_number or False in [0.0 <= relevance <= 1.0 for relevance in told["relevance"]]:
         raise Garbage("a relevance is not between 0 and 1")
     if any(told["features"]):
-        raise Garbage("an item says what it was judged by before it is judged")
+        raise Garbage("an item has features before it is judged")
     _check_places([*told["rank"], *told["position"]], "an item")
     _check_times(told["at"], "an item")
     _check_signatures(told["signature"])

@@ -44,7 +44,7 @@ class ZipArchive:
 
     def read(self, member: str) -> bytes:
         try:
-            with self._zip.open(member) as file:  # what it claims to unpack to proves nothing; what is read is counted
+            with self._zip.open(member) as file:  # the declared size proves nothing, so count the bytes read
                 data = file.read(self._member_bytes + 1)
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError) as error:
             raise UnreadableExport(f"{self.name}: {member}", f"it can't be unpacked ({error})") from None

@@ -73,7 +73,7 @@ def _answered(read: Callable[[], tuple[str, list[DocumentPart]]]) -> dict[str, A
 
 
 def main() -> None:
-    """Read the document on standard input within the bounds that stand before it, and write what it holds."""
+    """Read the document on standard input within the limits that precede it, and write its parts as JSON."""
     import resource
 
     from sidecar.ingest import pdf  # the child's alone, since its parser is large; and loaded before memory is bounded

@@ -70,7 +70,7 @@ def id_of(given: object, *content: object) -> str:
 
 
 def word(value: object) -> str:
-    """Return the value when it is a text, else ""; exports are not to be trusted to hold what they should."""
+    """Return the value if it is a text, else "": exports are untrusted."""
     return value if isinstance(value, str) else ""
 
 

@@ -41,7 +41,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
     except UnicodeDecodeError as error:
         at = error.start + mark_bytes
         raise NotText(f"byte {at} is not valid {encoding}; save the file as UTF-8") from None
-    # Almost any bytes are valid UTF-16: only what they stand for tells that they are not text.
+    # Almost any bytes are valid UTF-16: only the decoded characters show whether they are text.
     if encoding.startswith("utf-16") and _is_rubbish(text[:_SNIFFED_BYTES], body[:_SNIFFED_BYTES]):
         raise NotText(f"read as {encoding} it is not text; save the file as UTF-8")
     return clean(text).replace("\r\n", "\n").replace("\r", "\n")

@@ -35,8 +35,8 @@ class TenantCaches:
 
     async def listen(self, dsn: str) -> None:
         """Handle the database's notices until cancelled. Raises what `store.db.notices` raises."""
-        heeding = notices.Listener(on_notice=self._heard, on_connected=self._connected)
-        await notices.listen(dsn, [PROFILE_CHANGED, PROGRESS, FORGOTTEN], heeding)
+        listener = notices.Listener(on_notice=self._heard, on_connected=self._connected)
+        await notices.listen(dsn, [PROFILE_CHANGED, PROGRESS, FORGOTTEN], listener)
 
     def changed(self, tenant_id: UUID | None = None) -> None:
         """Invalidate a tenant's caches; with None, all, since notices may have been missed."""

@@ -20,7 +20,7 @@ from store.wiki import pages
 
 log = logging.getLogger(__name__)
 
-_NOBODY = Scope(UUID(int=0), UUID(int=0))
+_UNUSED_SCOPE = Scope(UUID(int=0), UUID(int=0))
 _WANTED = RecallQuery(("nothing",), 1, 0, ("[0]",))
 _DEADLINE_S = 5.0
 _AT_ONCE = 4  # the sources that a turn queries concurrently
@@ -31,7 +31,7 @@ async def warm(pool: Pool, *, connections: int) -> None:
     try:
         async with asyncio.timeout(_DEADLINE_S), AsyncExitStack() as stack:
             opening = (
-                stack.enter_async_context(scoped(pool, _NOBODY, read_only=True))
+                stack.enter_async_context(scoped(pool, _UNUSED_SCOPE, read_only=True))
                 for _ in range(min(connections, _AT_ONCE))
             )
             await asyncio.gather(*(_rehearse(connection) for connection in [await one for one in opening]))
@@ -41,10 +41,10 @@ async def warm(pool: Pool, *, connections: int) -> None:
 
 async def _rehearse(connection: Connection) -> None:
     """Run the queries of a turn's sources."""
-    await threads.history(connection, _NOBODY, "", threads.HistoryWindow(1, 1))
-    await threads.summary(connection, _NOBODY, "")
-    await threads.recall(connection, _NOBODY, "", _WANTED)
-    await memories.recall(connection, _NOBODY, _WANTED)
-    await documents.assigned_bases(connection, _NOBODY.tenant_id, template_id="", agent_id="")
-    await documents.recall(connection, _NOBODY.tenant_id, [UUID(int=0)], _WANTED)
-    await pages.recall(connection, _NOBODY, _WANTED)
+    await threads.history(connection, _UNUSED_SCOPE, "", threads.HistoryWindow(1, 1))
+    await threads.summary(connection, _UNUSED_SCOPE, "")
+    await threads.recall(connection, _UNUSED_SCOPE, "", _WANTED)
+    await memories.recall(connection, _UNUSED_SCOPE, _WANTED)
+    await documents.assigned_bases(connection, _UNUSED_SCOPE.tenant_id, template_id="", agent_id="")
+    await documents.recall(connection, _UNUSED_SCOPE.tenant_id, [UUID(int=0)], _WANTED)
+    await pages.recall(connection, _UNUSED_SCOPE, _WANTED)

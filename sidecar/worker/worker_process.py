@@ -180,7 +180,7 @@ def handlers(
 
 
 async def _left(scope: Scope, subject: str) -> None:
-    """Leave a job that needs what this process lacks: what it is about is marked elsewhere, and found again."""
+    """Skip a job that this process has no means for (an embedder, say): its subject is marked and will be found again."""
 
 
 async def keep_linted(pool: Pool) -> None:

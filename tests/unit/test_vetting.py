@@ -38,7 +38,7 @@ TURN = StoredTurn(UUID(int=1), "u1", 1, "user", "", "hello", MOMENT, ({"type": "
 NAN = float("nan")
 
 BAD_ITEMS: dict[str, dict[str, Any]] = {
-    "not its own": {"source": Source.WIKI},
+    "belongs to another source": {"source": Source.WIKI},
     "id": {"id": ""},
     "id is not of": {"id": "x" * (MOST_ID_CHARS + 1)},
     "wrong type": {"id": None},
@@ -106,7 +106,7 @@ BAD_ANSWERS: dict[str, tuple[Any, Source]] = {
     "answered with NoneType": (None, Source.MEMORY),
     "answered with dict": ({"items": "none"}, Source.MEMORY),
     "tuple of items": (SourceAnswer(("not an item",)), Source.MEMORY),  # type: ignore[arg-type]
-    "no tuple": (SourceAnswer([GOOD]), Source.MEMORY),  # type: ignore[arg-type]
+    "not a tuple": (SourceAnswer([GOOD]), Source.MEMORY),  # type: ignore[arg-type]
     "wrong type": (SourceAnswer(None), Source.MEMORY),  # type: ignore[arg-type]
     "only the thread": (SourceAnswer((GOOD,), history=(TURN,)), Source.MEMORY),
     "only the thread has": (SourceAnswer(summary=HistorySummary("they spoke", 3)), Source.WIKI),
