@@ -1,9 +1,9 @@
 -- name: first_page$
--- The only page there is.
+-- The only page.
 SELECT page_id FROM wiki_pages;
 
 -- name: receipts!
--- Copies a receipt so many times, one a minute back in time, over five hundred threads and five agents; one in twenty is degraded.
+-- Copies a receipt the given number of times, one a minute back in time, over five hundred threads and five agents; one in twenty is degraded.
 INSERT INTO receipts (tenant_id, owner_id, receipt_id, agent_id, thread_id, model_id, is_degraded, duration_ms, details, created_at)
 SELECT tenant_id, owner_id, md5('receipt' || n)::uuid, 'agent-' || n % 5, 'thread-' || n % 500, model_id, n % 20 = 0,
     20 + n % 400, details, created_at - n * interval '1 minute'
@@ -47,7 +47,7 @@ INSERT INTO wiki_pages SELECT made.* FROM wiki_pages p, generate_series(1, :many
 WHERE p.page_id = :page_id;
 
 -- name: vectors
--- What the texts are found by.
+-- Builds the search vectors.
 SELECT search_vector(words)::text AS vector FROM unnest(:texts::text[]) AS words;
 
 -- name: sections!
@@ -72,30 +72,30 @@ WHERE p.page_id = :page_id AND n <> CASE WHEN k = 1 THEN 1 + n / 100 ELSE 1 + (n
 ON CONFLICT DO NOTHING;
 
 -- name: evidence!
--- Says of each link why it is there.
+-- Writes each link's cause.
 INSERT INTO wiki_link_evidence (tenant_id, owner_id, link_id, origin, context, ref)
 SELECT tenant_id, owner_id, link_id, 'co_mention', '', 'm' || get_byte(uuid_send(link_id), 0) FROM wiki_page_links;
 
 -- name: sources!
--- Has each section cite two memories.
+-- Writes two sources for each section.
 INSERT INTO wiki_section_sources (tenant_id, owner_id, page_id, subject, subject_ref, section_id, source_kind, source_ref, text_hash, first_seen_at)
 SELECT s.tenant_id, s.owner_id, s.page_id, 'section', s.section_slug, s.section_id, 'memory', 'm' || (get_byte(uuid_send(s.section_id), k) * 2 + k),
     '\x00', :now
 FROM wiki_page_sections s, generate_series(0, 1) AS k WHERE s.page_id <> :page_id;
 
 -- name: mentions!
--- Makes names that wait.
+-- Writes held names.
 INSERT INTO wiki_unresolved_mentions (tenant_id, owner_id, mention_id, alias, alias_normalized, suggested_type, status, updated_at)
 SELECT :tenant_id, :owner_id, md5('mention' || n)::uuid, 'Name ' || n, 'name ' || n, 'entity', 'open', :now::timestamptz - n * interval '1 minute'
 FROM generate_series(1, 5000) AS n;
 
 -- name: sightings!
--- Says where the names were met.
+-- Writes the sightings of held names.
 INSERT INTO wiki_mention_sightings (tenant_id, owner_id, mention_id, memory_id, quote, seen_at)
 SELECT m.tenant_id, m.owner_id, m.mention_id, 'm' || k, 'Somebody spoke of ' || m.alias, :now FROM wiki_unresolved_mentions m, generate_series(1, 2) AS k;
 
 -- name: jobs!
--- Makes compile jobs that are done.
+-- Writes finished compile jobs.
 INSERT INTO wiki_compile_jobs (tenant_id, owner_id, job_id, dedupe_key, status, trigger, attempt, input, metrics, error, created_at, not_before,
     claimed_at, finished_at)
 SELECT :tenant_id, :owner_id, md5('job' || n)::uuid, 'bench' || n, CASE WHEN n % 50 = 0 THEN 'failed' ELSE 'succeeded' END, 'memory_retain', 1, '{}',
@@ -112,13 +112,13 @@ SELECT :tenant_id, :owner_id, n, md5('job' || n)::uuid, 'leaf', 'applied', n, ''
 FROM generate_series(1, 5000) AS n;
 
 -- name: ledger!
--- Says of memories what became of them.
+-- Writes the outcomes of memories in the ledger.
 INSERT INTO memory_ledger (tenant_id, owner_id, memory_id, document_id, content_hash, text_hash, occurred_at, outcome, reason, updated_at)
 SELECT :tenant_id, :owner_id, 'm' || n, '', '\x00', '\x00', :now, CASE WHEN n % 100 = 0 THEN 'quarantined' ELSE 'applied' END, '', :now
 FROM generate_series(1, 20000) AS n;
 
 -- name: compile_accounts!
--- Accounts a year of compiles.
+-- Writes the costs of a year of compiles.
 INSERT INTO compile_accounts (tenant_id, owner_id, day, pass, model_id, call_count, input_tokens, output_tokens, cached_tokens, unpriced_tokens, cost_usd)
 SELECT :tenant_id, :owner_id, to_char(:now::timestamptz - n * interval '1 day', 'YYYY-MM-DD'), pass, 'openai.gpt-oss-120b-1:0', 9, 9000, 900, 0, 0, 0.02
 FROM generate_series(0, 364) AS n, unnest(ARRAY['leaf', 'section', 'aggregation']) AS pass;
