@@ -1,5 +1,5 @@
-"""The `sidecar` command. Every command but serve, migrate, demo and token is a client of the API, as any caller is.
+"""The `sidecar` command. Most commands are plain clients of the API; serve, worker, migrate, embed, demo and token are not.
 
-Commands say what they do and what they take; what is shown on a terminal is drawn in `drawing`. Whatever is slow to
-load (gRPC, Postgres, rich) is loaded inside the command that needs it, so that help is there at once.
+Terminal output is drawn in the `drawing` modules. A command's module, and with it slow imports such as gRPC, Postgres and rich,
+is loaded only when the command runs, so that help is fast.
 """

@@ -1,4 +1,4 @@
-"""The root of the command: its groups and commands, and the ways in which any of them ends."""
+"""The root of the command line: its table of commands, and how a run ends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _version(context: click.Context, option: click.Parameter, is_asked: bool) ->
 
 @dataclass(frozen=True, slots=True)
 class Lazy:
-    """A command that is imported when it is used: its module, its name there, and its line in the help."""
+    """A command that is imported on use: its module, its name there, and its line in the help."""
 
     module: str
     name: str
@@ -49,7 +49,7 @@ class Lazy:
         return command
 
 
-# The one place where modules are imported late: a command then costs only what it uses.
+# The only place with late imports: a command loads only the modules it uses.
 _COMMANDS = {
     "assemble": Lazy("sidecar.cli.turns.context", "assemble", "Assemble one turn's context and show it."),
     "audit": Lazy("sidecar.cli.operations.audit", "audit", "List what admins read and changed."),
@@ -124,7 +124,7 @@ def inside(group: click.Group) -> dict[str, click.Command]:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the command line and return its exit code. A closed pipe and Ctrl-C end it without a word."""
+    """Run the command line and return its exit code. A closed pipe and Ctrl-C end it silently."""
     _say_all()
     try:
         code = root.main(args=list(arguments), prog_name="sidecar", standalone_mode=False)
@@ -136,13 +136,13 @@ def run(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:
-        # What is left in the buffer goes nowhere; without this Python would complain when it closes the pipe.
+        # Discard the buffered output; otherwise Python reports an error when it closes the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return code if isinstance(code, int) else 0
 
 
 def _say_all() -> None:
-    """Have signs that the terminal's encoding lacks written as escapes, where they would end the command."""
+    """Write characters that the terminal's encoding lacks as escapes; they would end the command otherwise."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

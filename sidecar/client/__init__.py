@@ -1,11 +1,11 @@
-"""The client of a sidecar: `Sidecar` blocks, `AsyncSidecar` awaits; one method for each of the contract's, by keyword.
+"""The client of a sidecar: `Sidecar` blocks, `AsyncSidecar` awaits. One method per RPC, with keyword arguments.
 
     with Sidecar("127.0.0.1:7433", token) as sidecar:
         assembly = sidecar.assemble_context(message=message, model_id="gpt-4o", thread_id="t1")
         answer = openai.chat.completions.create(model="gpt-4o", **assembly.to_openai(message))
 
-What a method takes and answers stands in `requests` and `answers`; nobody needs the contract's messages, and nothing
-here needs a database or a cloud library. What fails is a SidecarCallError.
+The arguments and results of the methods are in `requests` and `answers`. Callers need no protobuf messages, and nothing
+here needs a database or a cloud library. Failed calls raise a SidecarCallError.
 """
 
 from sidecar.client.answers import Assembly, Page

@@ -1,4 +1,4 @@
-"""The client that blocks: `Sidecar`, which threads may share."""
+"""The blocking client: `Sidecar`, which threads may share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ P = ParamSpec("P")
 
 
 def _blocking(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Sidecar, P], A]:
-    """Return the method that makes such a request of its keywords and sends it."""
+    """Return the method that builds a request from its keyword arguments and sends it."""
 
     def call(client: Sidecar, /, *args: P.args, **fields: P.kwargs) -> A:
         return client.send(kind(*args, **fields))
@@ -29,7 +29,7 @@ def _blocking(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Sidecar, P]
 
 
 def _streaming(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Sidecar, P], Iterator[A]]:
-    """Return the method that makes such a request of its keywords and yields its answers as they come."""
+    """Return the method that builds a request from its keyword arguments and yields its answers as they arrive."""
 
     def call(client: Sidecar, /, *args: P.args, **fields: P.kwargs) -> Iterator[A]:
         return client.stream(kind(*args, **fields))
@@ -38,7 +38,7 @@ def _streaming(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Sidecar, P
 
 
 class Sidecar:
-    """A blocking client. `token` is a token, or a function that returns the one to use now."""
+    """A blocking client. `token` is a token, or a function that returns the current one."""
 
     def __init__(
         self,
@@ -63,11 +63,11 @@ class Sidecar:
         self.close()
 
     def close(self) -> None:
-        """Close the channel; calls under way end with an error."""
+        """Close the channel; running calls fail."""
         self._channel.close()
 
     def taking(self, stance: Stance) -> Sidecar:
-        """Return a client on the same channel that calls for somebody else, or with another deadline."""
+        """Return a client on the same channel for another tenant or owner, or with another deadline."""
         sibling = object.__new__(Sidecar)
         sibling.__dict__ = {**self.__dict__, "_stance": stance}
         return sibling
@@ -80,7 +80,7 @@ class Sidecar:
         return answer
 
     def stream(self, request: Request[A]) -> Iterator[A]:
-        """Yield the answers to a request as they come; whoever stops early ends the call. Raises a SidecarCallError."""
+        """Yield the answers to a request as they arrive; closing the iterator ends the call. Raises a SidecarCallError."""
         token = self._token if isinstance(self._token, str) else self._token()
         one = exchange(self._channel, request, stance=self._stance, token=token)
         responses = one.call(one.message, **one.options)
@@ -94,7 +94,7 @@ class Sidecar:
             responses.cancel()
 
     def health(self, *, deadline_s: float = 3.0, waits: bool = False) -> str:
-        """Return SERVING or NOT_SERVING; needs no token. `waits` for a server that is starting. Raises CallUnavailable."""
+        """Return SERVING or NOT_SERVING; needs no token. With `waits`, wait for a starting server. Raises CallUnavailable."""
         return health_of(self._made(health_check(self._channel, deadline_s=deadline_s, waits=waits)))
 
     def _made(self, one: Exchange) -> object:

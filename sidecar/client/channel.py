@@ -1,4 +1,4 @@
-"""A channel to a sidecar: addresses, TLS, and how gRPC retries. Knows of a method only whether it may be repeated."""
+"""Channels to a sidecar: addresses, TLS, and gRPC's retries. Of a method it knows only whether it may be retried."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _RETRIES = {
     # CANCELLED is what gRPC says of a call that reaches a server while it closes; a caller's own cancelling ends the call.
     "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"],
 }
-_THROTTLING = {"maxTokens": 20, "tokenRatio": 0.2}  # one retry for every five calls that end well
+_THROTTLING = {"maxTokens": 20, "tokenRatio": 0.2}  # one retry per five successful calls
 
 
 @dataclass(frozen=True, slots=True)
 class Tls:
-    """Whom to trust and, with a certificate of one's own, who to be: PEM. Without roots, those of the system.
+    """The trusted roots and, optionally, the client's certificate and key, in PEM. Without roots, the system's are used.
 
-    `server_name` is the name that the sidecar's certificate must bear, where that is not the address it is called by.
+    `server_name` is the name in the sidecar's certificate, if it differs from the address.
     """
 
     root_certificates: bytes | None = None
@@ -55,7 +55,7 @@ def opened(library: Any, target: str, *, tls: Tls | None, repeatable: Iterable[t
         ("grpc.max_reconnect_backoff_ms", 5_000),
     ]
     if tls is None:
-        # A proxy of the environment is for other machines; a plain channel never leaves this one.
+        # A proxy set in the environment is for other machines; a plaintext channel never leaves this one.
         return library.insecure_channel(target, options=[*options, ("grpc.enable_http_proxy", 0)])
     if tls.server_name:
         options.append(("grpc.ssl_target_name_override", tls.server_name))
@@ -64,13 +64,13 @@ def opened(library: Any, target: str, *, tls: Tls | None, repeatable: Iterable[t
 
 
 def service_config(repeatable: Iterable[tuple[str, str]]) -> str:
-    """Return gRPC's service config: the named methods are tried again while UNAVAILABLE or cut off, the others never."""
+    """Return gRPC's service config: the named methods are retried when UNAVAILABLE or CANCELLED, others never."""
     names = [{"service": service, "method": method} for service, method in repeatable]
     return json.dumps({"methodConfig": [{"name": names, "retryPolicy": _RETRIES}], "retryThrottling": _THROTTLING})
 
 
 def check_target(target: str, *, is_tls: bool) -> None:
-    """Raise TargetUnusable unless the text is an address, and one of this machine where there is no TLS."""
+    """Raise TargetUnusable unless the text is an address and, without TLS, one of this machine."""
     if target.startswith("unix:"):
         if not target.removeprefix("unix:").removeprefix("//").startswith("/"):
             raise _unusable(target, "is no absolute socket path", "write unix:/absolute/path")

@@ -1,4 +1,4 @@
-"""The contract's methods by name, and the message that a request becomes. The client's only door to generated code."""
+"""Looks up RPC methods by name and converts requests to messages. The client's only use of generated code."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _CHECK_HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].methods_by_name
 
 @dataclass(frozen=True, slots=True)
 class Stance:
-    """For whom a client calls (empty: the token's own), and how long a call may take (None: its default)."""
+    """The tenant and owner a client calls for (empty: the token's own), and the deadline of a call (None: its default)."""
 
     tenant_id: str = ""
     owner_id: str = ""
@@ -64,7 +64,7 @@ class Stance:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One call as gRPC takes it."""
+    """One gRPC call."""
 
     call: Any
     message: Message
@@ -72,7 +72,7 @@ class Exchange:
 
 
 def exchange(channel: Any, request: Request[Any], *, stance: Stance, token: str) -> Exchange:
-    """Return the call of a request on that channel. Raises RequestUnusable, and CallRefused for a token that is none."""
+    """Return the call of a request on that channel. Raises RequestUnusable, and CallRefused for a malformed token."""
     method = METHODS[type(request).__name__]
     options = {
         "timeout": request.deadline_s if stance.deadline_s is None else stance.deadline_s,
@@ -89,19 +89,19 @@ def _checked(token: str) -> str:
 
 
 def health_check(channel: Any, *, deadline_s: float, waits: bool) -> Exchange:
-    """Return the call that asks for the server's health, or that waits until there is a server to ask."""
+    """Return the call that asks for the server's health; with `waits`, it waits until there is a server."""
     options = {"timeout": deadline_s, "wait_for_ready": waits}
     return Exchange(_call(channel, _CHECK_HEALTH), health_pb2.HealthCheckRequest(), options)
 
 
 def health_of(response: Any) -> str:
-    """Return what a health check answered, such as SERVING."""
+    """Return the status in a health check's response, such as SERVING."""
     name: str = health_pb2.HealthCheckResponse.ServingStatus.Name(response.status)
     return name
 
 
 def repeatable() -> Iterator[tuple[str, str]]:
-    """Yield the (service, method) pairs that do no harm when they are called twice, as the contract says."""
+    """Yield the (service, method) pairs that the contract declares idempotent."""
     for method in METHODS.values():
         if method.GetOptions().idempotency_level != MethodOptions.IDEMPOTENCY_UNKNOWN:
             yield method.containing_service.full_name, method.name
@@ -109,11 +109,11 @@ def repeatable() -> Iterator[tuple[str, str]]:
 
 
 def message_of(request: Request[Any], stance: Stance) -> Message:
-    """Return the message of a request. Raises RequestUnusable naming the field that it cannot hold."""
+    """Return the message of a request. Raises RequestUnusable with the name of the unusable field."""
     kind = GetMessageClass(METHODS[type(request).__name__].input_type)
     whose = {"tenant_id": stance.tenant_id, "owner_id": stance.owner_id}
     if getattr(request, "whole_tenant", False):
-        del whose["owner_id"]  # whoever asks for all of a tenant means no owner
+        del whose["owner_id"]  # a request for the whole tenant names no owner
     named = {name: whose[name] for name in whose.keys() & kind.DESCRIPTOR.fields_by_name.keys()}
     try:
         fields = {**named, **fields_of(request)}
@@ -132,7 +132,7 @@ def message_of(request: Request[Any], stance: Stance) -> Message:
 
 
 def described(call: C, kind: Any) -> C:
-    """Return the method with the name, text and signature of the request that it sends, for whoever asks for help."""
+    """Return the method with the name, docstring and signature of the request that it sends, for help()."""
     functools.update_wrapper(call, kind, updated=())
     client = inspect.Parameter("client", inspect.Parameter.POSITIONAL_ONLY)
     call.__dict__["__signature__"] = inspect.Signature([client, *inspect.signature(kind).parameters.values()])
@@ -149,7 +149,7 @@ def _call(channel: Any, method: MethodDescriptor) -> Any:
 
 
 def _check_lists(field: Any, value: Any) -> None:
-    """Raise TypeError for one text where several are asked for, at any depth: it would be sent letter by letter."""
+    """Raise TypeError for a text in place of a list of texts, at any depth: it would be sent letter by letter."""
     if field.is_repeated and isinstance(value, str):
         raise TypeError("one text stands where a list of them is asked for")
     for one in value if isinstance(value, list | tuple) else (value,):

@@ -1,7 +1,7 @@
-"""Reads the service's messages into the values of `answers`, without importing the messages.
+"""Converts the service's messages to the values of `answers`, without importing the messages.
 
-Reading goes by a message's own description: times become datetimes in UTC, structs become dicts with whole numbers as
-int, enums become their short names (`OK`, `FULL`, but `knowledge`, `kept`: the words of the logs and of JSON).
+Conversion follows the message's descriptor: times become datetimes in UTC, structs become dicts with whole numbers as
+int, enums become their short names (`OK`, `FULL`, but `knowledge`, `kept`, as in logs and JSON).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Reader = Callable[[Any], Any]
 
 
 class Reading(Protocol):
-    """Makes an answer of a response."""
+    """Converts a response to an answer."""
 
     def __call__(self, response: Any) -> Any:
         """Return the answer."""
@@ -86,14 +86,14 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """Reads a response that says nothing."""
+    """Reads an empty response."""
 
     def __call__(self, response: Any) -> None:
         """Return None."""
 
 
 def read(kind: type[V], message: Any) -> V:
-    """Return the message as a value of that class, whose fields bear the names of the message's."""
+    """Return the message as a value of that class, whose fields have the names of the message's fields."""
     values = {}
     for name, may_be_absent, reader in _plan(cast("Hashable", kind), message.DESCRIPTOR):
         if not may_be_absent or message.HasField(name):
@@ -103,7 +103,7 @@ def read(kind: type[V], message: Any) -> V:
 
 @cache
 def _plan(kind: Any, descriptor: Any) -> tuple[tuple[str, bool, Reader], ...]:
-    """Return, for each field of the class, its name, whether absence leaves its default, and how it is read."""
+    """Return, for each field of the class, its name, whether it keeps its default if absent, and its reader."""
     wire = descriptor.fields_by_name
     return tuple(
         (one.name, wire[one.name].has_presence and _has_default(one), _reader(wire[one.name])) for one in fields(kind)
@@ -140,7 +140,7 @@ def _same(value: Any) -> Any:
 
 
 def _names(enum: Any) -> tuple[str, ...]:
-    """Return the enum's short names by number; the first, which says nothing, is the empty text."""
+    """Return the enum's short names by number; the first one (UNSPECIFIED) is the empty text."""
     prefix = enum.values[0].name.removesuffix("UNSPECIFIED")
     names = [value.name.removeprefix(prefix) for value in enum.values[1:]]
     return ("", *(names if enum.name in _UPPER else map(str.lower, names)))
@@ -155,7 +155,7 @@ def _object(struct: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of a struct, whole numbers as int: the wire knows floats only."""
+    """Return a value of a struct, with whole numbers as int: a struct holds only floats."""
     match value:
         case float() if value.is_integer() and abs(value) < 2**53:
             return int(value)

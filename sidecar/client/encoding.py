@@ -1,6 +1,6 @@
-"""Writes the values of `requests` as the fields of messages, without importing the messages.
+"""Converts the values of `requests` to fields of messages, without importing the messages.
 
-Where the contract's form is not the one people use (knobs, levels, tokens spent), a field's metadata names the writer.
+If the contract's form differs from the one people use (knobs, levels, tokens), the field's metadata names the converter.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from sidecar.client.shapes import ToolCall, ToolResult
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTurn:
-    """One turn to write; `client_turn_id` is unique in its thread, and `said_time` is now when it is absent.
+    """One turn to write; `client_turn_id` is unique in its thread, and `said_time` defaults to now.
 
-    One that comes from another conversation says so with `is_imported`: a system turn is then shown as a quotation.
+    `is_imported` marks a turn from another conversation: a system turn is then shown as a quotation.
     """
 
     client_turn_id: str
@@ -32,7 +32,7 @@ class NewTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMemory:
-    """One memory to write; without an id, one is made of its text."""
+    """One memory to write; without an id, one is derived from its text."""
 
     text: str
     memory_id: str = ""
@@ -44,7 +44,7 @@ class NewMemory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalPlace:
-    """Where something in a journal happened; other names of the place become names of its page."""
+    """The place of a journal record; other names of the place become names of its page."""
 
     name: str
     city: str = ""
@@ -54,7 +54,7 @@ class JournalPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalRecord:
-    """One record of a journal, by its id; without an instant it happened now."""
+    """One record of a journal, with its id; its time defaults to now."""
 
     record_id: str
     text: str
@@ -76,7 +76,7 @@ def _word(prefix: str) -> Mapping[str, Any]:
 class NewBudget:
     """A limit in USD: `covers` is tenant, owner, agent or model (which `ref` names), `period` day or month.
 
-    Without `percents` it tells at 50, 80 and 100 percent.
+    Without `percents` it alerts at 50, 80 and 100 percent.
     """
 
     name: str

@@ -1,10 +1,10 @@
-"""What a call can fail with: one tree, and how a failed gRPC call becomes a member of it.
+"""The errors of a call, and their conversion from failed gRPC calls.
 
 SidecarCallError
 ├── CallRefused         no valid token, or no right to this
-├── CallUnavailable     unreachable, overloaded or too slow: worth trying again
-├── RequestUnusable     a field cannot be used as it is
-└── TargetUnusable      no address, or one that a token must not be sent to in plain text
+├── CallUnavailable     unreachable, overloaded or too slow: a retry may succeed
+├── RequestUnusable     a field is invalid
+└── TargetUnusable      no address, or one to which a token must not be sent in plain text
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grpc_status import rpc_status
 
 
 class SidecarCallError(Exception):
-    """A call failed; `code` is gRPC's, `reason` the service's, `field` the one at fault, where one is."""
+    """A call failed; `code` is gRPC's, `reason` the service's, `field` the invalid field, if any."""
 
     def __init__(
         self, message: str, *, code: str, reason: str = "", field: str = "", retry_after_s: float | None = None
@@ -58,7 +58,7 @@ _KINDS_BY_REASON: dict[str, type[SidecarCallError]] = {"OWNER_QUOTA_EXCEEDED": S
 
 
 def failure(error: Any, target: str) -> SidecarCallError:
-    """Return what a failed call to that address says, its details read; the text is for people."""
+    """Return the error of a failed call to that address, with its details; the text is for people."""
     code = error.code().name
     kind = _KINDS.get(code, SidecarCallError)
     status = _status(error)
@@ -74,7 +74,7 @@ def failure(error: Any, target: str) -> SidecarCallError:
 def _status(error: Any) -> Any:
     try:
         return rpc_status.from_call(error)
-    except (ValueError, DecodeError):  # details that are not ours, or damaged on the way: the code still stands
+    except (ValueError, DecodeError):  # foreign or damaged details: the code is still valid
         return None
 
 
@@ -99,7 +99,7 @@ def _delay(retry: Any) -> dict[str, Any]:
 
 
 def _without_details(code: str, said: str, target: str) -> str:
-    """Return the text for a failure that gRPC itself reports: its own words name sockets, not what to do."""
+    """Return the text for a failure reported by gRPC itself, whose own message names sockets, not the fix."""
     if code == "UNAVAILABLE":
         return f"No sidecar answers at {target}; start one with `sidecar serve`, or name its address."
     if code == "DEADLINE_EXCEEDED":

@@ -1,4 +1,4 @@
-"""What the readers of exports and memory files found, as the client sends it. Pure."""
+"""Converts turns and memories read from export files to the client's values. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sidecar.ingest.memories import ImportedMemory
 
 
 def new_turn(turn: ImportedTurn) -> NewTurn:
-    """Return an imported turn as the service takes it."""
+    """Return the turn to send for an imported turn."""
     parts = tuple(
         ToolCall(part["id"], part["name"], part["arguments"])
         if part["type"] == "tool_call"
@@ -28,7 +28,7 @@ def new_turn(turn: ImportedTurn) -> NewTurn:
 
 
 def new_memory(memory: ImportedMemory) -> NewMemory:
-    """Return an imported memory as the service takes it; its tags join what else is known about it."""
+    """Return the memory to send for an imported memory; its tags are added to its metadata."""
     tags = {"tags": list(memory.tags)} if memory.tags else {}
     return NewMemory(
         memory_id=memory.id,

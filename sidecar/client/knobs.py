@@ -1,7 +1,7 @@
 """The knobs of a profile by the names people write: `allocation`, `history_turns`, `knowledge.top_k`.
 
-One flat mapping from name to value, the same in the client, on the command line and in JSON; a knob that is absent is
-inherited. The ways to and from the wire's nested form stand here and import nothing of the wire.
+One flat mapping from name to value, the same in the client, on the command line and in JSON; an absent knob is inherited.
+The conversions to and from the nested form of the messages are here too, without importing the messages.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class UnusableKnob(ValueError):
 
 
 def read_assignments(texts: Iterable[str]) -> dict[str, Value | None]:
-    """Return the knobs of `NAME=VALUE` texts; an empty value is None, which takes the knob back.
+    """Return the knobs of `NAME=VALUE` texts; an empty value is None, which removes the knob.
 
     Raises UnknownKnob, UnusableKnob.
     """
@@ -80,7 +80,7 @@ def read_assignments(texts: Iterable[str]) -> dict[str, Value | None]:
 def read_json(text: str) -> dict[str, Value | None]:
     """Return the knobs of a JSON object, flat (`"knowledge.top_k": 5`) or nested (`"knowledge": {"top_k": 5}`).
 
-    null takes a knob back. Raises UnknownKnob, UnusableKnob.
+    null removes a knob. Raises UnknownKnob, UnusableKnob.
     """
     try:
         values = json.loads(text)
@@ -92,11 +92,11 @@ def read_json(text: str) -> dict[str, Value | None]:
 
 
 def check(name: str, value: Value) -> Value:
-    """Return the value when the knob takes it; bounds are the service's to judge. Raises UnknownKnob, UnusableKnob."""
+    """Return the value if its type fits the knob; the service checks bounds. Raises UnknownKnob, UnusableKnob."""
     kind, given = _kind(name), type(value)
     if kind is float and given is int:
         return float(value)
-    if given is not kind:  # isinstance would take true for 1
+    if given is not kind:  # isinstance would accept true as 1
         raise UnusableKnob(name, value, _wanted(kind))
     if kind is str and value not in ALLOCATIONS:
         raise UnusableKnob(name, value, f"one of {', '.join(ALLOCATIONS)}")
@@ -104,7 +104,7 @@ def check(name: str, value: Value) -> Value:
 
 
 def to_wire(knobs: Knobs) -> dict[str, Any]:
-    """Return the fields of the wire's Profile. Raises UnknownKnob, UnusableKnob."""
+    """Return the fields of a Profile message. Raises UnknownKnob, UnusableKnob."""
     fields: dict[str, Any] = {}
     sources: dict[str, dict[str, Any]] = {}
     for name, value in knobs.items():
@@ -118,7 +118,7 @@ def to_wire(knobs: Knobs) -> dict[str, Any]:
 
 
 def from_wire(profile: Any) -> dict[str, Value]:
-    """Return the knobs that a Profile message sets, those of a turn first, those of sources in the sources' order."""
+    """Return the knobs set in a Profile message: those of a turn first, then those of sources, in the order of sources."""
     knobs: dict[str, Value] = {}
     if profile.allocation:
         knobs["allocation"] = ALLOCATIONS[profile.allocation - 1]

@@ -1,9 +1,8 @@
-"""What a model provider wants to be sent, made from an assembly: pure functions over a conversation.
+"""Converts an assembly to the request of a model provider. Pure functions over a conversation.
 
-Three shapes, and the rules of each: Bedrock Converse, Anthropic Messages, OpenAI Chat Completions. Nothing here knows a
-network, a client library or the wire of this service. A stored history is as people and tools left it; what a provider
-would refuse (a call without its result, a first message of the assistant, an id used twice) is made sendable here, and
-nothing that was said is lost on the way.
+Three shapes with their rules: Bedrock Converse, Anthropic Messages, OpenAI Chat Completions. Nothing here depends on a network,
+a client library or this service's messages. A stored history may contain content that a provider would refuse (a call without a
+result, a first message by the assistant, a duplicate id); it is made acceptable here, and no text is lost.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class EmptyMessage(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SystemBlock:
-    """One block of system text; `zone` says how often it changes: stable, slow or volatile."""
+    """One block of system text; `zone` is how often it changes: stable, slow or volatile."""
 
     text: str
     source: str = ""
@@ -55,7 +54,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool answered to the call of that id."""
+    """A tool's result for the call with that id."""
 
     call_id: str
     content: str
@@ -73,10 +72,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What is to be sent: the caller's own system prompt, the blocks, the history, and the new message at its end.
+    """The content to send: the caller's own system prompt, the blocks, the history, and the new message at its end.
 
-    Where the request will define no tools, providers refuse calls and results, so these are written out as text. With
-    `is_history_missing` the model is told that there was a conversation which could not be read.
+    If the request will define no tools, providers refuse calls and results, so these are written as text. With
+    `is_history_missing` the model is told that there was a conversation that could not be read.
     """
 
     message: str
@@ -90,7 +89,7 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """What one side says until the other speaks: an assistant's texts and calls, or a user's results and texts."""
+    """Consecutive messages of one side: an assistant's texts and calls, or a user's results and texts."""
 
     role: str
     texts: tuple[str, ...] = ()
@@ -143,7 +142,7 @@ def _anthropic_content(stretch: _Stretch) -> list[dict[str, Any]]:
 
 
 def to_openai(conversation: Conversation) -> dict[str, Any]:
-    """Return `messages` for OpenAI Chat Completions and what speaks like it. Raises EmptyMessage."""
+    """Return `messages` for OpenAI Chat Completions and compatible APIs. Raises EmptyMessage."""
     system = "\n\n".join(text for text, _ in _system_texts(conversation))
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     for stretch in _stretches(conversation):
@@ -168,10 +167,10 @@ def _request(system: list[dict[str, Any]], messages: list[dict[str, Any]]) -> di
 
 
 def _system_texts(conversation: Conversation) -> list[tuple[str, bool]]:
-    """Return the system texts, none of them blank, with whether a cache point follows.
+    """Return the non-blank system texts, each with whether a cache point follows.
 
-    The first cache points stay: blocks come most stable first, and the later ones change with every turn. A system turn
-    of the history goes behind the blocks, where it moves none of them, and so does the word that the history is missing.
+    The first cache points are kept: blocks are ordered by stability, and the last ones change with every turn. System turns
+    of the history, and the note that the history is missing, go after the blocks, so that no block moves.
     """
     points_left = conversation.max_cache_points
     texts = [(conversation.system, False)]
@@ -186,7 +185,7 @@ def _system_texts(conversation: Conversation) -> list[tuple[str, bool]]:
 
 
 def _stretches(conversation: Conversation) -> list[_Stretch]:
-    """Return the conversation as stretches of alternating sides, every call answered in the stretch that follows it."""
+    """Return the conversation as stretches of alternating sides, with every call answered in the next stretch."""
     if not conversation.message.strip():
         raise EmptyMessage(EmptyMessage.__doc__)
     turns = [*conversation.history, Message("user", conversation.message)]
@@ -202,7 +201,7 @@ def _is_assistant(turn: Message) -> bool:
 
 
 def _answered(asked: Iterable[Message], told: Iterable[Message]) -> list[tuple[ToolCall, ToolResult]]:
-    """Return the calls of one side that the next side answers, with the answers, in the order of the calls."""
+    """Return the calls of one side that the next side answers, with their results, in the order of the calls."""
     waiting = [part for turn in told for part in turn.parts if isinstance(part, ToolResult)]
     pairs = []
     for call in (part for turn in asked for part in turn.parts if isinstance(part, ToolCall) and _is_assistant(turn)):
@@ -225,7 +224,7 @@ def _stretch(side: Sequence[Message], *, asked: _Pairs, told: _Pairs) -> _Stretc
 
 
 def _texts(turn: Message, sent: Sequence[ToolCall | ToolResult]) -> list[str]:
-    """Return what the turn says in words: its text, and a note for each part that cannot be sent as what it is."""
+    """Return the turn's text, and a note for each part that cannot be sent as a call or result."""
     notes = [_note(part) for part in turn.parts if part not in sent]
     is_repeated = any(isinstance(part, ToolResult) and part.content == turn.text for part in turn.parts)
     return notes if is_repeated else [turn.text, *notes]
@@ -238,7 +237,7 @@ def _note(part: ToolCall | ToolResult) -> str:
 
 
 def _with_sendable_ids(stretches: Sequence[_Stretch]) -> list[_Stretch]:
-    """Return the stretches with ids and names that every provider takes, each id standing for one call only."""
+    """Return the stretches with ids and names that every provider accepts, each id used for one call only."""
     taken = {call.id for stretch in stretches for call in stretch.calls}
     fresh = (made for number in count(1) if (made := f"call_{number}") not in taken)
     used: set[str] = set()
@@ -262,12 +261,12 @@ def _with_sendable_ids(stretches: Sequence[_Stretch]) -> list[_Stretch]:
 
 
 def _opened_by_user(stretches: list[_Stretch]) -> list[_Stretch]:
-    """Return the stretches with a user's before them where the window begins inside an answer."""
+    """Return the stretches, preceded by a user's stretch if the window begins inside an answer."""
     return [_Stretch("user", (_EARLIER,)), *stretches] if stretches[0].role == "assistant" else stretches
 
 
 def _apart(stretches: Iterable[_Stretch]) -> list[_Stretch]:
-    """Return the stretches with results and words in separate messages: some of Bedrock's models refuse them in one."""
+    """Return the stretches with results and texts in separate messages: some Bedrock models refuse both in one."""
     parted = []
     for stretch in stretches:
         if stretch.results and stretch.texts:

@@ -1,4 +1,4 @@
-"""The client that waits: `AsyncSidecar`, for one event loop."""
+"""The asynchronous client: `AsyncSidecar`, for one event loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ P = ParamSpec("P")
 
 
 def _waiting(kind: Callable[P, Request[A]]) -> Callable[Concatenate[AsyncSidecar, P], Coroutine[Any, Any, A]]:
-    """Return the method that makes such a request of its keywords and sends it."""
+    """Return the method that builds a request from its keyword arguments and sends it."""
 
     async def call(client: AsyncSidecar, /, *args: P.args, **fields: P.kwargs) -> A:
         return await client.send(kind(*args, **fields))
@@ -29,7 +29,7 @@ def _waiting(kind: Callable[P, Request[A]]) -> Callable[Concatenate[AsyncSidecar
 
 
 def _streaming(kind: Callable[P, Request[A]]) -> Callable[Concatenate[AsyncSidecar, P], AsyncGenerator[A]]:
-    """Return the method that makes such a request of its keywords and yields its answers as they come."""
+    """Return the method that builds a request from its keyword arguments and yields its answers as they arrive."""
 
     def call(client: AsyncSidecar, /, *args: P.args, **fields: P.kwargs) -> AsyncGenerator[A]:
         return client.stream(kind(*args, **fields))
@@ -38,7 +38,7 @@ def _streaming(kind: Callable[P, Request[A]]) -> Callable[Concatenate[AsyncSidec
 
 
 class AsyncSidecar:
-    """A client for one event loop: make it where that runs. `token` is one, or gets the one to use now."""
+    """A client for one event loop; create it inside the loop. `token` is a token, or a function that returns the current one."""
 
     def __init__(
         self,
@@ -63,11 +63,11 @@ class AsyncSidecar:
         await self.close()
 
     async def close(self) -> None:
-        """Close the channel; calls under way end with an error."""
+        """Close the channel; running calls fail."""
         await self._channel.close()
 
     def taking(self, stance: Stance) -> AsyncSidecar:
-        """Return a client on the same channel that calls for somebody else, or with another deadline."""
+        """Return a client on the same channel for another tenant or owner, or with another deadline."""
         sibling = object.__new__(AsyncSidecar)
         sibling.__dict__ = {**self.__dict__, "_stance": stance}
         return sibling
@@ -79,7 +79,7 @@ class AsyncSidecar:
         return answer
 
     async def stream(self, request: Request[A]) -> AsyncGenerator[A]:
-        """Yield the answers to a request as they come; whoever stops early ends the call. Raises a SidecarCallError."""
+        """Yield the answers to a request as they arrive; closing the iterator ends the call. Raises a SidecarCallError."""
         one = await self._exchange(request)
         responses = one.call(one.message, **one.options)
         try:
@@ -92,7 +92,7 @@ class AsyncSidecar:
             responses.cancel()
 
     async def health(self, *, deadline_s: float = 3.0, waits: bool = False) -> str:
-        """Return SERVING or NOT_SERVING; needs no token. `waits` for a server that is starting. Raises CallUnavailable."""
+        """Return SERVING or NOT_SERVING; needs no token. With `waits`, wait for a starting server. Raises CallUnavailable."""
         return health_of(await self._made(health_check(self._channel, deadline_s=deadline_s, waits=waits)))
 
     async def _exchange(self, request: Request[A]) -> Exchange:

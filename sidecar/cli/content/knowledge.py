@@ -57,9 +57,9 @@ def assign(session: CommandSession, base: str, assigned: Mapping[str, Sequence[s
 
 
 def documents(path: Path) -> tuple[list[tuple[str, Path]], list[str]]:
-    """Return the files to read with the paths they get in the base: under a directory, or the one file.
+    """Return the files to read with their paths in the base: all under a directory, or the one file.
 
-    Beside them stand the paths of the tree's files that are of a kind no reader knows; a file that is named is always read.
+    Also return the paths of the tree's files of unknown kinds, which are skipped; a file named directly is always read.
     Raises UnreadablePath.
     """
     if path.is_file():
@@ -77,12 +77,12 @@ def _is_document(file: Path) -> bool:
     except UnsupportedFormat:
         return False
     except OSError:
-        return True  # it is reported when its turn comes
+        return True  # its error is reported when it is read
     return True
 
 
 def read_in(session: CommandSession, base: str, files: Sequence[tuple[str, Path]]) -> dict[str, Any]:
-    """Return how many documents were created, updated and unchanged, which hold no text, and why each of the others failed."""
+    """Ingest the files; return the counts of created, updated and unchanged documents, the empty ones, and the failures."""
     outcomes = Counter[str]()
     failed: list[str] = []
     empty: list[str] = []
@@ -99,7 +99,7 @@ def read_in(session: CommandSession, base: str, files: Sequence[tuple[str, Path]
 def _read_one(
     session: CommandSession, base: str, name: str, file: Path, outcomes: Counter[str], empty: list[str]
 ) -> str:
-    """Return why the document was refused, or nothing. What is wrong with the service ends the whole command."""
+    """Ingest one document; return the reason if it was refused, else "". A failure of the service ends the whole command."""
     try:
         content = file.read_bytes()
     except OSError as error:

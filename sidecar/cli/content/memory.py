@@ -1,4 +1,4 @@
-"""Commands about memories: import them from a file, list them, look at one, forget one."""
+"""Commands about memories: import from a file, list, show one, forget one."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def import_file(session: CommandSession, file: Path) -> int:
 
 
 def read_file(file: Path) -> tuple[list[ImportedMemory], list[str]]:
-    """Return the memories of a file, and a line for each piece that was left out. Raises an IngestError."""
+    """Return the memories in a file, and a line for each part that was skipped. Raises an IngestError."""
     with opened_at(file) as stream:
         found = list(read_memories(str(file), stream))
     memories = [one for one in found if isinstance(one, ImportedMemory)]

@@ -1,4 +1,4 @@
-"""`sidecar owner`: what can be done about one owner as a whole."""
+"""`sidecar owner`: commands about one owner as a whole."""
 
 from __future__ import annotations
 

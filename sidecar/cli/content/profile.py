@@ -1,4 +1,4 @@
-"""Commands about profiles: read a level's knobs, change them, see how they came about, go back."""
+"""Commands about profiles: show a level's knobs, change them, list versions, roll back."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def set_profile(
 ) -> None:
     """Change one level's knobs; the others stay. An empty value takes a knob back, so that it is inherited again.
 
-    Refused when somebody else has changed the level in the meantime.
+    Refused if the level was changed concurrently.
 
     \b
     Example:
@@ -76,12 +76,12 @@ def set_profile(
 
 
 def changed(knobs: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the knobs after the changes, where None takes one away."""
+    """Return the knobs after the changes; None removes a knob."""
     return {name: value for name, value in {**knobs, **changes}.items() if value is not None}
 
 
 def newest_version(version: str) -> int:
-    """Return the number in a level's version, such as 3 in `template:default@3`; 0 when it has none yet."""
+    """Return the number in a level's version, such as 3 in `template:default@3`; 0 if it has none yet."""
     number = version.rpartition("@")[2]
     return int(number) if number.isdecimal() else 0
 

@@ -1,4 +1,4 @@
-"""Commands about threads: import conversations people already have, list threads, show one as it was said."""
+"""Commands about threads: import existing conversations, list threads, show one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def thread() -> None:
 
 @dataclass(slots=True)
 class _Tally:
-    """What an import has done so far."""
+    """The progress of an import."""
 
     threads: set[str] = field(default_factory=set)
     turns: int = 0
@@ -88,7 +88,7 @@ def import_file(session: CommandSession, file: Path, thread_id: str, title: str)
 def _send(
     session: CommandSession, conversation: Conversation, thread_id: str, *, title: str, tally: _Tally, step: Step
 ) -> None:
-    """Write a conversation's turns in batches. Says how far it came before it raises a SidecarCallError."""
+    """Write a conversation's turns in batches. Reports its progress before it raises a SidecarCallError."""
     tally.threads.add(thread_id)
     for batch in batches(conversation.turns, _chars):
         try:

@@ -1,4 +1,4 @@
-"""`sidecar audit`: what admins read and changed."""
+"""`sidecar audit`: lists the calls by which admins read and changed the tenant."""
 
 from __future__ import annotations
 

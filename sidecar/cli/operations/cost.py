@@ -1,4 +1,4 @@
-"""`sidecar cost`: what was spent, and the budgets for it."""
+"""`sidecar cost` and `sidecar budget`: spending, and limits on it."""
 
 from __future__ import annotations
 

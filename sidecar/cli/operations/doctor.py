@@ -1,4 +1,4 @@
-"""`sidecar doctor`: whether this machine could serve, and how to mend what is in the way. Calls no service."""
+"""`sidecar doctor`: checks whether this machine can serve, and tells how to fix problems. Calls no service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `sidecar embed` does: gives every stored text a vector of the embedder in use, place after place."""
+"""The work of `sidecar embed`: gives every stored text a vector of the embedder in use, place by place."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _LOOK_AGAIN_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class EmbedReport:
-    """What was done: texts that got vectors, and the places (threads, memories, wikis, bases) that were looked at.
+    """The result: the number of texts that got vectors, and of places (threads, memories, wikis, bases) visited.
 
-    Without an embedder nothing was, and `why_not` says why.
+    Without an embedder nothing is done, and `why_not` is the reason.
     """
 
     embedder: str
@@ -34,9 +34,9 @@ class EmbedReport:
 
 
 async def embed(settings: Settings, *, tenant: str, advance: Callable[[int], None]) -> EmbedReport:
-    """Embed what has no vector yet, of one tenant or of all; `advance` hears of each batch. Safe to break off and run again.
+    """Embed texts without a vector, of one tenant or of all; `advance` is called for each batch. Safe to interrupt and repeat.
 
-    Raises SettingInvalid, EmbedderUnusable, a ModelsError of the embedder, what `store.db.migrate` and the pools raise.
+    Raises SettingInvalid, EmbedderUnusable, a ModelsError of the embedder, and the errors of `store.db.migrate` and the pools.
     """
     async with database.opened(settings) as where:
         await database.check(where)
@@ -60,7 +60,7 @@ async def embed(settings: Settings, *, tenant: str, advance: Callable[[int], Non
 async def _embed_all(
     pool: Pool, embedding: Embedding, tenant_id: UUID | None, advance: Callable[[int], None]
 ) -> tuple[int, int]:
-    """Return how many texts got vectors, and how many places were looked at."""
+    """Return how many texts got vectors, and how many places were visited."""
     texts = places = 0
     async for place in embeddings.every_place(pool):
         if tenant_id is None or place.tenant_id == tenant_id:
@@ -70,7 +70,7 @@ async def _embed_all(
 
 
 async def _embed_place(embedding: Embedding, place: EmbeddingPlace, advance: Callable[[int], None]) -> int:
-    """Return how many texts of a place got vectors here. Where another process is at it, that is waited for."""
+    """Embed a place and return how many texts got vectors here. Waits if another process is embedding the place."""
     count = 0
     while True:
         done = await embedding.go(place)

@@ -1,4 +1,4 @@
-"""What `sidecar doctor` looks at: each check ends in a finding, whatever it meets."""
+"""The checks of `sidecar doctor`: each check ends in a finding, even if it fails."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from store.errors import (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at; `mend` says what to do, and is empty where nothing is to be done."""
+    """The result of one check; `mend` is the fix, empty if none is needed."""
 
     name: str
     is_well: bool
@@ -64,7 +64,7 @@ _MENDS = {
 
 
 async def examine(environ: Mapping[str, str]) -> list[Finding]:
-    """Return a finding for everything that serving needs, in the order in which one rests on another."""
+    """Return a finding for everything that serving needs, in order of dependency."""
     try:
         settings = all_settings.read(environ)
         compile_settings(settings)
@@ -116,7 +116,7 @@ async def _database(settings: Settings) -> AsyncIterator[Finding]:
 
 
 def _mend(error: StoreError, settings: Settings) -> str:
-    """Return what to do about a database that cannot be used as it is."""
+    """Return the fix for a database that cannot be used."""
     if isinstance(error, ServerUnsuitable):
         return "use PostgreSQL 15 or newer with pg_trgm, btree_gin and unaccent (Debian: postgresql-contrib)"
     if isinstance(error, EmbeddedPostgresError):
@@ -166,7 +166,7 @@ _AWS = "set AWS_PROFILE or the keys, or give the host a role"
 
 
 async def backends(settings: Settings, environ: Mapping[str, str]) -> list[Finding]:
-    """Return a finding for each backend of the file, side by side; one for the file alone where it cannot be read."""
+    """Check the configured backends concurrently, one finding each; a single finding if their file cannot be read."""
     if settings.backends is None:
         return [Finding("backends", is_well=True, told="none are configured; SIDECAR_BACKENDS would name their file")]
     try:
@@ -179,7 +179,7 @@ async def backends(settings: Settings, environ: Mapping[str, str]) -> list[Findi
 
 
 async def models(settings: Settings) -> list[Finding]:
-    """Return a finding for the planner's model, where it is a service, and one for the embedder, where one is set."""
+    """Return a finding for the planner's model if it is a service, and one for the embedder if one is set."""
     wanted = {
         "planner": (settings.compile_planner, settings.compile_base_url, "SIDECAR_COMPILE_BASE_URL"),
         "embedder": (settings.embedder, settings.embedder_base_url, "SIDECAR_EMBEDDER_BASE_URL"),
@@ -197,7 +197,7 @@ async def models(settings: Settings) -> list[Finding]:
 
 
 def _local_embedder() -> Finding:
-    """Return whether the embedder of the install can be loaded."""
+    """Check that the embedder of the install can be loaded."""
     try:
         embedders.local().close()
     except EmbedderUnusable as error:
@@ -209,7 +209,7 @@ def _local_embedder() -> Finding:
 
 
 def reach(name: str, url: str, *, mend: str) -> Finding:
-    """Return whether something takes connections at the address within 2 s."""
+    """Check that the address accepts a connection within 2 s."""
     parts = urlsplit(url if "://" in url else f"//{url}")
     began_s = time.monotonic()
     try:
@@ -235,7 +235,7 @@ def _entry(entry: BackendEntry) -> Finding:
 
 
 def _aws(name: str) -> Finding:
-    """Return whether the AWS default chain has credentials; they are not tried."""
+    """Check that the AWS default chain has credentials; they are not used."""
     from botocore.exceptions import BotoCoreError
     from botocore.session import Session
 

@@ -1,4 +1,4 @@
-"""`sidecar health`: whether a sidecar answers."""
+"""`sidecar health`: checks whether a sidecar is serving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `sidecar migrate` does: reaches the database as it is, and brings it up to date or says how it stands."""
+"""The work of `sidecar migrate`: opens the database without changing it, then applies migrations or reports their state."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from store.embedded.server import EmbeddedPostgres
 
 
 async def apply(settings: Settings, *, dry_run: bool) -> MigrationReport:
-    """Apply the migrations that are left and return what was done. Raises what `store.db.migrate` raises."""
+    """Apply the pending migrations and return the report. Raises the errors of `store.db.migrate`."""
     async with reached(settings) as database:
         return await bring_up_to_date(database, dry_run=dry_run)
 
 
 def facts(report: MigrationReport) -> dict[str, Any]:
-    """Return a report as a JSON document tells it: of a dry run what would be applied, never that anything was."""
+    """Return a report as a JSON document; that of a dry run says what would be applied, never that anything was."""
     done = "would_apply" if report.is_dry_run else "applied"
     return {done: report.applied, "skipped": report.skipped, "is_dry_run": report.is_dry_run}
 
 
 async def status(settings: Settings) -> tuple[MigrationState, ...]:
-    """Return the state of every migration. Raises what `store.db.migrate` raises."""
+    """Return the state of every migration. Raises the errors of `store.db.migrate`."""
     async with reached(settings) as database:
         return await migrate.status(database.direct_dsn, migrations())
 
 
 @asynccontextmanager
 async def reached(settings: Settings) -> AsyncIterator[Database]:
-    """Yield the settings' database without changing it; an embedded one is started for as long as this takes."""
+    """Yield the configured database without changing it; an embedded one is started meanwhile."""
     if settings.database_url:
         yield Database(settings.database_url, settings.database_direct_url or settings.database_url)
         return

@@ -50,7 +50,7 @@ def serve(voice: Voice, listen: Sequence[str]) -> None:
 
 
 def _runner() -> asyncio.Runner:
-    """Return a runner with the faster event loop where there is one."""
+    """Return a runner with the faster event loop, if installed."""
     try:
         import uvloop
     except ImportError:
@@ -156,7 +156,7 @@ def _draw_story(told: Story) -> Iterator[Any]:
 
 
 def _program() -> str:
-    """Return what to type to call this program again: its name where the shell finds it, else where it lies."""
+    """Return the command to run this program again: its name if it is on the PATH, else its path."""
     called = Path(sys.argv[0])
     if shutil.which("sidecar"):
         return "sidecar"

@@ -1,4 +1,4 @@
-"""`sidecar token`: mints a token with the local dev key."""
+"""`sidecar token`: mints a token with this machine's dev key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands about tools of MCP servers and about remote backends: what there is, what is approved, what is switched off."""
+"""Commands about tools of MCP servers and about remote backends: list, approve, test, switch off and on."""
 
 from __future__ import annotations
 

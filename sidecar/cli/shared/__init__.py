@@ -1,1 +1,1 @@
-"""What the commands share: the session, output, drawing, failures."""
+"""Code shared by the commands: session, output, drawing, failures."""

@@ -1,4 +1,4 @@
-"""Cuts what is to be sent into calls of a bearable size. Pure."""
+"""Splits values into batches, each small enough for one call. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TypeVar
 V = TypeVar("V")
 
 BATCH_COUNT = 500
-BATCH_CHARS = 4_000_000  # at four bytes a character still well inside the message limit
+BATCH_CHARS = 4_000_000  # even at four bytes per character well below the message limit
 
 
 def batches(
     values: Iterable[V], chars: Callable[[V], int], *, most: int = BATCH_COUNT, most_chars: int = BATCH_CHARS
 ) -> Iterator[list[V]]:
-    """Yield the values in order, at most so many and so many characters at once; a longer one goes alone."""
+    """Yield batches in order, each with at most `most` values and `most_chars` characters; a longer value is alone."""
     batch: list[V] = []
     held_chars = 0
     for value in values:

@@ -1,4 +1,4 @@
-"""Tokens of the local dev key, for commands that were given none. Loaded when needed: it loads the server's side."""
+"""Tokens from the local dev key, for commands without a token. Loaded when needed, because it imports server code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sidecar.runtime.errors import DevTokensOff
 
 
 def minting(environ: Mapping[str, str]) -> IdentitySettings:
-    """Return as much of how callers prove themselves as minting asks for. Raises SettingInvalid."""
+    """Return the identity settings needed for minting. Raises SettingInvalid."""
     read = settings.read(environ)
     return IdentitySettings(
         data_dir=read.data_dir,
@@ -26,9 +26,9 @@ def minting(environ: Mapping[str, str]) -> IdentitySettings:
 
 
 def dev_token(environ: Mapping[str, str], *, tenant: str, now_s: float, token_id: str) -> str:
-    """Return an hour's admin token of the tenant, signed with the dev key that this machine's sidecar trusts.
+    """Return an admin token of the tenant, valid for an hour, signed with the dev key that this machine's sidecar trusts.
 
-    No key is made here: one that no server has read proves nothing. Raises TokenMissing, DevTokensOff, DevKeyUnsafe,
+    No key is created here, because no server would trust it yet. Raises TokenMissing, DevTokensOff, DevKeyUnsafe,
     SettingInvalid, InvalidArgument.
     """
     proofs = minting(environ)

@@ -1,6 +1,6 @@
-"""What a terminal shows: tables, bars and texts made of answers. Pure: values in, lines and rich tables out.
+"""Terminal output: tables, bars and texts from answers. Pure: values in, lines and rich tables out.
 
-Bars are drawn with characters, not with colour, so that they read the same in a log.
+Bars are drawn with characters, not colours, so that they look the same in a log.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class BarPart:
 
 
 def assembly(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[Any]:
-    """Yield the fitted context, a line per source, the budget as bars, and the receipt; texts cut to so many lines."""
+    """Yield the fitted context, a line per source, the budget as bars, and the receipt; texts are cut to `shortest_lines`."""
     yield from context(given, shortest_lines=shortest_lines)
     yield ""
     yield from sources(given.sources)
@@ -63,7 +63,7 @@ def _verdict(given: Assembly) -> Iterator[str]:
 
 
 def context(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[str]:
-    """Yield the context as the model will see it: the blocks, then the history."""
+    """Yield the context as sent to the model: the blocks, then the history."""
     for block in given.system_blocks:
         point = ", cache point" if block.is_cache_point else ""
         yield f"── {block.source or 'system'}, {block.zone}, {_number(block.tokens)} tokens{point}"
@@ -77,7 +77,7 @@ def context(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[s
 
 
 def said(message: Message) -> Iterator[str]:
-    """Yield what a message says, each piece after its role."""
+    """Yield the parts of a message, each prefixed with its role."""
     if message.text:
         yield f"{message.role}: {printable(message.text)}"
     for part in message.parts:
@@ -89,7 +89,7 @@ def said(message: Message) -> Iterator[str]:
 
 
 def sources(reports: Sequence[SourceReport]) -> Iterator[Any]:
-    """Yield a line for each source, how its question ended and what of its offer is in the context, then the reasons."""
+    """Yield a line for each source with its status and its share of the context, then the reasons."""
     table = _table("source", "status", "ms", "offered", "whole", "short", "dropped", "tokens")
     for report in reports:
         counts = (report.offered_count, report.included_count, report.shortened_count, report.dropped_count)
@@ -105,7 +105,7 @@ def sources(reports: Sequence[SourceReport]) -> Iterator[Any]:
 
 
 def budget(given: Budget, reports: Sequence[SourceReport]) -> Iterator[str]:
-    """Yield the window and then the pool as bars; each bar stands where the last one ended, so all of them fill it."""
+    """Yield the window and then the pool as bars; each bar starts where the previous one ended, so together they fill it."""
     exactness = "exact" if given.is_exact else "estimated"
     yield f"window {_number(given.window_tokens)} tokens, counted by {given.tokenizer} ({exactness})"
     yield from bars(window_shares(given), given.window_tokens)
@@ -114,7 +114,7 @@ def budget(given: Budget, reports: Sequence[SourceReport]) -> Iterator[str]:
 
 
 def window_shares(given: Budget) -> list[BarPart]:
-    """Return what the window is spent on, in the order of the arithmetic; the tokens add up to the window."""
+    """Return the parts of the window in order of computation; their tokens add up to the window."""
     spent = [
         BarPart("system", given.system_tokens),
         BarPart("tools", given.tool_tokens),
@@ -127,16 +127,16 @@ def window_shares(given: Budget) -> list[BarPart]:
 
 
 def pool_shares(given: Budget, reports: Sequence[SourceReport]) -> list[BarPart]:
-    """Return what the pool is spent on: each source, what belongs to none, and what is free; they add up to the pool."""
+    """Return the parts of the pool: each source, other text, and free tokens; they add up to the pool."""
     used = [BarPart(report.source, report.included_tokens) for report in reports]
     frame = BarPart("frame", given.used_tokens - sum(share.tokens for share in used))
     return [*used, frame, BarPart("free", given.pool_tokens - given.used_tokens)]
 
 
 def bars(parts: Sequence[BarPart], whole: int, *, cells: int = BAR_CELLS) -> Iterator[str]:
-    """Yield a line for each part: name, tokens, share, and a bar of its own stretch of `cells` cells.
+    """Yield a line for each part: name, tokens, share, and its bar within `cells` cells.
 
-    A part that is there but narrower than a cell shows a sliver. Parts without tokens get no line.
+    A part narrower than a cell is shown as a sliver. Parts without tokens get no line.
     """
     name_cells = max((len(part.name) for part in parts), default=0)
     before = 0
@@ -152,7 +152,7 @@ def bars(parts: Sequence[BarPart], whole: int, *, cells: int = BAR_CELLS) -> Ite
 
 
 def receipt(given: Receipt, *, only: str = "") -> Iterator[Any]:
-    """Yield a receipt: what was asked, the sources, and every candidate's decision with its reason."""
+    """Yield a receipt: the request, the sources, and the decision on every candidate with its reason."""
     made = given.create_time.isoformat(timespec="seconds") if given.create_time else ""
     yield f"receipt {given.receipt_id}, {made}, {given.duration_ms:.1f} ms"
     yield f"model {given.model_id}, thread {given.thread_id or '(none)'}, profile {given.profile_version}"
@@ -168,7 +168,7 @@ def receipt(given: Receipt, *, only: str = "") -> Iterator[Any]:
 
 
 def decisions(given: Iterable[CandidateDecision]) -> Table:
-    """Return a line for each candidate: what became of it, and why."""
+    """Return a table with a line for each candidate: the decision and its reason."""
     table = _table("source", "item", "decision", "tokens", "score", "why")
     for one in given:
         is_named = not one.into_item_id or one.into_item_id in one.reason
@@ -185,7 +185,7 @@ def decisions(given: Iterable[CandidateDecision]) -> Table:
 
 
 def difference(given: AssemblyDiff) -> Iterator[Any]:
-    """Yield what differs between two assemblies; one line when nothing does."""
+    """Yield the differences between two assemblies; one line if there are none."""
     if not given.changes and not given.token_deltas and not given.status_changes:
         yield "Nothing differs."
         return
@@ -209,14 +209,14 @@ def difference(given: AssemblyDiff) -> Iterator[Any]:
 
 
 def replay(given: Replay) -> Iterator[Any]:
-    """Yield what other knobs change, and the budget under them."""
+    """Yield the differences made by other knobs, and the budget under them."""
     yield from difference(given.diff)
     yield ""
     yield from budget(given.assembly.budget, given.assembly.sources)
 
 
 def rows(names: Sequence[str], values: Iterable[Sequence[Any]], *, empty: str = "") -> Table | str:
-    """Return a plain table of texts and numbers; where there are none, `empty` in its place, which says what would make some."""
+    """Return a plain table of texts and numbers; without rows, `empty` instead, which says how to get some."""
     table = _table(*names)
     for row in values:
         table.add_row(*(Text(printable(str(value))) for value in row))
@@ -239,17 +239,17 @@ def _number(value: int) -> str:
 
 
 def short_ids(text: str) -> str:
-    """Return the text with each UUID cut to its first eight digits, as tables have room for; JSON has them whole."""
+    """Return the text with each UUID cut to its first eight digits, to fit tables; JSON output has them in full."""
     return _UUID.sub(r"\1…", printable(text))
 
 
 def moment(given: datetime | None) -> str:
-    """Return the time as people write it, in UTC and to the minute; nothing for None."""
+    """Return the time in UTC to the minute; "" for None."""
     return f"{given:%Y-%m-%d %H:%M}" if given else ""
 
 
 def _cut(text: str, lines: int | None) -> str:
-    """Return the text's first lines, with a mark where lines are missing; all of it for None."""
+    """Return the text's first lines, with a note if lines are left out; all of it for None."""
     kept = printable(text).rstrip("\n").split("\n")
     if lines is None or len(kept) <= lines + 1:
         return "\n".join(kept)

@@ -1,4 +1,4 @@
-"""How a command ends: exit codes, and the one line that an error becomes. Nobody at a terminal sees a stack trace."""
+"""Exit codes of commands, and the one-line text of an error. No stack trace is shown on a terminal."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ _MOST_CHARS = 1_000
 
 OK, FAILED, USAGE, REFUSED, UNAVAILABLE, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
-# The trees whose texts are written for people. An error can only come out of a module that is loaded, so naming the
-# modules is enough, and none is loaded for the sake of an error that cannot happen.
+# The error classes whose texts are written for people, by module. An error can only come from a loaded module, so modules
+# that are not loaded are ignored.
 _TREES = (
     ("sidecar.cli.shared.failures", "CommandFailed"),
     ("sidecar.client.errors", "SidecarCallError"),
@@ -47,7 +47,7 @@ class TokenMissing(CommandFailed):
     here once."""
 
     def __str__(self) -> str:
-        """Return the sentence above on one line."""
+        """Return the docstring on one line."""
         return " ".join((type(self).__doc__ or "").split())
 
 
@@ -56,7 +56,7 @@ class TokenEmpty(CommandFailed):
     this machine's dev key."""
 
     def __str__(self) -> str:
-        """Return the sentence above on one line."""
+        """Return the docstring on one line."""
         return " ".join((type(self).__doc__ or "").split())
 
 
@@ -64,7 +64,7 @@ class NobodyAnswered(CommandFailed):
     """yes: this cannot be taken back, and nobody is there to answer; add --yes to agree."""
 
     def __str__(self) -> str:
-        """Return the sentence above."""
+        """Return the docstring."""
         return str(type(self).__doc__)
 
 

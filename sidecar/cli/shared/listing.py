@@ -1,4 +1,4 @@
-"""Lists that come in pages: as many values as were asked for, and no page more than that takes."""
+"""Paged lists: yields the requested number of values, and fetches no more pages than needed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ limit_option = click.option(
 
 
 def every(list_page: Callable[..., Any], *, limit: int, **given: Any) -> Iterator[Any]:
-    """Yield the values of a paged list, `limit` at most, 0 meaning all; `given` goes with each call."""
+    """Yield the values of a paged list, at most `limit` (0: all); `given` is passed to each call."""
     left, token = limit, ""
     while True:
         page = list_page(page_size=min(left, _PAGE_SIZE) if limit else _PAGE_SIZE, page_token=token, **given)

@@ -1,7 +1,7 @@
-"""What a command says: its result on standard output, everything else on standard error.
+"""The output of a command: its result on standard output, everything else on standard error.
 
-With --json the result is one JSON document and nothing else is written to standard output. Text that came from outside
-is cleaned of control characters before a terminal sees it.
+With --json the result is one JSON document and nothing else is written to standard output. Control characters in external
+text are replaced before it is written to a terminal.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ import orjson
 
 from sidecar.cli.shared.failures import NobodyAnswered, clipped
 
-_WIDTH_OF_A_PIPE = 160  # nobody's window: room for a reason on one line
+_WIDTH_OF_A_PIPE = 160  # without a terminal: wide enough for a reason on one line
 
 V = TypeVar("V")
 Step = Callable[[int], None]
 
-# Beside controls: what begins a new line or turns the reading direction of what follows around.
+# Control characters, line separators, and characters that change the text direction.
 _DRIVING = (*range(32), *range(127, 160), *range(0x2028, 0x202F), *range(0x2066, 0x206A))
 _SHOWN = {code: "\N{REPLACEMENT CHARACTER}" for code in _DRIVING if chr(code) not in "\n\t"}
 
 
 def printable(text: str) -> str:
-    """Return the text with control characters and what turns its direction replaced: no stored text may drive a terminal."""
+    """Return the text with control and direction characters replaced, so that stored text cannot control the terminal."""
     return text.translate(_SHOWN)
 
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """How one command speaks: to a person, or in JSON."""
+    """The output of one command: for a person, or as JSON."""
 
     is_json: bool
 
     def show(self, value: V, draw: Callable[[V], Iterable[Any]]) -> None:
-        """Write the command's result: JSON, or what `draw` makes of it, texts as lines and the rest by rich."""
+        """Write the command's result: as JSON, or drawn by `draw`, with texts as lines and everything else by rich."""
         if self.is_json:
             self.document(value)
             return
@@ -57,12 +57,12 @@ class Voice:
         sys.stdout.flush()
 
     def note(self, text: str) -> None:
-        """Write a line about the work to standard error."""
+        """Write a progress note to standard error."""
         sys.stderr.write(f"{printable(clipped(text))}\n")
         sys.stderr.flush()
 
     def confirm(self, question: str) -> None:
-        """Return once a person has agreed. Raises click.Abort when they do not, NobodyAnswered when nobody is there."""
+        """Return once the user has agreed. Raises click.Abort if they decline, NobodyAnswered without a terminal to answer at."""
         try:
             agreed = click.confirm(printable(clipped(question)), err=True)
         except click.Abort:
@@ -107,7 +107,7 @@ def _encoded(value: Any) -> bytes:
 
 
 def _as_plain(value: Any) -> Any:
-    """Return what Python's own writer does not know: values as mappings, the rest as the faster one writes it."""
+    """Return a JSON form of a value unknown to Python's writer: our values as mappings, others as orjson writes them."""
     if is_dataclass(value):
         return {one.name: getattr(value, one.name) for one in fields(value)}
     if hasattr(value, "items"):
@@ -116,7 +116,7 @@ def _as_plain(value: Any) -> Any:
 
 
 def _as_json(value: Any) -> Any:
-    """Return what orjson does not know by itself: mappings and tuples of other kinds."""
+    """Return a JSON form of a value unknown to orjson: mappings and tuples of other types."""
     if hasattr(value, "items"):
         return dict(value)
     if isinstance(value, set | frozenset):

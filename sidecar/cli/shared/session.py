@@ -1,4 +1,4 @@
-"""What commands share: the options that say whom to call and as whom, the client they open, and how they end."""
+"""Shared by commands: the options for address and identity, the client, and error handling."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Command = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class CommandSession:
-    """A client, already calling for the tenant and owner of the options, and the voice to answer with.
+    """A client for the tenant and owner of the options, and the output of the command.
 
-    `owner` is whom it calls for, empty where that is the token's own.
+    `owner` is the owner it calls for, empty for the token's own.
     """
 
     client: Sidecar
@@ -38,7 +38,7 @@ class CommandSession:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whom to call, and as whom; no token means the local dev key."""
+    """The address and identity of calls; without a token, the local dev key is used."""
 
     address: str
     token: str | None
@@ -47,7 +47,7 @@ class Caller:
 
 
 def speaking(work: Command) -> Command:
-    """Give a command --json and a `voice`, and turn its errors into one line and an exit code."""
+    """Give a command --json and a `voice`, and convert its errors to one line and an exit code."""
 
     @click.option("--json", "is_json", is_flag=True, help="Write one JSON document and nothing else.")
     @functools.wraps(work)
@@ -63,7 +63,7 @@ def speaking(work: Command) -> Command:
 
 
 def securable(work: Command) -> Command:
-    """Give a command `tls`, whom to trust and who to be: --tls-ca, --tls-name, --tls-cert and --tls-key; else None."""
+    """Give a command `tls`, made from --tls-ca, --tls-name, --tls-cert and --tls-key; None without them."""
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
 
     @click.option("--tls-key", type=file, envvar="SIDECAR_CLIENT_KEY", help="The key of --tls-cert, PEM.")
@@ -91,7 +91,7 @@ def _tls(roots: Path | None, name: str, own: tuple[Path | None, Path | None]) ->
 
 
 def connected(work: Command) -> Command:
-    """Give a command a `session`: --address, --token, --tenant, --owner, what TLS needs, and --json."""
+    """Give a command a `session`: --address, --token, --tenant, --owner, the TLS options, and --json."""
 
     @click.option("--owner", default="", help="Whose context, memories and threads. Default: the token's own.")
     @click.option("--tenant", default="", help="The tenant. Default: the token's own.")
@@ -113,9 +113,9 @@ def connected(work: Command) -> Command:
 
 
 def as_caller(given: Caller, voice: Voice) -> Caller:
-    """Return the caller with a token: its own, or one minted with the local dev key, which is said aloud.
+    """Return the caller with a token: the given one, or one minted with the local dev key, with a note to the user.
 
-    Raises TokenEmpty, TokenMissing, or what minting raises.
+    Raises TokenEmpty, TokenMissing, or the errors of minting.
     """
     if given.token is not None and not given.token.strip():
         raise failures.TokenEmpty
@@ -129,7 +129,7 @@ def as_caller(given: Caller, voice: Voice) -> Caller:
 
 
 def fail(voice: Voice, error: Exception) -> NoReturn:
-    """Say what went wrong, in JSON too where that was asked for, and end with the error's exit code."""
+    """Report the error, as JSON too if requested, and end with its exit code."""
     voice.note(f"sidecar: {failures.line_of(error)}")
     if voice.is_json:
         voice.document(failures.facts_of(error))

@@ -1,4 +1,4 @@
-"""Commands about one turn's context: assemble it, explain it, fit it again under other knobs, compare two."""
+"""Commands about a turn's context: assemble, explain, replay under other knobs, compare two."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def diff(session: CommandSession, before: str, after: str) -> None:
 
 
 def _overrides(assignments: Sequence[str], plain: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the knobs of the options; one that is taken back is one that is not overridden."""
+    """Return the knobs set by the options; a knob set to an empty value is not overridden."""
     read = knobs.read_assignments(assignments)
     return {name: value for name, value in {**read, **plain}.items() if value is not None}
 

@@ -1,4 +1,4 @@
-"""`sidecar turns`: the newest turns with what they took and spent."""
+"""`sidecar turns`: lists the newest turns with their duration and spending."""
 
 from __future__ import annotations
 

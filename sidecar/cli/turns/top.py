@@ -1,4 +1,4 @@
-"""`sidecar top`: the newest turns and their sums, drawn again and again."""
+"""`sidecar top`: shows statistics of the newest turns, refreshed repeatedly."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHOWN = 15
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """The newest turns, and what they come to: times in milliseconds."""
+    """The newest turns and their statistics; times in milliseconds."""
 
     turns: int
     degraded: int
@@ -56,7 +56,7 @@ def top(session: CommandSession, every_s: float, once: bool) -> None:
 
 
 def glance_of(rows: Sequence[TurnCost]) -> Glance:
-    """Return what turns come to."""
+    """Return the statistics of turns."""
     times = sorted(row.duration_ms for row in rows)
     source_tokens: dict[str, int] = {}
     failed: dict[str, int] = {}
@@ -79,7 +79,7 @@ def glance_of(rows: Sequence[TurnCost]) -> Glance:
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
-    """Return the value of the nearest rank; 0 for none."""
+    """Return the quantile by nearest rank; 0 without values."""
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
 
 

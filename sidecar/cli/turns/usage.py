@@ -1,4 +1,4 @@
-"""`sidecar usage report`: says what a provider counted."""
+"""`sidecar usage report`: reports the provider's token counts for an assembly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands by which an operator puts single pages and names right."""
+"""Commands to correct single pages and names."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def delete(session: CommandSession, page: str, yes: bool) -> None:
 
 
 def drawn_deletion(effect: DeleteEffect, named: str) -> str:
-    """Return what was deleted, or that nothing bears the name."""
+    """Return a line with the deleted page, or that there is no page of the name."""
     if effect.page is None:
         return printable(f"there is no page {named!r}; nothing was deleted")
     return printable(f"deleted: {effect.page.title} ({effect.page.path})")

@@ -1,4 +1,4 @@
-"""How the wiki looks on a terminal: pages, lists, graphs, jobs, and what upkeep found."""
+"""Terminal output of the wiki commands: pages, lists, graphs, jobs, and results of upkeep."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SHOWN = (
 
 
 def page(found: PageWhole) -> Iterator[str]:
-    """Yield a page as a person reads it: title, sections with their sources, then what stands around it."""
+    """Yield a page: title, sections with their sources, then names, tags, links and history."""
     one = found.page
     yield printable(f"{one.title}  ({one.path}{', archived' if one.status == 'archived' else ''})")
     if one.summary:
@@ -163,7 +163,7 @@ def mentions(found: Sequence[Mention]) -> Iterator[Any]:
 
 
 def quarantined(found: Sequence[QuarantinedMemory]) -> Iterator[Any]:
-    """Yield a line for each memory that is held back."""
+    """Yield a line for each quarantined memory."""
     yield rows(
         ("memory", "why", "since", "begins"),
         ((one.memory_id, one.reason, moment(one.update_time), (one.text or "")[:_SUMMARY_CHARS]) for one in found),
@@ -172,7 +172,7 @@ def quarantined(found: Sequence[QuarantinedMemory]) -> Iterator[Any]:
 
 
 def graph(part: GraphPart) -> Iterator[str]:
-    """Yield each page with the pages it leads to."""
+    """Yield each page with the pages it links to."""
     titles = {node.page_id: node.title for node in part.nodes}
     leads: dict[str, list[str]] = {}
     for edge in part.edges:
@@ -185,7 +185,7 @@ def graph(part: GraphPart) -> Iterator[str]:
 
 
 def preview(given: PlanPreview) -> Iterator[Any]:
-    """Yield what a compile would change."""
+    """Yield the changes that a compile would make."""
     yield f"the next batch has {given.memory_count:,} memories and would change {given.item_count:,} things"
     yield rows(
         ("change", "page", "what", "memories"),
@@ -211,7 +211,7 @@ def jobs(found: Sequence[CompileJob]) -> Iterator[Any]:
 
 
 def job(one: CompileJob, before: Sequence[CompileJob] = ()) -> Iterator[Any]:
-    """Yield how a job stands, and what it did together with those before it in its chain."""
+    """Yield a job's status, and its metrics summed with those of the earlier jobs in its chain."""
     yield printable(
         f"{one.status}: job {one.job_id}, asked for by {one.trigger}{f', {one.error}' if one.error else ''}"
     )
@@ -223,7 +223,7 @@ def job(one: CompileJob, before: Sequence[CompileJob] = ()) -> Iterator[Any]:
 
 
 def _together(name: str, chain: Sequence[CompileJob]) -> Any:
-    """Return a metric's sum over a chain of jobs; of one that is no number, what the last says."""
+    """Return a metric's sum over a chain of jobs; if it is not a number, the last job's value."""
     values = [one.metrics.get(name) or 0 for one in chain]
     return (
         round(sum(values), 6)
@@ -233,7 +233,7 @@ def _together(name: str, chain: Sequence[CompileJob]) -> Any:
 
 
 def lint(report: LintReport) -> Iterator[Any]:
-    """Yield what is amiss."""
+    """Yield the lint findings."""
     if not report.findings:
         yield "nothing is amiss"
     else:
@@ -244,14 +244,14 @@ def lint(report: LintReport) -> Iterator[Any]:
 
 
 def backfill(effect: BackfillEffect, *, is_dry: bool) -> Iterator[str]:
-    """Yield what was written, or would be, and where candidates fell away."""
+    """Yield the links written, or that would be, and the counts of dropped candidates."""
     verb = "would write" if is_dry else "wrote"
     yield f"{verb} {effect.deterministic_count:,} deterministic and {effect.co_mention_count:,} co-mention links"
     yield f"from {effect.memory_count:,} memories; {_counts(effect.funnel) or 'no candidates'}"
 
 
 def rollback(effect: RollbackEffect, *, is_dry: bool) -> Iterator[str]:
-    """Yield what was taken away, or would be."""
+    """Yield the evidence and links removed, or that would be."""
     verb = "would take away" if is_dry else "took away"
     yield f"{verb} {effect.evidence_count:,} pieces of evidence, and {effect.link_count:,} links that had no other"
     yield from (printable(f"  {one}") for one in effect.examples)
@@ -283,7 +283,7 @@ def density_document(found: Density, now: datetime, *, owner: str = "") -> str:
 
 
 def reads(found: ReadMeasure) -> Iterator[Any]:
-    """Yield what turns read beside what compiling cost."""
+    """Yield the wiki reads of turns and the compile cost."""
     yield (
         f"{found.wiki_assembly_count:,} of {found.assembly_count:,} assemblies held something of the wiki, "
         f"{found.wiki_answer_count:,} answers used it"

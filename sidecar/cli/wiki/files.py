@@ -1,6 +1,6 @@
-"""Commands that write the wiki into files: its density over time, and its pages as markdown.
+"""Commands that write the wiki to files: its density over time, and its pages as markdown.
 
-Nothing outside the named folder is written, and nothing of it half.
+Files are written atomically, and only inside the named folder.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def _draw_density(found: Density) -> Iterator[Any]:
 
 
 def written_density(folder: Path, found: Density, now: datetime, *, owner: str = "") -> Path:
-    """Return the file that holds the counts, named by the second; of several in one second the later ones have a number.
+    """Write the counts to a file named by the time in seconds (plus a number if it exists), and return it.
 
-    Raises CommandFailed when nothing can be written there.
+    Raises CommandFailed if nothing can be written there.
     """
     name = f"wiki-link-density-{now:%Y%m%dT%H%M%SZ}"
     try:
@@ -61,7 +61,7 @@ def written_density(folder: Path, found: Density, now: datetime, *, owner: str =
 
 
 def _kept(folder: Path, name: str, text: str) -> Path:
-    """Return the new file that holds the text; what was there is never written over."""
+    """Write the text to a new file and return it; an existing file is never overwritten."""
     place = 1
     while True:
         target = folder / (f"{name}-{place}.md" if place > 1 else f"{name}.md")
@@ -99,9 +99,9 @@ def export(session: CommandSession, folder: Path) -> None:
 
 
 def write_file(folder: Path, path: str, content: str) -> None:
-    """Put a file below the folder, whole or not at all; a link that lies in its place is replaced, not followed.
+    """Write a file below the folder atomically; a link in its place is replaced, not followed.
 
-    Raises CommandFailed for a path or a link that leads out of the folder, and for a folder that is closed.
+    Raises CommandFailed for a path or a link that leads out of the folder, and for a folder that is not writable.
     """
     parts = PurePosixPath(path).parts
     if len(parts) != 2 or any(part in {"", ".", ".."} or "/" in part or "\\" in part for part in parts):

@@ -1,4 +1,4 @@
-"""Commands about memories that no batch could be made of: which there are, and another try."""
+"""Commands about quarantined memories: list and retry."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def retry(session: CommandSession, memory_ids: tuple[str, ...], is_all: bool) ->
 
 
 def drawn_retry(effect: RetryEffect) -> Iterator[str]:
-    """Yield how many memories are tried again, and when."""
+    """Yield how many memories are retried, and by which compile."""
     if not effect.memory_count:
         yield "none of them is held back"
         return

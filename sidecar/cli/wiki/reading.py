@@ -1,4 +1,4 @@
-"""Commands that read the wiki: show a page, list, search, draw, and say who cites a memory."""
+"""Commands that read the wiki: show, list and search pages, draw the graph, list citations of a memory."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def search(session: CommandSession, query: str, page_type: str | None, limit: in
     session.voice.show(hits, _rows_of("hits"))
 
 
-@wiki.command(short_help="List who cites a memory.")
+@wiki.command(short_help="List the pages that cite a memory.")
 @click.argument("memory_id", metavar="MEMORY_ID")
 @limit_option
 @connected

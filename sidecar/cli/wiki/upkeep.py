@@ -1,4 +1,4 @@
-"""Commands that keep the wiki in order: lint, resets, links, imports, and what it is read for."""
+"""Commands for wiki upkeep: lint, reset, rebuild, verify, links, journal import, read statistics."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def verify(session: CommandSession) -> int:
 
 
 def drawn_verification(found: Verification) -> Iterator[str]:
-    """Yield what a comparison found, and what to do where there was none to make."""
+    """Yield the result of a comparison, or what to do if none was possible."""
     if found.outdated_count:
         counts = f"{found.outdated_count:,} of {found.batch_count:,} batches"
         yield f"not replayable by this version: {counts} were planned by other rules"
@@ -238,7 +238,7 @@ def _sent(part: Sequence[ImportedRecord]) -> list[JournalRecord]:
 
 
 def drawn_import(facts: dict[str, Any]) -> Iterator[str]:
-    """Yield what became of the records, the first twenty that were left out, and how to follow the compile."""
+    """Yield the result of the import, the first twenty skipped records, and how to follow the compile."""
     counts = ", ".join(f"{facts[name]:,} {name}" for name in ("created", "updated", "unchanged"))
     yield f"{facts['records']:,} records: {counts}"
     yield from (f"skipped {reason}" for reason in facts["skipped"][:_REASONS_SHOWN])

@@ -1,6 +1,6 @@
-"""What the service answers, as frozen values. How a message becomes one of them stands in `decoding`.
+"""The service's answers, as frozen values. `decoding` makes them from messages.
 
-Fields bear the names of the contract. A field with a default may be absent from an answer.
+Fields have the names of the contract. A field with a default may be absent from an answer.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What an item came from: the sort of thing, its id, a name to show."""
+    """The origin of an item: its kind, its id, and a display name."""
 
     kind: str
     ref: str
@@ -28,7 +28,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One piece of context as it stands in the assembly."""
+    """One piece of context in the assembly."""
 
     source: str
     id: str
@@ -44,7 +44,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class CandidateDecision:
-    """One candidate with what became of it, and why."""
+    """One candidate with the decision on it, and the reason."""
 
     source: str
     item_id: str
@@ -59,7 +59,7 @@ class CandidateDecision:
 
 @dataclass(frozen=True, slots=True)
 class SourceReport:
-    """One source's account in an assembly."""
+    """The report of one source in an assembly."""
 
     source: str
     status: str
@@ -77,7 +77,7 @@ class SourceReport:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The arithmetic of the pool, in tokens of the model."""
+    """The computation of the pool, in the model's tokens."""
 
     window_tokens: int
     system_tokens: int
@@ -93,12 +93,12 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Assembly:
-    """What the model should see, and why; one call turns it into a provider's request.
+    """The context for the model, with the decisions behind it; one call turns it into a provider's request.
 
-    The three `to_` methods take the user's message and the caller's own system prompt, which goes before the blocks.
-    Set `has_tools` to False where the request will define no tools. They raise shapes.EmptyMessage.
+    The three `to_` methods take the user's message and the caller's own system prompt, which precedes the blocks.
+    Set `has_tools` to False if the request will define no tools. They raise shapes.EmptyMessage.
 
-    With `conversation_missing` the thread's recent turns could not be read, in a profile that goes on without them; the requests
+    `conversation_missing` means that the thread's recent turns could not be read, and the profile allows that; the requests
     tell the model so.
     """
 
@@ -121,7 +121,7 @@ class Assembly:
     ) -> dict[str, Any]:
         """Return the keyword arguments `system` and `messages` of a Bedrock Converse call.
 
-        Set `max_cache_points` to 0 for a model without a prompt cache: it refuses them.
+        Set `max_cache_points` to 0 for a model without a prompt cache, which would refuse cache points.
         """
         return shapes.to_bedrock_converse(
             self._conversation(user_message, system, has_tools=has_tools, max_cache_points=max_cache_points)
@@ -132,7 +132,7 @@ class Assembly:
     ) -> dict[str, Any]:
         """Return the keyword arguments `system` and `messages` of an Anthropic Messages call.
 
-        Lower `max_cache_points` by the cache points that you set elsewhere in the request: four are allowed in all.
+        Reduce `max_cache_points` by the cache points set elsewhere in the request: four are allowed in total.
         """
         return shapes.to_anthropic(
             self._conversation(user_message, system, has_tools=has_tools, max_cache_points=max_cache_points)
@@ -149,7 +149,7 @@ class Assembly:
 
 @dataclass(frozen=True, slots=True)
 class UsageEffect:
-    """What a usage report changed: the input tokens expected, and the model's ratio of counted to expected."""
+    """The effect of a usage report: the expected input tokens, and the model's ratio of counted to expected tokens."""
 
     expected_input_tokens: int
     ratio: float
@@ -165,7 +165,7 @@ class Appended:
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """What the caller reported about an assembly."""
+    """The usage a caller reported for an assembly."""
 
     input_tokens: int
     output_tokens: int
@@ -176,7 +176,7 @@ class UsageReport:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What was asked, what was offered, what went in and why."""
+    """A stored assembly: the request, the candidates, and the decisions with their reasons."""
 
     receipt_id: str
     agent_id: str
@@ -198,7 +198,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class DecisionChange:
-    """One candidate that fared differently; an empty decision means that it was not offered."""
+    """One candidate with different decisions; an empty decision means that it was not offered."""
 
     source: str
     item_id: str
@@ -209,7 +209,7 @@ class DecisionChange:
 
 @dataclass(frozen=True, slots=True)
 class AssemblyDiff:
-    """What differs between two assemblies."""
+    """The differences between two assemblies."""
 
     changes: tuple[DecisionChange, ...]
     token_deltas: Mapping[str, int]
@@ -220,7 +220,7 @@ class AssemblyDiff:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A stored assembly under other knobs, and what differs."""
+    """A stored assembly fitted under other knobs, and the differences."""
 
     assembly: Assembly
     diff: AssemblyDiff
@@ -238,7 +238,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn as it was said."""
+    """One stored turn."""
 
     turn_id: str
     client_turn_id: str
@@ -268,9 +268,9 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Retained:
-    """The memories written: their ids in the order sent, how many were new, how many had another text before.
+    """The memories written: their ids in the order sent, how many were new, and how many had a different text before.
 
-    `compile_outcome` says what became of the wish to compile them: enqueued, deduped, skipped_flag_off or failed.
+    `compile_outcome` is the result of the request to compile them: enqueued, deduped, skipped_flag_off or failed.
     """
 
     memory_ids: tuple[str, ...]
@@ -304,7 +304,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """A document read in, and whether it was created, updated or unchanged."""
+    """An ingested document, and whether it was created, updated or unchanged."""
 
     document: Document
     outcome: str
@@ -332,7 +332,7 @@ class ProfileVersion:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One call of an admin's, or one page of the console: `via` is rpc or console, `object` names ids, never texts."""
+    """One call by an admin, or one page view in the console: `via` is rpc or console, `object` holds ids, never texts."""
 
     call_time: datetime
     role: str

@@ -1,4 +1,4 @@
-"""What the service answers about a tenant's backends, in plain values."""
+"""The service's answers about a tenant's backends, as frozen values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A remote backend with its switch as it was last set."""
+    """A remote backend with its switch as last set."""
 
     name: str
     is_off: bool
@@ -19,7 +19,7 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool as its server declares it; `why_not` says why a turn does not call it, and is empty when it does."""
+    """A tool as declared by its server; `why_not` is the reason why turns do not call it, empty if they do."""
 
     backend: str
     name: str
@@ -33,7 +33,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolListing:
-    """Tools, and which backends did not answer and why."""
+    """Tools, and the backends that did not answer, with reasons."""
 
     tools: tuple[Tool, ...]
     problems: tuple[str, ...]

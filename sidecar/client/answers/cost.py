@@ -1,4 +1,4 @@
-"""What the service answers about tokens and money, in plain values."""
+"""The service's answers about tokens and cost, as frozen values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class TurnCost:
-    """One turn and what it spent; `cost_usd` is None where no price is known."""
+    """The spending of one turn; `cost_usd` is None if the price is unknown."""
 
     receipt_id: str
     create_time: datetime
@@ -28,7 +28,7 @@ class TurnCost:
 
 @dataclass(frozen=True, slots=True)
 class SpendingRow:
-    """What was spent under one key."""
+    """The spending of one key."""
 
     key: str
     turn_count: int
@@ -40,7 +40,7 @@ class SpendingRow:
 
 @dataclass(frozen=True, slots=True)
 class SpendingTold:
-    """What was spent, the dearest first, and what a whole tenant's compiles cost."""
+    """Spending by key, highest first, and the compile cost of the whole tenant."""
 
     rows: tuple[SpendingRow, ...]
     compile_cost_usd: float
@@ -48,7 +48,7 @@ class SpendingTold:
 
 @dataclass(frozen=True, slots=True)
 class CompileSpendingRow:
-    """What one pass of the compile (leaf, section or aggregation) spent with one model; kept answers cost nothing."""
+    """Spending of one compile pass (leaf, section or aggregation) with one model; cached answers cost nothing."""
 
     in_pass: str
     model_id: str
@@ -62,7 +62,7 @@ class CompileSpendingRow:
 
 @dataclass(frozen=True, slots=True)
 class CostAlert:
-    """A share of a budget that was spent in one period."""
+    """A share of a budget that was reached in one period."""
 
     name: str
     period_start_time: datetime
@@ -74,7 +74,7 @@ class CostAlert:
 
 @dataclass(frozen=True, slots=True)
 class CostBudget:
-    """A limit in USD: `covers` is tenant, owner, agent or model, `period` day or month, `percents` when to tell."""
+    """A limit in USD: `covers` is tenant, owner, agent or model, `period` day or month, `percents` the alert thresholds."""
 
     name: str
     covers: str
@@ -94,7 +94,7 @@ class BudgetsTold:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """How many bytes an owner's turns and memories hold, and how many they may; 0 for any number."""
+    """The size of an owner's turns and memories in bytes, and the quota; 0 means no quota."""
 
     stored_bytes: int
     quota_bytes: int

@@ -1,4 +1,4 @@
-"""What the wiki and the compile answer, in plain values. Fields bear the contract's names; absent instants are None."""
+"""The service's answers about wiki and compile, as frozen values. Fields have the contract's names; absent times are None."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WikiPage:
 
 @dataclass(frozen=True, slots=True)
 class WikiSource:
-    """A memory that something on a page cites; its text only when texts were asked for."""
+    """A memory cited by a subject of a page; its text only if texts were requested."""
 
     memory_id: str
     is_there: bool
@@ -50,7 +50,7 @@ class PageRef:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """What is known of a section that lists other pages."""
+    """The state of a section that lists other pages."""
 
     linked_page_ids: tuple[str, ...]
     supporting_record_count: int
@@ -64,7 +64,7 @@ class Aggregation:
 
 @dataclass(frozen=True, slots=True)
 class WikiSection:
-    """A section of a page, with the memories it was written from, and the pages that it is made of."""
+    """A section of a page, with the memories it was written from, or the pages it is made of."""
 
     slug: str
     heading: str
@@ -96,7 +96,7 @@ class WikiTag:
 
 @dataclass(frozen=True, slots=True)
 class WikiLink:
-    """A link, seen from one of its ends."""
+    """A link, with the page at its other end."""
 
     kind: str
     page: WikiPage
@@ -106,7 +106,7 @@ class WikiLink:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One write in which a page began to cite memories."""
+    """One write that added citations of memories to a page."""
 
     memory_count: int
     section_slugs: tuple[str, ...]
@@ -115,7 +115,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class PageWhole:
-    """A page with everything that stands on it and around it; `summary_pages` stand for memories where none is cited for it."""
+    """A complete page with its neighbourhood; `summary_pages` are the sources of a summary that cites no memory."""
 
     page: WikiPage
     sections: tuple[WikiSection, ...]
@@ -133,7 +133,7 @@ class PageWhole:
 
 @dataclass(frozen=True, slots=True)
 class PageHit:
-    """A page that was found; scores are 0 to 1."""
+    """A page found; scores are 0 to 1."""
 
     page: WikiPage
     score: float
@@ -144,7 +144,7 @@ class PageHit:
 
 @dataclass(frozen=True, slots=True)
 class WikiChild:
-    """A page under another."""
+    """A child page."""
 
     page: WikiPage
     is_promoted: bool
@@ -172,7 +172,7 @@ class GraphPart:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A place where a page cites a memory, itself or through a page that a section is made of."""
+    """A citation of a memory by a page, directly or through a page that a section is made of."""
 
     page: WikiPage
     subject: str
@@ -185,7 +185,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """A memory in which a held name stood."""
+    """A memory that contains a held name."""
 
     memory_id: str
     quote: str
@@ -194,7 +194,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A name that was held rather than given a page."""
+    """A held name: one without a page yet."""
 
     mention_id: str
     alias: str
@@ -226,7 +226,7 @@ class CompileJob:
 
     @property
     def has_ended(self) -> bool:
-        """Return whether nothing more will happen to it."""
+        """Return whether the job's status is final."""
         return self.status not in {"pending", "running"}
 
 
@@ -242,7 +242,7 @@ class PlanItem:
 
 @dataclass(frozen=True, slots=True)
 class PlanPreview:
-    """What a compile would change with the next batch."""
+    """The changes that the next batch of a compile would make."""
 
     memory_count: int
     items: tuple[PlanItem, ...]
@@ -252,7 +252,7 @@ class PlanPreview:
 
 @dataclass(frozen=True, slots=True)
 class CompileTicket:
-    """What became of a wish to compile: enqueued or deduped with its job, or a preview."""
+    """The result of a request to compile: enqueued or deduped with its job, or a preview."""
 
     outcome: str
     job: CompileJob | None = None
@@ -261,7 +261,7 @@ class CompileTicket:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedMemory:
-    """A memory that no batch could be made of, and why; how it begins where its text is kept here."""
+    """A quarantined memory, the reason, and the start of its text if it is stored here."""
 
     memory_id: str
     reason: str
@@ -272,14 +272,14 @@ class QuarantinedMemory:
 
 @dataclass(frozen=True, slots=True)
 class DeleteEffect:
-    """The page that was deleted, as it was; None when there was none of that name."""
+    """The deleted page as it was; None if there was no page of that name."""
 
     page: WikiPage | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RetryEffect:
-    """How many memories are tried again, and the job that reads them."""
+    """The number of memories to retry, and the job that reads them."""
 
     memory_count: int
     job: CompileJob | None = None
@@ -287,7 +287,7 @@ class RetryEffect:
 
 @dataclass(frozen=True, slots=True)
 class ResetEffect:
-    """What was reset, or would be."""
+    """The effect of a reset, or of its dry run."""
 
     page_count: int
     mention_count: int
@@ -297,7 +297,7 @@ class ResetEffect:
 
 @dataclass(frozen=True, slots=True)
 class LintFinding:
-    """One thing that is amiss."""
+    """One lint finding."""
 
     kind: str
     subject: str
@@ -306,7 +306,7 @@ class LintFinding:
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """What is amiss, and the job that was queued for held names."""
+    """The lint findings, and the job queued for held names."""
 
     findings: tuple[LintFinding, ...]
     counts: Mapping[str, int]
@@ -315,7 +315,7 @@ class LintReport:
 
 @dataclass(frozen=True, slots=True)
 class BackfillEffect:
-    """What links were written, or would be."""
+    """The links written by a backfill, or by its dry run."""
 
     memory_count: int
     deterministic_count: int
@@ -325,7 +325,7 @@ class BackfillEffect:
 
 @dataclass(frozen=True, slots=True)
 class RollbackEffect:
-    """What evidence and links were taken away, or would be."""
+    """The evidence and links removed by a rollback, or by its dry run."""
 
     evidence_count: int
     link_count: int
@@ -334,7 +334,7 @@ class RollbackEffect:
 
 @dataclass(frozen=True, slots=True)
 class Density:
-    """How dense the wiki is; `density` is 0 to 1."""
+    """Counts of pages and links; `density` is 0 to 1."""
 
     page_count: int
     linked_page_count: int
@@ -356,7 +356,7 @@ class VaultFile:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a rebuild of the log found."""
+    """The result of a rebuild from the log."""
 
     is_identical: bool
     batch_count: int
@@ -370,7 +370,7 @@ class Verification:
 
 @dataclass(frozen=True, slots=True)
 class ImportEffect:
-    """What became of journal records, and the job that compiles them."""
+    """The result of importing journal records, and the job that compiles them."""
 
     created_count: int
     updated_count: int
@@ -389,7 +389,7 @@ class PageReads:
 
 @dataclass(frozen=True, slots=True)
 class ReadMeasure:
-    """What turns read of the wiki beside what compiling it cost."""
+    """The wiki reads of turns, and the compile cost."""
 
     assembly_count: int
     wiki_assembly_count: int

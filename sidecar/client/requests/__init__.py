@@ -1,6 +1,6 @@
-"""What can be asked of the service: one frozen value for each method of the contract, bearing its name.
+"""The requests to the service: one frozen class per RPC, with its name.
 
-Fields bear the contract's names too; tenant and owner are the client's. What a field may hold, the service judges.
+Fields have the contract's names; tenant and owner come from the client. The service validates values.
 """
 
 from __future__ import annotations

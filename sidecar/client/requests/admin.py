@@ -1,4 +1,4 @@
-"""What can be asked about agents, places and the tenant: one frozen value for each method, as in `requests`."""
+"""Requests about agents, spaces, workspaces and the tenant: one frozen class per RPC, as in `requests`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be asked about a tenant's backends: one frozen value for each method, as in `requests`."""
+"""Requests about a tenant's backends: one frozen class per RPC, as in `requests`."""
 
 from __future__ import annotations
 

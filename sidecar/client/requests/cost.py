@@ -1,4 +1,4 @@
-"""What can be asked about tokens and money: one frozen value for each method, as in `requests`."""
+"""Requests about tokens and cost: one frozen class per RPC, as in `requests`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be asked of the profiles: one frozen value for each method, as in `requests`."""
+"""Requests about profiles: one frozen class per RPC, as in `requests`."""
 
 from __future__ import annotations
 

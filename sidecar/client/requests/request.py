@@ -1,4 +1,4 @@
-"""What every request is: a frozen value that says how its answer is read and how much time it gets."""
+"""The base of all requests: a frozen value that defines how its answer is read and its deadline."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ A_co = TypeVar("A_co", covariant=True)
 
 
 class Request(Generic[A_co]):
-    """A request whose answer is an A: `reads` makes the answer of the response, `deadline_s` is the time it gets."""
+    """A request whose answer is an A: `reads` converts the response, `deadline_s` is the default deadline."""
 
     __slots__ = ()
     reads: ClassVar[Reading]

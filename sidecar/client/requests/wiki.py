@@ -1,4 +1,4 @@
-"""What can be asked of the wiki and of the compile: one frozen value for each method, as in `requests`.
+"""Requests about the wiki and the compile: one frozen class per RPC, as in `requests`.
 
 A page may be named by its id, its path, its type and slug, or by a slug or name that only one page has.
 """
@@ -49,8 +49,8 @@ from sidecar.client.encoding import (
 from sidecar.client.requests.request import Request
 
 _WORK_DEADLINE_S = 60.0
-_PREVIEW_DEADLINE_S = 600.0  # a model may be asked for it
-_LONG_DEADLINE_S = 3600.0  # as long as the service lets such a call last
+_PREVIEW_DEADLINE_S = 600.0  # a preview may call a model
+_LONG_DEADLINE_S = 3600.0  # the service's own limit for such a call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
