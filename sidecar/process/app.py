@@ -297,7 +297,7 @@ async def _turns(
 
 
 def _places(settings: Settings) -> AdmissionControl:
-    """Return slots for as many concurrent turns as the turn pool's connections serve.
+    """Return slots for as many concurrent turns as the turn pool's connections serve, leaving some for look-ups.
 
     More would only wait for each other: one process cannot judge and fit their findings faster.
     """

@@ -101,7 +101,7 @@ def _context(works: ServingDeps) -> context.ContextService:
 
 
 async def open_all(works: ServingDeps, stack: AsyncExitStack) -> Doors:
-    """Open every listener until the stack closes. gRPC opens after health, and is the first to refuse calls at the end."""
+    """Open every listener until the stack closes. gRPC opens after health, and health says draining before gRPC stops."""
     services = _services(works)
     long = rpc_server.stream_terms(works.settings)
 

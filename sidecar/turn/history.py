@@ -64,7 +64,7 @@ class TurnFate:
 
 
 def read(turns: Sequence[HistoryTurn]) -> History:
-    """Return the thread split at its last exchange: from the last turn with text by the user to the end."""
+    """Return the thread split at its last exchange: from the last turn in which the user speaks to the end."""
     known = {turn.id: turn for turn in turns}.values()
     paired = pair([turn for turn in known if not turn.fault])
     units = paired.units

@@ -8,7 +8,7 @@ is calibrated. Ridge 100 on standardised features. Embedder: all-MiniLM-L6-v2-in
 Pages, compiled from the observations without a model, are judged as passages, shifted so that their mean relevance equals the
 share of pages that add evidence to the 2,000 most relevant tokens of turns and observations. Almost none do, because those
 tokens already hold their content (51 of 30,080, on half of the questions; by words a passage's weight put it at 1 in 50).
-Recency is not a feature: no question in this data asks for the newest turns; the window of recent turns covers them.
+Recency is not a feature: no question in this data asks for the newest turns, and recency is guarded elsewhere.
 """
 
 from __future__ import annotations
