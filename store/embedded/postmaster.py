@@ -124,7 +124,7 @@ def failure(pgdata: Path, account: Account, last_words: str) -> EmbeddedPostgres
     """Return the error to raise for a failed program: it names the inaccessible folder if that is the cause, else its output."""
     if blocked := blocking_directory(pgdata, account):
         return DataDirectoryUnusable(
-            f"the user {account.name}, who runs Postgres for root, may not pass {blocked};"
+            f"the user {account.name}, which runs Postgres for root, may not pass {blocked};"
             " chmod o+x it or choose another directory"
         )
     return PostgresDidNotStart(last_words)

@@ -61,7 +61,7 @@ class TokenEmpty(CommandFailed):
 
 
 class NobodyAnswered(CommandFailed):
-    """yes: this cannot be taken back, and nobody is there to answer; add --yes to agree."""
+    """yes: this cannot be undone, and there is no terminal to ask at; add --yes to agree."""
 
     def __str__(self) -> str:
         """Return the docstring."""
