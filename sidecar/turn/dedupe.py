@@ -1,6 +1,6 @@
 """Finds duplicate items by id, text and lineage.
 
-This module only finds duplicates. `budget` decides which of two stays: an item is dropped only once its duplicate is in, so
+This module only finds duplicates. `ledger` decides which of two stays: an item is dropped only once its duplicate is in, so
 no fact is lost because its better copy did not fit.
 """
 
