@@ -42,7 +42,7 @@ _TENANT_ID = tenant_uuid(corpus.TENANT)
 
 
 class Narrator(Protocol):
-    """Who tells a person what is going on."""
+    """Reports progress to a person."""
 
     def note(self, text: str) -> None:
         """Say a line."""

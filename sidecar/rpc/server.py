@@ -57,14 +57,14 @@ _SERVICE_NAMES = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What every call passes: the door, and who it asks for proof."""
+    """The interceptor of every call, and the authenticator that it asks."""
 
     door: CallInterceptor
     authenticator: Authenticator
 
 
 class GrpcServer:
-    """A listening server. Health is SERVING from the start; who hears NOT_SERVING finds new calls turned away."""
+    """A listening server. Health is SERVING from the start; once it is NOT_SERVING, new calls are refused."""
 
     def __init__(
         self, make: Callable[[], grpc.aio.Server], servicer: health.aio.HealthServicer, gate: Gate, settings: Settings
@@ -80,7 +80,7 @@ class GrpcServer:
 
     @property
     def authenticator(self) -> Authenticator:
-        """Who tells callers apart."""
+        """The authenticator that proves callers' identities."""
         return self._gate.authenticator
 
     async def listen(self) -> None:
@@ -192,7 +192,7 @@ def check_addresses(settings: Settings) -> None:
 
 
 def identity_settings(settings: Settings) -> IdentitySettings:
-    """Return how callers prove who they are, as the settings say. Raises SettingInvalid."""
+    """Return how callers prove their identity, as the settings say. Raises SettingInvalid."""
     return IdentitySettings(
         data_dir=settings.data_dir,
         audience=settings.token_audience,

@@ -1,4 +1,4 @@
-"""Waits for a job to move: the database's notices wake whoever watches it, and a poll stands behind them."""
+"""Waits for a job to move: notices of the database wake its watchers, and polling covers notices that are lost."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ POLL_S = 2.0
 
 
 class Progress:
-    """Who watches which job. It knows no job's state: a wake-up only says that looking again is worth it."""
+    """The watchers of each job. It holds no state of jobs: a wake-up only means that the job may have moved."""
 
     def __init__(self) -> None:
         self._watchers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
 
     def moved(self, job_id: str) -> None:
-        """Wake those who watch the job."""
+        """Wake the watchers of the job."""
         for watcher in self._watchers.get(job_id, ()):
             watcher.set()
 

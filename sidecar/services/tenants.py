@@ -31,7 +31,7 @@ _GRACE_S = 300.0
 
 
 class Tenancy:
-    """Looks tenants up. A verified tenant that was never seen is made: whoever issues tokens decides who is a tenant."""
+    """Looks tenants up, and creates a verified tenant at its first call: the issuer of tokens decides which tenants there are."""
 
     def __init__(self, pool: Pool, *, now: Callable[[], datetime], clock: Callable[[], float]) -> None:
         self._pool = pool
@@ -61,7 +61,7 @@ class Tenancy:
 class Tenants:
     """Sets a tenant up and forgets its owners; `now` tells the time of a write.
 
-    `changed` is called with the tenant whose state changed, and `forgot` with the owner who was forgotten, ahead of the notice.
+    `changed` is called with the tenant whose state changed, and `forgot` with the forgotten owner, ahead of the notice.
     """
 
     def __init__(

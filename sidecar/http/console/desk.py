@@ -1,4 +1,4 @@
-"""What the pages work with, and one visit: who looks, at whose data, with what session."""
+"""The collaborators of the console's pages, and one visit: its identity, session and owner."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Desk:
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request of somebody signed in. `form` is empty but for a post, whose word was checked."""
+    """One request of a signed-in visitor. `form` is empty except for a post, whose word was checked."""
 
     desk: Desk
     request: Request
@@ -120,7 +120,7 @@ class Visit:
 
     @property
     def scope(self) -> Scope:
-        """Whose data are looked at. Raises InvalidArgument while an admin has named nobody."""
+        """The owner whose data are shown. Raises InvalidArgument while an admin has named no owner."""
         return resolve_scope(self.identity, "", self.session.owner)
 
     def filtered_agent(self, asked: str) -> str:
@@ -145,7 +145,7 @@ Work = Callable[[Visit], Awaitable[Response]]
 
 
 def route(desk: Desk, path: str, work: Work, *, methods: Sequence[str] = ("GET",)) -> Route:
-    """Return the route of a page for those who are signed in. What a post queues is linked to the post's span."""
+    """Return the route of a page for signed-in visitors. Jobs that a post queues are linked to its span."""
 
     async def watched(request: Request) -> Response:
         if request.method != "POST":

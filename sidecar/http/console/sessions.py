@@ -1,4 +1,4 @@
-"""Who is signed in at the console: a random id in a cookie stands for a token that this process keeps.
+"""The console's sessions: a random id in a cookie stands for a token that this process keeps.
 
 The token is checked anew with every request, so that what ends it ends the session; nothing is written down.
 """

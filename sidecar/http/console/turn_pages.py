@@ -208,7 +208,7 @@ def _waited_ms(row: Mapping[str, Any], receipt: StoredReceipt) -> float:
 
 
 def use(receipt: StoredReceipt) -> Use | None:
-    """Return what the answer used; None while nobody has reported it."""
+    """Return the items that the answer used; None until that is reported."""
     if receipt.usage is None:
         return None
     shown = [one for one in candidates(receipt) if one.decision in {"kept", "shortened"}]

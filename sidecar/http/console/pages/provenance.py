@@ -1,4 +1,4 @@
-"""Where something comes from, one click away: a memory with who cites it, a chunk of a document, a turn's place, a page."""
+"""Provenance, one click away: a memory with the pages that cite it, a chunk of a document, a turn's place, a page."""
 
 from __future__ import annotations
 
