@@ -29,6 +29,7 @@ BENCHES = (
     "writes",
 )
 ON_DATA = ("bursts", "names", "recall")
+RECALL_SETS = ("locomo", "realtalk", "followups")
 
 
 def main() -> int:
@@ -38,6 +39,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON, one document a benchmark")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the full size, for a quick look")
     parser.add_argument("--data", type=Path, help="the folder of real data that some benchmarks measure on")
+    parser.add_argument("--set", default=RECALL_SETS[0], choices=RECALL_SETS, help="recall: the questions asked")
     parser.add_argument("--split", type=int, default=5, help="recall: folds to train and test apart, 0 for none")
     parser.add_argument(
         "--write-weights", action="store_true", help="recall: write the ranker's weights, trained on all"
@@ -51,6 +53,7 @@ def main() -> int:
     on_data: dict[str, object] = {"data": arguments.data} if arguments.name in ON_DATA else {}
     if arguments.name == "recall":
         on_data |= {
+            "name": arguments.set,
             "folds": arguments.split,
             "write_weights": arguments.write_weights,
             "with_wiki": arguments.with_wiki,

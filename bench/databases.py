@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from sidecar.runtime import database
@@ -14,10 +15,13 @@ from sidecar.runtime.settings import Settings
 
 
 @asynccontextmanager
-async def own_database(*, embedder: str = "none") -> AsyncIterator[tuple[Settings, Database]]:
+async def own_database(
+    *, embedder: str = "none", is_installed: bool = False
+) -> AsyncIterator[tuple[Settings, Database]]:
     """Yield settings and an empty, migrated database, deleted at the end.
 
-    Recall uses words alone unless an embedder is named.
+    Recall uses words alone unless an embedder is named. The settings are those of tests that wait, without a worker, unless
+    `is_installed`.
     """
     # Straight under /tmp: the account that Postgres runs as may not pass a private temporary directory.
     root = Path(tempfile.mkdtemp(prefix="context-sidecar-bench-", dir="/tmp"))
@@ -30,10 +34,8 @@ async def own_database(*, embedder: str = "none") -> AsyncIterator[tuple[Setting
                 listen=(f"unix:{root}/api/sidecar.sock",),
                 log_level="ERROR",
                 embedder=embedder,
-                embed_deadline_s=10.0,
-                worker=False,
             )
-            yield served, opened
+            yield served if is_installed else replace(served, embed_deadline_s=10.0, worker=False), opened
     finally:
         shutil.rmtree(root, ignore_errors=True)
 

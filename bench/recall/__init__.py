@@ -15,8 +15,8 @@ from bench.recall.tally import Tally
 
 _WEIGHTS = Path("sidecar/turn/weights.py")
 _TARGETS = {
-    ("turns", "verbatim"): (0.72, 0.82, 0.89, 0.945),
-    ("turns + facts", "coverage"): (0.79, 0.87, 0.93, 0.975),
+    ("turns", "verbatim"): {1_000: 0.72, 2_000: 0.82, 4_000: 0.89, 8_000: 0.945},
+    ("turns + facts", "coverage"): {1_000: 0.79, 2_000: 0.87, 4_000: 0.93, 8_000: 0.975},
 }
 _ROUTED = {  # what competes, against the same questions with the budget to themselves; and how much it may cost
     ("turns, documents compete", "turns", 0.02),
@@ -34,7 +34,7 @@ _WIKI = (  # with the wiki, and without it: which columns are compared
 def run(*, scale: float, data: Path, write_weights: bool = False, **how: Any) -> list[Figure]:
     """Return the figures, with weights trained without the conversations and corpora under test.
 
-    `scale` is the share of the questions that are asked; `how` are a plan's `folds`, `with_wiki`, `keep` and `only`.
+    `scale` is the share of the questions that are asked; `how` are a plan's `name`, `folds`, `with_wiki`, `keep` and `only`.
     """
     plan = Plan(data, share=scale, write=_WEIGHTS if write_weights else None, **how)
     return figures(uvloop.run(measure(plan)), with_wiki=plan.with_wiki)
@@ -42,25 +42,27 @@ def run(*, scale: float, data: Path, write_weights: bool = False, **how: Any) ->
 
 def figures(tally: Tally, *, with_wiki: bool) -> list[Figure]:
     """Return the figures of a tally."""
-    told = [
-        _figure(tally, name, column, budget, place)
-        for name, column in dict.fromkeys((name, column) for name, column, _ in tally.found)
-        for place, budget in enumerate(BUDGETS)
-    ]
-    told += [_routing(tally, *routed) for routed in sorted(_ROUTED)]
+    told = [_figure(tally, name, column, budget) for name, column, budget in tally.found]
+    told += [_routing(tally, *routed) for routed in sorted(_ROUTED) if _was_asked(tally, routed[0])]
     if with_wiki:
         told += [_with_wiki(tally, *compared, budget) for compared in _WIKI for budget in BUDGETS]
     told.append(at_most("contexts over their budget", tally.over_budget, 0, note=f"of {tally.contexts}"))
-    told.append(plain("a turn, p50", median(tally.took_ms), unit=" ms"))
-    told.append(plain("a turn, p95", quantile(tally.took_ms, 0.95), unit=" ms"))
+    told.append(plain("turns that lacked a source", tally.degraded))
+    if tally.took_ms:
+        told.append(plain("a turn, p50", median(tally.took_ms), unit=" ms"))
+        told.append(plain("a turn, p95", quantile(tally.took_ms, 0.95), unit=" ms"))
     return told
 
 
-def _figure(tally: Tally, name: str, column: str, budget: int, place: int) -> Figure:
+def _was_asked(tally: Tally, name: str) -> bool:
+    return any(one == name for one, *_ in tally.found)
+
+
+def _figure(tally: Tally, name: str, column: str, budget: int) -> Figure:
     share, wanted = tally.share(name, column, budget), tally.found[name, column, budget][1]
-    title, note = f"{name}, {column}, {budget // 1000}k", f"of {wanted}"
-    targets = _TARGETS.get((name, column))
-    return at_least(title, share, targets[place], note=note) if targets else plain(title, share, note=note)
+    title, note = f"{name}, {column}, {budget / 1000:g}k", f"of {wanted}"
+    target = _TARGETS.get((name, column), {}).get(budget)
+    return plain(title, share, note=note) if target is None else at_least(title, share, target, note=note)
 
 
 def _routing(tally: Tally, name: str, alone: str, most: float) -> Figure:

@@ -21,10 +21,10 @@ from sidecar.v1 import context_pb2
 from sidecar.v1.items_pb2 import SOURCE_MEMORY
 
 BUDGETS = (1_000, 2_000, 4_000, 8_000)
-_AT_ONCE = 4
+_AT_ONCE = 2
 _COMPARED = 0.2  # of the questions go to what is only measured to compare
 
-T = TypeVar("T", Question, DocumentQuestion)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,8 @@ class Asking:
         """Ask a conversation's questions in every scenario and budget."""
         async with asyncio.TaskGroup() as tasks:
             for name, scenario in self._of_conversations.items():
+                if "memory" in scenario.sources and not conversation.facts:
+                    continue
                 for question in some(conversation.questions, self._share * scenario.share):
                     if question.category != ADVERSARIAL or name == "turns":
                         one = _OneOfConversation(self._world, name, scenario, conversation, question)

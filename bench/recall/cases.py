@@ -10,9 +10,12 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
+
+SETS = ("locomo", "realtalk")
+"""The folders of conversations with questions."""
 
 CORPORA = ("finance", "state_of_the_union", "wikitexts")
 ADVERSARIAL = 5
@@ -24,12 +27,13 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn of a conversation; `session` is the day's time at which it began."""
+    """A turn of a conversation: when it was said, and when its session began."""
 
     id: str
     speaker: str
     text: str
     session: datetime
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +73,9 @@ class DocumentQuestion:
     sentences: tuple[str, ...]
 
 
-def conversations(data: Path) -> tuple[Conversation, ...]:
-    """Return the conversations of the data."""
-    read = json.loads((data / "locomo" / "conversations.json").read_text(encoding="utf-8"))
+def conversations(data: Path, name: str = SETS[0]) -> tuple[Conversation, ...]:
+    """Return the conversations of one of `SETS`."""
+    read = json.loads((data / name / "conversations.json").read_text(encoding="utf-8"))
     return tuple(_conversation(one) for one in read)
 
 
@@ -103,11 +107,7 @@ def _sentences(corpus: str, spans: Iterable[Sequence[int]]) -> Iterable[str]:
 
 
 def _conversation(read: dict) -> Conversation:  # type: ignore[type-arg]  # plain JSON
-    turns = tuple(
-        Turn(turn["id"], turn["speaker"], turn["text"], _when(session["date"]))
-        for session in read["sessions"]
-        for turn in session["turns"]
-    )
+    turns = tuple(turn for session in read["sessions"] for turn in _turns(session))
     places = {turn.id: place for place, turn in enumerate(turns)}
     facts = tuple(
         Fact(one["text"], _when(one["date"]), tuple(places[ref] for ref in one["evidence"] if ref in places))
@@ -120,5 +120,13 @@ def _conversation(read: dict) -> Conversation:  # type: ignore[type-arg]  # plai
     return Conversation(read["id"], turns, facts, questions)
 
 
+def _turns(session: dict) -> Iterable[Turn]:  # type: ignore[type-arg]  # plain JSON
+    began = _when(session["date"])
+    for place, turn in enumerate(session["turns"]):
+        at = _when(turn["at"]) if "at" in turn else began + timedelta(seconds=place)
+        yield Turn(turn["id"], turn["speaker"], turn["text"], began, at)
+
+
 def _when(text: str) -> datetime:
-    return datetime.strptime(text, "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+    written = "%I:%M %p on %d %B, %Y" if "on" in text else "%d.%m.%Y, %H:%M:%S"
+    return datetime.strptime(text, written).replace(tzinfo=UTC)

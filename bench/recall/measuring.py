@@ -1,5 +1,5 @@
-"""The measured run: loads the data into a sidecar, trains weights without the data under test, and asks every question through
-the RPC.
+"""The measured run: loads the data into a sidecar as it is installed (worker on, summaries and vectors made, default deadlines),
+trains weights without the data under test, and asks every question through the RPC.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ from pathlib import Path
 import grpc
 
 from bench.databases import own_database
+from bench.recall import follow_ups
 from bench.recall.asking import Asking, some
 from bench.recall.baselines import Baselines
-from bench.recall.cases import Conversation, conversations, document_questions
+from bench.recall.cases import SETS, Conversation, conversations, document_questions
 from bench.recall.folds import Fold, folds, write_weights
+from bench.recall.follow_ups import FOLLOW_UPS
 from bench.recall.tally import Journal, Tally
 from bench.recall.world import Asked, World
 from models.embedding.embedder import LocalEmbedder
 from models.embedding.minilm import MiniLM
-from sidecar.process.app import running
+from sidecar.process.app import running, working
+from sidecar.telemetry.figures import Figures
 from sidecar.turn import rank
 from store.db.postgres import Pools
 
@@ -32,12 +35,13 @@ _TIMED = 60
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run: the data's folder, the number of folds (0: the shipped weights), and the share of the questions.
+    """What to run: the data's folder, the set, the number of folds (0: the shipped weights), and the share of the questions.
 
     `keep` is a folder from which an interrupted run continues; `only` is the number of conversations, if not all.
     """
 
     data: Path
+    name: str = SETS[0]
     folds: int = 0
     share: float = 1.0
     with_wiki: bool = False
@@ -48,12 +52,14 @@ class Plan:
     @property
     def told(self) -> str:
         """The plan's identity; outcomes of a plan with another identity are not reused."""
-        return f"{self.data} {self.folds} {self.share} {self.with_wiki} {self.only}"
+        return f"{self.data} {self.name} {self.folds} {self.share} {self.with_wiki} {self.only}"
 
 
 async def measure(plan: Plan) -> Tally:
     """Return what was found."""
-    told = conversations(plan.data)[: plan.only]
+    if plan.name == FOLLOW_UPS:
+        return await _follow_ups(plan)
+    told = conversations(plan.data, plan.name)[: plan.only]
     asked = document_questions(plan.data)
     tally, journal = Tally(), Journal(plan.keep, plan=plan.told)
     async with _filled(plan, told) as (world, pools):
@@ -74,23 +80,47 @@ async def measure(plan: Plan) -> Tally:
             _say(f"fold {number + 1} of {len(made)} asked, {tally.contexts} contexts")
         embedder.close()
         tally.took_ms = await _alone_ms(world, made[0])
+        tally.degraded = world.degraded
     if plan.keep is not None:
         text = json.dumps(tally.misses, ensure_ascii=False, indent=1)
         (plan.keep / "misses.json").write_text(text, encoding="utf-8")
     return tally
 
 
+async def _follow_ups(plan: Plan) -> Tally:
+    """Return how many of the answers to follow-up questions were found."""
+    tally, journal = Tally(), Journal(plan.keep, plan=plan.told)
+    dialogs = follow_ups.dialogs(plan.data)
+    asked = some(follow_ups.questions(dialogs), plan.share)
+    async with _served() as world:
+        await follow_ups.fill(world, dialogs, asked)
+        _say("the data are in")
+        await follow_ups.ask(world, journal, tally, asked)
+        tally.degraded = world.degraded
+    return tally
+
+
 @asynccontextmanager
 async def _filled(plan: Plan, told: Sequence[Conversation]) -> AsyncIterator[tuple[World, Pools]]:
-    async with own_database(embedder="minilm") as (settings, _), running(settings) as app:
-        options = [("grpc.max_receive_message_length", -1)]
-        async with grpc.aio.insecure_channel(app.addresses[0], options) as channel:
-            world = World(app, settings, channel)
-            await world.fill(told, plan.data)
-            if plan.with_wiki:
-                _say(f"{await world.compile(told)} pages compiled")
-            _say("the data are in")
-            yield world, app.pools
+    async with _served() as world:
+        await world.fill(told, plan.data)
+        if plan.with_wiki:
+            _say(f"{await world.compile(told)} pages compiled")
+        _say("the data are in")
+        yield world, world.app.pools
+
+
+@asynccontextmanager
+async def _served() -> AsyncIterator[World]:
+    """Yield a sidecar as it is installed, with its worker in a process beside it."""
+    options = [("grpc.max_receive_message_length", -1)]
+    async with (
+        own_database(embedder="minilm", is_installed=True) as (settings, _),
+        running(settings, embeds=False) as app,
+        working(settings, app.database, Figures()),
+        grpc.aio.insecure_channel(app.addresses[0], options) as channel,
+    ):
+        yield World(app, settings, channel)
 
 
 async def _alone_ms(world: World, fold: Fold) -> list[float]:

@@ -38,11 +38,12 @@ class Outcome:
 
 @dataclass(slots=True)
 class Tally:
-    """Found and wanted, added up, by name, column and budget; and milliseconds of single turns."""
+    """Found and wanted, added up, by name, column and budget; turns that lacked a source; milliseconds of single turns."""
 
     found: dict[tuple[str, str, int], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     contexts: int = 0
     over_budget: int = 0
+    degraded: int = 0
     took_ms: list[float] = field(default_factory=list)
     misses: list[dict[str, object]] = field(default_factory=list)
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -30,6 +30,7 @@ from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.worker import compile_engine
 from sidecar.worker.worker_process import worker_settings
+from store.compile import background
 from store.content import embeddings
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
@@ -38,35 +39,38 @@ from store.wiki import candidates
 TENANT, AGENT, THREAD, BASE, MODEL = "bench", "assistant", "conversation", "corpora", "gpt-4o"
 _TOKEN_S = 600
 _AT_ONCE = 500
+_SUFFIXES = {"wikitexts": ".txt"}  # as plain text: one paragraph of a hundred thousand characters is no markdown
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question to ask: its owner, sources, token budget and allocation."""
+    """One question to ask: its owner, sources, token budget (None for the default), allocation and thread."""
 
     owner: str
     message: str
     sources: frozenset[str]
-    budget_tokens: int
+    budget_tokens: int | None
     allocation: str = "priority"
+    thread: str = THREAD
 
 
 class World:
-    """A served sidecar with the data in it."""
+    """A served sidecar with the data in it. `degraded` counts the turns in which a source did not answer."""
 
     def __init__(self, app: App, settings: Settings, channel: grpc.aio.Channel) -> None:
         self.app = app
+        self.degraded = 0
         self._settings = settings
         stubs = (ContextServiceStub, MemoryServiceStub, KnowledgeServiceStub)  # generated, and without types
         self._call: dict[str, Any] = {name: call for stub in stubs for name, call in vars(stub(channel)).items()}
         self._proofs: dict[str, tuple[float, tuple[tuple[str, str], ...]]] = {}
 
     async def fill(self, conversations: Sequence[Conversation], data: Path) -> None:
-        """Write everything, and wait until it has its vectors."""
-        await self._put_corpora(data)
+        """Write everything, and wait until the worker has made the vectors and the threads' summaries."""
+        await self.put_base({f"{name}{_SUFFIXES.get(name, '.md')}": _corpus(data, name) for name in CORPORA})
         for conversation in conversations:
             await self._put_conversation(conversation)
-        await self._until_embedded()
+        await self.until_made([conversation.name for conversation in conversations])
 
     async def compile(self, conversations: Sequence[Conversation]) -> int:
         """Have each owner's memories compiled, without a model, and return how many pages there are."""
@@ -78,38 +82,53 @@ class World:
                 await worker.drain_scope(scope)
                 async with scoped(self.app.pools.background, scope, read_only=True) as connection:
                     count += await candidates.count_active(connection, scope)
-        await self._until_embedded()
+        await self.until_made([conversation.name for conversation in conversations])
         return count
 
-    async def _until_embedded(self) -> None:
+    async def until_made(self, owners: Sequence[str]) -> None:
+        """Wait until every text has its vector and every thread of these owners its summary."""
         while await embeddings.waiting(self.app.pools.background, limit=1):  # noqa: ASYNC110
             await asyncio.sleep(0.5)  # only the database knows
+        for owner in owners:
+            scope = Scope(tenant_uuid(TENANT), owner_uuid(owner))
+            while await self._has_jobs(scope):  # noqa: ASYNC110
+                await asyncio.sleep(0.5)
+
+    async def _has_jobs(self, scope: Scope) -> bool:
+        async with scoped(self.app.pools.background, scope, read_only=True) as connection:
+            return await background.next_due(connection, scope) is not None
 
     async def ask(self, asked: Asked) -> context_pb2.Assembly:
         """Return the assembly of one turn."""
         request = context_pb2.AssembleContextRequest(
-            thread_id=THREAD, message=asked.message, model_id=MODEL, overrides=_overrides(asked)
+            thread_id=asked.thread, message=asked.message, model_id=MODEL, overrides=_overrides(asked)
         )
         call = self._call["AssembleContext"]
         answer: context_pb2.AssembleContextResponse = await call(request, metadata=self._proof(asked.owner), timeout=30)
+        self.degraded += answer.assembly.degraded
         return answer.assembly
 
+    async def put_turns(self, owner: str, thread: str, said: Sequence[context_pb2.NewTurn]) -> list[str]:
+        """Append the turns to a thread and return their ids."""
+        ids: list[str] = []
+        for start in range(0, len(said), _AT_ONCE):
+            request = context_pb2.AppendTurnsRequest(thread_id=thread, turns=said[start : start + _AT_ONCE])
+            answer = await self._call["AppendTurns"](request, metadata=self._proof(owner), timeout=60)
+            ids += answer.turn_ids
+        return ids
+
     async def _put_conversation(self, conversation: Conversation) -> None:
-        proof = self._proof(conversation.name)
         said = [
             context_pb2.NewTurn(
                 client_turn_id=turn.id,
                 role=_role(conversation, turn.speaker),
                 text=turn.text,
                 speaker=turn.speaker,
-                said_time=_moment(turn.session + timedelta(seconds=place)),
+                said_time=_moment(turn.at),
             )
-            for place, turn in enumerate(conversation.turns)
+            for turn in conversation.turns
         ]
-        ids: list[str] = []
-        for start in range(0, len(said), _AT_ONCE):
-            request = context_pb2.AppendTurnsRequest(thread_id=THREAD, turns=said[start : start + _AT_ONCE])
-            ids += (await self._call["AppendTurns"](request, metadata=proof, timeout=60)).turn_ids
+        ids = await self.put_turns(conversation.name, THREAD, said)
         facts = [
             memory_pb2.NewMemory(
                 memory_id=f"fact-{place}",
@@ -121,15 +140,13 @@ class World:
         ]
         for start in range(0, len(facts), _AT_ONCE):
             batch = memory_pb2.RetainRequest(memories=facts[start : start + _AT_ONCE])
-            await self._call["Retain"](batch, metadata=proof, timeout=60)
+            await self._call["Retain"](batch, metadata=self._proof(conversation.name), timeout=60)
 
-    async def _put_corpora(self, data: Path) -> None:
+    async def put_base(self, documents: Mapping[str, bytes]) -> None:
+        """Write the documents, by path, as the agent's one knowledge base."""
         proof = self._proof("", is_admin=True)
         await self._call["CreateBase"](knowledge_pb2.CreateBaseRequest(name=BASE), metadata=proof)
-        for name in CORPORA:
-            # As plain text: one paragraph of a hundred thousand characters is no markdown.
-            path = f"{name}.{'txt' if name == 'wikitexts' else 'md'}"
-            content = (data / "kb" / f"{name}.md").read_bytes()
+        for path, content in documents.items():
             request = knowledge_pb2.IngestRequest(base=BASE, path=path, content=content)
             await self._call["Ingest"](request, metadata=proof, timeout=120)
         assigned = knowledge_pb2.AssignBaseRequest(base=BASE, level=knowledge_pb2.ASSIGNEE_LEVEL_AGENT, ref=AGENT)
@@ -145,6 +162,10 @@ class World:
         return self._proofs[owner][1]
 
 
+def _corpus(data: Path, name: str) -> bytes:
+    return (data / "kb" / f"{name}.md").read_bytes()
+
+
 def _role(conversation: Conversation, speaker: str) -> str:
     return "user" if speaker == conversation.turns[0].speaker else "assistant"
 
@@ -158,9 +179,7 @@ def _moment(at: datetime) -> Timestamp:
 def _overrides(asked: Asked) -> profile_pb2.Profile:
     named = {"thread", "knowledge", "memory", "wiki"}
     knobs: list[Any] = [
-        profile_pb2.SourceKnobs(
-            source=items_pb2.Source.Value(f"SOURCE_{name.upper()}"), enabled=name in asked.sources, deadline_ms=20_000
-        )
+        profile_pb2.SourceKnobs(source=items_pb2.Source.Value(f"SOURCE_{name.upper()}"), enabled=name in asked.sources)
         for name in sorted(named)
     ]
     allocation = profile_pb2.Allocation.Value(f"ALLOCATION_{asked.allocation.upper()}")

@@ -106,7 +106,7 @@ async def serve(settings: Settings, watch: Watch) -> None:
         loop.add_signal_handler(number, stop.set)
     async with (
         running(settings, watch=watch, is_warmed=True, embeds=not settings.worker) as app,
-        _working(settings, app.database, watch.figures) as worker,
+        working(settings, app.database, watch.figures) as worker,
     ):
         calm_collector()
         doors = {"http": app.http_address, "console": app.console_address}
@@ -118,7 +118,7 @@ async def serve(settings: Settings, watch: Watch) -> None:
 
 
 @asynccontextmanager
-async def _working(settings: Settings, where: Database, figures: Figures) -> AsyncIterator[Supervisor]:
+async def working(settings: Settings, where: Database, figures: Figures) -> AsyncIterator[Supervisor]:
     """Keep a worker running in a child process."""
     supervisor = Supervisor()
     if settings.worker:
