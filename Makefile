@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: bench check console-driver demo install interop lock proto reference serve soak test test-console test-hindsight test-llm test-mcp test-moto test-phoenix
+.PHONY: bench check console-driver demo install interop lines lock proto reference serve soak test test-console test-hindsight test-llm test-mcp test-moto test-phoenix
 
 demo: install  ## load real input, serve it, and show one turn's fitted context with its receipt
 	$(BIN)/sidecar demo
@@ -65,6 +65,9 @@ proto: install  ## make sidecar/v1 from proto/
 
 reference: install  ## make docs/reference.md from the settings and commands
 	$(BIN)/python docs/make_reference.py
+
+lines: install  ## count the lines of code by package and folder
+	$(BIN)/python -m tests.code_lines --folders
 
 lock:  ## pin every package anew, with hashes and no index named; needs uv
 	uv pip compile --quiet --universal --python-version 3.11 --extra dev --extra mcp --generate-hashes --upgrade \
