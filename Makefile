@@ -58,10 +58,11 @@ test-console: install console-driver  ## the console in a real Chromium; needs D
 serve: install
 	$(BIN)/sidecar serve
 
-proto: install  ## make sidecar/v1 from proto/
+proto: install  ## make sidecar/v1 and the client's mirror of it from proto/
 	$(BIN)/buf format -w
 	rm -f sidecar/v1/*_pb2*
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m grpc_tools.protoc -I proto --python_out=. --grpc_python_out=. --mypy_out=. proto/sidecar/v1/*.proto
+	$(BIN)/python proto/make_client.py
 
 reference: install  ## make docs/reference.md from the settings and commands
 	$(BIN)/python docs/make_reference.py

@@ -1,7 +1,8 @@
-"""The committed wire code is what proto/ generates today."""
+"""The committed wire code and the client's mirror of it are what proto/ generates today."""
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import grpc_tools
@@ -19,3 +20,8 @@ def test_the_generated_code_is_fresh(tmp_path: Path) -> None:
     fresh = {path.name: path.read_text() for path in (tmp_path / "sidecar/v1").glob("*.py")}
     committed = {path.name: path.read_text() for path in (ROOT / "sidecar/v1").glob("*_pb2*.py")}
     assert fresh == committed
+
+
+def test_the_client_mirrors_the_contract() -> None:
+    made = runpy.run_path(str(ROOT / "proto/make_client.py"))["make"]()
+    assert {path: (ROOT / path).read_text() for path in made} == made

@@ -4,40 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Self, TypeVar
 
 import grpc
 
-from sidecar.client import requests
+from sidecar.client.calls import BlockingCalls
 from sidecar.client.channel import Tls, opened
-from sidecar.client.contract import Exchange, Stance, described, exchange, health_check, health_of, repeatable
+from sidecar.client.contract import Exchange, Stance, exchange, health_check, health_of, repeatable
 from sidecar.client.errors import failure
-from sidecar.client.requests import admin, backends, cost, profile, wiki
 from sidecar.client.requests.request import Request
 
 A = TypeVar("A")
-P = ParamSpec("P")
 
 
-def _blocking(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Sidecar, P], A]:
-    """Return the method that builds a request from its keyword arguments and sends it."""
-
-    def call(client: Sidecar, /, *args: P.args, **fields: P.kwargs) -> A:
-        return client.send(kind(*args, **fields))
-
-    return described(call, kind)
-
-
-def _streaming(kind: Callable[P, Request[A]]) -> Callable[Concatenate[Sidecar, P], Iterator[A]]:
-    """Return the method that builds a request from its keyword arguments and yields its answers as they arrive."""
-
-    def call(client: Sidecar, /, *args: P.args, **fields: P.kwargs) -> Iterator[A]:
-        return client.stream(kind(*args, **fields))
-
-    return described(call, kind)
-
-
-class Sidecar:
+class Sidecar(BlockingCalls):
     """A blocking client. `token` is a token, or a function that returns the current one."""
 
     def __init__(
@@ -102,81 +82,3 @@ class Sidecar:
             return one.call(one.message, **one.options)
         except grpc.RpcError as error:
             raise failure(error, self._target) from error
-
-    assemble_context = _blocking(requests.AssembleContext)
-    report_usage = _blocking(requests.ReportUsage)
-    append_turns = _blocking(requests.AppendTurns)
-    explain_assembly = _blocking(requests.ExplainAssembly)
-    replay_assembly = _blocking(requests.ReplayAssembly)
-    diff_assemblies = _blocking(requests.DiffAssemblies)
-    list_assemblies = _blocking(requests.ListAssemblies)
-    list_threads = _blocking(requests.ListThreads)
-    list_turns = _blocking(requests.ListTurns)
-    notify_retained = _blocking(requests.NotifyRetained)
-    retain = _blocking(requests.Retain)
-    list_memories = _blocking(requests.ListMemories)
-    get_memory = _blocking(requests.GetMemory)
-    delete_memory = _blocking(requests.DeleteMemory)
-    create_base = _blocking(requests.CreateBase)
-    list_bases = _blocking(requests.ListBases)
-    ingest = _blocking(requests.Ingest)
-    list_documents = _blocking(requests.ListDocuments)
-    delete_document = _blocking(requests.DeleteDocument)
-    assign_base = _blocking(requests.AssignBase)
-    unassign_base = _blocking(requests.UnassignBase)
-    get_profile = _blocking(profile.GetProfile)
-    set_profile = _blocking(profile.SetProfile)
-    list_profile_versions = _blocking(profile.ListProfileVersions)
-    rollback_profile = _blocking(profile.RollbackProfile)
-    put_agent = _blocking(admin.PutAgent)
-    put_space = _blocking(admin.PutSpace)
-    put_workspace = _blocking(admin.PutWorkspace)
-    get_tenant = _blocking(admin.GetTenant)
-    revoke_tokens = _blocking(admin.RevokeTokens)
-    forget_owner = _blocking(admin.ForgetOwner)
-    list_audit_entries = _blocking(admin.ListAuditEntries)
-    get_page = _blocking(wiki.GetPage)
-    list_pages = _blocking(wiki.ListPages)
-    search_pages = _blocking(wiki.SearchPages)
-    backlinks = _blocking(wiki.Backlinks)
-    children = _blocking(wiki.Children)
-    graph = _blocking(wiki.Graph)
-    pages_citing_memory = _blocking(wiki.PagesCitingMemory)
-    list_mentions = _blocking(wiki.ListMentions)
-    ignore_mention = _blocking(wiki.IgnoreMention)
-    add_alias = _blocking(wiki.AddAlias)
-    archive_page = _blocking(wiki.ArchivePage)
-    delete_page = _blocking(wiki.DeletePage)
-    suppress_promotion = _blocking(wiki.SuppressPromotion)
-    undo_promotion = _blocking(wiki.UndoPromotion)
-    compile_now = _blocking(wiki.CompileNow)
-    get_job = _blocking(wiki.GetJob)
-    list_jobs = _blocking(wiki.ListJobs)
-    watch_job = _streaming(wiki.WatchJob)
-    cancel_job = _blocking(wiki.CancelJob)
-    list_quarantined = _blocking(wiki.ListQuarantined)
-    retry_quarantined = _blocking(wiki.RetryQuarantined)
-    reset_cursor = _blocking(wiki.ResetCursor)
-    run_lint = _blocking(wiki.RunLint)
-    backfill_links = _blocking(wiki.BackfillLinks)
-    rollback_links = _blocking(wiki.RollbackLinks)
-    link_density = _blocking(wiki.LinkDensity)
-    export_vault = _streaming(wiki.ExportVault)
-    verify_rebuild = _blocking(wiki.VerifyRebuild)
-    bootstrap_import = _blocking(wiki.BootstrapImport)
-    measure_reads = _blocking(wiki.MeasureReads)
-    list_backends = _blocking(backends.ListBackends)
-    switch_backend = _blocking(backends.SwitchBackend)
-    list_tools = _blocking(backends.ListTools)
-    approve_tool = _blocking(backends.ApproveTool)
-    revoke_tool = _blocking(backends.RevokeTool)
-    test_tool = _blocking(backends.TestTool)
-    create_webhook = _blocking(backends.CreateWebhook)
-    delete_webhook = _blocking(backends.DeleteWebhook)
-    list_turn_costs = _blocking(cost.ListTurnCosts)
-    list_spending = _blocking(cost.ListSpending)
-    list_compile_spending = _blocking(cost.ListCompileSpending)
-    put_budget = _blocking(cost.PutBudget)
-    delete_budget = _blocking(cost.DeleteBudget)
-    list_budgets = _blocking(cost.ListBudgets)
-    get_storage = _blocking(cost.GetStorage)

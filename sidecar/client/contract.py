@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.descriptor_pb2 import MethodOptions
@@ -30,8 +28,6 @@ from sidecar.v1 import (
     profile_pb2,
     wiki_pb2,
 )
-
-C = TypeVar("C", bound=Callable[..., Any])
 
 METHODS: Mapping[str, MethodDescriptor] = {
     method.name: method
@@ -116,7 +112,7 @@ def message_of(request: Request[Any], stance: Stance) -> Message:
         del whose["owner_id"]  # a request for the whole tenant names no owner
     named = {name: whose[name] for name in whose.keys() & kind.DESCRIPTOR.fields_by_name.keys()}
     try:
-        fields = {**named, **fields_of(request)}
+        fields = {**named, **fields_of(request, kind.DESCRIPTOR)}
     except (UnknownKnob, UnusableKnob) as error:
         raise RequestUnusable(str(error), code="INVALID_ARGUMENT", field=error.name) from error
     message = kind()
@@ -129,14 +125,6 @@ def message_of(request: Request[Any], stance: Stance) -> Message:
                 f"{name}: cannot be sent ({_problem(error)}).", code="INVALID_ARGUMENT", field=name
             ) from error
     return message
-
-
-def described(call: C, kind: Any) -> C:
-    """Return the method with the name, docstring and signature of the request that it sends, for help()."""
-    functools.update_wrapper(call, kind, updated=())
-    client = inspect.Parameter("client", inspect.Parameter.POSITIONAL_ONLY)
-    call.__dict__["__signature__"] = inspect.Signature([client, *inspect.signature(kind).parameters.values()])
-    return call
 
 
 def _call(channel: Any, method: MethodDescriptor) -> Any:

@@ -7,38 +7,16 @@ int, enums become their short names (`OK`, `FULL`, but `knowledge`, `kept`, as i
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any, Protocol, TypeVar, cast
 
 from google.protobuf.json_format import MessageToDict
 
-from sidecar.client import knobs
-from sidecar.client.answers import (
-    Assembly,
-    AssemblyDiff,
-    AuditEntry,
-    Budget,
-    CandidateDecision,
-    DecisionChange,
-    Document,
-    Item,
-    KnowledgeBase,
-    Memory,
-    Page,
-    ProfileVersion,
-    Provenance,
-    Receipt,
-    SourceReport,
-    Thread,
-    Turn,
-    UsageReport,
-    backends,
-    cost,
-    wiki,
-)
-from sidecar.client.shapes import Message, SystemBlock, ToolCall, ToolResult
+from sidecar.client import answers, knobs, shapes
+from sidecar.client.answers import Page, backends, cost, wiki
+from sidecar.client.shapes import ToolCall, ToolResult
 
 V = TypeVar("V")
 Reader = Callable[[Any], Any]
@@ -181,17 +159,8 @@ _READERS: Mapping[str, Reader] = {
     "sidecar.v1.MessagePart": _part,
 }
 _VALUES: Mapping[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        Assembly, AssemblyDiff, AuditEntry, Budget, CandidateDecision, DecisionChange, Document, Item, KnowledgeBase, Memory,
-        Message, ProfileVersion, Provenance, Receipt, SourceReport, SystemBlock, Thread, Turn, UsageReport,
-        wiki.Aggregation, wiki.Citation, wiki.CompileJob, wiki.GraphEdge,
-        wiki.HistoryEntry, wiki.LintFinding, wiki.Mention, wiki.PageHit, wiki.PageRef,
-        wiki.PageReads, wiki.PlanItem, wiki.PlanPreview, wiki.QuarantinedMemory,
-        wiki.Sighting, wiki.WikiAlias, wiki.WikiChild, wiki.WikiLink,
-        wiki.WikiPage, wiki.WikiSection, wiki.WikiSource, wiki.WikiTag,
-        backends.Backend, backends.Tool,
-        cost.CompileSpendingRow, cost.CostAlert, cost.CostBudget, cost.SpendingRow,
-        cost.TurnCost,
-    )
-}  # fmt: skip
+    name: kind
+    for module in (shapes, answers, wiki, backends, cost)
+    for name, kind in vars(module).items()
+    if isinstance(kind, type) and is_dataclass(kind)
+}

@@ -1,13 +1,14 @@
 """Converts the values of `requests` to fields of messages, without importing the messages.
 
-If the contract's form differs from the one people use (knobs, levels, tokens), the field's metadata names the converter.
+Conversion follows the message's descriptor: enums take short names (`agent`), and knobs, parts and spent tokens have converters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sidecar.client.knobs import to_wire
@@ -64,14 +65,6 @@ class JournalRecord:
     journal_id: str = ""
 
 
-def _wire(write: Callable[[Any], Any]) -> Mapping[str, Any]:
-    return {"wire": write}
-
-
-def _word(prefix: str) -> Mapping[str, Any]:
-    return _wire(lambda word: f"{prefix}_{word.upper() or 'UNSPECIFIED'}")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewBudget:
     """A limit in USD: `covers` is tenant, owner, agent or model (which `ref` names), `period` day or month.
@@ -80,27 +73,35 @@ class NewBudget:
     """
 
     name: str
-    covers: str = field(metadata=_word("BUDGET_COVER"))
+    covers: str
     ref: str = ""
-    period: str = field(metadata=_word("BUDGET_PERIOD"))
+    period: str
     limit_usd: float
     percents: Sequence[int] = ()
 
 
-def fields_of(value: Any) -> dict[str, Any]:
+def fields_of(value: Any, descriptor: Any) -> dict[str, Any]:
     """Return a request, or a value inside one, as the keyword arguments of its message; absent fields are left out."""
-    named = ((one, getattr(value, one.name)) for one in fields(value))
-    return {one.name: one.metadata.get("wire", _plain)(inner) for one, inner in named if inner is not None}
+    named = ((one.name, getattr(value, one.name)) for one in fields(value))
+    return {name: _wire(descriptor.fields_by_name[name], inner) for name, inner in named if inner is not None}
+
+
+def _wire(field: Any, value: Any) -> Any:
+    """Return a field's value as the message takes it; a value of the wrong type is left for the message to refuse."""
+    if field.enum_type is not None:
+        return field.enum_type.values[0].name.removesuffix("UNSPECIFIED") + (str(value).upper() or "UNSPECIFIED")
+    if field.message_type is None:
+        return value
+    write = _WRITERS.get(field.message_type.full_name) or partial(_message, field.message_type)
+    return [write(one) for one in value] if field.is_repeated and isinstance(value, list | tuple) else write(value)
+
+
+def _message(descriptor: Any, value: Any) -> Any:
+    return fields_of(value, descriptor) if is_dataclass(value) else _plain(value)
 
 
 def _plain(value: Any) -> Any:
     match value:
-        case ToolCall():
-            return {"tool_call": fields_of(value)}
-        case ToolResult():
-            return {"tool_result": fields_of(value)}
-        case NewTurn() | NewMemory() | JournalRecord() | JournalPlace() | NewBudget():
-            return fields_of(value)
         case list() | tuple():
             return [_plain(inner) for inner in value]
         case Mapping():
@@ -109,23 +110,22 @@ def _plain(value: Any) -> Any:
             return value
 
 
+def _part(part: Any) -> Any:
+    match part:
+        case ToolCall(id=call_id, name=name, arguments=arguments):
+            return {"tool_call": {"id": call_id, "name": name, "arguments": _plain(arguments)}}
+        case ToolResult(call_id=call_id, content=content):
+            return {"tool_result": {"call_id": call_id, "content": content}}
+        case _:
+            return part
+
+
 def _spent(spent: str | int) -> dict[str, str | int]:
     return {"text": spent} if isinstance(spent, str) else {"tokens": spent}
 
 
-def _level(prefix: str) -> Mapping[str, Any]:
-    return _word(f"{prefix}_LEVEL")
-
-
-SPENT = _wire(_spent)
-KNOBS = _wire(to_wire)
-PROFILE_LEVEL = _level("PROFILE")
-ASSIGNEE_LEVEL = _level("ASSIGNEE")
-WORKSPACE_LEVEL = _level("WORKSPACE")
-PAGE_TYPE = _word("PAGE_TYPE")
-PAGE_STATUS = _word("PAGE_STATUS")
-PAGE_ORDER = _word("PAGE_ORDER")
-MENTION_STATUS = _word("MENTION_STATUS")
-LINK_ORIGIN = _word("LINK_ORIGIN")
-RESET_MODE = _word("RESET_MODE")
-SPENDING_KEY = _word("SPENDING_KEY")
+_WRITERS: Mapping[str, Callable[[Any], Any]] = {
+    "sidecar.v1.Profile": to_wire,
+    "sidecar.v1.MessagePart": _part,
+    "sidecar.v1.Spent": _spent,
+}

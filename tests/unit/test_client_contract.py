@@ -44,6 +44,7 @@ FILES = [
     items_pb2.DESCRIPTOR,
     *{method.containing_service.file.name: method.containing_service.file for method in METHODS.values()}.values(),
 ]
+MESSAGES = {name: message for file in FILES for name, message in file.message_types_by_name.items()}
 
 
 @each("name", sorted(METHODS))
@@ -56,9 +57,9 @@ def test_every_method_of_the_contract_can_be_called_with_every_field(name: str) 
         assert getattr(client, snake).__doc__ == request.__doc__
 
 
-@each("name", sorted(decoding._VALUES))
+@each("name", sorted(name for name in decoding._VALUES if name in MESSAGES))
 def test_every_field_of_an_answer_is_read(name: str) -> None:
-    message = next(file.message_types_by_name[name] for file in FILES if name in file.message_types_by_name)
+    message = MESSAGES[name]
     assert {field.name for field in fields(decoding._VALUES[name])} == {field.name for field in message.fields}
 
 

@@ -1,0 +1,217 @@
+"""The service's answers to an agent's calls, as frozen values. `decoding` makes them from messages.
+
+Fields have the names of the contract. A field with a default may be absent from an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from sidecar.client import shapes
+from sidecar.client.knobs import Knobs
+from sidecar.client.shapes import Conversation, Message, SystemBlock
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """The origin of an item: its kind, its id, and a display name."""
+
+    kind: str
+    ref: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One piece of context in the assembly."""
+
+    source: str
+    id: str
+    text: str
+    tokens: int
+    form: str
+    score: float
+    rank: int
+    provenance: tuple[Provenance, ...]
+    mark: str
+    freshness_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateDecision:
+    """One candidate with the decision on it, and the reason."""
+
+    source: str
+    item_id: str
+    decision: str
+    reason: str
+    form: str
+    tokens: int
+    score: float
+    rank: int
+    into_item_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceReport:
+    """The report of one source in an assembly."""
+
+    source: str
+    status: str
+    reason: str
+    latency_ms: float
+    attempt_count: int
+    offered_count: int
+    included_count: int
+    shortened_count: int
+    dropped_count: int
+    included_tokens: int
+    offered_tokens: int
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The computation of the pool, in the model's tokens."""
+
+    window_tokens: int
+    system_tokens: int
+    tool_tokens: int
+    response_reserve_tokens: int
+    message_tokens: int
+    headroom_tokens: int
+    pool_tokens: int
+    used_tokens: int
+    tokenizer: str
+    is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Assembly:
+    """The context for the model, with the decisions behind it; one call turns it into a provider's request.
+
+    The three `to_` methods take the user's message and the caller's own system prompt, which precedes the blocks.
+    Set `has_tools` to False if the request will define no tools. They raise shapes.EmptyMessage.
+
+    `conversation_missing` means that the thread's recent turns could not be read, and the profile allows that; the requests
+    tell the model so.
+    """
+
+    receipt_id: str
+    items: tuple[Item, ...]
+    system_blocks: tuple[SystemBlock, ...]
+    messages: tuple[Message, ...]
+    budget: Budget
+    sources: tuple[SourceReport, ...]
+    decisions: tuple[CandidateDecision, ...]
+    degraded: bool
+    profile_version: str
+    content_sha256: str
+    stable_prefix_tokens: int
+    last_exchange_cut: bool
+    conversation_missing: bool = False
+
+    def to_bedrock_converse(
+        self, user_message: str, *, system: str = "", has_tools: bool = True, max_cache_points: int = 4
+    ) -> dict[str, Any]:
+        """Return the keyword arguments `system` and `messages` of a Bedrock Converse call.
+
+        Set `max_cache_points` to 0 for a model without a prompt cache, which would refuse cache points.
+        """
+        return shapes.to_bedrock_converse(
+            self._conversation(user_message, system, has_tools=has_tools, max_cache_points=max_cache_points)
+        )
+
+    def to_anthropic(
+        self, user_message: str, *, system: str = "", has_tools: bool = True, max_cache_points: int = 4
+    ) -> dict[str, Any]:
+        """Return the keyword arguments `system` and `messages` of an Anthropic Messages call.
+
+        Reduce `max_cache_points` by the cache points set elsewhere in the request: four are allowed in total.
+        """
+        return shapes.to_anthropic(
+            self._conversation(user_message, system, has_tools=has_tools, max_cache_points=max_cache_points)
+        )
+
+    def to_openai(self, user_message: str, *, system: str = "", has_tools: bool = True) -> dict[str, Any]:
+        """Return the keyword argument `messages` of an OpenAI Chat Completions call."""
+        return shapes.to_openai(self._conversation(user_message, system, has_tools=has_tools))
+
+    def _conversation(self, message: str, system: str, **options: Any) -> Conversation:
+        missing = self.conversation_missing
+        return Conversation(message, self.messages, self.system_blocks, system, is_history_missing=missing, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageEffect:
+    """The effect of a usage report: the expected input tokens, and the model's ratio of counted to expected tokens."""
+
+    expected_input_tokens: int
+    ratio: float
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The turns written: all ids in the order sent, and how many were new."""
+
+    turn_ids: tuple[str, ...]
+    appended_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class UsageReport:
+    """The usage a caller reported for an assembly."""
+
+    input_tokens: int
+    output_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    used_item_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """A stored assembly: the request, the candidates, and the decisions with their reasons."""
+
+    receipt_id: str
+    agent_id: str
+    thread_id: str
+    model_id: str
+    message: str
+    profile_version: str
+    profile: Knobs
+    budget: Budget
+    sources: tuple[SourceReport, ...]
+    decisions: tuple[CandidateDecision, ...]
+    degraded: bool
+    content_sha256: str
+    duration_ms: float
+    create_time: datetime | None = None
+    usage: UsageReport | None = None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Retained:
+    """The memories written: their ids in the order sent, how many were new, and how many had a different text before.
+
+    `compile_outcome` is the result of the request to compile them: enqueued, deduped, skipped_flag_off or failed.
+    """
+
+    memory_ids: tuple[str, ...]
+    created_count: int
+    updated_count: int
+    compile_outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[V]):
+    """One page of a list; `next_page_token` is empty at the end."""
+
+    values: tuple[V, ...]
+    next_page_token: str
