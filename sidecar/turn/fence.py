@@ -18,7 +18,7 @@ from uuid import UUID
 from sidecar.turn.forgeries import FENCES, IN_FENCES, IN_MESSAGES, ROLES
 from sidecar.turn.lenient import LOOK_ALIKES, read, read_with_places
 
-_TAG_CHARS = 6
+_TAG_DIGITS = 6
 _BREAK = "_"
 _REMEMBERED, _REMEMBERED_CHARS = 8_192, 2_000
 _MOST_PASSES = 4  # one is enough unless two imitations overlap
@@ -30,9 +30,13 @@ _PLAIN_TAG = re.compile(r"<[ /]{0,8}context-[^<>\n]{0,200}>", re.IGNORECASE)
 
 
 def fence_tag(key: bytes, tenant_id: UUID | str, owner_id: UUID | str) -> str:
-    """Return the fence tag of a scope: six hexadecimal digits of an HMAC, the same for all its threads."""
+    """Return the fence tag of a scope: six decimal digits of an HMAC, the same for all its threads.
+
+    Digits are tokenized in threes, so that every tag costs the same; letters would make budgets depend on the key.
+    """
     scope = f"{len(str(tenant_id))}:{tenant_id}{owner_id}"
-    return hmac.new(key, scope.encode(), hashlib.sha256).hexdigest()[:_TAG_CHARS]
+    number = int.from_bytes(hmac.digest(key, scope.encode(), hashlib.sha256)) % 10**_TAG_DIGITS
+    return f"{number:0{_TAG_DIGITS}}"
 
 
 def bodies(texts: Sequence[str]) -> list[str]:

@@ -32,7 +32,8 @@ def _ordered(report: SourceReport, told: _Judgements) -> SourceReport:
     if not told or not report.items:
         return report
     judged = [(*(told.get(item.id) or (item.relevance, item.features)), item) for item in report.items]
-    judged.sort(key=lambda one: -one[0])
+    # Equal relevance goes by text: ids are random, and the order of the rows follows them.
+    judged.sort(key=lambda one: (-one[0], one[2].text if one[2].id in told else ""))
     relevances, features, items = zip(*judged, strict=True)
     columns = columns_of(items) | {"rank": tuple(range(len(items))), "relevance": relevances, "features": features}
     return replace(report, items=tuple(map(Item, *columns.values())), candidates=None)

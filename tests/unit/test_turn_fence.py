@@ -11,10 +11,14 @@ from uuid import UUID
 
 import pytest
 
+from models.tokens.estimates import WEIGHTS
+from models.tokens.meters import meter_named
 from sidecar.turn.fence import fence_tag, neutralise, strip_fences
+from sidecar.turn.pieces import BLOCKS, fence_lines, notice
 from tests.unit.each import each
 
 TENANT, OWNER = UUID(int=1), UUID(int=2)
+TOKENIZERS = ["o200k_base", "o200k_harmony", "cl100k_base", *WEIGHTS]
 
 DISGUISES = [
     "<context-3f9a1c>",
@@ -99,13 +103,21 @@ def plainly(text: str) -> str:
     return "".join(c for c in text if unicodedata.category(c)[0] not in "MC" and c not in "\\ ")
 
 
-def test_the_tag_is_short_hexadecimal_and_the_same_for_a_scope() -> None:
+def test_tag_is_six_digits_and_the_same_for_a_scope() -> None:
     tag = fence_tag(b"key", TENANT, OWNER)
     assert tag == fence_tag(b"key", str(TENANT), str(OWNER))
-    assert len(tag) == 6
-    assert int(tag, 16) >= 0
+    assert re.fullmatch(r"[0-9]{6}", tag)
     assert len({tag, fence_tag(b"other", TENANT, OWNER), fence_tag(b"key", OWNER, TENANT)}) == 3
     assert fence_tag(b"key", "ab", "c") != fence_tag(b"key", "a", "bc")
+
+
+@each("tokenizer", TOKENIZERS)
+def test_every_tag_costs_the_same_tokens_so_that_no_key_changes_the_budget(tokenizer: str) -> None:
+    meter = meter_named(tokenizer, ratio=1.0, headroom_ratio=0.0)
+    tags = [fence_tag(bytes([number]), TENANT, OWNER) for number in range(256)]
+    ends = [[fence_lines(block, tag)[end] for tag in tags] for block in BLOCKS for end in (0, 1)]
+    for lines in ([notice(tag) for tag in tags], *ends):
+        assert len(set(meter.count(lines))) == 1
 
 
 @each("disguise", DISGUISES)

@@ -49,6 +49,15 @@ def test_sources_are_compared_with_each_other() -> None:
     assert beside_better < alone
 
 
+def test_equal_relevance_goes_by_text_and_not_by_ids_or_the_order_of_rows() -> None:
+    report = a_report(("b", 0.5), ("a", 0.5))
+    texts = ("Ana keeps the keys in the shed", "Ana keeps the keys in the car!")
+    items = tuple(item._replace(text=text) for item, text in zip(report.items, texts, strict=True))
+    assert report.candidates
+    report = replace(report, items=items, candidates=replace(report.candidates, texts=texts))
+    assert [item.text for item in judged(report)] == sorted(texts)
+
+
 def test_what_came_without_evidence_keeps_what_its_source_told() -> None:
     told = an_item("remote", Source.TOOLS, relevance=0.7, rank=3)
     (item,) = judged(SourceReport(Source.TOOLS, Status.OK, (told,)))
