@@ -28,7 +28,7 @@ BENCHES = (
     "views",
     "writes",
 )
-ON_DATA = ("bursts", "names", "recall")
+ON_DATA = ("bursts", "names", "pages", "recall")
 RECALL_SETS = ("locomo", "realtalk", "followups")
 
 
@@ -49,6 +49,10 @@ def main() -> int:
     )
     parser.add_argument("--keep", type=Path, help="recall: a folder from which a run that was broken off goes on")
     parser.add_argument("--only", type=int, metavar="N", help="recall: only the first N conversations")
+    parser.add_argument("--sample", type=int, default=0, metavar="N", help="pages: print N pages drawn by the seed")
+    parser.add_argument("--seed", type=int, default=1, help="pages: the seed that draws the sample")
+    parser.add_argument("--owner", default="", help="pages: only the owners whose name contains this")
+    parser.add_argument("--once", action="store_true", help="pages: compile once, without other batchings")
     arguments = parser.parse_args()
     on_data: dict[str, object] = {"data": arguments.data} if arguments.name in ON_DATA else {}
     if arguments.name == "recall":
@@ -59,6 +63,13 @@ def main() -> int:
             "with_wiki": arguments.with_wiki,
             "keep": arguments.keep,
             "only": arguments.only,
+        }
+    if arguments.name == "pages":
+        on_data |= {
+            "sample": arguments.sample,
+            "seed": arguments.seed,
+            "only": arguments.owner,
+            "batchings": not arguments.once,
         }
     for name in BENCHES if arguments.name == "all" else (arguments.name,):
         figures: list[Figure] = importlib.import_module(f"bench.{name.replace('-', '_')}").run(
