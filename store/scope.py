@@ -27,6 +27,11 @@ class Scope:
     tenant_id: UUID
     owner_id: UUID
 
+    @property
+    def key(self) -> dict[str, UUID]:
+        """Return the scope as the parameters that a query takes by name."""
+        return {"tenant_id": self.tenant_id, "owner_id": self.owner_id}
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:

@@ -75,7 +75,7 @@ async def page(
 
 async def blank(connection: Connection, scope: Scope) -> None:
     """Blank the ids in the entries about an owner; the record that a call was made stays."""
-    await _sql.blank_objects(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id)
+    await _sql.blank_objects(connection, **scope.key)
 
 
 async def tenants_with_old(connection: Connection, *, before: datetime, limit: int) -> list[UUID]:

@@ -145,8 +145,7 @@ async def add(connection: Connection, scope: Scope, receipts: Sequence[NewReceip
         return
     await _sql.add_accounts(
         connection,
-        tenant_id=scope.tenant_id,
-        owner_id=scope.owner_id,
+        **scope.key,
         receipt_ids=[one.receipt_id for one in accounts],
         agent_ids=[one.agent_id for one in accounts],
         thread_ids=[one.thread_id for one in accounts],
@@ -164,9 +163,7 @@ async def add(connection: Connection, scope: Scope, receipts: Sequence[NewReceip
 async def report(connection: Connection, scope: Scope, receipt_id: UUID, usage: ReportedUsage) -> None:
     """Store the usage a caller reported for a turn; no effect if the turn has no account."""
     counts = {name: getattr(usage, name) for name in _REPORTED}
-    await _sql.report_account(
-        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_id=receipt_id, **counts
-    )
+    await _sql.report_account(connection, **scope.key, receipt_id=receipt_id, **counts)
 
 
 async def page(
@@ -181,8 +178,7 @@ async def page(
     before_at, before_id = before or (_END_OF_TIME, _LAST_ID)
     rows = await _sql.list_accounts(
         connection,
-        tenant_id=scope.tenant_id,
-        owner_id=scope.owner_id,
+        **scope.key,
         before=before_at,
         before_id=before_id,
         limit=limit,
@@ -198,9 +194,7 @@ async def page(
 
 async def of_receipts(connection: Connection, scope: Scope, receipt_ids: Sequence[UUID]) -> dict[UUID, TurnAccount]:
     """Return the accounts of these receipts, by id."""
-    rows = await _sql.accounts_of(
-        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_ids=list(receipt_ids)
-    )
+    rows = await _sql.accounts_of(connection, **scope.key, receipt_ids=list(receipt_ids))
     return {row["receipt_id"]: _account(row) for row in rows}
 
 
@@ -208,9 +202,7 @@ async def of_owner(
     connection: Connection, scope: Scope, *, since: datetime, until: datetime, by: str = ""
 ) -> list[Spent]:
     """Return spending of an owner's turns in [`since`, `until`), grouped by model and one of `KEYS` (empty: model only)."""
-    rows = await _sql.owner_spending(
-        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, since=since, until=until, by=by
-    )
+    rows = await _sql.owner_spending(connection, **scope.key, since=since, until=until, by=by)
     return [_spent(row) for row in rows]
 
 
@@ -234,8 +226,7 @@ async def add_compile_call(connection: Connection, scope: Scope, call: CompileCa
     """Add a call to the compile spending of the owner's wiki on the day (UTC) of `now`."""
     await _sql.add_compile_account(
         connection,
-        tenant_id=scope.tenant_id,
-        owner_id=scope.owner_id,
+        **scope.key,
         day=_day(now),
         in_pass=call.in_pass,
         model_id=call.model_id,
@@ -250,7 +241,7 @@ async def add_compile_call(connection: Connection, scope: Scope, call: CompileCa
 async def passes_of_owner(connection: Connection, scope: Scope, *, since: datetime, until: datetime) -> list[PassSpent]:
     """Return compile spending of an owner's wiki by pass and model, highest first; whole days as in `of_compiles`."""
     days = _days(since, until)
-    rows = await _sql.owner_compile_spending(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, **days)
+    rows = await _sql.owner_compile_spending(connection, **scope.key, **days)
     return _passes(rows)
 
 

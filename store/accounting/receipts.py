@@ -70,8 +70,7 @@ async def insert(connection: Connection, receipts: Sequence[NewReceipt]) -> None
     scope = receipts[0].scope
     await _sql.insert_receipts(
         connection,
-        tenant_id=scope.tenant_id,
-        owner_id=scope.owner_id,
+        **scope.key,
         receipt_ids=[receipt.receipt_id for receipt in receipts],
         agent_ids=[receipt.agent_id for receipt in receipts],
         thread_ids=[receipt.thread_id for receipt in receipts],
@@ -85,7 +84,7 @@ async def insert(connection: Connection, receipts: Sequence[NewReceipt]) -> None
 
 async def keep_texts(connection: Connection, scope: Scope, texts: Mapping[bytes, str], *, until: datetime) -> None:
     """Keep an owner's texts, by hash, until `until`, give or take an hour; texts already kept that long are not sent."""
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "kept_until": until}
+    key = {**scope.key, "kept_until": until}
     rows = await _sql.texts_to_keep(connection, **key, text_hashes=list(texts))
     hashes = sorted(row["text_hash"] for row in rows)
     if hashes:
@@ -113,7 +112,7 @@ async def get(
     connection: Connection, scope: Scope, receipt_id: UUID, *, reach: Reach | None = None
 ) -> StoredReceipt | None:
     """Return one receipt of the scope with its usage; None if there is none or it is out of reach."""
-    row = await _sql.get_receipt(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, receipt_id=receipt_id)
+    row = await _sql.get_receipt(connection, **scope.key, receipt_id=receipt_id)
     found = row and _receipt(row, _usage(row))
     return found if found and found.is_within(reach) else None
 
@@ -155,7 +154,7 @@ async def report_usage(
 
     A later report replaces an earlier one. Concurrent reports on one receipt are serialized by a row lock.
     """
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "receipt_id": receipt_id}
+    key = {**scope.key, "receipt_id": receipt_id}
     await _sql.lock_receipt(connection, **key)
     is_known = await _sql.is_reported(connection, **key)
     await _sql.report_usage(
@@ -173,7 +172,7 @@ async def report_usage(
 
 async def lock_calibration(connection: Connection, scope: Scope, model_id: str) -> dict[str, Any]:
     """Return the calibration learned from an owner's reports on a model, locked until the transaction ends; {} if none."""
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "model_id": model_id}
+    key = {**scope.key, "model_id": model_id}
     row = await _sql.lock_calibration(connection, **key)
     return {} if row is None else dict(row)
 
@@ -182,7 +181,7 @@ async def put_calibration(
     connection: Connection, scope: Scope, model_id: str, calibration: Mapping[str, float], *, now: datetime
 ) -> None:
     """Store the calibration learned from an owner's reports on a model."""
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "model_id": model_id}
+    key = {**scope.key, "model_id": model_id}
     await _sql.put_calibration(connection, **key, **calibration, now=now)
 
 

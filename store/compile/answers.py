@@ -18,7 +18,7 @@ _sql = queries.load(__file__)
 
 async def get(connection: Connection, scope: Scope, key: bytes) -> bytes | None:
     """Return the answer kept under the key, or None."""
-    answer: bytes | None = await _sql.get_answer(connection, **_key(scope), answer_key=key)
+    answer: bytes | None = await _sql.get_answer(connection, **scope.key, answer_key=key)
     return answer
 
 
@@ -26,23 +26,23 @@ async def put(
     connection: Connection, scope: Scope, key: bytes, *, answer: bytes, memory_ids: Collection[str], now: datetime
 ) -> None:
     """Store an answer. If the key has one already, that one stays and the memories of both count as seen."""
-    await _sql.put_answer(connection, **_key(scope), answer_key=key, answer=answer, now=now)
-    await _sql.put_seen(connection, **_key(scope), answer_key=key, memory_ids=sorted(set(memory_ids)))
+    await _sql.put_answer(connection, **scope.key, answer_key=key, answer=answer, now=now)
+    await _sql.put_seen(connection, **scope.key, answer_key=key, memory_ids=sorted(set(memory_ids)))
 
 
 async def note_seen(connection: Connection, scope: Scope, key: bytes, memory_ids: Collection[str]) -> None:
     """Record that the answer was used for these memories too; no effect if it is no longer kept."""
-    await _sql.note_seen(connection, **_key(scope), answer_key=key, memory_ids=sorted(memory_ids))
+    await _sql.note_seen(connection, **scope.key, answer_key=key, memory_ids=sorted(memory_ids))
 
 
 async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
     """Delete every answer that was shown one of the memories; return how many."""
-    return int(await _sql.forget_answers(connection, **_key(scope), memory_ids=list(memory_ids)))
+    return int(await _sql.forget_answers(connection, **scope.key, memory_ids=list(memory_ids)))
 
 
 async def clear(connection: Connection, scope: Scope) -> int:
     """Delete every answer of the scope, and return how many."""
-    return int(await _sql.clear_answers(connection, **_key(scope)))
+    return int(await _sql.clear_answers(connection, **scope.key))
 
 
 async def spend(connection: Connection, scope: Scope, *, model_id: str, cost_usd: float, now: datetime) -> None:
@@ -58,7 +58,3 @@ async def spent(connection: Connection, scope: Scope, *, now: datetime) -> float
 def day_of(now: datetime) -> str:
     """Return the day (UTC) of an instant, as 2026-03-01."""
     return now.strftime("%Y-%m-%d")
-
-
-def _key(scope: Scope) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID, uuid4
 
 from store.compile import ready
@@ -30,9 +29,7 @@ class BackgroundJob:
 
 async def enqueue(connection: Connection, scope: Scope, kind: str, subject: str, *, now: datetime) -> bool:
     """Queue a job, and return whether it is new: a waiting job of its kind and subject already covers it."""
-    queued = await _sql.enqueue_background(
-        connection, **_key(scope), job_id=uuid4(), kind=kind, subject=subject, now=now
-    )
+    queued = await _sql.enqueue_background(connection, **scope.key, job_id=uuid4(), kind=kind, subject=subject, now=now)
     await ready.announce(connection, scope, ready_at=now)
     return bool(queued)
 
@@ -42,7 +39,7 @@ async def claim(
 ) -> BackgroundJob | None:
     """Claim the scope's oldest due job, or one whose lease ran out; None if there is none. `attempt` counts this claim."""
     until = now + timedelta(seconds=lease_s)
-    row = await _sql.claim_background(connection, **_key(scope), holder=holder, until=until, now=now)
+    row = await _sql.claim_background(connection, **scope.key, holder=holder, until=until, now=now)
     return row and BackgroundJob(row["job_id"], row["kind"], row["subject"], row["attempt"])
 
 
@@ -53,7 +50,7 @@ async def take(
 
     Of concurrent calls, one gets it.
     """
-    about, made_id = {**_key(scope), "kind": wanted[0], "subject": wanted[1]}, uuid4()
+    about, made_id = {**scope.key, "kind": wanted[0], "subject": wanted[1]}, uuid4()
     await _sql.make_background(connection, **about, job_id=made_id, now=now)
     await _sql.lock_background(connection, **about)
     until = now + timedelta(seconds=lease_s)
@@ -85,7 +82,7 @@ async def put_back(
     """Requeue a job; if another of its kind and subject waits already, end this one instead."""
     await _sql.put_back_background(
         connection,
-        **_key(scope),
+        **scope.key,
         job_id=job.job_id,
         kind=job.kind,
         subject=job.subject,
@@ -98,9 +95,5 @@ async def put_back(
 
 async def next_due(connection: Connection, scope: Scope) -> datetime | None:
     """Return when the scope's next background job falls due; None if there is none."""
-    due: datetime | None = await _sql.next_background(connection, **_key(scope))
+    due: datetime | None = await _sql.next_background(connection, **scope.key)
     return due
-
-
-def _key(scope: Scope) -> dict[str, Any]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}

@@ -63,30 +63,30 @@ class Batch:
 
 async def store(connection: Connection, scope: Scope, batch: Batch, plan: bytes, *, now: datetime) -> None:
     """Write a planned batch to the log, replacing one that is still only planned. `plan` is its items as JSON text."""
-    await _sql.discard_planned(connection, **_key(scope))
+    await _sql.discard_planned(connection, **scope.key)
     columns = _columns(batch) | {"items": Json(orjson.Fragment(plan))}
-    await _sql.insert_batch(connection, **_key(scope), **columns, status="planned", applied_at=None, now=now)
+    await _sql.insert_batch(connection, **scope.key, **columns, status="planned", applied_at=None, now=now)
 
 
 async def log_applied(connection: Connection, scope: Scope, batch: Batch, *, now: datetime) -> None:
     """Write a batch that is applied in this transaction to the log; an operator's batch keeps its items."""
-    await _sql.insert_batch(connection, **_key(scope), **_columns(batch), status="applied", applied_at=now, now=now)
+    await _sql.insert_batch(connection, **scope.key, **_columns(batch), status="applied", applied_at=now, now=now)
 
 
 async def planned(connection: Connection, scope: Scope) -> Batch | None:
     """Return the batch that is planned and not fully applied, or None."""
-    row = await _sql.planned_batch(connection, **_key(scope))
+    row = await _sql.planned_batch(connection, **scope.key)
     return row and _batch(row)
 
 
 async def finish(connection: Connection, scope: Scope, batch_seq: int, *, now: datetime) -> None:
     """Mark a batch applied and delete its items."""
-    await _sql.finish_batch(connection, **_key(scope), batch_seq=batch_seq, now=now)
+    await _sql.finish_batch(connection, **scope.key, batch_seq=batch_seq, now=now)
 
 
 async def keep_rest(connection: Connection, scope: Scope, batch_seq: int, *, items_applied: int, revision: int) -> None:
     """Record how many items were applied, and the revision that the remaining items are now based on."""
-    await _sql.keep_rest(connection, **_key(scope), batch_seq=batch_seq, items_applied=items_applied, revision=revision)
+    await _sql.keep_rest(connection, **scope.key, batch_seq=batch_seq, items_applied=items_applied, revision=revision)
 
 
 async def discard(connection: Connection, scope: Scope) -> int:
@@ -94,8 +94,8 @@ async def discard(connection: Connection, scope: Scope) -> int:
 
     A partly applied batch stays in the log; its option `taken` is the number of items applied.
     """
-    closed = await _sql.close_planned(connection, **_key(scope))
-    return int(closed) + int(await _sql.discard_planned(connection, **_key(scope)))
+    closed = await _sql.close_planned(connection, **scope.key)
+    return int(closed) + int(await _sql.discard_planned(connection, **scope.key))
 
 
 async def aggregated_before(connection: Connection, scope: Scope, job_id: UUID) -> int:
@@ -103,7 +103,7 @@ async def aggregated_before(connection: Connection, scope: Scope, job_id: UUID) 
 
     Plans that an earlier job cut at a cap are not covered: they are this job's work.
     """
-    return int(await _sql.aggregated_before(connection, **_key(scope), job_id=job_id) or 0)
+    return int(await _sql.aggregated_before(connection, **scope.key, job_id=job_id) or 0)
 
 
 async def aggregated_to(connection: Connection, scope: Scope) -> tuple[UUID | None, Place | None, bool]:
@@ -111,7 +111,7 @@ async def aggregated_to(connection: Connection, scope: Scope) -> tuple[UUID | No
 
     The place is None if it saw all pages.
     """
-    row = await _sql.last_aggregated(connection, **_key(scope))
+    row = await _sql.last_aggregated(connection, **scope.key)
     if row is None:
         return None, None, False
     reached = row["reached"]
@@ -120,33 +120,33 @@ async def aggregated_to(connection: Connection, scope: Scope) -> tuple[UUID | No
 
 async def memories_since(connection: Connection, scope: Scope, after: int, *, limit: int) -> list[str]:
     """Return the last `limit` memories read by applied batches after batch `after`, in reading order."""
-    rows = await _sql.memories_since(connection, **_key(scope), after=after, limit=limit)
+    rows = await _sql.memories_since(connection, **scope.key, after=after, limit=limit)
     return [row["memory_id"] for row in rows]
 
 
 async def log(connection: Connection, scope: Scope, *, after: int = 0, limit: int = 1000) -> list[Batch]:
     """Return a page of the applied batches, oldest first."""
-    rows = await _sql.batch_log(connection, **_key(scope), after=after, limit=limit)
+    rows = await _sql.batch_log(connection, **scope.key, after=after, limit=limit)
     return [_batch(row) for row in rows]
 
 
 async def forget(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
     """Delete plans that saw one of the memories, and the items of operators' batches that did; return how many."""
-    closed = await _sql.close_plans_that_saw(connection, **_key(scope), memory_ids=list(memory_ids))
-    removed = await _sql.discard_plans_that_saw(connection, **_key(scope), memory_ids=list(memory_ids))
-    emptied = await _sql.empty_acts_that_saw(connection, **_key(scope), memory_ids=list(memory_ids))
+    closed = await _sql.close_plans_that_saw(connection, **scope.key, memory_ids=list(memory_ids))
+    removed = await _sql.discard_plans_that_saw(connection, **scope.key, memory_ids=list(memory_ids))
+    emptied = await _sql.empty_acts_that_saw(connection, **scope.key, memory_ids=list(memory_ids))
     return int(closed) + int(removed) + int(emptied)
 
 
 async def forget_names(connection: Connection, scope: Scope, pages: Sequence[tuple[str, str]]) -> int:
     """Delete the items of operators' batches that name one of the pages (slug, path); return the number of batches."""
     slugs, paths = [slug for slug, _ in pages], [path for _, path in pages]
-    return int(await _sql.empty_acts_that_name(connection, **_key(scope), slugs=slugs, paths=paths))
+    return int(await _sql.empty_acts_that_name(connection, **scope.key, slugs=slugs, paths=paths))
 
 
 async def clear(connection: Connection, scope: Scope) -> None:
     """Delete the whole log of the scope."""
-    await _sql.clear_log(connection, **_key(scope))
+    await _sql.clear_log(connection, **scope.key)
 
 
 def _columns(batch: Batch) -> dict[str, object]:
@@ -167,10 +167,6 @@ def _columns(batch: Batch) -> dict[str, object]:
         "verdicts": Json([_written(one) for one in batch.entries]),
         "counters": dict(batch.counters),
     }
-
-
-def _key(scope: Scope) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
 
 
 def _batch(row: Any) -> Batch:

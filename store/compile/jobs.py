@@ -134,7 +134,7 @@ async def enqueue(
     await scopes.mark_dirty(connection, scope, now=now)
     options = options or JobOptions()
     if Trigger(trigger) in _MAY_REST:
-        waiting = await _sql.resting_job(connection, **_key(scope), input=asdict(options), now=now)
+        waiting = await _sql.resting_job(connection, **scope.key, input=asdict(options), now=now)
         if waiting is not None:
             await ready.announce(connection, scope, ready_at=now)
             return Ticket(Enqueued.DEDUPED, waiting)
@@ -155,7 +155,7 @@ async def _enqueue_later(
     free = next((key for key in keys if key not in started), None)
     ticket = await _enqueue_once(connection, scope, free, wish) if free else Ticket(Enqueued.DEDUPED)
     if ticket.job_id is None:
-        waiting = await _sql.waiting_job(connection, **_key(scope), input=asdict(wish[1]), now=wish[2])
+        waiting = await _sql.waiting_job(connection, **scope.key, input=asdict(wish[1]), now=wish[2])
         ticket = Ticket(Enqueued.DEDUPED, waiting)
     if ticket.job_id is None:
         ticket = await _enqueue_once(connection, scope, f"{keys[0]}:{uuid4()}", wish)
@@ -168,7 +168,7 @@ async def _enqueue_once(
     trigger, options, now = wish
     job_id = await _sql.insert_job(
         connection,
-        **_key(scope),
+        **scope.key,
         job_id=uuid4(),
         dedupe_key=dedupe_key,
         trigger=Trigger(trigger).value,
@@ -189,17 +189,17 @@ async def rest(connection: Connection, scope: Scope, *, pause_s: int, now: datet
     """Postpone the jobs caused by writes, of a wiki that no turn has read for the pause, until the pause has passed since its
     last compile; undo this for a wiki that was read meanwhile. The tenant's own pause overrides `pause_s`.
     """
-    await _sql.rest_jobs(connection, **_key(scope), pause_s=pause_s, now=now)
+    await _sql.rest_jobs(connection, **scope.key, pause_s=pause_s, now=now)
 
 
 async def back_off(connection: Connection, scope: Scope, *, now: datetime) -> None:
     """Postpone the jobs that no caller waits for, of a scope whose model fails, until the next retry of the model."""
-    await _sql.back_off_jobs(connection, **_key(scope), now=now)
+    await _sql.back_off_jobs(connection, **scope.key, now=now)
 
 
 async def failing_streak(connection: Connection, scope: Scope) -> int:
     """Return how many of the scope's latest jobs failed in a row because their model did, 10 at most."""
-    return int(await _sql.failing_streak(connection, **_key(scope)) or 0)
+    return int(await _sql.failing_streak(connection, **scope.key) or 0)
 
 
 async def continue_job(connection: Connection, scope: Scope, job: Job, *, not_before: datetime, now: datetime) -> UUID:
@@ -211,7 +211,7 @@ async def continue_job(connection: Connection, scope: Scope, job: Job, *, not_be
     job_id = uuid5(_CONTINUATIONS, f"{job.job_id}:{sequence}")
     inserted = await _sql.insert_continuation(
         connection,
-        **_key(scope),
+        **scope.key,
         job_id=job_id,
         dedupe_key=f"continuation:{job.job_id}:{sequence}",
         trigger=job.trigger.value,
@@ -235,13 +235,13 @@ async def is_enabled(connection: Connection, scope: Scope) -> bool:
 
 async def start_next(connection: Connection, scope: Scope, *, now: datetime) -> Job | None:
     """Start the scope's next job and return it; a job whose worker died comes first. `attempt` counts this claim."""
-    row = await _sql.start_next_job(connection, **_key(scope), now=now)
+    row = await _sql.start_next_job(connection, **scope.key, now=now)
     return row and _job(row)
 
 
 async def next_startable(connection: Connection, scope: Scope, *, now: datetime) -> UUID | None:
     """Return the job that `start_next` would start, without starting it; None if there is none."""
-    job_id: UUID | None = await _sql.next_startable(connection, **_key(scope), now=now)
+    job_id: UUID | None = await _sql.next_startable(connection, **scope.key, now=now)
     return job_id
 
 
@@ -284,7 +284,7 @@ async def put_back(
 
 async def get(connection: Connection, scope: Scope, job_id: UUID) -> Job | None:
     """Return one job of the scope, or None."""
-    row = await _sql.get_job(connection, **_key(scope), job_id=job_id)
+    row = await _sql.get_job(connection, **scope.key, job_id=job_id)
     return row and _job(row)
 
 
@@ -292,30 +292,30 @@ async def page(
     connection: Connection, scope: Scope, *, limit: int, after: tuple[datetime, UUID] = (_END_OF_TIME, UUID(int=0))
 ) -> list[Job]:
     """Return a page of the scope's jobs, newest first, after the job with this instant and id."""
-    rows = await _sql.list_jobs(connection, **_key(scope), before=after[0], after_id=after[1], limit=limit)
+    rows = await _sql.list_jobs(connection, **scope.key, before=after[0], after_id=after[1], limit=limit)
     return [_job(row) for row in rows]
 
 
 async def cancel(connection: Connection, scope: Scope, job_id: UUID, *, now: datetime) -> Job | None:
     """Cancel a waiting job, or ask a running one to stop at its next batch; return the job, None if there is none."""
-    await _sql.cancel_job(connection, **_key(scope), job_id=job_id, now=now)
+    await _sql.cancel_job(connection, **scope.key, job_id=job_id, now=now)
     return await get(connection, scope, job_id)
 
 
 async def cancel_pending(connection: Connection, scope: Scope, *, now: datetime) -> int:
     """Cancel the scope's waiting jobs and return how many there were."""
-    return int(await _sql.cancel_pending_jobs(connection, **_key(scope), now=now))
+    return int(await _sql.cancel_pending_jobs(connection, **scope.key, now=now))
 
 
 async def running(connection: Connection, scope: Scope) -> Job | None:
     """Return the scope's running job, or None."""
-    row = await _sql.running_job(connection, **_key(scope))
+    row = await _sql.running_job(connection, **scope.key)
     return row and _job(row)
 
 
 async def next_due(connection: Connection, scope: Scope) -> datetime | None:
     """Return when the scope's next waiting job may start; None if none waits."""
-    due: datetime | None = await _sql.next_due(connection, **_key(scope))
+    due: datetime | None = await _sql.next_due(connection, **scope.key)
     return due
 
 
@@ -330,10 +330,6 @@ def _traceparent() -> str:
     """Return the current span as a W3C traceparent; empty if there is none."""
     span = trace.get_current_span().get_span_context()
     return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}" if span.is_valid else ""
-
-
-def _key(scope: Scope) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
 
 
 def _job(row: Any) -> Job:

@@ -43,13 +43,13 @@ class LedgerEntry:
 
 async def read(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> dict[str, LedgerEntry]:
     """Return the rows of the memories that have one."""
-    rows = await _sql.ledger_of(connection, **_key(scope), memory_ids=list(memory_ids))
+    rows = await _sql.ledger_of(connection, **scope.key, memory_ids=list(memory_ids))
     return {row["memory_id"]: _entry(row) for row in rows}
 
 
 async def read_all(connection: Connection, scope: Scope) -> dict[str, LedgerEntry]:
     """Return every row of the scope."""
-    return {row["memory_id"]: _entry(row) for row in await _sql.whole_ledger(connection, **_key(scope))}
+    return {row["memory_id"]: _entry(row) for row in await _sql.whole_ledger(connection, **scope.key)}
 
 
 async def write(connection: Connection, scope: Scope, entries: Sequence[LedgerEntry], *, now: datetime) -> None:
@@ -58,7 +58,7 @@ async def write(connection: Connection, scope: Scope, entries: Sequence[LedgerEn
         return
     await _sql.write_ledger(
         connection,
-        **_key(scope),
+        **scope.key,
         memory_ids=[one.memory_id for one in entries],
         document_ids=[one.document_id for one in entries],
         content_hashes=[one.content_hash for one in entries],
@@ -72,66 +72,62 @@ async def write(connection: Connection, scope: Scope, entries: Sequence[LedgerEn
 
 async def mark_gone(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> int:
     """Mark memories as forgotten, with a new row for those without one; return how many."""
-    return int(await _sql.mark_gone(connection, **_key(scope), memory_ids=list(memory_ids), now=now))
+    return int(await _sql.mark_gone(connection, **scope.key, memory_ids=list(memory_ids), now=now))
 
 
 async def gone(connection: Connection, scope: Scope, *, limit: int) -> list[str]:
     """Return forgotten memories whose pages still have to be rebuilt, in order of id."""
-    rows = await _sql.gone_memories(connection, **_key(scope), limit=limit)
+    rows = await _sql.gone_memories(connection, **scope.key, limit=limit)
     return [row["memory_id"] for row in rows]
 
 
 async def owe(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> int:
     """Queue memories that have a row to be read again, and return how many; forgotten ones stay forgotten."""
-    return int(await _sql.owe(connection, **_key(scope), memory_ids=list(memory_ids), now=now)) if memory_ids else 0
+    return int(await _sql.owe(connection, **scope.key, memory_ids=list(memory_ids), now=now)) if memory_ids else 0
 
 
 async def owe_quarantined(connection: Connection, scope: Scope, reasons: Sequence[str], *, now: datetime) -> int:
     """Queue memories quarantined for one of these reasons to be read again, and return how many."""
-    return int(await _sql.owe_quarantined(connection, **_key(scope), reasons=list(reasons), now=now))
+    return int(await _sql.owe_quarantined(connection, **scope.key, reasons=list(reasons), now=now))
 
 
 async def owed(connection: Connection, scope: Scope, *, limit: int) -> list[str]:
     """Return memories queued to be read again, oldest first."""
-    rows = await _sql.owed_memories(connection, **_key(scope), limit=limit)
+    rows = await _sql.owed_memories(connection, **scope.key, limit=limit)
     return [row["memory_id"] for row in rows]
 
 
 async def write_off(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
     """Remove memories that no longer exist from the reread queue; reconciliation will find them gone."""
     if memory_ids:
-        await _sql.write_off(connection, **_key(scope), memory_ids=list(memory_ids), now=now)
+        await _sql.write_off(connection, **scope.key, memory_ids=list(memory_ids), now=now)
 
 
 async def drop(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
     """Delete the rows of memories that no page cites any more."""
     if memory_ids:
-        await _sql.drop_from_ledger(connection, **_key(scope), memory_ids=list(memory_ids))
+        await _sql.drop_from_ledger(connection, **scope.key, memory_ids=list(memory_ids))
 
 
 async def reopen(connection: Connection, scope: Scope) -> int:
     """Make every memory new to the compile, and return how many; edits and forgotten memories are still detected."""
-    return int(await _sql.reopen_ledger(connection, **_key(scope)))
+    return int(await _sql.reopen_ledger(connection, **scope.key))
 
 
 async def clear(connection: Connection, scope: Scope) -> int:
     """Delete every row of the scope, and return how many."""
-    return int(await _sql.clear_ledger(connection, **_key(scope)))
+    return int(await _sql.clear_ledger(connection, **scope.key))
 
 
 async def rename(connection: Connection, scope: Scope, pairs: Sequence[tuple[str, str]]) -> None:
     """Replace each old memory id by the new one wherever the compile refers to it, given as pairs (old, new)."""
-    key = {**_key(scope), "old_ids": [old for old, _ in pairs], "new_ids": [new for _, new in pairs]}
+    key = {**scope.key, "old_ids": [old for old, _ in pairs], "new_ids": [new for _, new in pairs]}
     await _sql.rename_in_ledger(connection, **key)
     await _sql.rename_sources(connection, **key)
     await _sql.rename_sightings(connection, **key)
     await _sql.rename_evidence(connection, **key)
     await _sql.rename_in_log(connection, **key)
     await _sql.rename_in_answers(connection, **key)
-
-
-def _key(scope: Scope) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
 
 
 def _entry(row: object) -> LedgerEntry:

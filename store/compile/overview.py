@@ -72,13 +72,13 @@ class ChunkThere:
 
 async def held_back(connection: Connection, scope: Scope, *, after: str = "", limit: int) -> list[HeldBack]:
     """Return quarantined memories in order of id, after id `after`, with the first 400 characters of each text."""
-    rows = await _sql.held_back(connection, **_key(scope), after=after, limit=limit, most_chars=MOST_CHARS)
+    rows = await _sql.held_back(connection, **scope.key, after=after, limit=limit, most_chars=MOST_CHARS)
     return [HeldBack(**row) for row in rows]
 
 
 async def held_back_reasons(connection: Connection, scope: Scope) -> dict[str, int]:
     """Return how many memories are quarantined, by reason, the most frequent first."""
-    return {row["reason"]: row["memories"] for row in await _sql.held_back_reasons(connection, **_key(scope))}
+    return {row["reason"]: row["memories"] for row in await _sql.held_back_reasons(connection, **scope.key)}
 
 
 async def retry(connection: Connection, scope: Scope, memory_ids: Sequence[str] = (), *, now: datetime) -> int:
@@ -87,14 +87,14 @@ async def retry(connection: Connection, scope: Scope, memory_ids: Sequence[str] 
     Without ids it takes the first ones; ids of memories that are not quarantined are ignored.
     """
     wanted = list(memory_ids) or None
-    rows = await _sql.held_back_ids(connection, **_key(scope), memory_ids=wanted, limit=MOST_RETRIED)
+    rows = await _sql.held_back_ids(connection, **scope.key, memory_ids=wanted, limit=MOST_RETRIED)
     return await ledger.owe(connection, scope, [row["memory_id"] for row in rows], now=now)
 
 
 async def growth(connection: Connection, scope: Scope) -> list[Grown]:
     """Return one value for each day on which the wiki grew, oldest first."""
-    links = {row["day"]: row["made"] for row in await _sql.links_by_day(connection, **_key(scope))}
-    pages = {row["day"]: (row["made"], row["linked"]) for row in await _sql.pages_by_day(connection, **_key(scope))}
+    links = {row["day"]: row["made"] for row in await _sql.links_by_day(connection, **scope.key)}
+    pages = {row["day"]: (row["made"], row["linked"]) for row in await _sql.pages_by_day(connection, **scope.key)}
     grown, made, linked, linking = [], 0, 0, 0
     for day in sorted(links.keys() | pages.keys()):
         more_pages, more_linked = pages.get(day, (0, 0))
@@ -105,13 +105,13 @@ async def growth(connection: Connection, scope: Scope) -> list[Grown]:
 
 async def jobs_at(connection: Connection, scope: Scope, instants: Sequence[datetime]) -> dict[datetime, UUID]:
     """Return the compile job that ran at each instant; instants without one are left out."""
-    rows = await _sql.jobs_at(connection, **_key(scope), instants=list(instants))
+    rows = await _sql.jobs_at(connection, **scope.key, instants=list(instants))
     return {row["at"]: row["job_id"] for row in rows}
 
 
 async def instant_of_turn(connection: Connection, scope: Scope, nth: int) -> datetime | None:
     """Return the time of the owner's nth newest turn, counted from 0; None if there are fewer."""
-    instant: datetime | None = await _sql.instant_of_turn(connection, **_key(scope), nth=nth)
+    instant: datetime | None = await _sql.instant_of_turn(connection, **scope.key, nth=nth)
     return instant
 
 
@@ -119,14 +119,14 @@ async def cited_since(
     connection: Connection, scope: Scope, *, since: datetime, page_ids: Sequence[UUID], limit: int
 ) -> Cited:
     """Return how often pages began to cite a memory since an instant: for `page_ids` and the `limit` pages with the most."""
-    rows = await _sql.cited_since(connection, **_key(scope), since=since, page_ids=list(page_ids), limit=limit)
+    rows = await _sql.cited_since(connection, **scope.key, since=since, page_ids=list(page_ids), limit=limit)
     by_page = {row["page_id"]: row["citations"] for row in rows}
     return Cited(by_page, rows[0]["whole"] if rows else 0, rows[0]["pages"] if rows else 0)
 
 
 async def place_of_turn(connection: Connection, scope: Scope, turn_id: UUID) -> tuple[str, int] | None:
     """Return a turn's thread and its position there; None if the owner has no such turn."""
-    row = await _sql.place_of_turn(connection, **_key(scope), turn_id=turn_id)
+    row = await _sql.place_of_turn(connection, **scope.key, turn_id=turn_id)
     return row and (row["thread_id"], row["position"])
 
 
@@ -136,7 +136,3 @@ async def chunk_around(
     """Return a chunk with its neighbours; empty if it is gone, or if `among` is given and does not hold its base."""
     rows = await _sql.chunk_around(connection, tenant_id=tenant_id, chunk_id=chunk_id, around=around, among=among)
     return [ChunkThere(**row) for row in rows]
-
-
-def _key(scope: Scope) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}

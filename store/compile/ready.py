@@ -24,7 +24,7 @@ class Hint:
 
 async def announce(connection: Connection, scope: Scope, *, ready_at: datetime) -> None:
     """Record that the scope has work from `ready_at` on; workers are notified when the transaction commits."""
-    await _sql.announce(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, ready_at=ready_at)
+    await _sql.announce(connection, **scope.key, ready_at=ready_at)
     await _sql.notify_ready(connection)
 
 
@@ -42,18 +42,12 @@ async def next_at(connection: Connection, *, after: datetime) -> datetime | None
 
 async def forget(connection: Connection, scope: Scope) -> int:
     """Delete the scope's hint, and return how many there were."""
-    return int(await _sql.forget_hints(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id))
+    return int(await _sql.forget_hints(connection, **scope.key))
 
 
 async def settle(connection: Connection, hint: Hint, *, next_at: datetime | None) -> None:
     """Delete a hint that was followed, or move it to when the scope next has work, unless it was renewed meanwhile."""
-    await _sql.settle_hint(
-        connection,
-        tenant_id=hint.scope.tenant_id,
-        owner_id=hint.scope.owner_id,
-        ready_at=hint.ready_at,
-        next_at=next_at,
-    )
+    await _sql.settle_hint(connection, **hint.scope.key, ready_at=hint.ready_at, next_at=next_at)
 
 
 async def serve(connection: Connection, hint: Hint, *, now: datetime) -> None:

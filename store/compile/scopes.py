@@ -61,48 +61,48 @@ class Stand:
 
 async def lock(connection: Connection, scope: Scope, *, now: datetime) -> ScopeRow:
     """Lock the row until the transaction ends, creating it if missing, and return it. Waits for other writers."""
-    await _sql.ensure_scope(connection, **_key(scope), now=now)
-    return _row(await _sql.lock_scope(connection, **_key(scope)))
+    await _sql.ensure_scope(connection, **scope.key, now=now)
+    return _row(await _sql.lock_scope(connection, **scope.key))
 
 
 async def lock_there(connection: Connection, scope: Scope) -> None:
     """Lock the row as `lock` does, but only if it exists."""
-    await _sql.lock_scope(connection, **_key(scope))
+    await _sql.lock_scope(connection, **scope.key)
 
 
 async def bump_revision(connection: Connection, scope: Scope, *, now: datetime) -> int:
     """Raise the wiki's revision after a write under `lock`, and return it. Plans against the old revision are superseded."""
-    return int(await _sql.bump_revision(connection, **_key(scope), now=now))
+    return int(await _sql.bump_revision(connection, **scope.key, now=now))
 
 
 async def read(connection: Connection, scope: Scope) -> ScopeRow | None:
     """Return the row, or None before the scope's first write."""
-    row = await _sql.read_scope(connection, **_key(scope))
+    row = await _sql.read_scope(connection, **scope.key)
     return row and _row(row)
 
 
 async def claim(connection: Connection, scope: Scope, lease: Lease, *, now: datetime) -> ScopeRow | None:
     """Claim the scope, raising its fence; None while another worker holds it or its row is locked."""
-    if await _sql.lock_free_scope(connection, **_key(scope), now=now) is None:
+    if await _sql.lock_free_scope(connection, **scope.key, now=now) is None:
         return None
     until = now + timedelta(seconds=lease.duration_s)
-    row = await _sql.take_scope(connection, **_key(scope), holder=lease.holder, until=until, now=now)
+    row = await _sql.take_scope(connection, **scope.key, holder=lease.holder, until=until, now=now)
     return _row(row)
 
 
 async def renew(connection: Connection, scope: Scope, fence: int, *, until: datetime) -> bool:
     """Renew the lease, and return whether it is still held."""
-    return bool(await _sql.renew_lease(connection, **_key(scope), fence=fence, until=until))
+    return bool(await _sql.renew_lease(connection, **scope.key, fence=fence, until=until))
 
 
 async def release(connection: Connection, scope: Scope, fence: int, *, now: datetime) -> bool:
     """Release the lease, and return whether it was still held."""
-    return bool(await _sql.release_scope(connection, **_key(scope), fence=fence, now=now))
+    return bool(await _sql.release_scope(connection, **scope.key, fence=fence, now=now))
 
 
 async def hold(connection: Connection, scope: Scope, fence: int) -> ScopeRow | None:
     """Lock and return the row if the fence is still the holder's, else None."""
-    row = await _sql.lock_held_scope(connection, **_key(scope), fence=fence)
+    row = await _sql.lock_held_scope(connection, **scope.key, fence=fence)
     return row and _row(row)
 
 
@@ -114,47 +114,43 @@ async def open_apply(
     Otherwise return None, and nothing may be written. With `logs` it also takes the log's next number: the row's `batch_seq`.
     """
     expected = {"fence": stand.fence, "cursor": stand.cursor, "revision": stand.revision}
-    row = await _sql.open_apply(connection, **_key(scope), **expected, taken=int(logs), now=now)
+    row = await _sql.open_apply(connection, **scope.key, **expected, taken=int(logs), now=now)
     return row and _row(row)
 
 
 async def reach(connection: Connection, scope: Scope, *, cursor: str, read_through: int) -> ScopeRow:
     """Move the cursor after a batch was fully applied. The caller holds the row."""
-    return _row(await _sql.reach(connection, **_key(scope), cursor=cursor, read_through=read_through))
+    return _row(await _sql.reach(connection, **scope.key, cursor=cursor, read_through=read_through))
 
 
 async def mark_aggregated(connection: Connection, scope: Scope) -> ScopeRow:
     """Record that the wiki was aggregated at its present revision. The caller holds the row."""
-    return _row(await _sql.mark_aggregated(connection, **_key(scope)))
+    return _row(await _sql.mark_aggregated(connection, **scope.key))
 
 
 async def next_batch_seq(connection: Connection, scope: Scope, *, now: datetime) -> int:
     """Take and return the next number of the scope's log."""
-    return int(await _sql.next_batch_seq(connection, **_key(scope), now=now))
+    return int(await _sql.next_batch_seq(connection, **scope.key, now=now))
 
 
 async def count_crash(connection: Connection, scope: Scope, *, now: datetime) -> None:
     """Record that a worker died while it held the scope; the next applied batch resets the count."""
-    await _sql.count_crash(connection, **_key(scope), now=now)
+    await _sql.count_crash(connection, **scope.key, now=now)
 
 
 async def read_up_to(connection: Connection, scope: Scope, *, fence: int, read_through: int, now: datetime) -> None:
     """Record that the feed was read up to `read_through` and held nothing to compile."""
-    await _sql.read_up_to(connection, **_key(scope), fence=fence, read_through=read_through, now=now)
+    await _sql.read_up_to(connection, **scope.key, fence=fence, read_through=read_through, now=now)
 
 
 async def mark_dirty(connection: Connection, scope: Scope, *, through: int | None = None, now: datetime) -> None:
     """Record that memories up to feed position `through` wait to be compiled; None means the end of the built-in feed."""
-    await _sql.mark_dirty(connection, **_key(scope), through=through, now=now)
+    await _sql.mark_dirty(connection, **scope.key, through=through, now=now)
 
 
 async def rewind(connection: Connection, scope: Scope, *, now: datetime) -> None:
     """Set the cursor to the beginning, under `lock`."""
-    await _sql.rewind_scope(connection, **_key(scope), now=now)
-
-
-def _key(scope: Scope) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    await _sql.rewind_scope(connection, **scope.key, now=now)
 
 
 def _row(row: Any) -> ScopeRow:

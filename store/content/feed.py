@@ -41,30 +41,26 @@ async def after(connection: Connection, scope: Scope, change_seq: int, *, limit:
 
     Both come from one snapshot: with fewer memories than `limit`, everything up to that number was seen.
     """
-    rows = await _sql.memories_after(connection, **_key(scope), change_seq=change_seq, limit=limit)
+    rows = await _sql.memories_after(connection, **scope.key, change_seq=change_seq, limit=limit)
     through = max((row["through"] for row in rows), default=0)
     return [_memory(row) for row in rows if row["memory_id"] is not None], through
 
 
 async def by_ids(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[FedMemory]:
     """Return the memories that exist."""
-    rows = await _sql.memories_by_ids(connection, **_key(scope), memory_ids=list(memory_ids))
+    rows = await _sql.memories_by_ids(connection, **scope.key, memory_ids=list(memory_ids))
     return [_memory(row) for row in rows]
 
 
 async def listing(connection: Connection, scope: Scope) -> list[ListedMemory]:
     """Return every memory of the owner, in order of id."""
-    rows = await _sql.list_memory_hashes(connection, **_key(scope))
+    rows = await _sql.list_memory_hashes(connection, **scope.key)
     return [ListedMemory(row["memory_id"], row["document_id"], row["text_hash"]) for row in rows]
 
 
 async def announce_forgotten(connection: Connection, scope: Scope) -> int:
     """Take the feed's next number for a deletion, and return it; a compile that reads up to it is then due."""
-    return int(await _sql.take_feed_number(connection, **_key(scope)))
-
-
-def _key(scope: Scope) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
+    return int(await _sql.take_feed_number(connection, **scope.key))
 
 
 def _memory(row: Any) -> FedMemory:

@@ -119,18 +119,18 @@ async def write(
     if not prepared.rows:
         return Retained((), 0, 0)
     tools = await _drawn_from_tools(connection, scope, prepared)
-    change_seq = await _sql.open_feed(connection, **_key(scope))
+    change_seq = await _sql.open_feed(connection, **scope.key)
     ids = [row[0] for row in prepared.rows]
     held_bytes = await storage.of_memories(connection, scope, ids)
     created = updated = 0
     for some in slices(prepared.rows, lambda row: len(row[1].text), most_chars=STATEMENT_CHARS):
         seq = change_seq + created + updated
         columns = _columns([_with_origin(row) if row[0] in tools else row for row in some])
-        counts = await _sql.write_memories(connection, **_key(scope), **columns, change_seq=seq, now=now)
+        counts = await _sql.write_memories(connection, **scope.key, **columns, change_seq=seq, now=now)
         created += counts["created_count"]
         updated += counts["updated_count"]
     if created or updated:
-        await _sql.advance_feed(connection, **_key(scope), count=created + updated)
+        await _sql.advance_feed(connection, **scope.key, count=created + updated)
         await embeddings.mark(connection, scope, embeddings.TextKind.MEMORIES, now=now)
         added_bytes = await storage.of_memories(connection, scope, ids) - held_bytes
         await storage.add(connection, scope, added_bytes, quota_bytes=quota_bytes)
@@ -139,7 +139,7 @@ async def write(
 
 async def get(connection: Connection, scope: Scope, memory_id: str) -> Memory | None:
     """Return one memory of the owner, or None."""
-    row = await _sql.get_memory(connection, **_key(scope), memory_id=memory_id)
+    row = await _sql.get_memory(connection, **scope.key, memory_id=memory_id)
     return row and _memory(row)
 
 
@@ -157,18 +157,18 @@ async def page(
     """
     before, after_id = after or (_END_OF_TIME, "")
     bounds = {"limit": limit, "most_bytes": most_bytes}
-    rows = await _sql.list_memories(connection, **_key(scope), before=before, after_id=after_id, **bounds)
+    rows = await _sql.list_memories(connection, **scope.key, before=before, after_id=after_id, **bounds)
     return [_memory(row) for row in rows]
 
 
 async def forget(connection: Connection, scope: Scope, memory_id: str) -> bool:
     """Delete a memory, and return whether it existed. Its text is gone when the transaction commits."""
-    return bool(await _sql.delete_memory(connection, **_key(scope), memory_id=memory_id))
+    return bool(await _sql.delete_memory(connection, **scope.key, memory_id=memory_id))
 
 
 async def recall(connection: Connection, scope: Scope, wanted: RecallQuery) -> Recalled[RecalledMemory]:
     """Return the owner's memories that match, best first."""
-    rows = await _sql.recall_memories(connection, **_key(scope), **wanted.parameters())
+    rows = await _sql.recall_memories(connection, **scope.key, **wanted.parameters())
     return recalled(rows, _recalled)
 
 
@@ -185,7 +185,7 @@ async def _drawn_from_tools(connection: Connection, scope: Scope, prepared: Prep
     asked = {turn_id for turn_ids in wanted.values() for turn_id in turn_ids if _UUID.fullmatch(turn_id)}
     if not asked:
         return set()
-    rows = await _sql.roles_of_turns(connection, **_key(scope), turn_ids=sorted(asked))
+    rows = await _sql.roles_of_turns(connection, **scope.key, turn_ids=sorted(asked))
     roles = {row["turn_id"]: row["role"] for row in rows}
     said = {memory_id: {roles.get(one.lower()) for one in turn_ids} for memory_id, turn_ids in wanted.items()}
     return {memory_id for memory_id, by in said.items() if "tool" in by and "user" not in by}
@@ -194,10 +194,6 @@ async def _drawn_from_tools(connection: Connection, scope: Scope, prepared: Prep
 def _with_origin(row: tuple[str, NewMemory, Derived]) -> tuple[str, NewMemory, Derived]:
     memory_id, memory, derived = row
     return memory_id, replace(memory, metadata={**memory.metadata, ORIGIN: "tool"}), derived
-
-
-def _key(scope: Scope) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
 
 
 def _named(scope: Scope, memory: NewMemory) -> tuple[str, NewMemory]:

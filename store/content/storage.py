@@ -19,7 +19,7 @@ _sql = queries.load(__file__)
 
 async def stored_bytes(connection: Connection, scope: Scope) -> int:
     """Return the size of the owner's turns and memories in bytes."""
-    return int(await _sql.stored_bytes(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id) or 0)
+    return int(await _sql.stored_bytes(connection, **scope.key) or 0)
 
 
 async def add(connection: Connection, scope: Scope, count: int, *, quota_bytes: int = 0) -> None:
@@ -29,7 +29,7 @@ async def add(connection: Connection, scope: Scope, count: int, *, quota_bytes: 
     """
     if not count:
         return
-    held = int(await _sql.add_bytes(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, bytes=count))
+    held = int(await _sql.add_bytes(connection, **scope.key, bytes=count))
     if quota_bytes and count > 0 and held > quota_bytes:
         raise QuotaExceeded(held, quota_bytes)
 

@@ -64,4 +64,4 @@ async def write(
 
 
 def _key(scope: Scope, thread_id: str) -> dict[str, Any]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "thread_id": thread_id}
+    return {**scope.key, "thread_id": thread_id}

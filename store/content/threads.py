@@ -267,14 +267,7 @@ async def list_threads(
 ) -> list[ThreadHead]:
     """Return a page of the owner's threads, by newest turn, latest first, after the thread named by `before`."""
     before_at, before_id = before or (_END_OF_TIME, _LAST_TEXT)
-    rows = await _sql.list_threads(
-        connection,
-        tenant_id=scope.tenant_id,
-        owner_id=scope.owner_id,
-        before=before_at,
-        before_id=before_id,
-        limit=limit,
-    )
+    rows = await _sql.list_threads(connection, **scope.key, before=before_at, before_id=before_id, limit=limit)
     return [ThreadHead(row["thread_id"], row["title"], row["turn_count"], row["last_turn_at"]) for row in rows]
 
 
@@ -292,7 +285,7 @@ def turn_uuid(scope: Scope, thread_id: str, client_turn_id: str) -> UUID:
 
 
 def _key(scope: Scope, thread_id: str) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "thread_id": thread_id}
+    return {**scope.key, "thread_id": thread_id}
 
 
 def _turn(row: Any) -> StoredTurn:

@@ -45,7 +45,7 @@ class _Note(NamedTuple):
 
 async def hold_alone(connection: Connection, scope: Scope) -> None:
     """Lock the owner's receipts: wait for writes in progress, and block others until the transaction ends."""
-    await _sql.hold_alone(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id)
+    await _sql.hold_alone(connection, **scope.key)
 
 
 async def note(
@@ -169,7 +169,7 @@ async def _note(connection: Connection, scope: Scope, refs: Iterable[tuple[str, 
     await hold_alone(connection, scope)
     hashes = sorted({_hash(scope, kind, ref) for kind, ref in (*refs, _ANYTHING)})
     await _sql.note_forgotten(connection, tenant_id=scope.tenant_id, ref_hashes=hashes)
-    await _sql.notify_forgotten(connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id)
+    await _sql.notify_forgotten(connection, **scope.key)
     return tuple(hashes)
 
 

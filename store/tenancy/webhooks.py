@@ -35,9 +35,7 @@ async def scope_of(connection: Connection, subscription_id: UUID) -> Scope | Non
 
 async def get(connection: Connection, scope: Scope, subscription_id: UUID) -> Subscription | None:
     """Return the subscription, or None."""
-    row = await _sql.get_subscription(
-        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, subscription_id=subscription_id
-    )
+    row = await _sql.get_subscription(connection, **scope.key, subscription_id=subscription_id)
     return row and Subscription(subscription_id, scope, row["backend"], row["secret"], row["created_at"])
 
 
@@ -45,8 +43,7 @@ async def subscribe(connection: Connection, subscription: Subscription) -> None:
     """Write a new subscription. Raises AlreadyExists."""
     await _sql.insert_subscription(
         connection,
-        tenant_id=subscription.scope.tenant_id,
-        owner_id=subscription.scope.owner_id,
+        **subscription.scope.key,
         subscription_id=subscription.subscription_id,
         backend=subscription.backend,
         secret=subscription.secret,
@@ -68,7 +65,7 @@ async def ensure(connection: Connection, wanted: Subscription) -> Subscription:
 
 async def unsubscribe(connection: Connection, scope: Scope, subscription_id: UUID) -> bool:
     """Delete a subscription with its seen deliveries, and return whether it existed."""
-    key = {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id, "subscription_id": subscription_id}
+    key = {**scope.key, "subscription_id": subscription_id}
     return bool(await _sql.delete_subscription(connection, **key))
 
 
@@ -85,7 +82,5 @@ async def is_first(connection: Connection, seen: Subscription, delivery_id: str,
 
 async def of_backend(connection: Connection, scope: Scope, backend: str) -> Subscription | None:
     """Return the owner's subscription at a backend, or None."""
-    subscription_id = await _sql.subscription_of_backend(
-        connection, tenant_id=scope.tenant_id, owner_id=scope.owner_id, backend=backend
-    )
+    subscription_id = await _sql.subscription_of_backend(connection, **scope.key, backend=backend)
     return subscription_id and await get(connection, scope, subscription_id)

@@ -194,19 +194,19 @@ class MentionRow:
 
 async def page(connection: Connection, scope: Scope, page_id: UUID) -> PageRow | None:
     """Return a page, archived or not; None if the owner has no page with this id."""
-    row = await _sql.page_by_id(connection, **_key(scope), page_id=page_id)
+    row = await _sql.page_by_id(connection, **scope.key, page_id=page_id)
     return row and page_row(row)
 
 
 async def page_by_key(connection: Connection, scope: Scope, page_type: str, slug: str) -> PageRow | None:
     """Return the page of a type and slug, archived or not; None if there is none."""
-    row = await _sql.page_by_key(connection, **_key(scope), type=page_type, slug=slug)
+    row = await _sql.page_by_key(connection, **scope.key, type=page_type, slug=slug)
     return row and page_row(row)
 
 
 async def pages_named(connection: Connection, scope: Scope, name: str) -> tuple[PageRow, ...]:
     """Return at most ten pages with this slug or name; archived ones only if no active one matches."""
-    rows = await _sql.page_ids_by_name(connection, **_key(scope), slug=name.lower(), alias=fold(name))
+    rows = await _sql.page_ids_by_name(connection, **scope.key, slug=name.lower(), alias=fold(name))
     found = sorted(
         [one for row in rows if (one := await page(connection, scope, row["page_id"]))], key=lambda one: one.path
     )
@@ -221,7 +221,7 @@ async def whole(connection: Connection, scope: Scope, row: PageRow, *, with_text
     aliases = await _sql.read_aliases(connection, **key)
     cited = [
         _source(one)
-        for one in await _sql.read_sources(connection, **_key(scope), page_id=row.page_id, with_texts=with_texts)
+        for one in await _sql.read_sources(connection, **scope.key, page_id=row.page_id, with_texts=with_texts)
     ]
     history = await _sql.read_history(connection, **key, limit=HISTORY_ROWS)
     by_subject: dict[tuple[str, str], list[SourceRow]] = {}
@@ -257,7 +257,7 @@ async def pages_by_name(
     page_from = after or (page_type, "")
     last_type = page_type or TYPES[-1]
     rows = await _sql.list_pages_by_name(
-        connection, **_key(scope), status=status, type=page_from[0], slug=page_from[1], last_type=last_type, limit=limit
+        connection, **scope.key, status=status, type=page_from[0], slug=page_from[1], last_type=last_type, limit=limit
     )
     return [page_row(row) for row in rows]
 
@@ -274,7 +274,7 @@ async def pages_by_hubness(
     """Return pages by hubness, highest first; an empty `page_type` means all."""
     score, after_id = after or (_MOST_HUBNESS, NO_ID)
     rows = await _sql.list_pages_by_hubness(
-        connection, **_key(scope), status=status, type=page_type, score=score, after_id=after_id, limit=limit
+        connection, **scope.key, status=status, type=page_type, score=score, after_id=after_id, limit=limit
     )
     return await page_rows(rows)
 
@@ -291,7 +291,7 @@ async def pages_by_time(
     """Return pages by compile time, latest first; an empty `page_type` means all."""
     before, after_id = after or (_FAR, NO_ID)
     rows = await _sql.list_pages_by_time(
-        connection, **_key(scope), status=status, type=page_type, before=before, after_id=after_id, limit=limit
+        connection, **scope.key, status=status, type=page_type, before=before, after_id=after_id, limit=limit
     )
     return [page_row(row) for row in rows]
 
@@ -303,7 +303,7 @@ async def citations(
     after_id, after_subject, after_ref = after or (NO_ID, "", "")
     rows = await _sql.citations_of(
         connection,
-        **_key(scope),
+        **scope.key,
         memory_id=memory_id,
         after_id=after_id,
         after_subject=after_subject,
@@ -330,7 +330,7 @@ async def mentions(
     """Return held names of a status, latest first, each with its newest sightings."""
     before, after_id = after or (_FAR, NO_ID)
     rows = await _sql.list_mentions(
-        connection, **_key(scope), status=status, before=before, after_id=after_id, limit=limit
+        connection, **scope.key, status=status, before=before, after_id=after_id, limit=limit
     )
     seen: dict[UUID, list[SightingRow]] = {}
     ids = [row["mention_id"] for row in rows]
@@ -341,7 +341,7 @@ async def mentions(
 
 async def revision(connection: Connection, scope: Scope) -> int:
     """Return the wiki's revision, which every change raises; 0 before the first."""
-    return int(await _sql.wiki_revision(connection, **_key(scope)) or 0)
+    return int(await _sql.wiki_revision(connection, **scope.key) or 0)
 
 
 async def page_rows(rows: Sequence[Any]) -> list[PageRow]:
@@ -387,7 +387,3 @@ def _mention(row: Any, newest: tuple[SightingRow, ...]) -> MentionRow:
         row["mention_id"], row["alias"], row["alias_normalized"], row["suggested_type"], row["status"],
         row["promoted_page_id"], row["updated_at"], row["sightings"], row["first_seen_at"], row["last_seen_at"], newest,
     )  # fmt: skip
-
-
-def _key(scope: Scope) -> dict[str, UUID]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}

@@ -59,7 +59,7 @@ async def pages(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) 
         return WikiRows()
     key = {"tenant_id": scope.tenant_id, "page_ids": list(page_ids)}
     return WikiRows(
-        await _sql.pages_by_ids(connection, **_key(scope), page_ids=list(page_ids)),
+        await _sql.pages_by_ids(connection, **scope.key, page_ids=list(page_ids)),
         await _sql.sections_of(connection, **key),
         await _sql.aliases_of(connection, **key),
         await _sql.sources_of(connection, **key),
@@ -69,7 +69,7 @@ async def pages(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) 
 
 async def all_ids(connection: Connection, scope: Scope) -> list[UUID]:
     """Return the ids of every page of the scope, including archived ones."""
-    return [row["page_id"] for row in await _sql.all_page_ids(connection, **_key(scope))]
+    return [row["page_id"] for row in await _sql.all_page_ids(connection, **scope.key)]
 
 
 async def identities(connection: Connection, scope: Scope, keys: Sequence[tuple[str, str]]) -> list[PageIdentity]:
@@ -77,7 +77,7 @@ async def identities(connection: Connection, scope: Scope, keys: Sequence[tuple[
     if not keys:
         return []
     types, slugs = (list(column) for column in zip(*keys, strict=True))
-    rows = await _sql.identities(connection, **_key(scope), types=types, slugs=slugs)
+    rows = await _sql.identities(connection, **scope.key, types=types, slugs=slugs)
     return [_identity(row) for row in rows]
 
 
@@ -85,7 +85,7 @@ async def identities_of(connection: Connection, scope: Scope, page_ids: Sequence
     """Return keys and status of the pages with these ids."""
     if not page_ids:
         return []
-    rows = await _sql.identities_of(connection, **_key(scope), page_ids=list(page_ids))
+    rows = await _sql.identities_of(connection, **scope.key, page_ids=list(page_ids))
     return [_identity(row) for row in rows]
 
 
@@ -98,7 +98,7 @@ async def bearing(connection: Connection, scope: Scope, aliases: Sequence[str]) 
     """Return (name, page) for each of the folded names that is a name of an active page, in order of name."""
     if not aliases:
         return []
-    rows = await _sql.pages_by_alias(connection, **_key(scope), aliases=_lines(aliases))
+    rows = await _sql.pages_by_alias(connection, **scope.key, aliases=_lines(aliases))
     return [(row["alias"], _identity(row)) for row in rows]
 
 
@@ -108,7 +108,7 @@ async def by_likeness(
     """Return pages with names similar to the folded ones: likeness at least `least` (0.3 to 1), at most `each` per name."""
     if not names:
         return []
-    rows = await _sql.pages_by_likeness(connection, **_key(scope), names=list(names), least=least, each=each)
+    rows = await _sql.pages_by_likeness(connection, **scope.key, names=list(names), least=least, each=each)
     return [Like(row["name"], row["alias"], row["found_id"], row["likeness"]) for row in rows]
 
 
@@ -121,7 +121,7 @@ async def by_beginnings(
     """
     if not beginnings:
         return []
-    rows = await _sql.pages_by_beginning(connection, **_key(scope), beginnings=list(beginnings), each=each)
+    rows = await _sql.pages_by_beginning(connection, **scope.key, beginnings=list(beginnings), each=each)
     return [(row["beginning"], row["alias"], row["page_id"]) for row in rows]
 
 
@@ -131,7 +131,7 @@ async def about(connection: Connection, scope: Scope, texts: Sequence[Sequence[s
     if not pairs:
         return []
     numbers, words = (list(column) for column in zip(*pairs, strict=True))
-    rows = await _sql.pages_about(connection, **_key(scope), texts=numbers, words=words, each=each)
+    rows = await _sql.pages_about(connection, **scope.key, texts=numbers, words=words, each=each)
     return list(dict.fromkeys(row["found_id"] for row in rows))
 
 
@@ -142,112 +142,112 @@ async def near(
     per memory. Empty without vectors."""
     if not memory_ids:
         return []
-    rows = await _sql.pages_near(connection, **_key(scope), memory_ids=list(memory_ids), least=least, each=each)
+    rows = await _sql.pages_near(connection, **scope.key, memory_ids=list(memory_ids), least=least, each=each)
     return list(dict.fromkeys(row["found_id"] for row in rows))
 
 
 async def top_hubs(connection: Connection, scope: Scope, *, limit: int) -> list[UUID]:
     """Return the active pages with the highest hubness."""
-    return [row["page_id"] for row in await _sql.top_hubs(connection, **_key(scope), limit=limit)]
+    return [row["page_id"] for row in await _sql.top_hubs(connection, **scope.key, limit=limit)]
 
 
 async def changed_since(connection: Connection, scope: Scope, place: Place, *, limit: int) -> list[tuple[UUID, Place]]:
     """Return active pages changed after a place, each with its place, the earliest change first, without gaps."""
     revision, kind, slug = place
-    rows = await _sql.changed_pages(connection, **_key(scope), revision=revision, type=kind, slug=slug, limit=limit)
+    rows = await _sql.changed_pages(connection, **scope.key, revision=revision, type=kind, slug=slug, limit=limit)
     return [(row["page_id"], (row["changed_revision"], row["type"], row["slug"])) for row in rows]
 
 
 async def citing(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[UUID]:
     """Return the pages that cite one of the memories, in any subject."""
-    rows = await _sql.pages_citing(connection, **_key(scope), memory_ids=list(memory_ids))
+    rows = await _sql.pages_citing(connection, **scope.key, memory_ids=list(memory_ids))
     return [row["page_id"] for row in rows]
 
 
 async def links_of_refs(connection: Connection, scope: Scope, refs: Sequence[str]) -> list[Any]:
     """Return the causes of links that refer to one of the memories."""
-    found: list[Any] = await _sql.causes_of_refs(connection, **_key(scope), refs=list(refs))
+    found: list[Any] = await _sql.causes_of_refs(connection, **scope.key, refs=list(refs))
     return found
 
 
 async def inbound(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> list[tuple[UUID, int]]:
     """Return (page id, number of pages that link to it) for each page."""
-    rows = await _sql.inbound_references(connection, **_key(scope), page_ids=list(page_ids))
+    rows = await _sql.inbound_references(connection, **scope.key, page_ids=list(page_ids))
     return [(row["to_page_id"], row["links"]) for row in rows]
 
 
 async def hierarchy(connection: Connection, scope: Scope) -> list[Any]:
     """Return every page that has a parent, and the parent: child_type, child_slug, parent_type, parent_slug."""
-    found: list[Any] = await _sql.hierarchy(connection, **_key(scope))
+    found: list[Any] = await _sql.hierarchy(connection, **scope.key)
     return found
 
 
 async def rollups_of(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> list[UUID]:
     """Return the pages with one of these pages as a child under a section."""
-    rows = await _sql.rollup_parents(connection, **_key(scope), page_ids=list(page_ids))
+    rows = await _sql.rollup_parents(connection, **scope.key, page_ids=list(page_ids))
     return [row["parent_page_id"] for row in rows]
 
 
 async def waiting_rollups(connection: Connection, scope: Scope, *, limit: int) -> list[UUID]:
     """Return the active pages with a section that waits for promotion."""
-    rows = await _sql.candidates_waiting(connection, **_key(scope), limit=limit)
+    rows = await _sql.candidates_waiting(connection, **scope.key, limit=limit)
     return [row["page_id"] for row in rows]
 
 
 async def feeding(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[Any]:
     """Return the citations of the memories by sections of active entity pages: source_ref, type, slug."""
-    found: list[Any] = await _sql.fed_entities(connection, **_key(scope), memory_ids=list(memory_ids))
+    found: list[Any] = await _sql.fed_entities(connection, **scope.key, memory_ids=list(memory_ids))
     return found
 
 
 async def mentions(connection: Connection, scope: Scope, keys: Sequence[str]) -> list[Any]:
     """Return the open mentions of these folded names, one row per sighting."""
-    found: list[Any] = await _sql.open_mentions(connection, **_key(scope), keys=_lines(keys))
+    found: list[Any] = await _sql.open_mentions(connection, **scope.key, keys=_lines(keys))
     return found
 
 
 async def mention_keys(connection: Connection, scope: Scope, mention_ids: Sequence[UUID]) -> list[str]:
     """Return the folded names of open mentions."""
-    rows = await _sql.keys_of_mentions(connection, **_key(scope), mention_ids=list(mention_ids))
+    rows = await _sql.keys_of_mentions(connection, **scope.key, mention_ids=list(mention_ids))
     return [row["alias_normalized"] for row in rows]
 
 
 async def mentions_seen_in(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[str]:
     """Return the folded names of open mentions seen in one of the memories."""
-    rows = await _sql.mentions_seen_in(connection, **_key(scope), memory_ids=list(memory_ids))
+    rows = await _sql.mentions_seen_in(connection, **scope.key, memory_ids=list(memory_ids))
     return [row["alias_normalized"] for row in rows]
 
 
 async def duplicate_titles(connection: Connection, scope: Scope) -> int:
     """Return how many titles are shared by several active pages of an owner."""
-    return int(await _sql.duplicate_titles(connection, **_key(scope)))
+    return int(await _sql.duplicate_titles(connection, **scope.key))
 
 
 async def count_resting_on(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
     """Return how many active pages cite these memories and no other."""
-    return int(await _sql.count_resting_on(connection, **_key(scope), memory_ids=list(memory_ids)))
+    return int(await _sql.count_resting_on(connection, **scope.key, memory_ids=list(memory_ids)))
 
 
 async def count_active(connection: Connection, scope: Scope) -> int:
     """Return how many active pages the scope has."""
-    return int(await _sql.count_active(connection, **_key(scope)))
+    return int(await _sql.count_active(connection, **scope.key))
 
 
 async def all_causes(connection: Connection, scope: Scope) -> list[Any]:
     """Return every cause of every link of the scope, by keys."""
-    found: list[Any] = await _sql.all_causes(connection, **_key(scope))
+    found: list[Any] = await _sql.all_causes(connection, **scope.key)
     return found
 
 
 async def all_mentions(connection: Connection, scope: Scope) -> list[Any]:
     """Return every held name of the scope, of any status, with the key of its page."""
-    found: list[Any] = await _sql.all_mentions(connection, **_key(scope))
+    found: list[Any] = await _sql.all_mentions(connection, **scope.key)
     return found
 
 
 async def open_keys(connection: Connection, scope: Scope) -> list[str]:
     """Return the folded names of open mentions."""
-    return [row["alias_normalized"] for row in await _sql.open_keys(connection, **_key(scope))]
+    return [row["alias_normalized"] for row in await _sql.open_keys(connection, **scope.key)]
 
 
 def _identity(row: Any) -> PageIdentity:
@@ -257,7 +257,3 @@ def _identity(row: Any) -> PageIdentity:
 def _lines(names: Sequence[str]) -> str:
     """Return folded names as one text, one per line: cheaper than an array, whose elements the driver checks one by one."""
     return "\n".join(names)
-
-
-def _key(scope: Scope) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}

@@ -59,7 +59,7 @@ class MentionCounts:
 
 async def write(connection: Connection, scope: Scope, changes: MentionChanges, *, now: datetime) -> MentionCounts:
     """Hold names, add and remove sightings, settle names. An ignored name is not held again."""
-    key = _key(scope)
+    key = scope.key
     held = sightings = settled = removed = ignored = 0
     if changes.held:
         held = await _sql.hold_mentions(
@@ -95,7 +95,3 @@ async def write(connection: Connection, scope: Scope, changes: MentionChanges, *
 def mention_uuid(scope: Scope, key: str) -> UUID:
     """Return the id of a held name."""
     return uuid5(scope.owner_id, f"{scope.tenant_id}:mention:{key}")
-
-
-def _key(scope: Scope) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}

@@ -157,7 +157,7 @@ async def write_texts(
         cited_at = await _newest_cited(connection, scope, changes.sources)
         columns = _section_columns(changes.sections, of_sections)
         dates = [cited_at.get(one.section_id) for one in changes.sections]
-        await _sql.write_sections(connection, **_key(scope), **columns, cited_at=dates)
+        await _sql.write_sections(connection, **scope.key, **columns, cited_at=dates)
     await _write_sources(connection, scope, changes, now)
     await _write_children(connection, scope, changes)
     await embeddings.mark(connection, scope, embeddings.TextKind.WIKI, now=now)
@@ -178,7 +178,7 @@ async def add_causes(
     links = sorted(ends)
     made = await _sql.write_links(
         connection,
-        **_key(scope),
+        **scope.key,
         link_ids=[ends[link] for link in links],
         from_page_ids=[link[0] for link in links],
         to_page_ids=[link[1] for link in links],
@@ -187,7 +187,7 @@ async def add_causes(
     )
     written = await _sql.write_causes(
         connection,
-        **_key(scope),
+        **scope.key,
         link_ids=link_ids,
         origins=[one.origin for one in added],
         contexts=[one.context for one in added],
@@ -200,7 +200,7 @@ async def drop_causes(connection: Connection, scope: Scope, causes: Sequence[Cau
     """Delete causes of links, then links without causes; return how many links were deleted."""
     if not causes:
         return 0
-    await _sql.drop_causes(connection, **_key(scope), **_cause_columns(causes))
+    await _sql.drop_causes(connection, **scope.key, **_cause_columns(causes))
     return await drop_links_without_cause(connection, scope)
 
 
@@ -208,12 +208,12 @@ async def score_hubs(connection: Connection, scope: Scope, page_ids: Sequence[UU
     """Recompute the hubness of these pages from the stored rows; return how many changed."""
     if not page_ids:
         return 0
-    return int(await _sql.score_hubs(connection, **_key(scope), page_ids=list(page_ids)))
+    return int(await _sql.score_hubs(connection, **scope.key, page_ids=list(page_ids)))
 
 
 async def drop_links_without_cause(connection: Connection, scope: Scope) -> int:
     """Delete the scope's links without causes; return how many."""
-    return int(await _sql.drop_links_without_cause(connection, **_key(scope)))
+    return int(await _sql.drop_links_without_cause(connection, **scope.key))
 
 
 @lru_cache(maxsize=8192)
@@ -232,7 +232,7 @@ async def _write_page_rows(
 ) -> None:
     if pages:
         derived = await derive_pieces([one.summary for one in pages], [one.searched for one in pages])
-        await _sql.write_pages(connection, **_key(scope), **_page_columns(pages, derived), revision=revision, now=now)
+        await _sql.write_pages(connection, **scope.key, **_page_columns(pages, derived), revision=revision, now=now)
 
 
 async def _write_aliases(connection: Connection, scope: Scope, changes: PageChanges, now: datetime) -> None:
@@ -242,7 +242,7 @@ async def _write_aliases(connection: Connection, scope: Scope, changes: PageChan
     if changes.aliases:
         await _sql.write_aliases(
             connection,
-            **_key(scope),
+            **scope.key,
             page_ids=[one.page_id for one in changes.aliases],
             keys=[one.key for one in changes.aliases],
             displays=[one.display for one in changes.aliases],
@@ -257,14 +257,14 @@ async def _write_sources(connection: Connection, scope: Scope, changes: PageChan
     if changes.sources:
         await _sql.write_sources(
             connection,
-            **_key(scope),
+            **scope.key,
             **_cited(changes.sources),
             section_ids=[one.section_id for one in changes.sources],
             text_hashes=[one.text_hash for one in changes.sources],
             now=now,
         )
     if changes.cited_anew:
-        await _sql.date_sections(connection, **_key(scope), section_ids=list(changes.cited_anew))
+        await _sql.date_sections(connection, **scope.key, section_ids=list(changes.cited_anew))
 
 
 async def _newest_cited(connection: Connection, scope: Scope, sources: Sequence[SourceWrite]) -> dict[UUID, datetime]:
@@ -273,7 +273,7 @@ async def _newest_cited(connection: Connection, scope: Scope, sources: Sequence[
     if not cited:
         return {}
     memory_ids = sorted({memory_id for _, memory_id in cited})
-    rows = await _sql.instants_of(connection, **_key(scope), memory_ids=memory_ids)
+    rows = await _sql.instants_of(connection, **scope.key, memory_ids=memory_ids)
     instants = {row["memory_id"]: row["occurred_at"] for row in rows}
     found: dict[UUID, datetime] = {}
     for section_id, memory_id in cited:
@@ -299,7 +299,7 @@ async def _write_children(connection: Connection, scope: Scope, changes: PageCha
     if changes.children:
         await _sql.write_children(
             connection,
-            **_key(scope),
+            **scope.key,
             parent_page_ids=[one.parent_page_id for one in changes.children],
             child_page_ids=[one.child_page_id for one in changes.children],
             section_ids=[one.section_id for one in changes.children],
@@ -347,7 +347,3 @@ def _cause_columns(causes: Sequence[CauseRow]) -> dict[str, object]:
         "contexts": [one.context for one in causes],
         "refs": [one.ref for one in causes],
     }
-
-
-def _key(scope: Scope) -> dict[str, object]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}

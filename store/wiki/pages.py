@@ -88,7 +88,7 @@ async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: 
     )
     page_id: UUID = await _sql.put_page(
         connection,
-        **_scope_key(scope),
+        **scope.key,
         page_id=page.page_id or page_uuid(scope, page.type, page.slug),
         type=page.type,
         slug=page.slug,
@@ -100,7 +100,7 @@ async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: 
         word_count=own.word_count,
         words=own.words,
     )
-    key = {**_scope_key(scope), "page_id": page_id}
+    key = {**scope.key, "page_id": page_id}
     await _put_sections(connection, key, page.sections, of_sections)
     await _put_aliases(connection, key, page.aliases, now)
     await _put_sources(connection, key, page.sections, now)
@@ -115,7 +115,7 @@ async def recall(
 
     Archived pages are never returned.
     """
-    rows = await _sql.recall_wiki(connection, **_scope_key(scope), **wanted.parameters())
+    rows = await _sql.recall_wiki(connection, **scope.key, **wanted.parameters())
     sections = [row for row in rows if row["kind"] == "section"]
     summaries = [row for row in rows if row["kind"] == "page"]
     return recalled(sections, _passages), recalled(summaries, _passages)
@@ -171,10 +171,6 @@ def _page_words(page: NewPage) -> str:
 
 def _section_words(page: NewPage, section: NewSection) -> str:
     return "\n".join((page.title, *page.aliases, section.heading, section.body_md))
-
-
-def _scope_key(scope: Scope) -> dict[str, UUID]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
 
 
 def _passages(*columns: Any) -> Iterable[Passage | None]:

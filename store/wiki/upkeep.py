@@ -109,9 +109,9 @@ class Reads:
 
 async def density(connection: Connection, scope: Scope) -> Density:
     """Return the wiki's density."""
-    row = await _sql.count_pages(connection, **_key(scope))
-    kinds = await _sql.count_links(connection, **_key(scope))
-    origins = await _sql.count_origins(connection, **_key(scope))
+    row = await _sql.count_pages(connection, **scope.key)
+    kinds = await _sql.count_links(connection, **scope.key)
+    origins = await _sql.count_origins(connection, **scope.key)
     return Density(
         row["pages"],
         row["archived"],
@@ -124,7 +124,7 @@ async def density(connection: Connection, scope: Scope) -> Density:
 
 async def findings(connection: Connection, scope: Scope, measures: Measures) -> list[LintFinding]:
     """Return lint findings, at most 100 of each kind; ripe held names carry their id."""
-    key = {**_key(scope), "limit": MOST_FINDINGS}
+    key = {**scope.key, "limit": MOST_FINDINGS}
     found = [_broken(row) for row in await _sql.find_broken_links(connection, **key)]
     found += [_broken_text(row) for row in await _sql.find_broken_text_links(connection, **key)]
     found += [
@@ -154,13 +154,13 @@ async def findings(connection: Connection, scope: Scope, measures: Measures) -> 
 
 async def count_evidence(connection: Connection, scope: Scope, *, origin: str, prefix: str) -> tuple[int, int]:
     """Return how many pieces of evidence a class has, and how many links have no other evidence."""
-    row = await _sql.count_evidence(connection, **_key(scope), origin=origin, prefix=prefix)
+    row = await _sql.count_evidence(connection, **scope.key, origin=origin, prefix=prefix)
     return row["evidence"], row["links"]
 
 
 async def evidence(connection: Connection, scope: Scope, *, origin: str, prefix: str) -> list[EvidenceRow]:
     """Return every piece of evidence of a class, in order of the ends of its link."""
-    rows = await _sql.evidence_of(connection, **_key(scope), origin=origin, prefix=prefix)
+    rows = await _sql.evidence_of(connection, **scope.key, origin=origin, prefix=prefix)
     return [
         EvidenceRow(
             (row["from_type"], row["from_slug"]), (row["type"], row["slug"]), row["kind"], row["origin"], row["context"],
@@ -172,24 +172,24 @@ async def evidence(connection: Connection, scope: Scope, *, origin: str, prefix:
 
 async def count_scope(connection: Connection, scope: Scope) -> ScopeCounts:
     """Return the counts of the scope."""
-    row = await _sql.count_scope(connection, **_key(scope))
+    row = await _sql.count_scope(connection, **scope.key)
     return ScopeCounts(row["active_pages"], row["pages"], row["mentions"], row["jobs"], row["memories"])
 
 
 async def archive_all(connection: Connection, scope: Scope, *, now: datetime) -> int:
     """Archive every page of the owner, and return how many were active."""
-    return int(await _sql.archive_all_pages(connection, **_key(scope), now=now))
+    return int(await _sql.archive_all_pages(connection, **scope.key, now=now))
 
 
 async def delete_all(connection: Connection, scope: Scope) -> int:
     """Delete every page of the owner, and return how many there were."""
-    await _sql.unlink_all_parents(connection, **_key(scope))
-    return int(await _sql.delete_all_pages(connection, **_key(scope)))
+    await _sql.unlink_all_parents(connection, **scope.key)
+    return int(await _sql.delete_all_pages(connection, **scope.key))
 
 
 async def delete_mentions(connection: Connection, scope: Scope) -> int:
     """Delete every held name of the owner, and return how many there were."""
-    return int(await _sql.delete_all_mentions(connection, **_key(scope)))
+    return int(await _sql.delete_all_mentions(connection, **scope.key))
 
 
 async def pages_leading_to(
@@ -197,57 +197,57 @@ async def pages_leading_to(
 ) -> list[UUID]:
     """Return the ids of the pages that are parent or child of some pages, list them, or link to one of the paths."""
     links = [f"]({path})" for path in paths]
-    rows = await _sql.pages_leading_to(connection, **_key(scope), page_ids=list(page_ids), paths=links)
+    rows = await _sql.pages_leading_to(connection, **scope.key, page_ids=list(page_ids), paths=links)
     return [row["page_id"] for row in rows]
 
 
 async def memories_behind(connection: Connection, scope: Scope, pages: Sequence[tuple[str, str]]) -> list[str]:
     """Return the memories that some pages (type, slug) cite, in any subject."""
     types, slugs = [one[0] for one in pages], [one[1] for one in pages]
-    rows = await _sql.memories_behind_pages(connection, **_key(scope), types=types, slugs=slugs)
+    rows = await _sql.memories_behind_pages(connection, **scope.key, types=types, slugs=slugs)
     return [row["source_ref"] for row in rows]
 
 
 async def memories_seen(connection: Connection, scope: Scope, keys: Sequence[str]) -> list[str]:
     """Return the memories in which some names, held or ignored, were seen."""
-    rows = await _sql.memories_behind_mentions(connection, **_key(scope), keys=list(keys))
+    rows = await _sql.memories_behind_mentions(connection, **scope.key, keys=list(keys))
     return [row["memory_id"] for row in rows]
 
 
 async def pages_resting_on(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> list[UUID]:
     """Return the pages that cite one of the memories, and the pages that list such a page or are its parent."""
-    rows = await _sql.pages_resting_on(connection, **_key(scope), memory_ids=list(memory_ids))
+    rows = await _sql.pages_resting_on(connection, **scope.key, memory_ids=list(memory_ids))
     return [row["page_id"] for row in rows]
 
 
 async def forget_sightings(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> int:
     """Delete the sightings in the memories, and the names without other sightings, of any status."""
-    key = {**_key(scope), "memory_ids": list(memory_ids)}
+    key = {**scope.key, "memory_ids": list(memory_ids)}
     keys = [row["alias_normalized"] for row in await _sql.mentions_only_in(connection, **key)]
     await _sql.forget_sightings(connection, **key)
-    return int(await _sql.forget_mentions(connection, **_key(scope), keys=keys)) if keys else 0
+    return int(await _sql.forget_mentions(connection, **scope.key, keys=keys)) if keys else 0
 
 
 async def forget_settled_sightings(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
     """Delete the sightings in the memories of names that have a page or are ignored; open names keep theirs."""
-    await _sql.forget_settled_sightings(connection, **_key(scope), memory_ids=list(memory_ids))
+    await _sql.forget_settled_sightings(connection, **scope.key, memory_ids=list(memory_ids))
 
 
 async def delete_page(connection: Connection, scope: Scope, page_id: UUID, *, now: datetime) -> None:
     """Delete a page with everything on it; its children must have been detached before."""
     await _sql.release_mentions(connection, tenant_id=scope.tenant_id, page_id=page_id, now=now)
-    await _sql.delete_page(connection, **_key(scope), page_id=page_id)
+    await _sql.delete_page(connection, **scope.key, page_id=page_id)
 
 
 async def mention(connection: Connection, scope: Scope, mention_id: UUID) -> tuple[str, str] | None:
     """Return a held name's key and status; None if the owner has none with this id."""
-    row = await _sql.mention_status(connection, **_key(scope), mention_id=mention_id)
+    row = await _sql.mention_status(connection, **scope.key, mention_id=mention_id)
     return row and (row["alias_normalized"], row["status"])
 
 
 async def record_lint(connection: Connection, scope: Scope, *, now: datetime) -> None:
     """Record that the scope was linted."""
-    await _sql.record_lint(connection, **_key(scope), now=now)
+    await _sql.record_lint(connection, **scope.key, now=now)
 
 
 async def scopes_due_lint(connection: Connection, *, before: datetime, limit: int) -> list[Scope]:
@@ -258,7 +258,7 @@ async def scopes_due_lint(connection: Connection, *, before: datetime, limit: in
 
 async def places(connection: Connection, scope: Scope, *, after: str = "", limit: int = 500) -> list[PlaceRow]:
     """Return places with other names in the metadata of memories, in order of memory id, after `after`."""
-    rows = await _sql.places_of_memories(connection, **_key(scope), after_id=after, limit=limit)
+    rows = await _sql.places_of_memories(connection, **scope.key, after_id=after, limit=limit)
     return [
         PlaceRow(
             row["memory_id"], row["text_hash"], row["name"], tuple(one for one in row["others"] if isinstance(one, str))
@@ -269,10 +269,10 @@ async def places(connection: Connection, scope: Scope, *, after: str = "", limit
 
 async def reads(connection: Connection, scope: Scope, *, since: datetime) -> Reads:
     """Return the wiki reads of turns since an instant, from at most the newest 5,000 assemblies, and the compile cost."""
-    bounds = {**_key(scope), "since": since, "most_receipts": MOST_RECEIPTS}
+    bounds = {**scope.key, "since": since, "most_receipts": MOST_RECEIPTS}
     counted = await _sql.count_receipts(connection, **bounds)
     pages = await _sql.read_pages_in_receipts(connection, **bounds, limit=MOST_FINDINGS)
-    cost = await _sql.compile_cost(connection, **_key(scope), since=since)
+    cost = await _sql.compile_cost(connection, **scope.key, since=since)
     by_page = {_uuid(row["page_id"]): (row["assemblies"], row["answers"]) for row in pages}
     return Reads(
         counted["assemblies"], counted["wiki_assemblies"], counted["wiki_answers"],
@@ -310,7 +310,3 @@ def _uuid(text: str) -> UUID | None:
         return UUID(text)
     except ValueError:
         return None
-
-
-def _key(scope: Scope) -> dict[str, UUID]:
-    return {"tenant_id": scope.tenant_id, "owner_id": scope.owner_id}
