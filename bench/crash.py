@@ -10,9 +10,9 @@ import uvloop
 from bench.databases import own_database
 from bench.figures import Figure, at_least, at_most, plain
 from store.db.postgres import PoolsConfig, open_pools
-from tests.integration import crash_runs
-from tests.integration.crash_runs import STEPS, Other, World, scope_of
-from tests.integration.crash_world import model_at, model_site
+from tests.support.compiler import crash_runs
+from tests.support.compiler.crash_runs import STEPS, Other, World, scope_of
+from tests.support.compiler.crash_world import model_at, model_site
 
 _FAULTS = {
     "wiki": "wikis unlike the undisturbed one",

@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+from tests.support.places import ROOT
+
 HOME = ROOT / ".venv-audit"
 LOCK = ROOT / "requirements.lock"
 

@@ -24,8 +24,9 @@ from store.db.postgres import Pools, PoolsConfig, open_pools
 from store.embedded import postmaster
 from store.embedded.locks import FileLock
 from store.embedded.server import EmbeddedPostgres
+from tests.support.places import ROOT
 
-MIGRATIONS = Path(__file__).parent.parent / "migrations"
+MIGRATIONS = ROOT / "migrations"
 
 _RUN_DIR = "CONTEXT_SIDECAR_TEST_DIR"
 _PREFIX = "context-sidecar-tests-"

@@ -8,7 +8,8 @@ from pathlib import Path
 import grpc_tools
 from grpc_tools import protoc
 
-ROOT = Path(__file__).parent.parent
+from tests.support.places import ROOT
+
 PROTOS = sorted((ROOT / "proto/sidecar/v1").glob("*.proto"))
 
 

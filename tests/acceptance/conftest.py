@@ -30,8 +30,8 @@ from sidecar.v1.knowledge_pb2_grpc import KnowledgeServiceStub
 from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.v1.profile_pb2_grpc import ProfileServiceStub
 from sidecar.v1.wiki_pb2_grpc import WikiServiceStub
-from tests import sampling
 from tests.conftest import _database as database_clone
+from tests.support import sampling
 
 pytest_configure = sampling.load
 

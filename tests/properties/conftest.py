@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests import sampling
+from tests.support import sampling
 
 pytest_configure = sampling.load

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.contract.hindsight_cases import *  # noqa: F403 - the cases are collected here
+from tests.support.backends.hindsight_cases import *  # noqa: F403 - the cases are collected here
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 from sidecar.backends.agentcore import AgentCoreMemory, MemoryPlace
 from sidecar.backends.asking import CallLimits
 from sidecar.backends.aws import Clients, Where
-from tests.contract.aws_site import use_credentials
-from tests.contract.s3_cases import *  # noqa: F403 - the cases are collected here
+from tests.support.backends.aws_site import use_credentials
+from tests.support.backends.s3_cases import *  # noqa: F403 - the cases are collected here
 
 OWNER = UUID(int=7)
 

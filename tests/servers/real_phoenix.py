@@ -16,11 +16,11 @@ from sidecar.runtime.settings import Settings
 from sidecar.telemetry import names
 from sidecar.telemetry.watch import WatchConfig
 from tests.acceptance.conftest import ready
-from tests.acceptance.test_compile_traces import answer, working
-from tests.acceptance.test_tracing import ASKED, SAMPLED, TRACE, observed, traced
-from tests.acceptance.turns import asking, fill
-from tests.acceptance.wiki_site import JOURNAL, retain_journal
+from tests.acceptance.telemetry.test_compile_traces import answer, working
+from tests.acceptance.telemetry.test_tracing import ASKED, SAMPLED, TRACE, observed, traced
 from tests.stand_ins.model_server import model_server
+from tests.support.served.turns import asking, fill
+from tests.support.served.wiki_site import JOURNAL, retain_journal
 
 SENDING = WatchConfig(sends_spans=True, slow_turn_s=1e9)
 PATIENCE_S = 120.0

@@ -1,0 +1,386 @@
+"""The command line against a sidecar in a process of its own: what people type, what they get, how it ends."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from reportlab.pdfgen.canvas import Canvas
+
+from sidecar.cli.root import run
+from tests.support.places import ROOT
+from tests.support.served.command_line import Served, migrated, outcome, serving
+
+DATA = ROOT / "sidecar" / "demo" / "data"
+
+
+@pytest.fixture(scope="module")
+def served(migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A sidecar on a unix socket over a migrated database of the module's own."""
+    home = tmp_path_factory.mktemp("served")
+    with migrated(migrated_template, home) as environment, serving(environment, home / "serve.log") as one:
+        yield one
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """What a command said, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        """The one JSON document."""
+        return json.loads(self.out)
+
+
+class Terminal:
+    """Runs commands against the served sidecar for one owner of the test's own."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], owner: str) -> None:
+        self._capsys = capsys
+        self.owner = owner
+
+    def __call__(self, *arguments: str, owner: str = "") -> Spoken:
+        code = run([*arguments, "--tenant", "acme", "--owner", owner or self.owner])
+        heard = self._capsys.readouterr()
+        assert "Traceback" not in heard.err
+        return Spoken(code, heard.out, heard.err)
+
+    def json(self, *arguments: str) -> Any:
+        """Return the document of a command that must succeed."""
+        spoken = self(*arguments, "--json")
+        assert spoken.code == 0, spoken.err
+        return spoken.document
+
+
+@pytest.fixture
+def sidecar(
+    served: Served, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Terminal:
+    for name, value in served.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("SIDECAR_ADDRESS", served.environment["SIDECAR_LISTEN"])
+    monkeypatch.delenv("SIDECAR_TOKEN", raising=False)
+    return Terminal(capsys, request.node.name[:100])
+
+
+def untitled_pdf() -> bytes:
+    target = io.BytesIO()
+    canvas = Canvas(target, invariant=1)  # its title is "untitled", as this program writes it
+    canvas.drawString(72, 700, "The harbour opens at dawn.")
+    canvas.save()
+    return target.getvalue()
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Path:
+    """A conversation with a tool call, as JSONL."""
+    call = {"id": "c1", "type": "function", "function": {"name": "forecast", "arguments": '{"city": "Lisbon"}'}}
+    messages: list[dict[str, Any]] = [
+        {"id": "1", "role": "user", "content": "My gate code is 4417."},
+        {"id": "2", "role": "assistant", "content": "", "tool_calls": [call]},
+        {"id": "3", "role": "tool", "tool_call_id": "c1", "content": "22 degrees"},
+        {"id": "4", "role": "assistant", "content": "Noted; it is warm."},
+    ]
+    file = tmp_path / "chat.jsonl"
+    file.write_text("\n".join(json.dumps(message) for message in messages))
+    return file
+
+
+def _assembled(sidecar: Terminal, chat: Path, *options: str) -> Any:
+    sidecar.json("thread", "import", str(chat), "--thread", "t1")
+    return sidecar.json("assemble", "What is my gate code?", "--thread", "t1", "--model", "gpt-4o", *options)
+
+
+def test_a_served_sidecar_is_healthy(sidecar: Terminal, served: Served) -> None:
+    done = outcome(["health", "--address", served.environment["SIDECAR_LISTEN"]], {})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "SERVING\n", "")
+
+
+class TestThreads:
+    def test_an_import_reports_what_is_new_and_again_nothing_is(self, sidecar: Terminal, chat: Path) -> None:
+        first = sidecar.json("thread", "import", str(chat), "--thread", "t1", "--title", "Gate")
+        assert first == {"threads": ["t1"], "turns": 4, "new": 4, "known": 0, "skipped": []}
+        second = sidecar("thread", "import", str(chat), "--thread", "t1")
+        assert second.out == "4 turns in 1 threads: 0 new, 4 known\n"
+        assert "using this machine's dev key" in second.err
+        listed = sidecar.json("thread", "list")
+        assert [(one["thread_id"], one["turn_count"], one["title"]) for one in listed] == [("t1", 4, "Gate")]
+
+    def test_an_import_that_stopped_half_way_goes_on(self, sidecar: Terminal, chat: Path, tmp_path: Path) -> None:
+        half = tmp_path / "half.jsonl"
+        half.write_text("\n".join(chat.read_text().splitlines()[:2]))
+        sidecar.json("thread", "import", str(half), "--thread", "t1")
+        whole = sidecar.json("thread", "import", str(chat), "--thread", "t1")
+        assert (whole["new"], whole["known"]) == (2, 2)
+
+    def test_a_thread_is_shown_as_it_was_said(self, sidecar: Terminal, chat: Path) -> None:
+        sidecar.json("thread", "import", str(chat), "--thread", "t1")
+        shown = sidecar("thread", "show", "t1").out
+        assert re.search(r"── 1 .*, 1, \d+ tokens\nuser: My gate code is 4417\.", shown)
+        assert 'assistant: calls forecast {"city": "Lisbon"}' in shown
+        assert "tool: 22 degrees" in shown
+        assert [turn["position"] for turn in sidecar.json("thread", "show", "t1", "--limit", "2")] == [1, 2]
+
+    def test_many_turns_go_in_batches(self, sidecar: Terminal, tmp_path: Path) -> None:
+        file = tmp_path / "long.jsonl"
+        file.write_text(
+            "\n".join(json.dumps({"id": str(n), "role": "user", "content": f"turn {n}"}) for n in range(1203))
+        )
+        assert sidecar.json("thread", "import", str(file), "--thread", "long")["new"] == 1203
+        positions = [turn["position"] for turn in sidecar.json("thread", "show", "long", "--limit", "0")]
+        assert positions == list(range(1, 1204))
+
+    def test_what_cannot_be_read_is_named_and_the_rest_goes_in(self, sidecar: Terminal, tmp_path: Path) -> None:
+        file = tmp_path / "odd.jsonl"
+        file.write_text('{"role": "user", "content": "Olá"}\n{"role": "user"\n{"role": "wizard", "content": "x"}\n')
+        spoken = sidecar("thread", "import", str(file), "--thread", "odd")
+        assert spoken.code == 0
+        assert "1 turns in 1 threads: 1 new, 0 known" in spoken.out
+        assert f"{file}, line 2" in spoken.out
+        assert f"{file}, line 3" in spoken.out
+
+    def test_a_name_for_one_thread_is_refused_for_several_and_nothing_is_written(
+        self, sidecar: Terminal, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "two.jsonl"
+        file.write_text(
+            "\n".join(json.dumps({"id": n, "messages": [{"role": "user", "content": n}]}) for n in ("a", "b"))
+        )
+        spoken = sidecar("thread", "import", str(file), "--thread", "t1")
+        assert spoken.code == 2
+        assert "holds 2 conversations" in spoken.err
+        assert sidecar.json("thread", "list") == []
+
+    def test_a_file_that_is_no_export_is_one_line(self, sidecar: Terminal, tmp_path: Path) -> None:
+        file = tmp_path / "image.png"
+        file.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)))
+        spoken = sidecar("thread", "import", str(file))
+        assert spoken.code == 1
+        assert spoken.err.splitlines()[-1].startswith(f"sidecar: {file}")
+
+
+class TestMemories:
+    def test_memories_are_imported_once_listed_shown_and_forgotten(self, sidecar: Terminal) -> None:
+        count = len((DATA / "memories.jsonl").read_text().splitlines())
+        first = sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
+        assert (first["memories"], first["created"], first["skipped"]) == (count, count, [])
+        again = sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
+        assert (again["created"], again["updated"], again["known"]) == (0, 0, count)
+        assert len(sidecar.json("memory", "list", "--limit", "0")) == count
+        assert "mem-0001" in sidecar("memory", "list", "--limit", "0").out
+        assert sidecar.json("memory", "get", "mem-0001")["metadata"]["place"]["city"] == "Lisbon"
+        assert 'place: {"' in sidecar("memory", "get", "mem-0001").out
+        assert sidecar("memory", "forget", "mem-0001").out == "forgotten: mem-0001\n"
+        gone = sidecar("memory", "get", "mem-0001")
+        assert gone.code == 1
+        assert gone.out == ""
+
+    def test_one_owner_does_not_see_anothers(self, sidecar: Terminal) -> None:
+        sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
+        assert sidecar("memory", "get", "mem-0001", owner="somebody-else").code == 1
+
+
+class TestKnowledge:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        folder = tmp_path / "docs"
+        (folder / "deep").mkdir(parents=True)
+        (folder / "gate.md").write_text("# Gate\n\nThe gate code changes every Monday.\n")
+        (folder / "deep" / "parking.txt").write_text("Parking is behind the house.\n")
+        (folder / "broken.pdf").write_bytes(b"%PDF-1.7\nnot really")
+        (folder / "photo.png").write_bytes(b"\x89PNG")
+        return folder
+
+    def test_files_that_hold_no_text_or_are_of_other_kinds_are_told(self, sidecar: Terminal, folder: Path) -> None:
+        (folder / "broken.pdf").write_bytes(untitled_pdf())
+        (folder / "empty.md").write_bytes(b" \n")
+        rubbish = codecs.BOM_UTF16_LE + bytes(Random(1).choices(range(0xD8), k=400))
+        (folder / "rubbish.txt").write_bytes(rubbish)
+        spoken = sidecar("ingest", str(folder), "--kb", "odd", "--json")
+        facts = spoken.document
+        assert spoken.code == 1
+        assert (facts["created"], facts["empty"], facts["other_kinds"]) == (3, ["empty.md"], ["photo.png"])
+        assert [one.partition(":")[0] for one in facts["failed"]] == ["rubbish.txt"]
+        text = sidecar("ingest", str(folder), "--kb", "odd").out
+        assert "left out, since no reader knows their kind: .png 1" in text
+        assert "empty.md: there is no text in it" in text
+        assert sidecar("ingest", str(folder / "empty.md"), "--kb", "odd").code == 1
+
+    def test_an_import_of_a_file_with_nothing_in_it_fails(self, sidecar: Terminal, tmp_path: Path) -> None:
+        file = tmp_path / "nothing.jsonl"
+        file.write_text("\n")
+        for group, problem in (("memory", "no memories there"), ("thread", "no turns there")):
+            spoken = sidecar(group, "import", str(file))
+            assert (spoken.code, problem in spoken.err) == (1, True), spoken.err
+
+    def test_an_empty_token_is_refused_and_never_replaced(
+        self, sidecar: Terminal, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for token in ("", " \n"):
+            spoken = sidecar("thread", "list", "--token", token)
+            assert (spoken.code, "it is empty" in spoken.err) == (3, True), spoken.err
+        monkeypatch.setenv("SIDECAR_TOKEN", "")
+        spoken = sidecar("thread", "list")
+        assert (spoken.code, "unset SIDECAR_TOKEN" in spoken.err) == (3, True), spoken.err
+
+    def test_a_tree_is_read_in_and_a_broken_document_stops_no_other(self, sidecar: Terminal, folder: Path) -> None:
+        spoken = sidecar("ingest", str(folder), "--kb", "house", "--assign-template", "default", "--json")
+        assert spoken.code == 1
+        facts = spoken.document
+        assert (facts["documents"], facts["created"], len(facts["failed"])) == (3, 2, 1)
+        assert facts["failed"][0].startswith("broken.pdf: ")
+        assert facts["failed"][0].count("broken.pdf") == 1
+        (folder / "broken.pdf").unlink()
+        again = sidecar("ingest", str(folder), "--kb", "house")
+        assert again.out.splitlines() == [
+            "2 documents for house: 0 created, 0 updated, 2 unchanged, 0 failed",
+            "  left out, since no reader knows their kind: .png 1",
+        ]
+        assembly = sidecar.json("assemble", "When does the gate code change?", "--model", "gpt-4o")
+        assert "every Monday" in str(assembly["system_blocks"])
+
+    def test_a_tree_without_documents_is_an_error(self, sidecar: Terminal, tmp_path: Path) -> None:
+        (tmp_path / "photo.png").write_bytes(b"\x89PNG")
+        spoken = sidecar("ingest", str(tmp_path), "--kb", "house")
+        assert spoken.code == 1
+        assert "no documents there; name Markdown, text, HTML or PDF files" in spoken.err
+
+    def test_an_agent_may_not_write_the_tenants_knowledge(self, sidecar: Terminal, folder: Path) -> None:
+        assert run(["token", "--tenant", "acme", "--owner", sidecar.owner, "--json"]) == 0
+        token = json.loads(sidecar._capsys.readouterr().out)["token"]
+        spoken = sidecar("ingest", str(folder), "--kb", "house", "--token", token)
+        assert spoken.code == 3
+        assert (
+            spoken.err
+            == "sidecar: This call needs the role admin; use an admin's token (`sidecar token --role admin`).\n"
+        )
+
+    def test_a_space_needs_a_token_that_holds_it(self, sidecar: Terminal) -> None:
+        minting = ["token", "--tenant", "acme", "--owner", sidecar.owner, "--json"]
+        tokens = []
+        for spaces in ([], ["--space", "harbour", "--space", "attic"]):
+            assert run([*minting, *spaces]) == 0
+            tokens.append(json.loads(sidecar._capsys.readouterr().out)["token"])
+        asking = ("assemble", "keys", "--model", "gpt-4o", "--space", "harbour", "--token")
+        refused = sidecar(*asking, tokens[0])
+        assert (refused.code, "sidecar token --space" in refused.err) == (3, True)
+        assert sidecar(*asking, tokens[1]).code == 0
+
+
+class TestTurns:
+    def test_an_assembly_is_drawn_with_sources_bars_and_receipt(self, sidecar: Terminal, chat: Path) -> None:
+        sidecar.json("thread", "import", str(chat), "--thread", "t1")
+        shown = sidecar("assemble", "What is my gate code?", "--thread", "t1", "--model", "gpt-4o").out
+        assert "user: My gate code is 4417." in shown
+        assert re.search(r"(?m)^thread +OK +[\d.]+ ", shown)
+        assert re.search(r"(?m)^  reserve +[\d,]+ +[\d.]+%  +█", shown)
+        assert re.search(r"(?m)^receipt [0-9a-f-]{36}$", shown)
+
+    def test_the_context_alone_can_be_had(self, sidecar: Terminal, chat: Path) -> None:
+        sidecar.json("thread", "import", str(chat), "--thread", "t1")
+        shown = sidecar("assemble", "Hi", "--thread", "t1", "--model", "gpt-4o", "--context-only").out
+        assert "user: My gate code is 4417." in shown
+        assert "receipt" not in shown
+
+    def test_the_arithmetic_of_the_json_adds_up(self, sidecar: Terminal, chat: Path) -> None:
+        budget = _assembled(sidecar, chat, "--budget", "500")["budget"]
+        assert budget["used_tokens"] <= budget["pool_tokens"] <= 500
+
+    def test_a_receipt_explains_and_replays_and_two_are_compared(self, sidecar: Terminal, chat: Path) -> None:
+        sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
+        question = ["assemble", "Where do I drink coffee in Lisbon?", "--thread", "t1", "--model", "gpt-4o"]
+        large = sidecar.json(*question, "--budget", "3000")["receipt_id"]
+        small = sidecar.json(*question, "--budget", "300")["receipt_id"]
+        explained = sidecar.json("explain", large)
+        assert explained["message"] == question[1]
+        assert {one["decision"] for one in explained["decisions"]} >= {"kept"}
+        drawn = sidecar("explain", large, "--source", "memory").out
+        assert question[1] in drawn
+        assert re.search(r"(?m)^memory +\S+ +kept ", drawn)
+        replayed = sidecar.json("replay", large, "--budget", "300")
+        assert replayed["assembly"]["budget"]["pool_tokens"] == 300
+        assert replayed["diff"]["changes"]
+        assert "Nothing differs" in sidecar("replay", large).out
+        compared = sidecar.json("diff", large, small)
+        assert compared["token_deltas"]["memory"] < 0
+        assert re.search(r"memory: -[\d,]+ tokens", sidecar("diff", large, small).out)
+
+    def test_a_replay_takes_knobs_by_source(self, sidecar: Terminal, chat: Path) -> None:
+        sidecar.json("memory", "import", str(DATA / "memories.jsonl"))
+        receipt = sidecar.json("assemble", "Where do I drink coffee?", "--model", "gpt-4o", "--budget", "2000")[
+            "receipt_id"
+        ]
+        knobs = [
+            "--top-k",
+            "memory=1",
+            "--priority",
+            "memory=1",
+            "--allocation",
+            "pooled",
+            "--set",
+            "wiki.enabled=false",
+        ]
+        replayed = sidecar.json("replay", receipt, *knobs)
+        kept = [one for one in replayed["assembly"]["decisions"] if one["source"] == "memory" and one["tokens"]]
+        assert len(kept) <= 1
+
+    def test_a_receipt_of_another_owner_is_not_there(self, sidecar: Terminal, chat: Path) -> None:
+        receipt = _assembled(sidecar, chat)["receipt_id"]
+        assert sidecar("explain", receipt, owner="somebody-else").code == 1
+
+    def test_a_model_nobody_knows_is_named(self, sidecar: Terminal) -> None:
+        spoken = sidecar("assemble", "Hi", "--model", "moon-1")
+        assert spoken.code == 2
+        assert "moon-1" in spoken.err
+        assert sidecar("assemble", "Hi", "--model", "moon-1", "--window", "8000", "--json").code == 0
+
+    def test_usage_is_reported(self, sidecar: Terminal, chat: Path) -> None:
+        receipt = _assembled(sidecar, chat)["receipt_id"]
+        effect = sidecar.json("usage", "report", receipt, "--input", "120", "--output", "9")
+        assert effect["expected_input_tokens"] > 0
+        assert sidecar.json("explain", receipt)["usage"]["input_tokens"] == 120
+        assert "ratio is now" in sidecar("usage", "report", receipt, "--input", "120").out
+
+
+class TestProfiles:
+    def test_knobs_are_set_kept_and_rolled_back(self, sidecar: Terminal) -> None:
+        level = ["--level", "agent", "--ref", sidecar.owner]
+        first = sidecar.json("profile", "set", *level, "knowledge.top_k=20", "allocation=pooled")
+        assert first["profile"] == {"allocation": "pooled", "knowledge.top_k": 20}
+        sidecar.json("profile", "set", *level, "knowledge.top_k=5", "wiki.enabled=false", "allocation=")
+        found = sidecar.json("profile", "get", *level)
+        assert found["profile"] == {"knowledge.top_k": 5, "wiki.enabled": False}
+        merged = sidecar.json("profile", "get", "--agent", sidecar.owner)["profile"]
+        assert (merged["knowledge.top_k"], merged["wiki.enabled"]) == (5, False)
+        assert "wiki.enabled=false" in sidecar("profile", "get", *level).out
+        sidecar.json("profile", "rollback", str(first["version"]), *level)
+        assert sidecar.json("profile", "get", *level)["profile"] == first["profile"]
+        assert [one["version"] for one in sidecar.json("profile", "history", *level)] == [3, 2, 1]
+        assert "knowledge.top_k=20" in sidecar("profile", "history", *level).out
+
+    def test_knobs_come_from_a_file_too(self, sidecar: Terminal, tmp_path: Path) -> None:
+        file = tmp_path / "knobs.json"
+        file.write_text('{"knowledge": {"top_k": 7}, "budget_tokens": 4000}')
+        level = ["--level", "agent", "--ref", sidecar.owner]
+        assert sidecar.json("profile", "set", *level, "--file", str(file), "wiki.top_k=3")["profile"] == {
+            "budget_tokens": 4000,
+            "knowledge.top_k": 7,
+            "wiki.top_k": 3,
+        }
+
+    def test_a_value_out_of_bounds_is_refused_by_name(self, sidecar: Terminal) -> None:
+        spoken = sidecar("profile", "set", "--level", "agent", "--ref", "a", "knowledge.top_k=5000")
+        assert spoken.code == 2
+        assert "top_k" in spoken.err

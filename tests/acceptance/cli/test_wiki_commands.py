@@ -1,0 +1,139 @@
+"""The wiki's commands against a served sidecar: what people type, what they get, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sidecar.cli.root import run
+from tests.acceptance.conftest import Site
+from tests.support.served.wiki_site import JOURNAL, worked
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture
+def command(site: Site, capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Runs a command as an admin of the tenant for its owner, and returns its exit code, output and errors."""
+    monkeypatch.setenv("SIDECAR_TOKEN", site.token("acme", admin=True))
+    monkeypatch.setenv("SIDECAR_ADDRESS", site.app.addresses[0])
+
+    async def typed(*arguments: str, as_json: bool = True) -> tuple[int, Any, str]:
+        options = ["--json"] if as_json else []
+        code = await asyncio.to_thread(partial(run, ["wiki", *arguments, "--owner", "mara", *options]))
+        heard = capsysbinary.readouterr()
+        out = heard.out.decode()
+        return code, json.loads(out) if as_json and out else out, heard.err.decode()
+
+    return typed
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    """A file of journal records, one of them broken."""
+    file = tmp_path / "journal.jsonl"
+    lines = [
+        json.dumps({"id": memory_id, "text": text, "place": {"name": place, "city": "Austin"}, "tags": ["food"]})
+        for memory_id, (text, place) in JOURNAL.items()
+    ]
+    file.write_text("\n".join([*lines, '{"id": "broken"}']))
+    return file
+
+
+async def test_a_journal_goes_in_and_comes_out_as_pages(
+    site: Site, command: Command, journal: Path, tmp_path: Path
+) -> None:
+    code, facts, _ = await command("import", str(journal))
+    assert (code, facts["created"], len(facts["skipped"])) == (0, 6, 1)
+    _, preview, _ = await command("compile", "--dry-run")
+    assert preview["preview"]["memory_count"] == 6
+    following = asyncio.create_task(command("watch"))
+    await worked(site)
+    code, job, _ = await following
+    assert (code, job["status"], job["metrics"]["records_read"]) == (0, "succeeded", 6)
+    code, shown, _ = await command("show", "casa lola", as_json=False)
+    assert code == 0
+    assert "Casa Lola  (/wiki/entity/casa-lola)" in shown
+    assert "← m1, m2" in shown
+    _, hits, _ = await command("search", "empan")
+    assert hits[0]["page"]["slug"] == "casa-lola"
+    _, cited, _ = await command("cite", "m3")
+    assert {one["page"]["slug"] for one in cited} >= {"franklin-barbecue"}
+    _, graph, _ = await command("graph")
+    assert {"casa-lola", "suerte"} <= {node["slug"] for node in graph["nodes"]}
+    for name in ("list", "mentions", "jobs", "lint", "density", "reads", "backfill", "quarantine"):
+        code, text, _ = await command(name, as_json=False)
+        assert (code, bool(text)) == (0, True), name
+    code, facts, _ = await command("export", str(tmp_path / "vault"))
+    files = {one.relative_to(tmp_path / "vault").as_posix() for one in (tmp_path / "vault").rglob("*.md")}
+    assert facts["files"] == len(files)
+    assert "entity/casa-lola.md" in files
+    await command("density", "--append", str(tmp_path / "metrics"))
+    assert len(list((tmp_path / "metrics").glob("wiki-link-density-*.md"))) == 1
+
+
+async def test_an_import_that_waits_says_in_one_document_how_its_compile_ended(
+    site: Site, command: Command, journal: Path
+) -> None:
+    importing = asyncio.create_task(command("import", str(journal), "--wait"))
+    while not importing.done():
+        await worked(site)
+        await asyncio.wait([importing], timeout=0.05)
+    code, facts, _ = await importing
+    assert (code, facts["created"], facts["job"]["status"]) == (0, 6, "succeeded")
+    code, facts, _ = await command("import", str(journal), "--wait")
+    assert (code, facts["unchanged"], facts["job_id"]) == (0, 6, ""), "nothing is new, so there is nothing to wait for"
+
+
+async def test_acts_say_what_they_did_and_looks_change_nothing(site: Site, command: Command, journal: Path) -> None:
+    await command("import", str(journal))
+    await worked(site)
+    code, alias, _ = await command("alias", "suerte", "The Masa Place")
+    assert (code, alias.get("alias")) == (0, "the masa place"), alias
+    code, would, _ = await command("reset", "--full", "--dry-run")
+    assert code == 0
+    assert would["page_count"] >= 3
+    code, page, _ = await command("archive", "the masa place")
+    assert (code, page["status"]) == (0, "archived")
+    _, pages, _ = await command("list")
+    assert len(pages) == would["page_count"] - 1
+    code, effect, _ = await command("retry", "--all")
+    assert (code, effect["memory_count"], effect["job"]) == (0, 0, None)
+    code, effect, _ = await command("rollback", "co_mention", "--yes")
+    assert (code, effect["evidence_count"] >= 0) == (0, True)
+    for path in ("/wiki/entity/casa-lola", None):
+        code, effect, _ = await command("delete", "casa lola", "--yes")
+        assert (code, effect["deleted"]) == (0, path)
+    code, error, said = await command("show", "casa lola")
+    assert (code, error["error"]["code"]) == (1, "NOT_FOUND")
+    assert said.count("\n") == 1
+    rebuilding = asyncio.create_task(command("rebuild", "--full", "--yes"))
+    while not rebuilding.done():
+        await worked(site)
+        await asyncio.wait([rebuilding], timeout=0.05)
+    code, job, said = await rebuilding
+    assert (code, job["status"]) == (0, "succeeded"), said
+    _, pages, _ = await command("list")
+    assert len(pages) == would["page_count"]
+
+
+async def test_wrong_use_is_one_line(command: Command, tmp_path: Path) -> None:
+    for arguments in (
+        ("show", " "),
+        ("search", " "),
+        ("watch", "nonsense"),
+        ("cancel", "nonsense"),
+        ("cite", "a\nb"),
+        ("retry", "a\nb"),
+    ):
+        code, _, said = await command(*arguments, as_json=False)
+        assert (code, said.count("\n")) == (2, 1), arguments
+    (tmp_path / "empty.jsonl").write_text("")
+    code, _, said = await command("import", str(tmp_path / "empty.jsonl"), as_json=False)
+    assert "Traceback" not in said

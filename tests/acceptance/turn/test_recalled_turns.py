@@ -1,0 +1,176 @@
+"""Recall through the API, on the default install: by meaning, in any language, and by words when need be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from google.protobuf.json_format import MessageToDict
+
+from models.embedding.embedder import Vectors
+from models.errors import EmbedderUnusable
+from sidecar.runtime import embedders
+from sidecar.runtime.settings import Settings
+from sidecar.v1 import context_pb2 as pb
+from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
+from store.content import embeddings
+from tests.acceptance.conftest import Caller, Site, ready, served
+from tests.conftest import _database as database_clone
+from tests.support.places import ROOT
+from tests.support.served.turns import assembled, explained, report, said
+
+LANGUAGES: dict[str, Any] = json.loads(
+    (ROOT / "tests" / "support" / "store" / "languages.json").read_text(encoding="utf-8")
+)
+MODEL = "gpt-4o"
+PATIENCE_S = 120
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def site(migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
+    """A sidecar with the embedder of the default install, which may take its time here."""
+    home = tmp_path_factory.mktemp("recall")
+    async with database_clone(migrated_template, "migrated") as dsn:
+        settings = await ready(dsn, home, embedder="minilm", embed_deadline_s=20.0)
+        async with served(settings) as one:
+            yield one
+
+
+async def embedded(site: Site) -> None:
+    """Wait until everything has its vector."""
+    async with asyncio.timeout(PATIENCE_S):
+        while await embeddings.waiting(site.app.pools.background, limit=1):
+            await asyncio.sleep(0)
+
+
+async def told(site: Site, *turns: str) -> Caller:
+    """Return an owner of a thread of these turns, said by two people by name, each with its vector."""
+    caller = site.caller(f"tenant-{uuid4().hex}")
+    new = [
+        pb.NewTurn(client_turn_id=str(place), role="user", speaker=("Nora", "Emil")[place % 2], text=text)
+        for place, text in enumerate(turns)
+    ]
+    await caller.AppendTurns(pb.AppendTurnsRequest(thread_id="t", turns=new))
+    await embedded(site)
+    return caller
+
+
+def narrow(message: str, tokens: int = 160, **sources: bool) -> pb.AssembleContextRequest:
+    """Return a question with little room for its context."""
+    knobs = [
+        profile_pb2.SourceKnobs(
+            source=items_pb2.Source.Value(f"SOURCE_{name.upper()}"), enabled=sources.get(name, True), deadline_ms=20_000
+        )
+        for name in ("thread", "memory", "knowledge", "wiki")
+    ]
+    overrides = profile_pb2.Profile(sources=knobs, budget_tokens=tokens)
+    return pb.AssembleContextRequest(message=message, thread_id="t", model_id=MODEL, overrides=overrides)
+
+
+FILLER = tuple(f"Errand {number} is to buy {thing}." for number, thing in enumerate(("rope", "flour", "nails") * 12))
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_shares_no_word_with_the_question_is_found_by_its_meaning(site: Site) -> None:
+    caller = await told(site, "My tooth hurt so much that I had it pulled on Tuesday.", *FILLER)
+    assembly = await assembled(caller, narrow("Did Nora see a dentist?"))
+    assert "had it pulled" in str(assembly.system_blocks)
+    best = max(assembly.items, key=lambda item: item.score)
+    assert "had it pulled" in best.text
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_the_last_exchange_is_there_whatever_is_asked(site: Site) -> None:
+    caller = await told(site, "My tooth hurt.", *FILLER)
+    assembly = await assembled(caller, narrow("Did Nora see a dentist?"))
+    assert FILLER[-1] in [message.text for message in assembly.messages]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_the_receipt_says_what_a_relevance_follows_from(site: Site) -> None:
+    caller = await told(site, "My tooth hurt so much that I had it pulled on Tuesday.", *FILLER)
+    assembly = await assembled(caller, narrow("Did Nora see a dentist?"))
+    receipt = await explained(caller, assembly.receipt_id)
+    rows = [item for source in MessageToDict(receipt.details)["sources"] for item in source["items"]]
+    features = dict(next(row["features"] for row in rows if row["rank"] == 0))
+    assert {"cosine", "same_speaker", "length"} <= features.keys()
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_a_question_finds_its_text_in_its_own_language(site: Site, language: str) -> None:
+    case = LANGUAGES[language]
+    caller = await told(site, *case["turns"], *FILLER[:4])
+    missed = []
+    for question, gold in case["questions"]:
+        assembly = await assembled(caller, narrow(question, 400))
+        ranked = sorted(assembly.decisions, key=lambda one: -one.score)[:3]
+        texts = {item.id: item.text for item in assembly.items}
+        if not any(case["turns"][gold] in texts.get(one.item_id, "") for one in ranked):
+            missed.append(question)
+    assert missed == []
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_new_memory_is_found_by_meaning_a_moment_later(site: Site) -> None:
+    caller = await told(site, "Hello.")
+    await caller.Retain(memory_pb2.RetainRequest(memories=[memory_pb2.NewMemory(text="Emil is scared of heights.")]))
+    await embedded(site)
+    assembly = await assembled(caller, narrow("Would he enjoy a walk on a high rope bridge?"))
+    assert "scared of heights" in str(assembly.system_blocks)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_fact_falls_to_the_turns_it_was_drawn_from_when_they_are_there(site: Site) -> None:
+    caller = await told(site, "I sold the sloop to a man from Bar.", *FILLER)
+    turns = await caller.ListTurns(pb.ListTurnsRequest(thread_id="t", page_size=1))
+    memory = memory_pb2.NewMemory(memory_id="sold", text="Nora sold her boat.", turn_ids=[turns.turns[0].turn_id])
+    await caller.Retain(memory_pb2.RetainRequest(memories=[memory]))
+    await embedded(site)
+    assembly = await assembled(caller, narrow("Whom did Nora sell the sloop to?", 2_000))
+    (fate,) = [one for one in assembly.decisions if one.item_id == "memory:sold"]
+    assert fate.into_item_id == f"turn:{turns.turns[0].turn_id}"
+
+
+class Broken:
+    """An embedder that answers nothing."""
+
+    name, dimensions = "broken", 4
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        raise EmbedderUnusable("asked to")
+
+
+class Slow(Broken):
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        await asyncio.Event().wait()
+        raise AssertionError("it waits for ever")
+
+
+@pytest.mark.parametrize(
+    ("embedder", "why"), [(None, "no embedder is set up"), (Broken(), "failed"), (Slow(), "did not answer in time")]
+)
+async def test_without_vectors_recall_goes_by_words_and_says_so(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: Broken | None, why: str
+) -> None:
+    async def made(settings: Settings) -> Broken:
+        assert embedder is not None
+        return embedder
+
+    monkeypatch.setattr(embedders, "_made", made)
+    settings = await ready(database, tmp_path, embedder="minilm" if embedder else "none")
+    async with served(settings) as site:
+        caller = site.caller()
+        await caller.AppendTurns(pb.AppendTurnsRequest(thread_id="t", turns=said(("The boat leaks.", "Caulk it."))))
+        assembly = await assembled(caller, narrow("Does the boat leak?"))
+    assert not assembly.degraded
+    reason = report(assembly, items_pb2.SOURCE_THREAD).reason
+    assert "by words alone" in reason
+    assert why in reason
+    assert "The boat leaks." in str(assembly)

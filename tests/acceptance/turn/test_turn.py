@@ -1,0 +1,243 @@
+"""One turn, from the question to the fitted context: every source side by side, inside the budget, with reasons."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from sidecar.context import profile_cache
+from sidecar.runtime.settings import Settings
+from sidecar.v1 import context_pb2 as pb
+from sidecar.v1 import items_pb2, knowledge_pb2, profile_pb2
+from tests.acceptance.conftest import Caller, Site, served
+from tests.support.served.turns import (
+    BOAT,
+    QUESTION,
+    THREAD,
+    as_superuser,
+    asking,
+    assembled,
+    fill,
+    knobs,
+    recount,
+    report,
+    said,
+    statuses,
+)
+
+THREAD_SOURCE, KNOWLEDGE = items_pb2.SOURCE_THREAD, items_pb2.SOURCE_KNOWLEDGE
+MEMORY, WIKI = items_pb2.SOURCE_MEMORY, items_pb2.SOURCE_WIKI
+LISTENERS = "FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
+KEPT, SHORTENED = items_pb2.DECISION_KEPT, items_pb2.DECISION_SHORTENED
+
+
+@pytest.fixture
+async def agent(site: Site) -> Caller:
+    """An agent whose owner has something in every source."""
+    return await fill(site)
+
+
+async def test_every_source_stands_side_by_side_in_one_answer(agent: Caller) -> None:
+    answer = await assembled(agent, asking(overrides=profile_pb2.Profile(history_turns=2)))
+    answered = {"THREAD": "OK", "KNOWLEDGE": "OK", "MEMORY": "OK", "WIKI": "OK"}
+    assert statuses(answer) == answered | {"WORKSPACE": "SKIPPED", "TOOLS": "SKIPPED"}
+    assert {item.source for item in answer.items} == {THREAD_SOURCE, KNOWLEDGE, MEMORY, WIKI}
+    assert not answer.degraded
+    sent = "".join(block.text for block in answer.system_blocks)
+    for text in (BOAT, "stands on blocks", "under a green cover", "leaked all winter"):
+        assert text in sent
+    assert answer.messages[-1].text == "It was paid in March."
+
+
+async def test_every_item_says_where_it_comes_from_and_what_it_costs(agent: Caller) -> None:
+    answer = await assembled(agent)
+    kinds = {
+        item.source: {one.kind for one in item.provenance} for item in answer.items if item.source != THREAD_SOURCE
+    }
+    assert kinds == {KNOWLEDGE: {"document", "chunk"}, MEMORY: {"memory"}, WIKI: {"page", "memory"}}
+    for item in answer.items:
+        assert all(one.ref for one in item.provenance)
+        assert item.provenance
+        assert item.tokens > 0
+        assert item.HasField("freshness_time") or item.source == KNOWLEDGE
+        assert any(f"[{item.mark}] {item.text}" in block.text for block in answer.system_blocks)
+
+
+async def test_the_counts_add_up(agent: Caller) -> None:
+    answer = await assembled(agent, asking(overrides=profile_pb2.Profile(budget_tokens=150)))
+    assert {one.decision for one in answer.decisions} > {KEPT}, "something is left out of a small budget"
+    for one in answer.sources:
+        decided = [decision.decision for decision in answer.decisions if decision.source == one.source]
+        whole, shortened = decided.count(KEPT), decided.count(SHORTENED)
+        counts = (one.offered_count, one.included_count, one.shortened_count, one.dropped_count)
+        assert counts == (len(decided), whole, shortened, len(decided) - whole - shortened)
+    absent = [one for one in answer.decisions if one.decision not in (KEPT, SHORTENED)]
+    assert all(one.reason and not one.tokens for one in absent)
+    listed = {decision.item_id for decision in answer.decisions if decision.form and decision.source != THREAD_SOURCE}
+    assert listed == {item.id for item in answer.items if item.source != THREAD_SOURCE}
+
+
+@pytest.mark.parametrize("budget", [64, 100, 200, 100_000])
+async def test_what_is_sent_is_counted_and_fits(agent: Caller, budget: int) -> None:
+    answer = await assembled(agent, asking(overrides=profile_pb2.Profile(budget_tokens=budget)))
+    pool = answer.budget
+    assert recount(answer) == pool.used_tokens <= pool.pool_tokens <= budget
+    assert sum(one.included_tokens for one in answer.sources) <= pool.used_tokens
+    spent = pool.system_tokens + pool.tool_tokens + pool.response_reserve_tokens + pool.message_tokens
+    assert pool.window_tokens - spent - pool.headroom_tokens >= pool.pool_tokens
+
+
+async def test_prompt_parts_are_taken_as_texts_or_as_counts(agent: Caller) -> None:
+    as_text = asking(system=pb.Spent(text="Be brief."), tools=pb.Spent(tokens=70), response_reserve_tokens=11)
+    budget = (await assembled(agent, as_text)).budget
+    assert (budget.system_tokens, budget.tool_tokens, budget.response_reserve_tokens) == (3, 70, 11)
+    nothing = (await assembled(agent, asking(system=pb.Spent(tokens=0)))).budget
+    assert (nothing.system_tokens, nothing.response_reserve_tokens) == (0, 2048)
+
+
+async def test_assembling_writes_no_turn(site: Site, agent: Caller) -> None:
+    counting = "SELECT count(*) FROM turns"
+    before = await as_superuser(site, counting)
+    await assembled(agent, asking(client_turn_id="u99"))
+    assert await as_superuser(site, counting) == before
+
+
+async def test_the_current_message_never_stands_there_twice(agent: Caller) -> None:
+    message = "Is the boat dry this winter?"
+    turn = pb.NewTurn(client_turn_id="now", role="user", text=message)
+    await agent.AppendTurns(pb.AppendTurnsRequest(thread_id=THREAD, turns=[turn]))
+    answer = await assembled(agent, asking(message, client_turn_id="now"))
+    assert message not in str(answer.messages) + str(answer.system_blocks)
+    assert answer.messages[-1].text == "It was paid in March.", "the last exchange is the one before it"
+    unnamed = await assembled(agent, asking(message))
+    assert unnamed.messages[-1].text == message, "without its id a stored turn is history"
+
+
+async def test_what_the_caller_has_seen_is_left_out_and_said_to_be(agent: Caller) -> None:
+    first = await assembled(agent)
+    seen = [item.id for item in first.items]
+    again = await assembled(agent, asking(seen_item_ids=seen))
+    assert not again.items
+    fates = {one.item_id: one.decision for one in again.decisions if one.item_id in seen}
+    assert fates == dict.fromkeys(seen, items_pb2.DECISION_ALREADY_SEEN)
+
+
+async def test_an_override_holds_for_its_own_turn_only(agent: Caller) -> None:
+    off = await assembled(agent, asking(overrides=knobs(WIKI, enabled=False)))
+    assert statuses(off)["WIKI"] == "SKIPPED"
+    assert report(off, WIKI).reason == "off in the profile"
+    one = await assembled(agent, asking(overrides=knobs(MEMORY, top_k=1)))
+    assert report(one, MEMORY).offered_count == 1
+    assert statuses(await assembled(agent))["WIKI"] == "OK"
+
+
+async def test_a_changed_profile_is_in_force_from_the_next_turn(site: Site, agent: Caller) -> None:
+    admin = site.caller(admin=True)
+    template = profile_pb2.PROFILE_LEVEL_TEMPLATE
+    for version, enabled in enumerate((False, True, False, True), start=1):
+        profile = knobs(MEMORY, enabled=enabled)
+        await admin.SetProfile(profile_pb2.SetProfileRequest(level=template, ref="default", profile=profile))
+        answer = await assembled(agent)
+        assert statuses(answer)["MEMORY"] == ("OK" if enabled else "SKIPPED")
+        assert answer.profile_version == f"template:default@{version}"
+
+
+@pytest.mark.parametrize("is_missed", [False, True])
+async def test_a_change_made_in_another_process_is_heard_of(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, is_missed: bool
+) -> None:
+    monkeypatch.setattr(profile_cache, "_REMEMBER_S", 3600.0)  # what is not heard of stays as it was
+    async with served(settings) as here, served(settings) as there:
+        agent = await fill(here)
+        await assembled(agent)
+        if is_missed:
+            await as_superuser(here, f"SELECT count(pg_terminate_backend(pid)) {LISTENERS}")
+        off, level = knobs(WIKI, enabled=False), profile_pb2.PROFILE_LEVEL_TENANT
+        await there.caller(admin=True).SetProfile(profile_pb2.SetProfileRequest(level=level, profile=off))
+        async with asyncio.timeout(60):
+            while statuses(await assembled(agent))["WIKI"] != "SKIPPED":
+                pass
+
+
+async def test_a_base_counts_from_the_turn_after_it_is_assigned(site: Site, agent: Caller) -> None:
+    admin = site.caller(admin=True)
+    which: dict[str, Any] = {"base": "handbook", "level": knowledge_pb2.ASSIGNEE_LEVEL_TEMPLATE, "ref": "default"}
+    await admin.UnassignBase(knowledge_pb2.UnassignBaseRequest(**which))
+    answer = await assembled(agent)
+    assert report(answer, KNOWLEDGE).status == items_pb2.SOURCE_STATUS_SKIPPED
+    assert "no knowledge base is assigned" in report(answer, KNOWLEDGE).reason
+    await admin.AssignBase(knowledge_pb2.AssignBaseRequest(**which))
+    assert statuses(await assembled(agent))["KNOWLEDGE"] == "OK"
+
+
+@pytest.mark.parametrize("allocation", ["PRIORITY", "SEED_ORDER", "POOLED"])
+async def test_the_last_exchange_is_always_there(agent: Caller, allocation: str) -> None:
+    how = profile_pb2.Allocation.Value(f"ALLOCATION_{allocation}")
+    profile = profile_pb2.Profile(allocation=how, budget_tokens=64, history_turns=0, history_tail_tokens=0)
+    answer = await assembled(agent, asking(overrides=profile))
+    assert [one.text for one in answer.messages] == ["Is the cover paid?", "It was paid in March."]
+    assert not answer.last_exchange_cut
+
+
+async def test_a_last_exchange_too_large_for_the_pool_is_cut_in_the_middle_and_says_so(agent: Caller) -> None:
+    long = said(("How was it?", "BEGIN " + "It rained and rained. " * 400 + "END"), start=90)
+    await agent.AppendTurns(pb.AppendTurnsRequest(thread_id=THREAD, turns=long))
+    answer = await assembled(agent, asking(overrides=profile_pb2.Profile(budget_tokens=200)))
+    assert answer.last_exchange_cut
+    assert recount(answer) == answer.budget.used_tokens <= 200
+    assert answer.messages[-1].text.startswith("BEGIN")
+    assert answer.messages[-1].text.endswith("END")
+
+
+async def test_a_tool_call_keeps_its_result(agent: Caller) -> None:
+    call = items_pb2.MessagePart(tool_call=items_pb2.ToolCall(id="c1", name="weather"))
+    call.tool_call.arguments.update({"place": "Trieste"})
+    result = items_pb2.MessagePart(tool_result=items_pb2.ToolResult(call_id="c1", content="Bora, 40 knots"))
+    orphan = items_pb2.MessagePart(tool_result=items_pb2.ToolResult(call_id="gone", content="nobody asked"))
+    turns = [
+        pb.NewTurn(client_turn_id="w0", role="user", text="Windy?"),
+        pb.NewTurn(client_turn_id="w1", role="assistant", parts=[call]),
+        pb.NewTurn(client_turn_id="w2", role="tool", parts=[result, orphan]),
+    ]
+    await agent.AppendTurns(pb.AppendTurnsRequest(thread_id=THREAD, turns=turns))
+    answer = await assembled(agent)
+    assert [list(one.parts) for one in answer.messages[-2:]] == [[call], [result]], "the orphan stays out"
+    assert recount(answer) <= answer.budget.used_tokens, "its share of what was counted at writing is not given back"
+
+
+async def test_the_same_question_gives_the_same_bytes(agent: Caller) -> None:
+    answers = [await assembled(agent) for _ in range(3)]
+    assert len({one.content_sha256 for one in answers}) == 1
+    assert len({one.receipt_id for one in answers}) == 3
+
+
+async def test_a_repeated_request_gets_the_first_answer(site: Site, agent: Caller) -> None:
+    request = asking(request_id="once")
+    first = await assembled(agent, request)
+    assert await assembled(agent, request) == first
+    other_owner = await fill(site, owner="noor")
+    assert (await assembled(other_owner, request)).receipt_id != first.receipt_id
+
+
+async def test_repeats_at_once_are_one_assembly(agent: Caller) -> None:
+    answers = await asyncio.gather(*(assembled(agent, asking(request_id="many")) for _ in range(16)))
+    assert all(answer == answers[0] for answer in answers)
+    listed = await agent.ListAssemblies(pb.ListAssembliesRequest())
+    receipts = getattr(listed, "receipts", [])
+    assert [one.receipt_id for one in receipts] in ([], [answers[0].receipt_id])
+
+
+async def test_a_thread_of_nobody_is_empty_and_the_rest_answers(agent: Caller) -> None:
+    answer = await assembled(agent, asking(thread_id="never said"))
+    assert statuses(answer)["THREAD"] == "EMPTY"
+    assert not answer.messages
+    assert BOAT in str(answer.system_blocks)
+
+
+async def test_an_owner_with_nothing_gets_an_answer(site: Site) -> None:
+    answer = await assembled(site.caller("acme", "newborn"), asking(QUESTION))
+    assert set(statuses(answer).values()) == {"EMPTY", "SKIPPED"}
+    assert not answer.degraded
+    assert answer.budget.used_tokens == recount(answer) == 0

@@ -1,0 +1,161 @@
+"""Every error that the SDK's own models declare for what we call is known here, and what a service does beyond them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import botocore.session
+import pytest
+
+from models.transport.refusals import ProviderRefusal, provider_error
+from sidecar.backends.asking import CallLimits
+from sidecar.backends.aws import Clients, QuotaUsedUp, Where, translated
+from sidecar.backends.bedrock_knowledge import BedrockBase, BedrockKnowledge
+from sidecar.backends.errors import (
+    BackendDenied,
+    BackendMissing,
+    BackendMisused,
+    BackendThrottled,
+    BackendTimedOut,
+    BackendUnavailable,
+)
+from sidecar.context.ports import BackendError
+from tests.stand_ins.aws import Aws, Fault, Reply, Slow
+from tests.support.backends.aws_site import CANARY, stand_in
+
+ASKED = {
+    "bedrock-agent-runtime": ("Retrieve", "Rerank"),
+    "bedrock-agentcore": ("RetrieveMemoryRecords", "ListMemoryRecords", "ListEvents"),
+    "s3": ("ListObjectsV2", "GetObject"),
+}
+KINDS: Mapping[str, type[BackendError]] = {
+    "AccessDeniedException": BackendDenied,
+    "BadGatewayException": BackendUnavailable,
+    "ConflictException": BackendUnavailable,
+    "DependencyFailedException": BackendUnavailable,
+    "InternalServerException": BackendUnavailable,
+    "InvalidInputException": BackendMisused,
+    "InvalidObjectState": BackendDenied,
+    "NoSuchBucket": BackendMissing,
+    "NoSuchKey": BackendMissing,
+    "ResourceNotFoundException": BackendMissing,
+    "ServiceException": BackendUnavailable,
+    "ServiceQuotaExceededException": QuotaUsedUp,
+    "ThrottledException": BackendThrottled,
+    "ThrottlingException": BackendThrottled,
+    "ValidationException": BackendMisused,
+}
+MODELS: Mapping[str, str] = {
+    "AccessDeniedException": "AccessDenied",
+    "InternalServerException": "ModelUnavailable",
+    "ModelErrorException": "ModelUnavailable",
+    "ModelNotReadyException": "ModelUnavailable",
+    "ModelTimeoutException": "ModelTimeout",
+    "ResourceNotFoundException": "ModelNotFound",
+    "ServiceQuotaExceededException": "Throttled",
+    "ServiceUnavailableException": "ModelUnavailable",
+    "ThrottlingException": "Throttled",
+    "ValidationException": "InvalidRequest",
+}
+
+
+def declared(service: str, *operations: str) -> set[tuple[str, int]]:
+    """Return the errors that the SDK's model of a service declares for operations, with their HTTP status."""
+    model = botocore.session.get_session().get_service_model(service)
+    shapes = [shape for name in operations for shape in model.operation_model(name).error_shapes]
+    return {(shape.name, shape.metadata["error"]["httpStatusCode"]) for shape in shapes}
+
+
+ALL = sorted({error for service, operations in ASKED.items() for error in declared(service, *operations)})
+
+
+@pytest.mark.parametrize(("code", "status"), ALL)
+def test_every_declared_error_of_a_backend_has_its_kind(code: str, status: int) -> None:
+    said = {"Error": {"Code": code, "Message": CANARY}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    error = translated("kb", botocore.exceptions.ClientError(said, "Retrieve"))
+    assert type(error) is KINDS[code]
+    assert CANARY not in str(error)
+
+
+@pytest.mark.parametrize(("code", "status"), sorted(declared("bedrock-runtime", "Converse", "InvokeModel")))
+def test_every_declared_error_of_a_model_has_its_kind(code: str, status: int) -> None:
+    assert type(provider_error(ProviderRefusal(status, code))).__name__ == MODELS[code]
+
+
+@pytest.fixture(name="aws")
+def _aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Aws]:
+    yield from stand_in(monkeypatch)
+
+
+@contextmanager
+def asked(aws: Aws, clients: Clients, bounds: CallLimits) -> Iterator[BedrockKnowledge]:
+    where = Where("eu-central-1", aws.url)
+    base = BedrockKnowledge("handbook", BedrockBase("ABCDEFGHIJ", where, kind="classic"), clients, bounds)
+    yield base
+    base.close()
+    clients.close()
+
+
+FOUND = Reply({"retrievalResults": [{"content": {"type": "TEXT", "text": "Boats stand on blocks."}}]})
+
+
+@pytest.mark.parametrize(("code", "status"), [("ExpiredTokenException", 403), ("UnrecognizedClientException", 403)])
+async def test_keys_that_expired_are_denied_and_exchanged_ones_are_found_without_a_restart(
+    aws: Aws, monkeypatch: pytest.MonkeyPatch, code: str, status: int
+) -> None:
+    now_s = [1000.0]
+    aws.script("Retrieve", *[Fault(code, status, CANARY)] * 3, FOUND)
+    with asked(aws, Clients(lambda: now_s[0]), CallLimits(30.0)) as base:
+        for passes_s in (0.0, 29.0, 2.0):
+            now_s[0] += passes_s
+            with pytest.raises(BackendDenied, match=code):
+                await base.retrieve("boats", limit=5)
+            monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXCHANGED")
+        assert (await base.retrieve("boats", limit=5)).passages
+    keys = ["AKIAEXCHANGED" in call.headers["Authorization"] for call in aws.calls("Retrieve")]
+    assert keys == [False, False, False, True], "sought anew once in half a minute, not at every refusal"
+
+
+async def test_keys_that_were_not_there_are_found_when_they_come(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [1000.0]
+    aws.script("Retrieve", FOUND)
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    with asked(aws, Clients(lambda: now_s[0]), CallLimits(30.0)) as base:
+        with pytest.raises(BackendDenied, match="Credentials"):
+            await base.retrieve("boats", limit=5)
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIAEXCHANGED")
+        now_s[0] += 31.0
+        with pytest.raises(BackendDenied, match="Credentials"):
+            await base.retrieve("boats", limit=5)
+        assert (await base.retrieve("boats", limit=5)).passages
+
+
+async def test_a_body_that_drips_is_left_at_the_deadline(aws: Aws) -> None:
+    over = threading.Event()
+    aws.script("Retrieve", Slow(over), FOUND)
+    with asked(aws, Clients(), CallLimits(deadline_s=0.5, concurrency=2, may_hedge=False)) as base:
+        with pytest.raises(BackendTimedOut):
+            await base.retrieve("boats", limit=5)
+        over.set()
+
+
+async def test_a_body_that_drips_and_breaks_off_is_asked_for_again(aws: Aws) -> None:
+    over = threading.Event()
+    aws.script("Retrieve", Slow(over), FOUND)
+    with asked(aws, Clients(), CallLimits(60.0)) as base:
+        asking = asyncio.create_task(base.retrieve("boats", limit=5))
+        async with asyncio.timeout(60):
+            while not aws.calls("Retrieve"):
+                await asyncio.sleep(0)
+        over.set()
+        assert (await asking).passages
+
+
+async def test_a_code_that_is_no_name_is_not_repeated(aws: Aws) -> None:
+    aws.script("Retrieve", Fault(f"key {CANARY}", 403, CANARY))
+    with asked(aws, Clients(), CallLimits(30.0)) as base, pytest.raises(BackendDenied, match="403") as caught:
+        await base.retrieve("boats", limit=5)
+    assert CANARY not in str(caught.value)

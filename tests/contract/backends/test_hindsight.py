@@ -1,0 +1,220 @@
+"""The Hindsight client against the stand-in: the cases that hold of the real one too, and what only a stand-in can do."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from uuid import UUID
+
+import pytest
+
+from sidecar.backends.asking import CallLimits
+from sidecar.backends.errors import (
+    AnswerUnreadable,
+    BackendDenied,
+    BackendMissing,
+    BackendMisused,
+    BackendThrottled,
+    BackendTimedOut,
+    BackendUnavailable,
+)
+from sidecar.backends.hindsight import Banks, Hindsight, MemoryUnit, NoBank
+from sidecar.backends.secrets import Secret
+from sidecar.context.ports import BackendError
+from sidecar.turn.items import Status
+from tests.stand_ins import hindsight as stand_ins
+from tests.stand_ins.hindsight import FakeHindsight, Refusal
+from tests.support.backends.hindsight_cases import *  # noqa: F403 - the cases are collected here
+from tests.support.backends.hindsight_cases import changes
+
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+CANARY = "canary-0a1b2c3d"
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeHindsight]:
+    """A Hindsight that stands in."""
+    with stand_ins.serving() as one:
+        yield one
+
+
+@pytest.fixture
+def server_url(fake: FakeHindsight) -> str:
+    """Where it listens."""
+    return fake.url
+
+
+CODES: list[tuple[int, dict[str, str], type[BackendError], Status, int]] = [
+    (400, {}, BackendMisused, Status.ERROR, 1),
+    (401, {}, BackendDenied, Status.ERROR, 1),
+    (403, {}, BackendDenied, Status.ERROR, 1),
+    (404, {}, BackendMissing, Status.ERROR, 1),
+    (422, {}, BackendMisused, Status.ERROR, 1),
+    (429, {"Retry-After": "600"}, BackendThrottled, Status.SHED, 1),
+    (429, {"Retry-After": "Wed, 21 Oct 2065 07:28:00 GMT"}, BackendThrottled, Status.SHED, 1),
+    (429, {}, BackendThrottled, Status.SHED, 3),
+    (499, {}, BackendUnavailable, Status.ERROR, 3),
+    (500, {}, BackendUnavailable, Status.ERROR, 3),
+    (503, {"Retry-After": "600"}, BackendThrottled, Status.SHED, 1),
+    (503, {}, BackendUnavailable, Status.ERROR, 3),
+    (504, {}, BackendTimedOut, Status.TIMEOUT, 1),
+    (307, {"Location": "http://127.0.0.1:9/"}, BackendMisused, Status.ERROR, 1),
+]
+
+
+@pytest.mark.parametrize(("code", "headers", "kind", "status", "attempts"), CODES)
+async def test_each_status_code_becomes_its_status(
+    fake: FakeHindsight,
+    hindsight: Hindsight,
+    owner: UUID,
+    code: int,
+    headers: dict[str, str],
+    kind: type[BackendError],
+    status: Status,
+    attempts: int,
+) -> None:
+    fake.refusals = [Refusal(code, f'{{"detail": "{CANARY}"}}'.encode(), headers)] * 3
+    with pytest.raises(kind) as caught:
+        await hindsight.recall(owner, "boats", now=NOW, limit=5)
+    assert caught.value.status is status
+    assert CANARY not in str(caught.value)
+    assert len(fake.seen) == attempts
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"{", b"[]", b"null", b'{"results": null}', b'{"results": [{"id": 1}]}', b"\xff\xfe", b'{"other": []}'],
+)
+async def test_an_answer_that_is_no_answer_is_an_error(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID, body: bytes
+) -> None:
+    fake.refusals = [Refusal(200, body)] * 3
+    with pytest.raises(AnswerUnreadable):
+        await hindsight.recall(owner, "boats", now=NOW, limit=5)
+
+
+async def test_texts_that_no_store_could_hold_cost_no_other(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
+) -> None:
+    texts = ["boats: half \ud83d a pair", "boats: low \udc00", "boats: a NUL \0", "boats: sound"]
+    fake.retain(str(owner), [{"content": text, "document_id": f"d{text}"} for text in texts])
+    found = await hindsight.recall(owner, "boats", now=NOW, limit=9)
+    assert [one.text for one in found] == [
+        "boats: half ? a pair",
+        "boats: low ?",
+        "boats: a NUL \ufffd",
+        "boats: sound",
+    ]
+    assert "\0" not in "".join(one.document_id for one in found)
+
+
+async def test_the_question_is_sent_as_the_server_wants_it(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
+) -> None:
+    fake.retain(str(owner), [])
+    await hindsight.recall(owner, "x" * 9_000, now=NOW, limit=5)
+    (_, path, body, _) = fake.seen[0]
+    assert path == f"/v1/default/banks/{owner}/memories/recall"
+    assert len(body["query"]) == 1500
+    assert body["include"]["entities"] is None
+    assert body["query_timestamp"] == "2026-05-01T00:00:00.000000Z"
+
+
+async def test_a_server_that_refuses_long_questions_gets_a_shorter_one(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
+) -> None:
+    fake.longest_query = 600
+    fake.retain(str(owner), [{"content": "boats boats"}])
+    assert await hindsight.recall(owner, "boats " * 400, now=NOW, limit=5)
+
+
+async def test_an_older_servers_name_for_results_is_understood(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
+) -> None:
+    fake.is_old = True
+    fake.retain(str(owner), [{"content": "boats winter"}])
+    assert [one.text for one in await hindsight.recall(owner, "boats", now=NOW, limit=5)] == ["boats winter"]
+
+
+async def test_a_server_that_ignores_the_window_is_refused_not_read(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
+) -> None:
+    fake.is_old = True
+    fake.retain(str(owner), [{"content": "boats winter"}])
+    with pytest.raises(BackendMisused, match="end_date"):
+        await changes(hindsight, owner)
+
+
+async def test_the_bank_is_the_owners_by_the_configuration_and_quoted(fake: FakeHindsight, owner: UUID) -> None:
+    one = Hindsight("memories", Banks(fake.url, bank="acme/{owner}?", owners={owner: "mara #1"}), CallLimits(60))
+    with pytest.raises(NoBank):
+        await one.recall(owner, "boats", now=NOW, limit=5)
+    await one.close()
+    assert fake.seen[0][1] == "/v1/default/banks/acme%2Fmara%20%231%3F/memories/recall"
+
+
+async def test_the_key_travels_in_its_header_and_is_read_anew_each_time(fake: FakeHindsight, owner: UUID) -> None:
+    fake.retain(str(owner), [])
+    environ = {"KEY": CANARY}
+    one = Hindsight("memories", Banks(fake.url, api_key=Secret("env:KEY", environ)), CallLimits(60))
+    await one.recall(owner, "boats", now=NOW, limit=5)
+    environ["KEY"] = "another"
+    await one.recall(owner, "boats", now=NOW, limit=5)
+    environ.clear()
+    with pytest.raises(BackendDenied, match="env:KEY"):
+        await one.recall(owner, "boats", now=NOW, limit=5)
+    await one.close()
+    assert [seen[3]["authorization" if "authorization" in seen[3] else "Authorization"] for seen in fake.seen] == [
+        f"Bearer {CANARY}",
+        "Bearer another",
+    ]
+    assert CANARY not in repr(one.banks)
+
+
+async def test_a_caller_that_goes_away_takes_its_connection_along(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
+) -> None:
+    over = threading.Event()
+    fake.refusals = [Refusal(200, until=over)]
+    asking = asyncio.create_task(hindsight.recall(owner, "boats", now=NOW, limit=5))
+    async with asyncio.timeout(60):
+        while not fake.seen:
+            await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    over.set()
+
+
+async def test_one_that_hangs_is_left_at_the_deadline(fake: FakeHindsight, owner: UUID) -> None:
+    over = threading.Event()
+    fake.refusals = [Refusal(200, until=over)]
+    one = Hindsight("memories", Banks(fake.url), CallLimits(deadline_s=0.3))
+    with pytest.raises(BackendTimedOut):
+        await one.recall(owner, "boats", now=NOW, limit=5)
+    over.set()
+    await one.close()
+
+
+async def test_a_window_that_moves_is_read_again(fake: FakeHindsight, hindsight: Hindsight, owner: UUID) -> None:
+    fake.retain(str(owner), [{"content": f"plank {number}"} for number in range(201)])
+    fake.lists_until_moving = 1  # after the first page
+    assert len(await changes(hindsight, owner)) == 202
+
+
+async def test_a_document_that_got_new_ids_is_the_same_memory(
+    fake: FakeHindsight, hindsight: Hindsight, owner: UUID
+) -> None:
+    found: list[MemoryUnit] = []
+    for _ in range(2):
+        fake.retain(str(owner), [{"content": "The mast is oak.", "document_id": "log"}])
+        found += await hindsight.recall(owner, "mast", now=NOW, limit=5)
+    assert found[0].unit_id != found[1].unit_id
+    assert found[0].memory_id == found[1].memory_id
+
+
+def test_a_unit_without_a_document_keeps_its_own_id() -> None:
+    unit = MemoryUnit("u-1", "text", "observation", "", None)
+    assert unit.memory_id == "u-1"

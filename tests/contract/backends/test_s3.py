@@ -1,0 +1,64 @@
+"""The S3 client against the stand-in: the cases that hold of any S3, and what only a stand-in can be made to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from sidecar.backends.errors import BackendDenied, BackendMissing, BackendThrottled, BackendUnavailable
+from sidecar.context.ports import BackendError
+from tests.stand_ins import s3
+from tests.stand_ins.s3 import FakeS3
+from tests.support.backends.s3_cases import *  # noqa: F403 - the cases are collected here
+from tests.support.backends.s3_cases import Store
+
+
+@pytest.fixture
+def fake() -> Iterator[FakeS3]:
+    """An S3 that stands in."""
+    with s3.serving() as one:
+        yield one
+
+
+@pytest.fixture
+def server_url(fake: FakeS3) -> str:
+    """Where it listens."""
+    return fake.url
+
+
+async def test_a_file_that_stays_as_it_is_is_fetched_once(fake: FakeS3, store: Store) -> None:
+    store.put("tenants/acme/todo.md", b"Paint the boat.")
+    store.put("tenants/acme/blank.md", b" ")
+    for _ in range(3):
+        await store.read("")
+    assert sorted(fake.fetched) == ["tenants/acme/blank.md", "tenants/acme/todo.md"]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (403, "AccessDenied", BackendDenied),
+        (403, "InvalidAccessKeyId", BackendDenied),
+        (400, "ExpiredToken", BackendDenied),
+        (404, "NoSuchBucket", BackendMissing),
+        (503, "SlowDown", BackendThrottled),
+        (500, "InternalError", BackendUnavailable),
+    ],
+)
+async def test_each_error_code_becomes_its_kind(
+    fake: FakeS3, store: Store, status: int, code: str, kind: type[BackendError]
+) -> None:
+    fake.refusals = [(status, code)] * 3
+    with pytest.raises(kind):
+        await store.files.listed("")
+
+
+async def test_a_file_that_cannot_be_read_is_an_error_and_one_that_went_is_not(fake: FakeS3, store: Store) -> None:
+    store.put("tenants/acme/todo.md", b"Paint the boat.")
+    listed = await store.files.listed("")
+    fake.refusals = [(403, "AccessDenied")]
+    with pytest.raises(BackendDenied):
+        await store.files.texts(listed)
+    fake.refusals = [(404, "NoSuchKey")]
+    assert await store.files.texts(listed) == {}

@@ -1,0 +1,65 @@
+"""Each example of the document on its own: it starts, makes the places it says, and asks nobody for that."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+
+from sidecar.backends import configuration
+from sidecar.backends.backend_policy import BackendPolicy
+from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
+from sidecar.runtime.errors import SettingInvalid
+from sidecar.sources.registry import back
+from sidecar.turn.items import Source
+from store.db.postgres import Pool
+from store.scope import Scope, tenant_uuid
+from tests.support.backends.aws_site import use_credentials
+from tests.support.places import ROOT
+
+EXAMPLES = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "backends.md").read_text(), re.DOTALL)
+NO_POOL = cast("Pool", None)  # nothing is asked, so nothing needs it
+
+
+class Local:
+    """The built-in source."""
+
+    async def find(self, query: SourceQuery, scope: Scope, limits: SourceLimits) -> SourceAnswer:
+        """Find nothing."""
+        return SourceAnswer()
+
+
+async def named(tables: dict[str, Any]) -> dict[UUID, set[str]]:
+    """Return the names of the places that tables make, by tenant, all let go of."""
+    policy = BackendPolicy(NO_POOL, clock=lambda: 0.0)
+    backing = back({Source.THREAD: Local()}, configuration.parse(tables, {}), NO_POOL, policy)
+    await backing.close()
+    return {tenant_id: set(places) for tenant_id, places in backing.places.items()}
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=[text.partition("]]")[0].strip("[") for text in EXAMPLES])
+async def test_an_example_starts_as_it_is_written(example: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_credentials(monkeypatch)
+    tables = tomllib.loads(example)
+    names = {entry["name"] for entries in tables.values() for entry in entries}
+    assert await named(tables) == {tenant_uuid("acme"): names}
+
+
+@pytest.mark.parametrize(
+    ("kind", "own"),
+    [
+        ("bedrock_knowledge", {"knowledge_base_id": "ABCDEFGHIJ"}),
+        ("rerank", {"model_arn": "arn:aws:bedrock:eu-central-1::foundation-model/amazon.rerank-v1:0"}),
+        ("agentcore", {"memory_id": "acme_memory-ABCDEFGHIJ"}),
+    ],
+)
+async def test_a_service_without_a_region_keeps_the_sidecar_from_starting_by_name(
+    kind: str, own: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_credentials(monkeypatch)
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    with pytest.raises(SettingInvalid, match=r"here\.region is missing"):
+        await named({kind: [{"name": "here", "tenant": "acme", **own}]})

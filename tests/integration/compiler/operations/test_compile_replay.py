@@ -1,0 +1,110 @@
+"""The log replayed aside gives the same wiki, at no cost, and leaves nothing behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from compiler.job.compilation import BatchDeps
+from compiler.operations import acts
+from compiler.operations.replay import replay
+from compiler.state.access import Access
+from store.compile.jobs import Job
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
+from store.wiki import browse
+from tests.integration.compiler.passes.test_hubs import trip
+from tests.support.compiler.compiling import (
+    NOW,
+    SCOPE,
+    Clock,
+    capped,
+    compiled,
+    engine_on,
+    fetch,
+    journal,
+    wiki_of,
+    wish,
+    write,
+)
+
+
+async def counts(dsn: str) -> dict[str, Any]:
+    tables = ("wiki_pages", "wiki_page_sections", "compile_batches", "memory_ledger", "wiki_compile_cursors")
+    return {table: (await fetch(dsn, f"SELECT count(*) FROM {table}"))[0][0] for table in tables}
+
+
+async def grown(pools: Pools) -> None:
+    """Compile in two jobs, with caps that split plans and an operator's act in between."""
+    engine = engine_on(pools, settings=capped(record_page_size=10, max_new_pages_per_job=3))
+    await write(pools, journal(30))
+    await wish(pools)
+    await compiled(pools, engine)
+    async with scoped(pools.background, SCOPE) as connection:
+        page = await browse.page_by_key(connection, SCOPE, "entity", "suerte")
+        assert page is not None
+        await acts.add_alias(connection, SCOPE, page, "The good place", now=NOW)
+    await write(pools, journal(10, first=30))
+    clock = Clock(NOW + timedelta(minutes=6))
+    await wish(pools, now=clock())
+    await compiled(pools, engine_on(pools, clock=clock))
+
+
+async def test_a_replay_is_identical_and_free(pools: Pools, database: str) -> None:
+    await grown(pools)
+    before, rows = await wiki_of(pools), await counts(database)
+    found = await replay(engine_on(pools), pools.background, SCOPE)
+    assert (found.is_identical, found.differences, found.unreplayable, found.model_calls) == (True, (), 0, 0)
+    assert found.batches >= 5
+    assert found.pages == sum(name.startswith("page ") for name in before)
+    assert await wiki_of(pools) == before
+    assert await counts(database) == rows
+
+
+async def test_a_replay_shows_what_was_changed_behind_the_logs_back(pools: Pools, database: str) -> None:
+    await grown(pools)
+    await fetch(
+        database, "UPDATE wiki_page_sections SET body_md = body_md || ' and more' WHERE section_slug = 'overview'"
+    )
+    found = await replay(engine_on(pools), pools.background, SCOPE)
+    assert not found.is_identical
+    assert found.differences[0].startswith("page /wiki/entity/")
+
+
+async def test_a_batch_whose_memory_was_edited_is_named_as_not_replayable(pools: Pools) -> None:
+    await grown(pools)
+    await write(pools, [NewMemory("Something else altogether was said here.", "m00003")])
+    assert (await replay(engine_on(pools), pools.background, SCOPE)).unreplayable == 1
+
+
+LEFT = (
+    "SELECT 1 FROM compile_batches WHERE kind = 'aggregation'"
+    " AND (status = 'planned' AND items_applied > 0 OR options ? 'taken')"
+)
+
+
+@pytest.mark.parametrize("new_pages", [1, 3, 9])
+async def test_a_plan_for_hubs_that_an_act_ended_midway_is_replayed_as_far_as_it_came(
+    pools: Pools, database: str, new_pages: int
+) -> None:
+    engine = engine_on(pools, settings=capped(max_new_pages_per_job=new_pages))
+    acted: list[str] = []
+
+    async def planner_for(access: Access, job: Job) -> BatchDeps:
+        if not acted and await fetch(database, LEFT):
+            async with scoped(pools.background, SCOPE) as connection:
+                first, *_ = await browse.pages_by_name(connection, SCOPE, page_type="entity", status="active", limit=9)
+                await acts.archive_page(connection, SCOPE, first, now=NOW)
+            acted.append(first.slug)
+        return await engine.planner_for(access, job)
+
+    await write(pools, trip())
+    await wish(pools)
+    await compiled(pools, replace(engine, planner_for=planner_for))
+    assert acted
+    assert await fetch(database, LEFT)
+    found = await replay(engine, pools.background, SCOPE)
+    assert (found.differences, found.unreplayable) == ((), 0)

@@ -1,0 +1,296 @@
+"""Hubs of what several jobs read: plans that caps cut, more pages than one aggregation may see, aggregations put off."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from compiler.job.compilation import BatchDeps, Engine
+from compiler.job.run import NothingSpent
+from compiler.operations.replay import replay
+from compiler.operations.upkeep import backfill
+from compiler.plan.batch import AggregationView
+from compiler.plan.contract import PageType
+from compiler.planners.planner import ExtractivePlanner, Planner, Proposed
+from compiler.settings import CompileSettings, Costs
+from compiler.state.access import Access
+from models.language.remote import RemoteModel
+from store.compile.jobs import Job, JobStatus
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
+from tests.integration.compiler.planners.test_misbehaving_models import AUSTIN, TORONTO, hub, leaf, places
+from tests.integration.compiler.planners.test_model_compiles import engine_with, model, script, site  # noqa: F401  # fixtures
+from tests.stand_ins.model_script import Ask, Behaviour, Say, Throttle
+from tests.stand_ins.model_server import ModelServer
+from tests.support.compiler.compiling import (
+    HOUSEMATE,
+    NOW,
+    SCOPE,
+    Clock,
+    all_jobs,
+    capped,
+    compiled,
+    engine_on,
+    fetch,
+    wiki_of,
+    wish,
+    worker_on,
+    write,
+)
+
+
+def trip() -> list[NewMemory]:
+    """Return memories of places of one journey, all with one tag: their hubs are told by metadata alone."""
+    told = {"journal_id": "j1", "journal_title": "Summer trip", "tags": ["bbq"]}
+    return [replace(one, metadata={"place": {"name": one.metadata["place"]["name"]}, **told}) for one in places()]
+
+
+def shape(wiki: dict[str, bytes]) -> set[str]:
+    """Return what stands in a wiki, ids of memories aside: its pages and links."""
+    return {name for name in wiki if name.startswith(("page ", "link "))}
+
+
+@pytest.mark.parametrize(
+    "caps",
+    [
+        {"max_new_pages_per_job": 2},
+        {"max_new_pages_per_job": 3},
+        {"max_new_pages_per_job": 9},
+        {"max_new_pages_per_job": 4, "record_page_size": 4},
+        {"max_new_pages_per_job": 8, "record_page_size": 6},
+    ],
+    ids=str,
+)
+async def test_hubs_are_made_of_what_a_job_read_whichever_caps_cut_it(pools: Pools, caps: dict[str, int]) -> None:
+    """Also where the cap of pages is reached among the hubs themselves."""
+    page_size = caps.get("record_page_size", 50)
+    await write(pools, trip(), scope=HOUSEMATE)
+    await wish(pools, scope=HOUSEMATE)
+    await compiled(pools, engine_on(pools, settings=capped(record_page_size=page_size)), scope=HOUSEMATE)
+    whole = shape(await wiki_of(pools, scope=HOUSEMATE))
+    assert {"page /wiki/topic/summer-trip", "page /wiki/topic/bbq"} <= whole
+    await write(pools, trip())
+    await wish(pools)
+    engine = engine_on(pools, settings=capped(**caps))
+    await compiled(pools, engine)
+    assert len(await all_jobs(pools)) > 1
+    assert shape(await wiki_of(pools)) == whole
+    found = await replay(engine, pools.background, SCOPE)
+    assert (found.differences, found.unreplayable) == ((), 0)
+
+
+CITIES = ("Lisbon", "Osaka", "Quito")
+PLACES = ("Amber", "Birch", "Cedar", "Delta", "Ember", "Fjord")
+KINDS = ("House", "Garden", "Cellar")
+
+
+def town() -> list[NewMemory]:
+    """Return two memories of each of six places in three cities, a city after another."""
+    return [
+        NewMemory(
+            f"{name} {kind} in {city} had a long line at door {at}.",
+            f"{city}-{name}-{at}".lower(),
+            NOW - timedelta(hours=100 * first + 10 * number + at),
+            metadata={"place": {"name": f"{name} {kind}", "city": city}},
+        )
+        for first, (city, kind) in enumerate(zip(CITIES, KINDS, strict=True))
+        for number, name in enumerate(PLACES)
+        for at in range(2)
+    ]
+
+
+class Counting(ExtractivePlanner):
+    """Notes which pages its aggregations were shown that are about things."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: list[set[str]] = []
+
+    async def plan_aggregation(self, view: AggregationView) -> Proposed:
+        self.shown.append({page.key.slug for page in view.pages if page.key.type is PageType.ENTITY})
+        return await super().plan_aggregation(view)
+
+
+LISTED = (
+    "SELECT c.slug FROM wiki_section_children w JOIN wiki_pages c ON c.page_id = w.child_page_id"
+    " WHERE c.type = 'entity' ORDER BY 1"
+)
+
+
+class Paid:
+    """The spending of a planner that costs something, if nothing that is counted here."""
+
+    def take(self) -> dict[str, Any]:
+        return {}
+
+
+def looking(pools: Pools, planner: Planner, *, is_paid: bool, clock: Clock | None = None) -> Engine:
+    """Return an engine whose aggregations see eight pages each."""
+
+    async def planner_for(access: Access, job: Job) -> BatchDeps:
+        return BatchDeps(planner, Paid() if is_paid else NothingSpent())
+
+    settings = capped(**{"max_aggregation_pages" if is_paid else "max_free_aggregation_pages": 8})
+    return replace(engine_on(pools, settings=settings, clock=clock), planner_for=planner_for)
+
+
+@pytest.mark.parametrize("is_paid", [True, False], ids=["paid", "free"])
+async def test_pages_beyond_what_an_aggregation_may_see_are_seen_next_and_where_they_cost_by_the_next_job(
+    pools: Pools, database: str, is_paid: bool
+) -> None:
+    planner = Counting()
+    engine = looking(pools, planner, is_paid=is_paid)
+    await write(pools, town())
+    await wish(pools)
+    await compiled(pools, engine)
+    every = {f"{name} {kind}".lower().replace(" ", "-") for kind in KINDS for name in PLACES}
+    assert max(map(len, planner.shown)) <= 8
+    assert set.union(*planner.shown) == every
+    assert {row["slug"] for row in await fetch(database, LISTED)} == every
+    found = await all_jobs(pools)
+    assert len(found) == (len(planner.shown) if is_paid else 1)
+    assert [job.metrics["cap_hit"] for job in found] == ["aggregation_pages"] * (len(found) - 1) + [""]
+    assert {(job.status, job.metrics["aggregation_done"]) for job in found} == {(JobStatus.SUCCEEDED, True)}
+    again = await replay(replace(engine, settings=CompileSettings()), pools.background, SCOPE)
+    assert (again.differences, again.unreplayable) == ((), 0)
+
+
+TOLD = (
+    "SELECT f.slug AS leaf, t.slug AS hub, e.ref FROM wiki_link_evidence e JOIN wiki_page_links l USING (tenant_id, link_id)"
+    " JOIN wiki_pages f ON f.page_id = l.from_page_id JOIN wiki_pages t ON t.page_id = l.to_page_id"
+    " WHERE e.origin = 'deterministic' ORDER BY 1, 2, 3"
+)
+
+
+async def test_a_hub_is_linked_to_by_what_its_new_children_rest_on_since_earlier_jobs(
+    pools: Pools, database: str
+) -> None:
+    """Of two pages that the first job made, one becomes a child as the second makes the hub, one joins with the third."""
+    told = {"journal_id": "j1", "journal_title": "Summer trip"}
+    noted = [
+        replace(
+            one,
+            text=one.text.replace(" in Lisbon", ""),
+            metadata={"place": {"name": one.metadata["place"]["name"]}, **told},
+        )
+        for one in town()[:8]
+    ]
+    amber, birch, cedar, delta = (noted[at : at + 2] for at in (0, 2, 4, 6))
+    later = [replace(one, memory_id=f"{one.memory_id}-2", text=f"Again {one.text}") for one in (amber[0], *delta)]
+    clock = Clock()
+    engine = engine_on(pools, clock=clock)
+    for some in ([*amber, *delta], [later[0], *birch, *cedar], later[1:]):
+        await write(pools, some, now=clock())
+        await wish(pools, now=clock())
+        await compiled(pools, engine)
+        clock.move(minutes=6)
+    written = {(row["leaf"], row["hub"], row["ref"]) for row in await fetch(database, TOLD)}
+    every = [*amber, *birch, *cedar, *delta, *later]
+    assert written == {(f"{one.memory_id.split('-')[1]}-house", "summer-trip", one.memory_id) for one in every}
+    async with scoped(pools.background, SCOPE) as connection:
+        filled = await backfill(connection, SCOPE, now=clock())
+    assert (filled.memories, filled.deterministic) == (len(every), 0), "nothing is left to a backfill"
+    found = await replay(engine, pools.background, SCOPE)
+    assert (found.differences, found.unreplayable) == ((), 0)
+
+
+SCORES = (
+    "SELECT p.slug, p.hubness_score AS score, p.type,"
+    " (SELECT count(*) FROM wiki_page_links l WHERE l.to_page_id = p.page_id AND l.kind = 'reference') AS links,"
+    " (SELECT count(*) FROM wiki_pages c WHERE c.parent_page_id = p.page_id) AS children,"
+    " ARRAY(SELECT (s.aggregation ->> 'supporting_record_count')::int FROM wiki_page_sections s"
+    " WHERE s.page_id = p.page_id AND s.aggregation IS NOT NULL) AS records FROM wiki_pages p"
+)
+
+
+async def test_a_score_counts_what_its_own_job_linked(pools: Pools, database: str) -> None:
+    """Also links of a page that is on no list of the hub, and tens of records, never begun ones."""
+    lisbon = [one for one in town() if one.memory_id.startswith("lisbon-")]
+    more = [replace(one, memory_id=f"{one.memory_id}-2", text=f"Again {one.text}") for one in lisbon[::2]]
+    guest = [
+        NewMemory(f"Renee Castellano {said} that day.", f"renee-{said}", NOW, metadata={"place": {"city": "Lisbon"}})
+        for said in ("danced", "slept")
+    ]
+    await write(pools, [*town(), *more, *guest])
+    await wish(pools)
+    engine = engine_on(pools)
+    await compiled(pools, engine)
+    found = await fetch(database, SCORES)
+    assert len([row for row in found if row["type"] == "topic" and row["score"] >= len(PLACES)]) == len(CITIES)
+    for row in found:
+        mean = sum(row["records"]) // (10 * len(row["records"])) if row["records"] else 0
+        assert row["score"] == row["links"] + 2 * row["children"] + mean, row["slug"]
+    assert any(18 <= sum(row["records"]) < 20 for row in found), "records have a share in a score"
+    assert (await replay(engine, pools.background, SCOPE)).is_identical
+
+
+@pytest.mark.parametrize("is_paid", [True, False], ids=["paid", "free"])
+async def test_a_worker_that_dies_behind_an_aggregation_leaves_the_rest_to_the_next(
+    pools: Pools, database: str, is_paid: bool
+) -> None:
+    clock, applied = Clock(), list[str]()
+
+    def dies(at: str) -> None:
+        applied.append(at)
+        if at == "applied" and "aggregation_planned" in applied:
+            applied.clear()
+            raise asyncio.CancelledError
+
+    planner = Counting()
+    engine = looking(pools, planner, is_paid=is_paid, clock=clock)
+    await write(pools, town())
+    await wish(pools)
+    assert not await worker_on(pools, replace(engine, checkpoint=dies)).drain_scope(SCOPE)
+    assert len(planner.shown) == 1
+    clock.move(minutes=2)  # its lease runs out
+    assert await worker_on(pools, engine, holder="two").drain_scope(SCOPE)
+    assert len(set.union(*planner.shown)) == len(PLACES) * len(CITIES)
+    assert len(await fetch(database, LISTED)) == len(PLACES) * len(CITIES)
+
+
+def about_places(ask: Ask) -> Behaviour:
+    """Plan pages for the places and the hub of Austin."""
+    if ask.schema_name == "leaf_plan":
+        return Say(leaf(ask))
+    return Say(hub(ask, AUSTIN)) if ask.schema_name == "aggregation_plan" else Say("Written.")
+
+
+async def test_a_throttled_aggregation_is_done_later(
+    pools: Pools,
+    model: RemoteModel,  # noqa: F811  # the fixture
+    site: ModelServer,  # noqa: F811  # the fixture
+) -> None:
+    site.by_request = lambda ask: Throttle() if ask.schema_name == "aggregation_plan" else about_places(ask)
+    clock = Clock()
+    engine = engine_with(pools, model, clock=clock)
+    await write(pools, places())
+    await wish(pools)
+    await worker_on(pools, engine).drain_scope(SCOPE)
+    (job,) = await all_jobs(pools)
+    assert (job.status, job.attempt) == (JobStatus.PENDING, 0)
+    assert job.metrics["pages_created"] == len((*AUSTIN, *TORONTO)), "the leaf work stands"
+    site.by_request = about_places
+    clock.move(hours=1)
+    await compiled(pools, engine)
+    (job,) = await all_jobs(pools)
+    assert (job.status, job.metrics["aggregation_done"]) == (JobStatus.SUCCEEDED, True)
+    assert "page /wiki/topic/austin" in await wiki_of(pools)
+
+
+async def test_an_aggregation_beyond_a_jobs_ceiling_is_the_next_ones(
+    pools: Pools,
+    model: RemoteModel,  # noqa: F811  # the fixture
+    site: ModelServer,  # noqa: F811  # the fixture
+) -> None:
+    site.by_request = about_places
+    await write(pools, places())
+    await wish(pools)
+    await compiled(pools, engine_with(pools, model, costs=Costs(per_job_usd=1e-9, call_deadline_s=60.0)))
+    found = await all_jobs(pools)
+    assert [(job.status, job.metrics["aggregation_error"]) for job in found] == [(JobStatus.SUCCEEDED, "")] * 2
+    assert [job.metrics["aggregation_planner_calls"] for job in found] == [0, 1]
+    assert "page /wiki/topic/austin" in await wiki_of(pools)

@@ -1,0 +1,173 @@
+"""Pages that no aggregation can be planned of: they are passed, at one call each, and replayed as they were."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from compiler.job.compilation import Engine
+from compiler.operations.replay import ANSWER_MISSING, replay
+from compiler.settings import Caps
+from models.language.remote import RemoteModel
+from store.compile.jobs import JobStatus
+from store.content.memories import NewMemory
+from store.db.postgres import Pools
+from tests.integration.compiler.passes.test_hubs import about_places
+from tests.integration.compiler.planners.test_misbehaving_models import AUSTIN, TORONTO, hub, places
+from tests.integration.compiler.planners.test_model_compiles import engine_with, model, site  # noqa: F401  # fixtures
+from tests.stand_ins.model_script import Ask, Behaviour, Cut, Say
+from tests.stand_ins.model_server import ModelServer
+from tests.support.compiler.compiling import SCOPE, Clock, all_jobs, compiled, fetch, wiki_of, wish, worker_on, write
+
+NO_USE = Cut('{"newPages": [')
+LOOKS = "SELECT options ->> 'failed' AS failed FROM compile_batches WHERE kind = 'aggregation' ORDER BY batch_seq"
+
+
+def narrow(engine: Engine, *, most: int) -> Engine:
+    """Return an engine whose aggregations see so many changed pages each."""
+    return replace(engine, settings=replace(engine.settings, caps=replace(Caps(), max_aggregation_pages=most)))
+
+
+def aggregations(site: ModelServer) -> list[str]:  # noqa: F811  # not the fixture
+    """Return what the model was asked to aggregate."""
+    return [ask.user for ask in site.asks if ask.schema_name == "aggregation_plan"]
+
+
+async def test_each_window_is_asked_about_once_where_none_can_be_planned(
+    pools: Pools,
+    database: str,
+    model: RemoteModel,  # noqa: F811  # the fixture
+    site: ModelServer,  # noqa: F811  # the fixture
+) -> None:
+    site.by_request = lambda ask: NO_USE if ask.schema_name == "aggregation_plan" else about_places(ask)
+    clock = Clock()
+    engine = narrow(engine_with(pools, model, clock=clock), most=2)
+    await write(pools, places())
+    await wish(pools)
+    await compiled(pools, engine)
+    asked = aggregations(site)
+    assert len(asked) == len(set(asked)) == len((*AUSTIN, *TORONTO)) / 2
+    found = await all_jobs(pools)
+    assert {(job.status, job.metrics["aggregation_error"]) for job in found} == {
+        (JobStatus.SUCCEEDED, "OutputTruncated")
+    }
+    assert sum(job.metrics["aggregation_failed"] for job in found) == len(asked)
+    for _ in range(3):
+        clock.move(minutes=6)
+        await wish(pools, now=clock())
+        await compiled(pools, engine)
+    assert aggregations(site) == asked, "nothing changed since"
+    again = NewMemory("Suerte in Austin was loud.", "loud", clock(), metadata={"place": {"name": "Suerte"}})
+    await write(pools, [again], now=clock())
+    await wish(pools, now=clock())
+    await compiled(pools, engine)
+    assert len(aggregations(site)) == len(asked) + 1
+    assert {row["failed"] for row in await fetch(database, LOOKS)} == {"OutputTruncated"}
+    questions = len(site.asks)
+    again_aside = await replay(engine, pools.background, SCOPE)
+    assert (again_aside.differences, again_aside.unreplayable) == ((), 0)
+    assert len(site.asks) == questions, "a replay does not ask what came to nothing"
+
+
+async def test_pages_behind_a_window_that_cannot_be_planned_get_their_hub(
+    pools: Pools,
+    model: RemoteModel,  # noqa: F811  # the fixture
+    site: ModelServer,  # noqa: F811  # the fixture
+) -> None:
+    def answer(ask: Ask) -> Behaviour:
+        if ask.schema_name != "aggregation_plan":
+            return about_places(ask)
+        return NO_USE if ask.user == aggregations(site)[0] else Say(hub(ask, AUSTIN))
+
+    site.by_request = answer
+    engine = narrow(engine_with(pools, model), most=3)
+    await write(pools, places())
+    await wish(pools)
+    await compiled(pools, engine)
+    found = await all_jobs(pools)
+    assert [job.metrics["aggregation_failed"] for job in found] == [1, 0]
+    assert [job.metrics["cap_hit"] for job in found] == ["aggregation_pages", ""]
+    assert "page /wiki/topic/austin" in await wiki_of(pools)
+    questions = [(ask.system, ask.user) for ask in site.asks]
+    assert len(questions) == len(set(questions))
+    again = await replay(engine, pools.background, SCOPE)
+    assert (again.differences, again.unreplayable) == ((), 0)
+
+
+async def test_a_worker_that_dies_over_a_failed_look_leaves_it_planned_and_it_is_not_paid_for_twice(
+    pools: Pools,
+    database: str,
+    model: RemoteModel,  # noqa: F811  # the fixture
+    site: ModelServer,  # noqa: F811  # the fixture
+) -> None:
+    site.by_request = lambda ask: NO_USE if ask.schema_name == "aggregation_plan" else about_places(ask)
+    clock, passed = Clock(), list[str]()
+
+    def dies(at: str) -> None:
+        passed.append(at)
+        if passed[-2:] == ["aggregation_planned", "stored"]:
+            raise asyncio.CancelledError
+
+    engine = engine_with(pools, model, clock=clock)
+    await write(pools, places())
+    await wish(pools)
+    assert not await worker_on(pools, replace(engine, checkpoint=dies)).drain_scope(SCOPE)
+    assert passed[-1] == "stored"
+    clock.move(minutes=2)  # its lease runs out
+    assert await worker_on(pools, engine, holder="two").drain_scope(SCOPE)
+    (job,) = await all_jobs(pools)
+    assert (job.metrics["aggregation_failed"], job.metrics["aggregation_error"]) == (1, "OutputTruncated")
+    assert len(aggregations(site)) == 1
+    assert [row["failed"] for row in await fetch(database, LOOKS)][:1] == ["OutputTruncated"]
+
+
+WAITING = (
+    "UPDATE wiki_page_sections SET aggregation = jsonb_set(aggregation, '{promotion_status}', '\"candidate\"')"
+    " WHERE aggregation IS NOT NULL RETURNING 1"
+)
+
+
+async def test_what_waits_for_promotion_is_not_asked_about_again_where_nothing_changed_since_that_failed(
+    pools: Pools,
+    database: str,
+    model: RemoteModel,  # noqa: F811  # the fixture
+    site: ModelServer,  # noqa: F811  # the fixture
+) -> None:
+    site.by_request = about_places
+    clock = Clock()
+    engine = engine_with(pools, model, clock=clock)
+    await write(pools, places())
+    await wish(pools)
+    await compiled(pools, engine)
+    assert await fetch(database, WAITING)
+    site.by_request = lambda ask: NO_USE if ask.schema_name == "aggregation_plan" else about_places(ask)
+    for _ in range(3):
+        clock.move(minutes=6)
+        await wish(pools, now=clock())
+        await compiled(pools, engine)
+    assert len(aggregations(site)) == 2
+    assert sum(job.metrics["aggregation_failed"] for job in await all_jobs(pools)) == 1
+
+
+async def test_a_replay_asks_no_model_and_ends_where_an_answer_is_forgotten(
+    pools: Pools,
+    database: str,
+    model: RemoteModel,  # noqa: F811  # the fixture
+    site: ModelServer,  # noqa: F811  # the fixture
+) -> None:
+    site.by_request = about_places
+    engine = engine_with(pools, model)
+    await write(pools, places())
+    await wish(pools)
+    await compiled(pools, engine)
+    before, asked = await wiki_of(pools), len(site.asks)
+    await fetch(database, "DELETE FROM model_answers")
+    found = await replay(engine, pools.background, SCOPE)
+    assert (found.is_identical, found.is_stopped, found.differences, found.model_calls) == (False, True, (), 0)
+    ((first,),) = await fetch(database, "SELECT min(batch_seq) FROM compile_batches WHERE kind = 'leaf'")
+    assert (found.unreplayable_from, found.unreplayable, found.reason) == (first, 1, ANSWER_MISSING)
+    assert len(site.asks) == asked
+    assert await wiki_of(pools) == before
+    other = "jsonb_build_object('prompts', jsonb_build_array('leaf-0'))"
+    await fetch(database, f"UPDATE compile_batches SET options = options || {other}")
+    assert (await replay(engine, pools.background, SCOPE)).reason == "it was planned with other prompts"

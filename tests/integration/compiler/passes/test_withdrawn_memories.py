@@ -1,0 +1,124 @@
+"""Memories taken back while a compile has them in hand: their words come to stand nowhere, whichever plan is thrown away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from compiler.operations import acts
+from compiler.plan.batch import LeafBatch
+from compiler.planners.planner import ExtractivePlanner, Proposed
+from store.compile import ledger, scopes
+from store.content.memories import NewMemory
+from store.db.postgres import Pools, scoped
+from tests.support.compiler.compiling import (
+    NOW,
+    SCOPE,
+    Clock,
+    again,
+    all_jobs,
+    capped,
+    compiled,
+    engine_on,
+    fetch,
+    forget,
+    journal,
+    wiki_of,
+    wish,
+    worker_on,
+    write,
+)
+
+PAGE = "page /wiki/entity/renee-castellano"
+
+
+async def test_a_memory_forgotten_while_it_is_compiled_leaves_no_word_and_no_row(pools: Pools) -> None:
+    """Its words are in the worker's hands when it goes: the plan is refused, and made of what is left."""
+
+    class Forgetting(ExtractivePlanner):
+        has_forgotten = False
+
+        async def plan_leaf(self, batch: LeafBatch) -> Proposed:
+            if not self.has_forgotten:
+                self.has_forgotten = True
+                await forget(pools, "secret")
+            return await super().plan_leaf(batch)
+
+    secret = NewMemory("Renee Castellano told Dale Whitaker that the vault opens with 4417.", "secret", NOW)
+    await write(pools, [*journal(12), secret])
+    await wish(pools)
+    await compiled(pools, engine_on(pools, planner=Forgetting()))
+    await again(pools)
+    after = await wiki_of(pools)
+    assert PAGE in after
+    assert not any(b"4417" in body or b"secret" in body for body in after.values())
+    assert not any("secret" in name for name in after)
+    async with scoped(pools.background, SCOPE, read_only=True) as connection:
+        assert set(await ledger.read_all(connection, SCOPE)) == {one.memory_id for one in journal(12)}
+
+
+async def test_a_name_set_aside_keeps_no_quote_of_a_memory_that_was_edited(pools: Pools, database: str) -> None:
+    told = NewMemory("Renee Castellano heard Ottilie Brandt play the kumquat song.", "said", NOW)
+    await write(pools, [*journal(12), told])
+    await wish(pools)
+    await compiled(pools, engine_on(pools))
+    quotes = (
+        "SELECT s.quote, m.mention_id FROM wiki_mention_sightings s JOIN wiki_unresolved_mentions m USING (mention_id)"
+    )
+    (held,) = [row for row in await fetch(database, quotes) if "kumquat" in row["quote"]]
+    async with scoped(pools.background, SCOPE) as connection:
+        assert await acts.ignore_mention(connection, SCOPE, held["mention_id"], now=NOW)
+    await write(pools, [replace(told, text="Renee Castellano heard Ottilie Brandt play the quince song.")])
+    await again(pools)
+    assert not [row for row in await fetch(database, quotes) if "kumquat" in row["quote"]]
+
+
+async def test_words_that_a_cut_plan_left_are_told_by_an_edit_when_its_rest_is_superseded(pools: Pools) -> None:
+    told = journal(12)
+    await write(pools, told)
+    await wish(pools)
+    worker = worker_on(pools, engine_on(pools, settings=capped(max_new_pages_per_job=2)))
+    assert await worker.work_once()
+    (job, _) = await all_jobs(pools)
+    assert job.metrics["cap_hit"] == "new_pages"
+    assert any(b"met again on visit" in body for body in (await wiki_of(pools)).values())
+    await write(pools, [replace(one, text=f"Nothing of note was seen on day {n}.") for n, one in enumerate(told)])
+    async with scoped(pools.background, SCOPE) as connection:
+        await scopes.bump_revision(connection, SCOPE, now=NOW)
+    await again(pools)
+    assert not any(b"met again on visit" in body for body in (await wiki_of(pools)).values())
+
+
+async def test_an_edit_whose_rebuild_was_cut_is_told_again_when_the_rest_is_superseded(pools: Pools) -> None:
+    told = journal(12)
+    await write(pools, told)
+    await wish(pools)
+    await compiled(pools, engine_on(pools))
+    await write(pools, [replace(one, text=one.text.replace("met again", "sang along")) for one in told])
+    clock = Clock(NOW + timedelta(minutes=3))
+    await wish(pools, now=clock())
+    cutting = engine_on(pools, clock=clock, settings=capped(max_sections_rewritten_per_job=1))
+    assert await worker_on(pools, cutting).work_once()
+    assert "sections" in [job.metrics.get("cap_hit") for job in await all_jobs(pools)]
+    async with scoped(pools.background, SCOPE) as connection:
+        await scopes.bump_revision(connection, SCOPE, now=NOW)
+    await again(pools)
+    assert not any(b"met again" in body for body in (await wiki_of(pools)).values())
+
+
+async def test_an_edited_memory_speaks_for_no_page_and_no_link_that_it_names_no_more(
+    pools: Pools, database: str
+) -> None:
+    told = journal(12)
+    await write(pools, told)
+    await wish(pools)
+    await compiled(pools, engine_on(pools))
+    cites = "SELECT DISTINCT slug FROM wiki_section_sources JOIN wiki_pages USING (page_id) WHERE source_ref = 'm00000'"
+    links = "SELECT count(*) FROM wiki_link_evidence WHERE ref = 'm00000' AND origin = 'co_mention'"
+    before = {row["slug"] for row in await fetch(database, cites)}
+    assert {"renee-castellano", "dale-whitaker"} <= before
+    assert (await fetch(database, links))[0]["count"] > 0
+    await write(pools, [replace(told[0], text="Suerte had no free table on that day.", metadata={"seen": "no"})])
+    await again(pools)
+    assert {row["slug"] for row in await fetch(database, cites)} == {"suerte"}
+    assert (await fetch(database, links))[0]["count"] == 0

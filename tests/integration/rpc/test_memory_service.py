@@ -1,0 +1,225 @@
+"""The memory service on Postgres: requests as agents and admins send them."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from sidecar.rpc.memory import SERVICE, MemoryService
+from sidecar.rpc.transport.call import Call
+from sidecar.rpc.transport.paging import MAX_PAGE_BYTES
+from sidecar.rpc.transport.validation import write_struct, write_time
+from sidecar.runtime.errors import NotFound, ScopeForbidden
+from sidecar.services.memories import Memories
+from sidecar.v1 import memory_pb2 as pb
+from sidecar.v1.context_pb2 import NotifyOutcome
+from store.compile import scopes
+from store.content import memories
+from store.db.postgres import Pools, scoped
+from store.scope import Scope, owner_uuid, tenant_uuid
+from tests.support.compiler.compiling import Clock
+from tests.support.rpc.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
+
+
+@pytest.fixture
+def service(pools: Pools) -> MemoryService:
+    return MemoryService(Memories(pools, now=now))
+
+
+async def retain(service: MemoryService, call: Call, *memories: pb.NewMemory, **scope: str) -> pb.RetainResponse:
+    return await service.retain(pb.RetainRequest(memories=memories, **scope), call)
+
+
+async def list_all(service: MemoryService, call: Call, page_size: int) -> list[pb.Memory]:
+    listed: list[pb.Memory] = []
+    token = ""
+    while True:
+        page = await service.list_memories(pb.ListMemoriesRequest(page_size=page_size, page_token=token), call)
+        assert len(page.memories) <= page_size
+        listed += page.memories
+        token = page.next_page_token
+        if not token:
+            return listed
+
+
+def test_every_method_of_the_contract_is_there(service: MemoryService) -> None:
+    assert set(service.behaviours) == {method.name for method in SERVICE.methods}
+
+
+async def test_a_page_of_large_memories_fits_into_a_message_and_leads_to_the_rest(service: MemoryService) -> None:
+    large = [pb.NewMemory(memory_id=f"m{at}", text="🐟" * 100_000) for at in range(45)]
+    for some in (large[:20], large[20:]):
+        await retain(service, an_agent(), *some)
+    first = await service.list_memories(pb.ListMemoriesRequest(page_size=1_000), an_agent())
+    assert 15 * 2**20 < first.ByteSize() <= MAX_PAGE_BYTES + 100_000
+    assert 0 < len(first.memories) < len(large)
+    listed = await list_all(service, an_agent(), 1_000)
+    assert sorted(one.memory_id for one in listed) == sorted(one.memory_id for one in large)
+
+
+async def test_a_memory_makes_the_round_trip(service: MemoryService) -> None:
+    sent = pb.NewMemory(
+        memory_id="m1",
+        text="Ate sardines 🐟.",
+        occurred_time=write_time(datetime(2025, 7, 1, 20, 15, tzinfo=UTC)),
+        document_id="journal/7",
+        metadata=write_struct({"place": {"city": "Lisboa", "lat": 38.7}, "tags": ["food"], "n": 3}),
+        turn_ids=["b", "a"],
+    )
+    answer = await retain(service, an_agent(), sent)
+    assert (list(answer.memory_ids), answer.created_count, answer.updated_count) == (["m1"], 1, 0)
+    stored = (await service.get_memory(pb.GetMemoryRequest(memory_id="m1"), an_agent())).memory
+    for field in ("memory_id", "text", "occurred_time", "document_id", "metadata", "turn_ids"):
+        assert getattr(stored, field) == getattr(sent, field)
+    assert stored.create_time == stored.update_time == write_time(NOW)
+    again = await retain(service, an_agent(), sent)
+    assert (again.created_count, again.updated_count) == (0, 0)
+
+
+async def test_a_write_says_what_became_of_the_wish_to_compile_it(service: MemoryService, pools: Pools) -> None:
+    async def outcome(text: str) -> str:
+        answer = await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text=text))
+        return NotifyOutcome.Name(answer.compile_outcome).removeprefix("NOTIFY_OUTCOME_")
+
+    told = [await outcome(text) for text in ("Likes rain.", "Likes rain.", "Likes sun.")]
+    async with scoped(pools.background, Scope(tenant_uuid("acme"), owner_uuid("ann"))) as connection:
+        await connection.execute("UPDATE tenants SET wiki_compile_enabled = false")
+    assert [*told, await outcome("Likes snow.")] == ["ENQUEUED", "UNSPECIFIED", "DEDUPED", "SKIPPED_FLAG_OFF"]
+
+
+async def test_a_wish_that_cannot_be_queued_fails_no_write(service: MemoryService, database: str) -> None:
+    connection = await asyncpg.connect(database)
+    try:
+        await connection.execute("ALTER TABLE wiki_compile_jobs RENAME TO elsewhere")
+    finally:
+        await connection.close()
+    answer = await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="Likes rain."))
+    assert answer.compile_outcome == NotifyOutcome.NOTIFY_OUTCOME_FAILED
+    assert (await service.get_memory(pb.GetMemoryRequest(memory_id="m1"), an_agent())).memory.text == "Likes rain."
+
+
+async def test_an_absent_instant_means_now(service: MemoryService) -> None:
+    (memory_id,) = (await retain(service, an_agent(), pb.NewMemory(text="Likes rain."))).memory_ids
+    stored = (await service.get_memory(pb.GetMemoryRequest(memory_id=memory_id), an_agent())).memory
+    assert stored.occurred_time == write_time(NOW)
+
+
+async def test_pages_lead_through_every_memory_once(service: MemoryService) -> None:
+    given = [
+        pb.NewMemory(memory_id=f"m{n:02}", text=f"Note {n}.", occurred_time=Timestamp(seconds=n // 3))
+        for n in range(20)
+    ]
+    await retain(service, an_agent(), *given)
+    expected = sorted(given, key=lambda one: (-one.occurred_time.seconds, one.memory_id))
+    for page_size in (1, 7, 19, 20, 21):
+        listed = await list_all(service, an_agent(), page_size)
+        assert [one.memory_id for one in listed] == [one.memory_id for one in expected]
+
+
+async def test_a_page_token_is_good_for_its_owner_only(service: MemoryService) -> None:
+    await retain(service, an_agent(), pb.NewMemory(text="One."), pb.NewMemory(text="Two."))
+    page = await service.list_memories(pb.ListMemoriesRequest(page_size=1), an_agent())
+    foreign = pb.ListMemoriesRequest(page_size=1, page_token=page.next_page_token)
+    assert await refused_field(service.list_memories(foreign, an_agent("bob"))) == "page_token"
+    assert await refused_field(service.list_memories(foreign, an_agent(tenant="globex"))) == "page_token"
+    assert len((await service.list_memories(foreign, an_agent())).memories) == 1
+
+
+@pytest.mark.parametrize("moment", [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)])
+async def test_a_memory_of_the_ends_of_time_is_read_as_an_instant(
+    service: MemoryService, pools: Pools, moment: datetime
+) -> None:
+    await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="Long ago.", occurred_time=write_time(moment)))
+    scope = Scope(tenant_uuid("acme"), owner_uuid("ann"))
+    async with scoped(pools.background, scope) as connection:
+        stored = await memories.get(connection, scope, "m1")
+    assert stored is not None
+    assert stored.occurred_at.utcoffset() == timedelta(0)
+
+
+async def test_a_forgotten_memory_is_not_found_and_forgetting_twice_is_once(service: MemoryService) -> None:
+    await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="4711"))
+    for _ in range(2):
+        await service.delete_memory(pb.DeleteMemoryRequest(memory_id="m1"), an_agent())
+    error = await refused(service.get_memory(pb.GetMemoryRequest(memory_id="m1"), an_agent()))
+    assert isinstance(error, NotFound)
+    assert error.kind == "memory"
+
+
+async def test_a_memory_is_forgotten_as_of_when_nobody_was_waited_for_any_more(pools: Pools, database: str) -> None:
+    """A turn reads it until then, and what it read is not kept for being younger than the wish."""
+    clock, scope = Clock(NOW), Scope(tenant_uuid("acme"), owner_uuid("ann"))
+    service = MemoryService(Memories(pools, now=clock))
+    await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="4711"))
+    watching = await asyncpg.connect(database)
+    async with scoped(pools.background, scope) as connection:
+        await scopes.lock(connection, scope, now=NOW)
+        asked = asyncio.create_task(service.delete_memory(pb.DeleteMemoryRequest(memory_id="m1"), an_agent()))
+        while not await watching.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
+            await asyncio.sleep(0.01)
+        clock.move(minutes=5)
+    await asked
+    noted = await watching.fetchval("SELECT min(forgotten_at) FROM forgotten_refs")
+    await watching.close()
+    assert noted == NOW + timedelta(minutes=5)
+
+
+async def test_agents_keep_to_their_owners_and_admins_to_their_tenant(service: MemoryService) -> None:
+    await retain(service, an_agent(), pb.NewMemory(memory_id="m1", text="Ann's."))
+    for call, scope in (
+        (an_agent("bob"), {"owner_id": "ann"}),
+        (an_agent("bob", tenant="globex"), {"tenant_id": "acme"}),
+        (an_admin("globex"), {"tenant_id": "acme", "owner_id": "ann"}),
+    ):
+        for work in _every_call(service, call, scope):
+            assert isinstance(await refused(work), ScopeForbidden)
+    for call in (an_agent("bob"), an_agent(tenant="globex")):
+        await service.delete_memory(pb.DeleteMemoryRequest(memory_id="m1"), call)
+        assert isinstance(await refused(service.get_memory(pb.GetMemoryRequest(memory_id="m1"), call)), NotFound)
+    assert await refused_field(service.list_memories(pb.ListMemoriesRequest(), an_admin())) == "owner_id"
+    listed = await service.list_memories(pb.ListMemoriesRequest(owner_id="ann"), an_admin())
+    assert [one.text for one in listed.memories] == ["Ann's."]
+
+
+async def test_what_cannot_be_kept_is_refused_by_its_path_and_nothing_is_written(service: MemoryService) -> None:
+    good = pb.NewMemory(memory_id="good", text="Good.")
+    bad: dict[str, pb.NewMemory] = {
+        "memories[1].text": pb.NewMemory(text=" "),
+        "memories[1].memory_id": pb.NewMemory(text="x", memory_id="a\nb"),
+        "memories[1].occurred_time": pb.NewMemory(text="x", occurred_time=Timestamp(seconds=2**60)),
+        "memories[1].document_id": pb.NewMemory(text="x", document_id="x" * 201),
+        "memories[1].metadata": pb.NewMemory(text="x", metadata=write_struct({"k": "x" * 66_000})),
+        "memories[1].turn_ids": pb.NewMemory(text="x", turn_ids=[""]),
+    }
+    for field, memory in bad.items():
+        assert await refused_field(retain(service, an_agent(), good, memory)) == field
+    assert await refused_field(retain(service, an_agent(), pb.NewMemory(text="x" * 100_001))) == "memories[0].text"
+    assert await refused_field(retain(service, an_agent(), pb.NewMemory(text="a\0"))) == "memories[0].text"
+    assert await refused_field(retain(service, an_agent(), *[good] * 1001)) == "memories"
+    assert await refused_field(service.list_memories(pb.ListMemoriesRequest(page_size=-1), an_agent())) == "page_size"
+    assert await refused_field(service.get_memory(pb.GetMemoryRequest(), an_agent())) == "memory_id"
+    assert await list_all(service, an_agent(), 10) == []
+
+
+async def test_a_thousand_memories_are_one_call(service: MemoryService) -> None:
+    answer = await retain(service, an_agent(), *(pb.NewMemory(text=f"Note {n}.") for n in range(1000)))
+    assert answer.created_count == len(set(answer.memory_ids)) == 1000
+    assert len(await list_all(service, an_agent(), 1000)) == 1000
+
+
+async def test_nothing_to_retain_is_no_error(service: MemoryService) -> None:
+    assert await retain(service, an_agent()) == pb.RetainResponse()
+
+
+def _every_call(service: MemoryService, call: Call, scope: dict[str, Any]) -> list[Any]:
+    return [
+        retain(service, call, pb.NewMemory(memory_id="m1", text="Bob's."), **scope),
+        service.list_memories(pb.ListMemoriesRequest(**scope), call),
+        service.get_memory(pb.GetMemoryRequest(memory_id="m1", **scope), call),
+        service.delete_memory(pb.DeleteMemoryRequest(memory_id="m1", **scope), call),
+    ]

@@ -1,0 +1,204 @@
+"""Migrations on a real database: once each, whole, in order, whoever else is at it and whoever is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from store.db.migrate import MigrationReport, Waiting, migrate, status
+from store.errors import DatabaseRefused, DatabaseUnavailable, MigrationEdited, MigrationFailed
+from tests.support.places import ROOT
+
+MIGRATIONS = ROOT / "migrations"
+MIGRATE = """
+import asyncio, sys
+from pathlib import Path
+from store.db.migrate import migrate
+
+asyncio.run(migrate(sys.argv[1], Path(sys.argv[2])))
+"""
+
+
+def folder(path: Path, *texts: str) -> Path:
+    for number, text in enumerate(texts, start=1):
+        (path / f"{number:04}_step.sql").write_text(text)
+    return path
+
+
+async def fetch(dsn: str, query: str) -> list[tuple[object, ...]]:
+    connection = await asyncpg.connect(dsn)
+    try:
+        return [tuple(row) for row in await connection.fetch(query)]
+    finally:
+        await connection.close()
+
+
+def start_migrating(dsn: str, directory: Path) -> subprocess.Popen[bytes]:
+    """Return a process that migrates."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([sys.executable, "-c", MIGRATE, dsn, str(directory)], env=environment)
+
+
+async def tables(dsn: str) -> set[object]:
+    return {name for (name,) in await fetch(dsn, "SELECT tablename::text FROM pg_tables WHERE schemaname = 'public'")}
+
+
+async def test_files_are_applied_once_in_order_and_put_in_the_ledger(empty_database: str, tmp_path: Path) -> None:
+    folder(tmp_path, "CREATE TABLE a (n int)", "INSERT INTO a VALUES (1); INSERT INTO a VALUES (2);")
+    report = await migrate(empty_database, tmp_path)
+    assert report == MigrationReport(("0001_step", "0002_step"), (), is_dry_run=False)
+    assert await migrate(empty_database, tmp_path) == MigrationReport((), (), is_dry_run=False)
+    assert await fetch(empty_database, "SELECT n FROM a ORDER BY n") == [(1,), (2,)]
+    assert await fetch(empty_database, "SELECT version, name FROM schema_migrations") == [
+        (1, "0001_step"),
+        (2, "0002_step"),
+    ]
+
+
+async def test_a_dry_run_says_what_it_would_do_and_writes_nothing(empty_database: str, tmp_path: Path) -> None:
+    folder(tmp_path, "CREATE TABLE a (n int)")
+    assert await migrate(empty_database, tmp_path, dry_run=True) == MigrationReport(("0001_step",), (), is_dry_run=True)
+    assert await tables(empty_database) == set()
+
+
+async def test_status_tells_applied_from_pending_and_waiting(empty_database: str, tmp_path: Path) -> None:
+    folder(tmp_path, "CREATE TABLE a (n int)")
+    await migrate(empty_database, tmp_path)
+    folder(tmp_path, "CREATE TABLE a (n int)", "-- requires: telepathy\nSELECT 1", "CREATE TABLE b (n int)")
+    first, second, third = await status(empty_database, tmp_path)
+    assert first.applied_at is not None
+    assert (second.applied_at, second.waits_for) == (None, "telepathy")
+    assert (third.applied_at, third.waits_for) == (None, "")
+
+
+async def test_an_edited_file_is_refused_and_nothing_else_is_applied(empty_database: str, tmp_path: Path) -> None:
+    await migrate(empty_database, folder(tmp_path, "CREATE TABLE a (n int)"))
+    folder(tmp_path, "CREATE TABLE a (m int)", "CREATE TABLE b (n int)")
+    for dry_run in (True, False):
+        with pytest.raises(MigrationEdited, match=r"0001_step\.sql"):
+            await migrate(empty_database, tmp_path, dry_run=dry_run)
+    assert "b" not in await tables(empty_database)
+
+
+async def test_a_file_that_fails_leaves_nothing_and_says_where(empty_database: str, tmp_path: Path) -> None:
+    folder(tmp_path, "CREATE TABLE a (n int)", "CREATE TABLE b (n int);\n\nSELECT nonsense;", "CREATE TABLE c (n int)")
+    with pytest.raises(MigrationFailed, match=r"0002_step\.sql, line 3: .*nonsense"):
+        await migrate(empty_database, tmp_path)
+    assert await tables(empty_database) == {"a", "schema_migrations"}
+    (tmp_path / "0002_step.sql").write_text("CREATE TABLE b (n int)")
+    assert (await migrate(empty_database, tmp_path)).applied == ("0002_step", "0003_step")
+
+
+async def test_a_file_waits_for_an_extension_the_server_lacks(empty_database: str, tmp_path: Path) -> None:
+    folder(tmp_path, "-- requires: telepathy\nCREATE TABLE a (n int)", "-- requires: unaccent\nCREATE TABLE b (n int)")
+    report = await migrate(empty_database, tmp_path)
+    assert report == MigrationReport(("0002_step",), (Waiting("0001_step", "telepathy"),), is_dry_run=False)
+    assert await tables(empty_database) == {"b", "schema_migrations"}
+
+
+async def test_what_a_file_sets_for_the_session_does_not_reach_the_next(empty_database: str, tmp_path: Path) -> None:
+    folder(
+        tmp_path,
+        "CREATE SCHEMA elsewhere; SET search_path = elsewhere; SET ROLE pg_monitor;",
+        "CREATE TABLE a (n int)",
+    )
+    await migrate(empty_database, tmp_path)
+    assert await tables(empty_database) == {"a", "schema_migrations"}
+
+
+async def test_many_at_once_apply_each_file_once(empty_database: str, tmp_path: Path) -> None:
+    folder(
+        tmp_path,
+        "CREATE TABLE a (n int); SELECT pg_sleep(0.05)",
+        "-- no-transaction\nCREATE INDEX CONCURRENTLY a_n ON a (n)",
+        "INSERT INTO a VALUES (1)",
+    )
+    reports = await asyncio.gather(*(migrate(empty_database, tmp_path) for _ in range(6)))
+    assert sorted(len(report.applied) for report in reports) == [0, 0, 0, 0, 0, 3]
+    assert await fetch(empty_database, "SELECT n FROM a") == [(1,)]
+
+
+@pytest.mark.parametrize("first_line", ["", "-- no-transaction\n"])
+async def test_after_a_kill_in_the_middle_the_next_run_completes(
+    empty_database: str, tmp_path: Path, first_line: str
+) -> None:
+    folder(tmp_path, f"{first_line}CREATE TABLE IF NOT EXISTS a (n int); SELECT pg_sleep(600); CREATE TABLE b (n int);")
+    killed = start_migrating(empty_database, tmp_path)
+    ours = "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
+    sleeping = f"{ours} AND query LIKE 'SELECT pg_sleep%' AND state = 'active'"
+    async with asyncio.timeout(30):
+        while not await fetch(empty_database, sleeping):
+            pass
+    killed.kill()
+    killed.wait()
+    folder(tmp_path, f"{first_line}CREATE TABLE IF NOT EXISTS a (n int); SELECT pg_sleep(0); CREATE TABLE b (n int);")
+    assert (await migrate(empty_database, tmp_path)).applied == ("0001_step",)
+    assert await tables(empty_database) == {"a", "b", "schema_migrations"}
+
+
+async def test_the_real_migrations_are_whole_and_applied_once(database: str) -> None:
+    states = await status(database, MIGRATIONS)
+    assert states
+    assert all(state.applied_at is not None for state in states)
+    assert (await migrate(database, MIGRATIONS)).applied == ()
+
+
+async def test_an_upgrade_gives_kept_texts_to_the_owners_that_name_them_and_counts_what_owners_hold(
+    empty_database: str, tmp_path: Path
+) -> None:
+    await migrate(empty_database, up_to(24, tmp_path))
+    hashes = {
+        name: hashlib.sha256(name.encode()).hexdigest() for name in ("said", "turn", "part", "item", "lead", "sum")
+    }
+    details = {
+        "asked": {"message": hashes["said"]},
+        "history": {"turns": [{"text": hashes["turn"], "parts": hashes["part"]}], "summary": {"text": hashes["sum"]}},
+        "sources": [{"source": "wiki", "items": [{"text": hashes["item"], "lead": hashes["lead"]}]}, {"items": []}],
+    }
+    bare = {"asked": {"message": ""}, "history": {"turns": [], "summary": None}, "sources": []}
+    connection = await asyncpg.connect(empty_database)
+    await connection.execute(
+        "INSERT INTO tenants (tenant_id, created_at) VALUES (md5('t')::uuid, now());"
+        " INSERT INTO receipt_texts SELECT md5('t')::uuid, sha256(name::bytea), name, '2027-01-01'"
+        " FROM unnest(ARRAY['said', 'turn', 'part', 'item', 'lead', 'sum', 'unnamed']) AS name"
+    )
+    receipt = "INSERT INTO receipts SELECT md5('t')::uuid, md5($1)::uuid, gen_random_uuid(), 'a', 't', 'm', false, 1, $2, now()"
+    for owner, row in (("mara", details), ("mara", details), ("noor", details | {"sources": []}), ("bob", bare)):
+        await connection.execute(receipt, owner, json.dumps(row))
+    await connection.execute(
+        "INSERT INTO memory_feeds VALUES (md5('t')::uuid, md5('mara')::uuid, 2);"
+        " INSERT INTO memories SELECT md5('t')::uuid, md5('mara')::uuid, 'm' || n, n, '', repeat('é', 10 * n), '{}', '{}', now(),"
+        " now(), now(), '', '', 0, '' FROM generate_series(1, 2) AS n"
+    )
+    await migrate(empty_database, MIGRATIONS)
+    assert await connection.fetchval("SELECT stored_bytes FROM owner_storage") == 20 + 40 + 2 * len("{}")
+    rows = await connection.fetch("SELECT owner_id = md5('mara')::uuid AS is_mara, text, text_hash FROM receipt_texts")
+    await connection.close()
+    assert all(row["text_hash"].hex() == hashes[row["text"]] for row in rows)
+    assert sorted(row["text"] for row in rows if row["is_mara"]) == sorted(hashes)
+    assert sorted(row["text"] for row in rows if not row["is_mara"]) == ["part", "said", "sum", "turn"]
+
+
+def up_to(number: int, folder: Path) -> Path:
+    """Copy the migrations up to a number, as an earlier release had them, and return where they are."""
+    for path in MIGRATIONS.glob("*.sql"):
+        if int(path.name[:4]) <= number:
+            shutil.copy(path, folder)
+    return folder
+
+
+async def test_a_database_that_is_not_there_is_a_clear_error(empty_database: str, tmp_path: Path) -> None:
+    folder(tmp_path, "SELECT 1")
+    with pytest.raises(DatabaseRefused, match="SQLSTATE 3D000"):
+        await migrate(empty_database.replace("@/test_", "@/no_"), tmp_path)
+    with pytest.raises(DatabaseUnavailable):
+        await migrate("postgresql://postgres@/sidecar?host=/nowhere", tmp_path)

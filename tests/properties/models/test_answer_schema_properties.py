@@ -1,0 +1,24 @@
+"""Generated and hostile input for what `tests/unit/models/test_answer_schema.py` tests by example."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.language.schema import fitted, misfit
+from tests.unit.models.test_answer_schema import PAGE
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda below: st.lists(below, max_size=4) | st.dictionaries(st.text(max_size=8), below, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(VALUES)
+def test_taking_away_breaks_nothing_that_fitted(value: Any) -> None:
+    if not misfit(value, PAGE):
+        assert fitted(value, PAGE) == value
+    assert fitted(fitted(value, PAGE), PAGE) == fitted(value, PAGE)

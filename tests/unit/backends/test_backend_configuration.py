@@ -1,0 +1,127 @@
+"""The file of backends: what it may say, what it must not, and that no secret is written where a reference belongs."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from sidecar.backends import configuration
+from sidecar.backends.errors import BackendDenied
+from sidecar.backends.secrets import Secret
+from sidecar.runtime.errors import SettingInvalid
+from tests.support.places import ROOT
+
+EXAMPLES = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "backends.md").read_text(), re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("[[bedrock]]\nname='a'", "bedrock is no kind"),
+        ("[bedrock_knowledge]\nname='a'", "is one table"),
+        ("[[bedrock_knowledge]]\nname='a'\ntenant='t'", "knowledge_base_id is missing"),
+        ("[[tools]]\nname='a'\ntenant='t'\ncommand=['x']\nenv={K='s3cr3t'}", "never as itself"),
+        ("[[tools]]\nname='a'\ntenant='t'", "exactly one of command and url"),
+        ("[[workspace_s3]]\nname='a'\ntenant='t'\nbucket='b'\nprefix='/'", "whole bucket"),
+        ("[[hindsight]]\nname='A'\ntenant='t'\nurl='u'", "small letters"),
+        ("[[hindsight]]\nname='a'\ntenant=''\nurl='u'", "tenant is missing"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'\nbudget='max'", "low, mid, high"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'\ndeadline_s=nan", "no number"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'\ntypo=1", "typo is no key"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='u'", "url is no address"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='http://u:s3cr3t@host'", "url is no address"),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='http://[::1'", "url is no address"),
+        ("[[workspace_s3]]\nname='a'\ntenant='t'\nbucket='b'\nprefix='p'\nendpoint_url='x'", "endpoint_url is no"),
+        ("[[rerank]]\nname='a'\ntenant='t'", "model_arn is missing"),
+        (
+            "[[rerank]]\nname='a'\ntenant='t'\nmodel_arn='m'\n[[rerank]]\nname='b'\ntenant='t'\nmodel_arn='m'",
+            "twice for one",
+        ),
+        (
+            """[[hindsight]]\nname='a'\ntenant='t'\nurl='http://h'\ncompile=true
+               [[agentcore]]\nname='b'\ntenant='t'\nmemory_id='m'\ncompile=true""",
+            "compile is there twice for one tenant",
+        ),
+        ("[[hindsight]]\nname='a'\ntenant='t'\nurl='http://h'\ncompile_lag_s=-1", "compile_lag_s is out of bounds"),
+        ("name = ", "is no TOML"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_by_name(tmp_path: Path, text: str, named: str) -> None:
+    file = tmp_path / "backends.toml"
+    file.write_text(text)
+    with pytest.raises(SettingInvalid, match=named) as caught:
+        configuration.read(file, {})
+    assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"\x00"])
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "backends.toml"
+    file.write_bytes(data)
+    with pytest.raises(SettingInvalid, match="is no TOML"):
+        configuration.read(file, {})
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingInvalid, match="No such file"):
+        configuration.read(tmp_path / "nothing", {})
+
+
+def test_a_name_is_given_once() -> None:
+    entry = {"name": "a", "tenant": "t", "url": "http://u"}
+    with pytest.raises(SettingInvalid, match="names two backends"):
+        configuration.parse({"hindsight": [entry], "tools": [entry]}, {})
+
+
+@pytest.mark.parametrize("actor", ["a/b", "*", "a b", "", "-a", "x" * 256])
+def test_an_actor_that_would_widen_a_namespace_is_refused(actor: str) -> None:
+    entry = {"name": "a", "tenant": "t", "memory_id": "m", "actors": {"ada": actor}}
+    with pytest.raises(SettingInvalid, match="actors"):
+        configuration.parse({"agentcore": [entry]}, {})
+
+
+def test_a_namespace_that_is_not_an_owners_is_refused() -> None:
+    entry = {"name": "a", "tenant": "t", "memory_id": "m", "namespace": "/everybody"}
+    with pytest.raises(SettingInvalid, match="owner"):
+        configuration.parse({"agentcore": [entry]}, {})
+    bank = {"name": "a", "tenant": "t", "url": "u", "bank": "everybody"}
+    with pytest.raises(SettingInvalid, match="owner"):
+        configuration.parse({"hindsight": [bank]}, {})
+
+
+def test_every_key_of_the_examples_is_read() -> None:
+    tables = tomllib.loads("\n".join(EXAMPLES))
+    found = configuration.parse(tables, {})
+    for kind, entries in tables.items():
+        for table, entry in zip(entries, getattr(found, kind), strict=True):
+            for key, value in table.items():
+                read = getattr(entry, key)
+                assert (list(read) if isinstance(read, tuple) else read) == value or isinstance(read, dict | Secret)
+
+
+class TestSecrets:
+    def test_one_is_read_where_it_is_kept_each_time(self, tmp_path: Path) -> None:
+        file = tmp_path / "key"
+        file.write_text("first\n")
+        secret = Secret(f"file:{file}", {})
+        assert secret.reveal("b") == "first"
+        file.write_text("second")
+        assert secret.reveal("b") == "second"
+        assert Secret("env:KEY", {"KEY": "third"}).reveal("b") == "third"
+
+    @pytest.mark.parametrize("reference", ["env:NOTHING", "file:/nonexistent", "file:/"])
+    def test_one_that_is_not_there_is_said_by_its_reference(self, reference: str) -> None:
+        with pytest.raises(BackendDenied, match=re.escape(reference)):
+            Secret(reference, {}).reveal("b")
+
+    @pytest.mark.parametrize("value", ["two\nlines", "nul\0", ""])
+    def test_one_that_no_header_can_hold_is_refused_unseen(self, value: str) -> None:
+        with pytest.raises(BackendDenied) as caught:
+            Secret("env:KEY", {"KEY": value}).reveal("b")
+        assert not value or value not in str(caught.value)
+
+    def test_one_is_never_printed(self) -> None:
+        assert "hush" not in repr(Secret("env:KEY", {"KEY": "hush"}))

@@ -1,0 +1,146 @@
+"""The planner without a model: what becomes a page, and that every sentence is somebody's own."""
+
+from __future__ import annotations
+
+import pytest
+
+from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence
+from compiler.plan.contract import BatchMemory, CreatePage, Draft, Mention, PageKey, PageType, SettleMention, Sighting
+from compiler.plan.judging import aggregation, leaf, parents
+from compiler.plan.names import merge
+from compiler.plan.names.merge import Matches
+from compiler.plan.proposal import Proposal
+from compiler.planners import extractive
+from tests.support.compiler.plan_cases import START, at, batch, memory, page, section, source
+
+
+def titles(proposal: Proposal) -> list[str]:
+    return [one.title for one in proposal.new_pages]
+
+
+def test_a_name_in_two_memories_is_a_page_and_in_one_is_held() -> None:
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "We had dinner with Beatriz near the river."),
+            memory("m2", "On Monday Beatriz moved to Kyoto for work."),
+        )
+    )
+    assert titles(proposal) == ["Beatriz"]
+    assert [one.alias for one in proposal.mentions] == ["Kyoto"]
+    assert proposal.new_pages[0].sections[0].memory_ids == ("m1", "m2")
+
+
+def test_a_name_held_before_becomes_a_page_with_both_memories() -> None:
+    before, now = (
+        memory("m1", "We had dinner with Beatriz near the river."),
+        memory("m2", "Then Beatriz moved to a new flat."),
+    )
+    mention = Mention("beatriz", "Beatriz", None, (Sighting(source("m1", before.text), before.text, START),))
+    seen = LeafBatch((now,), mentions=(mention,), earlier=(before,))
+    decision = leaf.decide(seen, extractive.plan_leaf(seen), Matches())
+    (made,) = [item.page for item in decision.items if isinstance(item, CreatePage)]
+    assert [one.memory_id for one in made.sections[0].sources] == ["m1", "m2"]
+    assert SettleMention("beatriz", made.key) in decision.items
+
+
+def test_a_mention_seen_often_enough_is_promoted_without_any_new_memory() -> None:
+    seen = [memory(f"m{at}", f"Long talk number {at} with Beatriz about the roof.", day=at) for at in range(3)]
+    mention = Mention(
+        "beatriz", "Beatriz", None, tuple(Sighting(source(one.memory_id, one.text), one.text, START) for one in seen)
+    )
+    proposal = extractive.plan_leaf(LeafBatch((), mentions=(mention,), earlier=tuple(seen)))
+    assert [one.page.title for one in proposal.promotions] == ["Beatriz"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Hey! Thanks so much, that was great. On Monday in May I'm off.",
+        "Wow, Absolutely amazing! Good morning to everybody.",
+        "I think it's fine. We went home. The weather was nice.",
+        "",
+    ],
+)
+def test_greetings_days_and_sentence_starts_are_no_names(text: str) -> None:
+    proposal = extractive.plan_leaf(batch(memory("m1", text), memory("m2", text + " ")))
+    assert titles(proposal) == []
+
+
+def test_metadata_names_places_in_any_script() -> None:
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "今日は鮨さいとうで夕食を食べた。", at("鮨さいとう", "東京")),
+            memory("m2", "また鮨さいとうに行って鮪を食べた。", at("鮨さいとう", "東京")),
+        )
+    )
+    assert titles(proposal) == ["鮨さいとう"]
+    assert proposal.new_pages[0].summary == "Place in 東京."
+
+
+def test_a_nickname_and_a_full_name_are_the_same_person() -> None:
+    proposal = extractive.plan_leaf(
+        batch(
+            memory("m1", "Caroline: Hey Mel! I painted a big sunrise over the lake yesterday."),
+            memory("m2", "Melanie: I ran a long charity race with my kids on Saturday."),
+            memory("m3", "Caroline: Thanks, Mel! I put the painting up in our living room."),
+            memory("m4", "Melanie: I signed up for a pottery class in town."),
+        )
+    )
+    assert titles(proposal) == ["Caroline", "Melanie"]
+    assert "Mel" in [one.name for one in proposal.new_pages[1].aliases]
+
+
+def test_the_same_memories_again_change_nothing() -> None:
+    seen = batch(
+        memory("m1", "We had dinner with Beatriz near the river."), memory("m2", "Then Beatriz moved to a new flat.")
+    )
+    decision = leaf.decide(seen, extractive.plan_leaf(seen), Matches())
+    pages = tuple(item.page for item in decision.items if isinstance(item, CreatePage))
+    again = LeafBatch(seen.memories, pages)
+    assert leaf.decide(again, extractive.plan_leaf(again), Matches()).items == ()
+
+
+def test_a_rebuilt_section_has_the_sentences_that_are_left() -> None:
+    left = memory("m2", "Then Beatriz moved to a new flat. It rained all day long.")
+    draft = Draft(PageKey(PageType.ENTITY, "beatriz"), "Beatriz", section("", "m2"), "", (left,), ("Beatriz",))
+    assert extractive.write_section(draft) == "- Then Beatriz moved to a new flat."
+
+
+def cafes(city: str, count: int) -> tuple[list[BatchMemory], list[CreatePage]]:
+    memories = [
+        memory(
+            f"{city}{number}-{day}",
+            f"Very good flat white at Corner {number} today.",
+            at(f"Corner {number}", city, types=["cafe"]),
+            day=day,
+        )
+        for number in range(count)
+        for day in range(2)
+    ]
+    seen = batch(*memories)
+    decision = leaf.decide(seen, extractive.plan_leaf(seen), Matches())
+    return memories, [item for item in decision.items if isinstance(item, CreatePage)]
+
+
+@pytest.mark.parametrize(("count", "hubs"), [(2, []), (3, ["Lisbon"])])
+def test_a_city_with_three_places_gets_a_hub(count: int, hubs: list[str]) -> None:
+    memories, made = cafes("Lisbon", count)
+    evidence = {one.memory_id: MemoryEvidence(source(one.memory_id, one.text), one.occurred_at) for one in memories}
+    view = AggregationView(tuple(item.page for item in made), parents.from_memories(memories), evidence=evidence)
+    proposal = extractive.plan_aggregation(view)
+    decision = aggregation.decide(view, proposal, Matches())
+    assert merge.names(proposal).pages == tuple(PageKey(PageType.TOPIC, one.lower()) for one in hubs)
+    assert [item.page.title for item in decision.items if isinstance(item, CreatePage)] == hubs
+    for item in decision.items:
+        if isinstance(item, CreatePage):
+            (cafe,) = item.page.sections
+            assert (cafe.slug, len(cafe.children), len(cafe.sources)) == ("coffee", 3, 6)
+            assert cafe.body_md.startswith("- [**Corner 0**](/wiki/entity/corner-0) — Cafe in Lisbon.")
+
+
+def test_a_page_that_only_mentions_a_city_is_no_member_of_its_hub() -> None:
+    memories, made = cafes("Lisbon", 3)
+    stranger = page("Jonas", summary="Jonas came from Lisbon with a box.")
+    view = AggregationView((*(item.page for item in made), stranger), parents.from_memories(memories))
+    (rollup,) = extractive.plan_aggregation(view).rollups
+    assert stranger.key not in rollup.children

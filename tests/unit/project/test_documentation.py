@@ -1,0 +1,155 @@
+"""Compares README.md and docs/ with the code: settings, commands, the first request, log events, links, dependencies."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from dataclasses import MISSING, fields
+from pathlib import Path
+from runpy import run_path
+from textwrap import dedent
+from typing import Any
+
+import click
+import pytest
+
+from sidecar.cli.root import inside, root
+from sidecar.client import Assembly, NewTurn, Sidecar
+from sidecar.context import ports
+from sidecar.runtime.settings import Settings
+from sidecar.turn import items
+from store import scope
+from tests.support.each import each
+from tests.support.places import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+LOGGED = re.compile(r'\b_?log\.(?:info|warning|error)\(\s*"(\w+)"')
+REQUIREMENT = re.compile(r"[A-Za-z0-9-]+")
+
+
+def test_reference_matches_the_code() -> None:
+    made = run_path(str(ROOT / "docs" / "make_reference.py"))["reference"]()
+    assert (ROOT / "docs" / "reference.md").read_text(encoding="utf-8") == made, "run `make reference`"
+
+
+@each("field", fields(Settings))
+def test_reference_describes_the_setting(field: Any) -> None:
+    row = re.search(rf"^\| `SIDECAR_{field.name.upper()}` \| (.+?) \| (.{{4,}}) \|$", REFERENCE, re.MULTILINE)
+    assert row is not None
+    default = as_written(field.default)
+    assert row[1] == (f"`{default}`" if default else "depends on the user" if field.default is MISSING else "none")
+
+
+def test_reference_lists_every_command() -> None:
+    table = REFERENCE[REFERENCE.index("## Commands") :]
+    rows = re.findall(r"^\| `(.*?)` \| .+ \| .* \|$", table, re.MULTILINE)
+    shown = [" ".join(word for word in row.split() if re.fullmatch("[a-z]+", word)) for row in rows]
+    assert sorted(shown) == sorted(paths(root))
+
+
+def test_reference_lists_every_variable_of_the_client() -> None:
+    for name in ("ADDRESS", "TOKEN", "TLS_CA", "TLS_NAME", "CLIENT_CERT", "CLIENT_KEY"):
+        assert f"| `SIDECAR_{name}` | `--" in REFERENCE
+
+
+def as_written(value: Any) -> str:
+    """Return a default as the reference writes it; nothing for one that is empty or missing."""
+    match value:
+        case "" | () | None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case float():
+            return f"{value:g}"
+        case tuple():
+            return ",".join(value)
+        case _:
+            return "" if value is MISSING else str(value)
+
+
+def shown_commands(text: str) -> list[list[str]]:
+    """Return the words after `sidecar` of each command that a document shows, inline or in a block."""
+    blocks = [line for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+    found = [
+        one
+        for part in [*re.findall(r"`([^`\n]*)`", text), *blocks]
+        for one in re.findall(r"(?<![\w=-])sidecar ([a-z][^#`)]*)", part)
+    ]
+    return [one.split() for one in found]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_commands_that_are_shown_are_there_with_their_options(document: Path) -> None:
+    for words in shown_commands(document.read_text(encoding="utf-8")):
+        command: click.Command = root
+        rest = words
+        while isinstance(command, click.Group) and rest:
+            assert rest[0] in inside(command), words
+            command, rest = inside(command)[rest[0]], rest[1:]
+        known = {option for one in command.params for option in one.opts} | {"--help"}
+        assert not [word for word in rest if word.startswith("--") and word not in known], words
+
+
+def paths(command: click.Command) -> set[str]:
+    """Return the command's sub-commands, each with its group's name before it."""
+    if not isinstance(command, click.Group):
+        return {""}
+    return {f"{name} {path}".strip() for name, inner in inside(command).items() for path in paths(inner)}
+
+
+def test_the_first_request_calls_what_the_client_has() -> None:
+    block = re.search(r"```python\n(.*?)```", README, re.DOTALL)
+    assert block is not None
+    owners = {"sidecar": Sidecar, "assembly": Assembly}
+    used = {
+        (node.value.id, node.attr)
+        for node in ast.walk(ast.parse(block[1]))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in owners
+    }
+    assert {name for name, _ in used} == owners.keys()
+    assert not [f"{name}.{attribute}" for name, attribute in used if not hasattr(owners[name], attribute)]
+    assert {"client_turn_id", "role", "text"} <= {field.name for field in fields(NewTurn)}
+
+
+def test_the_example_of_a_source_uses_types_that_are_there() -> None:
+    block = re.search(r"^   ```python\n(.*?)   ```", README, re.DOTALL | re.MULTILINE)
+    assert block is not None
+    used = {node.id for node in ast.walk(ast.parse(dedent(block[1]))) if isinstance(node, ast.Name)}
+    types = {name for name in used if name[0].isupper()}
+    assert {"SourceQuery", "SourceAnswer", "Item"} <= types
+    assert not [name for name in types if not any(hasattr(module, name) for module in (ports, items, scope))]
+
+
+def test_the_log_table_has_every_event_and_no_other() -> None:
+    told = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+    table = told[told.index("## What the log says") : told.index("## Health, metrics, traces")]
+    shown = {
+        event for cell in re.findall(r"^\| (`.*?) \| ", table, re.MULTILINE) for event in re.findall(r"`(\w+)`", cell)
+    }
+    sources = (
+        path for package in ("sidecar", "compiler", "store", "models") for path in (ROOT / package).rglob("*.py")
+    )
+    assert shown == {event for path in sources for event in LOGGED.findall(path.read_text(encoding="utf-8"))}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_lead_somewhere(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    targets = [target for target in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in target]
+    assert not [target for target in targets if not (document.parent / target).exists()]
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [
+        *project["dependencies"],
+        *(line for extra in project["optional-dependencies"].values() for line in extra),
+    ]
+    reasons = (ROOT / "docs" / "decisions.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^\| (?:`\w+` \| )?(.*?) \|", reasons, re.MULTILINE)
+    first_cells = ", ".join(cells).replace(", -", ", grpcio-")
+    reasoned = set(re.split(r", | with ", first_cells))
+    assert not {match[0] for line in wanted if (match := REQUIREMENT.match(line))} - reasoned

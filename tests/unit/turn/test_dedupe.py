@@ -1,0 +1,205 @@
+"""The same fact once: by id, text, near text and lineage, and never one that differs in what matters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sidecar.turn.dedupe import relate
+from sidecar.turn.fitting import Fitted, fit
+from sidecar.turn.items import Decision, HistorySummary, Item, Source
+from tests.support.turn.turn_cases import METER, a_fitting, a_profile, a_turn, an_item, fitted, kept_ids, text_of
+
+LONG = "The harbour committee agreed to repaint the old lighthouse in white and red before the summer festival starts"
+NEAR = (
+    "The harbour committee has agreed to repaint the old lighthouse in white and red before the summer festival starts."
+)
+
+
+def knowledge(item_id: str, text: str, **fields: Any) -> Item:
+    return an_item(item_id, text, Source.KNOWLEDGE, **fields)
+
+
+def wiki(item_id: str, text: str, **fields: Any) -> Item:
+    return an_item(item_id, text, Source.WIKI, **fields)
+
+
+def fate(result: Fitted, item_id: str) -> tuple[Decision, str]:
+    found = next(fate for fate in result.fates if fate.item.id == item_id)
+    return found.decision, found.into
+
+
+def test_the_same_text_goes_in_once_and_priority_decides_which() -> None:
+    result = fitted(
+        an_item("m", "Anna lives in Lisbon.", relevance=0.9), knowledge("k", "anna lives in lisbon", relevance=0.4)
+    )
+    assert fate(result, "k") == (Decision.KEPT, "")
+    assert fate(result, "m") == (Decision.DEDUPED_INTO, "k")
+    assert text_of(result).lower().count("lisbon") == 1
+
+
+def test_within_a_priority_relevance_decides_then_the_id() -> None:
+    result = fitted(an_item("b", "Anna lives here", relevance=0.4), wiki("a", "Anna lives here", relevance=0.6))
+    assert kept_ids(result) == ["a"]
+    assert kept_ids(fitted(an_item("b", "Anna lives here"), an_item("a", "Anna lives here"))) == ["b"]
+
+
+def test_a_floor_does_not_turn_the_winner_round() -> None:
+    profile = a_profile(sources={"memory": {"floor_tokens": 500}})
+    result = fitted(an_item("m", LONG), knowledge("k", LONG), profile=profile)
+    assert kept_ids(result) == ["k"]
+
+
+def test_one_id_goes_in_once_whatever_its_texts() -> None:
+    result = fitted(
+        an_item("x", "Anna lives in Lisbon"), wiki("x", "Quite another text"), knowledge("x", "A third one")
+    )
+    assert kept_ids(result) == ["x"]
+
+
+def test_near_texts_fold_and_the_one_that_fits_stays() -> None:
+    assert kept_ids(fitted(knowledge("k", LONG), an_item("m", NEAR))) == ["k"]
+    profile = a_profile(sources={"knowledge": {"ceiling_tokens": 5}})
+    result = fitted(knowledge("k", LONG), an_item("m", NEAR), profile=profile)
+    assert kept_ids(result) == ["m"]
+    assert fate(result, "k")[0] is Decision.DEDUPED_INTO
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        LONG.replace("before", "after 3 weeks before"),
+        LONG.replace("agreed", "never agreed"),
+        LONG.replace("summer", "May"),
+        LONG.replace("harbour", "Lisbon"),
+        LONG.replace("white and red", "blue and green and yellow and not much else at all, says Tom"),
+    ],
+    ids=["number", "negation", "date", "name", "text"],
+)
+def test_a_differing_number_date_negation_or_name_never_folds(other: str) -> None:
+    assert len(kept_ids(fitted(knowledge("k", LONG), an_item("m", other)))) == 2
+
+
+def test_a_section_kept_in_full_stands_for_the_memories_it_cites() -> None:
+    result = fitted(
+        an_item("m1", "Anna likes tea.", relevance=0.9),
+        an_item("m2", "Anna likes cake.", relevance=0.1),
+        an_item("m3", "Bruno likes rain."),
+        wiki("w", "Anna likes tea and cake.", stands_for=("m1", "m2"), relevance=0.5),
+    )
+    assert fate(result, "m1") == (Decision.DEDUPED_INTO, "w")
+    assert fate(result, "m2") == (Decision.DEDUPED_INTO, "w")
+    assert set(kept_ids(result)) == {"w", "m3"}
+
+
+def test_a_section_in_its_first_lines_displaces_nothing() -> None:
+    section = wiki("w", "Anna likes tea. " + "More about Anna. " * 60, lead="Anna likes tea.", stands_for=("m1",))
+    result = fitted(an_item("m1", "Anna likes cake."), section, budget_tokens=110)
+    assert fate(result, "w")[0] is Decision.SHORTENED
+    assert fate(result, "m1")[0] is Decision.KEPT
+
+
+def test_what_a_section_stands_for_gets_its_chance_when_the_section_does_not_fit() -> None:
+    long = " ".join(f"She drinks tea{number} here." for number in range(60))
+    section = wiki("w", long, stands_for=("m1",), relevance=0.9)
+    result = fitted(an_item("m1", "Anna likes tea."), section, budget_tokens=150)
+    assert fate(result, "w")[0] is Decision.OVER_BUDGET
+    assert fate(result, "m1")[0] is Decision.KEPT
+
+
+def test_the_tokens_of_a_displaced_item_go_to_others() -> None:
+    memory = an_item("m1", " ".join(f"tea{place}x" for place in range(80)), relevance=0.9)
+    other = an_item("m2", " ".join(f"rain{place}y" for place in range(70)), relevance=0.8)
+    section = wiki("w", "Tea is liked", stands_for=("m1",), relevance=0.25)
+    profile = a_profile(sources={"wiki": {"floor_tokens": 0}, "memory": {"floor_tokens": 0}})
+    alone = fitted(memory, section, profile=a_profile(sources={"memory": {"enabled": False}}))
+    pool = fitted(memory, profile=profile).rendering.tokens + alone.rendering.tokens
+    result = fitted(memory, other, section, budget_tokens=pool, profile=profile)
+    assert kept_ids(result) == ["w", "m2"]
+    assert next(fate.reason for fate in result.fates if fate.item.id == "m2") == "what was left"
+
+
+def test_chains_and_circles_of_lineage_end() -> None:
+    result = fitted(
+        an_item("fact", "Anna likes tea"),
+        an_item("observation", "Anna is fond of tea", stands_for=("fact", "observation")),
+        wiki("w", "On Anna and her tea", stands_for=("observation",), relevance=0.1),
+        wiki("v", "Tea and Anna", stands_for=("w",), relevance=0.05),
+        knowledge("k", "A book on tea", stands_for=("v", "w")),
+    )
+    assert kept_ids(result) == ["k"]
+    assert fate(result, "fact") == (Decision.DEDUPED_INTO, "k")
+    circle = fitted(an_item("a", "one thing", stands_for=("b",)), an_item("b", "another", stands_for=("a",)))
+    assert kept_ids(circle) == ["a"]
+
+
+def test_a_memory_drawn_from_a_turn_in_view_is_not_needed() -> None:
+    turns = (a_turn(1, "user", "I moved to Lisbon"), a_turn(2, "assistant", "Nice"), a_turn(3, "user", "And now?"))
+    memories = (
+        an_item("m1", "Anna moved to Lisbon", stands_for=("turn:1",)),
+        an_item("m2", "Anna moved with her cat", stands_for=("turn:1", "turn:99")),
+        an_item("m3", "Anna asks what comes now", stands_for=("turn:3", "turn:1")),
+        an_item("turn:1", "user: I moved to Lisbon", Source.THREAD),
+    )
+    result = fitted(*memories, history=turns)
+    assert kept_ids(result) == ["m2"]
+    assert fate(result, "m1") == (Decision.DEDUPED_INTO, "turn:1")
+    assert fate(result, "turn:1") == (Decision.DEDUPED_INTO, "turn:1")
+
+
+def test_a_turn_that_was_cut_is_not_verbatim_so_its_memory_stays() -> None:
+    turns = (a_turn(1, "user", "I moved to Lisbon " * 100),)
+    result = fitted(an_item("m1", "Lisbon", stands_for=("turn:1",)), history=turns, budget_tokens=100)
+    assert result.is_exchange_cut
+    assert fate(result, "m1")[0] is Decision.OVER_BUDGET
+
+
+def test_a_memory_taken_before_its_turn_falls_to_it() -> None:
+    profile = a_profile(sources={"memory": {"priority": 1}, "thread": {"priority": 2}})
+    turns = (a_turn(1, "user", "I moved to Lisbon"), a_turn(2, "user", "And now?"))
+    result = fitted(an_item("m1", "Anna moved to Lisbon", stands_for=("turn:1",)), history=turns, profile=profile)
+    assert fate(result, "m1") == (Decision.DEDUPED_INTO, "turn:1")
+    assert result.rendering.blocks == ()
+
+
+def test_a_turn_never_yields_to_what_was_drawn_from_it_but_the_other_way_round() -> None:
+    turn = an_item("turn:7", "user: We moved in spring", Source.THREAD)
+    result = fitted(an_item("m", "Anna moved", stands_for=("turn:7",)), turn)
+    assert kept_ids(result) == ["turn:7"]
+    assert [(one.decision, one.into) for one in result.fates if one.item.id == "m"] == [
+        (Decision.DEDUPED_INTO, "turn:7")
+    ]
+
+
+def test_a_fact_stays_while_a_turn_it_was_drawn_from_is_absent() -> None:
+    turn = an_item("turn:7", "user: We moved in spring", Source.THREAD)
+    result = fitted(an_item("m", "Anna moved", stands_for=("turn:7", "turn:8")), turn)
+    assert set(kept_ids(result)) == {"m", "turn:7"}
+
+
+def test_what_the_callers_history_holds_is_absent_and_so_is_what_it_says() -> None:
+    items = (
+        wiki("w", "Anna likes tea.", stands_for=("m1",)),
+        an_item("m1", "Anna drinks tea at five"),
+        an_item("m2", "anna likes tea"),
+        an_item("m3", "Bruno likes rain"),
+    )
+    result = fit(a_fitting(*items, seen_item_ids=frozenset({"w"})), METER)
+    assert fate(result, "w")[0] is Decision.ALREADY_SEEN
+    assert fate(result, "m1") == (Decision.DEDUPED_INTO, "w")
+    assert fate(result, "m2") == (Decision.DEDUPED_INTO, "w")
+    assert kept_ids(result) == ["m3"]
+
+
+def test_a_summary_of_turns_in_view_is_not_needed() -> None:
+    turns = (a_turn(1, "user", "one"), a_turn(2, "assistant", "two"))
+    summary = HistorySummary("They counted.", 2, ("turn:1", "turn:2"))
+    assert kept_ids(fitted(history=turns, summary=summary)) == []
+    assert kept_ids(fitted(history=turns[1:], summary=summary)) == ["thread-summary"]
+
+
+def test_items_without_kin_are_akin_to_nothing() -> None:
+    kinship = relate([an_item("a", "one thing"), wiki("b", "quite another matter")], ())
+    assert kinship.akin == frozenset()
+    assert relate([], ()).kinds == []

@@ -1,0 +1,108 @@
+"""One order across sources: by relevance where all tell it, by fused ranks where one does not."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+from sidecar.turn.fuse import is_calibrated, order, relevances
+from sidecar.turn.items import Item, Source, SourceReport, Status
+from sidecar.turn.offers import gather
+from tests.support.turn.turn_cases import a_profile, an_item
+
+PROFILE = a_profile()
+
+
+def ranked(source: Source, *relevances: float) -> list[Item]:
+    return [
+        an_item(f"{source.value}{rank}", "x", source, rank=rank, relevance=told) for rank, told in enumerate(relevances)
+    ]
+
+
+def ids(items: list[Item]) -> list[str]:
+    return [item.id for item in items]
+
+
+def test_calibrated_relevance_is_the_order_across_sources() -> None:
+    items = [*ranked(Source.WIKI, 0.9, 0.2), *ranked(Source.MEMORY, 0.5, 0.4)]
+    assert ids(order(items, PROFILE)) == ["wiki0", "memory0", "memory1", "wiki1"]
+    assert is_calibrated(items, relevances(items))
+
+
+def test_a_source_that_tells_nothing_makes_ranks_decide() -> None:
+    items = [*ranked(Source.MEMORY, 0.9, 0.8, 0.7), *ranked(Source.KNOWLEDGE, 0, 0)]
+    assert not is_calibrated(items, relevances(items))
+    assert ids(order(items, PROFILE)) == ["memory0", "knowledge0", "memory1", "knowledge1", "memory2"]
+
+
+def test_an_item_that_two_sources_bring_adds_up_its_ranks() -> None:
+    twice = [
+        an_item("both", "x", Source.WIKI, rank=1, relevance=0),
+        an_item("both", "x", Source.TOOLS, rank=1, relevance=0),
+    ]
+    items = [*ranked(Source.MEMORY, 0, 0, 0), *twice]
+    assert ids(order(items, PROFILE))[:2] == ["both", "both"]
+
+
+def test_equals_go_by_rank_and_then_as_they_stand() -> None:
+    items = [*ranked(Source.WIKI, 0.5, 0.5), *ranked(Source.MEMORY, 0.5, 0.5), *ranked(Source.TOOLS, 0.9)]
+    assert ids(order(items, PROFILE)) == ["tools0", "wiki0", "memory0", "wiki1", "memory1"]
+
+
+def test_arrival_plays_no_part_in_what_is_offered() -> None:
+    items = [*ranked(Source.WIKI, 0.5, 0.5), *ranked(Source.MEMORY, 0.5, 0.1), *ranked(Source.TOOLS, 0.5)]
+    items += [an_item("wiki0", "y", Source.WIKI, rank=0), an_item("wiki0", "x", Source.WIKI, rank=0, header="h")]
+    reports = [
+        SourceReport(source, Status.OK, tuple(item for item in items if item.source is source)) for source in Source
+    ]
+    expected = gather(reports, PROFILE, frozenset()).items
+    for seed in range(5):
+        rng = random.Random(seed)
+        mixed = [replace(report, items=tuple(rng.sample(report.items, len(report.items)))) for report in reports]
+        assert gather(rng.sample(mixed, len(mixed)), PROFILE, frozenset()).items == expected
+
+
+def test_priority_breaks_ties_where_all_is_pooled_and_nowhere_else() -> None:
+    items = [*ranked(Source.MEMORY, 0.5), *ranked(Source.TOOLS, 0.5)]
+    first = {"sources": {"tools": {"priority": 1}}}
+    assert ids(order(items, a_profile(allocation="pooled", **first))) == ["tools0", "memory0"]
+    assert ids(order(items, a_profile(**first))) == ["memory0", "tools0"]
+
+
+def test_a_relevance_that_is_no_number_counts_as_none() -> None:
+    items = ranked(Source.WIKI, math.nan, math.inf, -math.inf, -1, 2, 0.3)
+    assert relevances(items) == [0, 0, 0, 0, 1, 0.3]
+
+
+def test_nothing_is_in_order() -> None:
+    assert order([], PROFILE) == []
+    assert is_calibrated([], [])
+
+
+def test_of_two_as_relevant_the_shorter_comes_first() -> None:
+    long = an_item("long", "word " * 60, Source.MEMORY, rank=0, relevance=0.5)
+    short = an_item("short", "word " * 6, Source.MEMORY, rank=1, relevance=0.5)
+    assert ids(order([long, short], PROFILE)) == ["short", "long"]
+
+
+def test_size_counts_for_less_than_relevance_does() -> None:
+    long = an_item("long", "word " * 60, Source.KNOWLEDGE, relevance=0.5)
+    short = an_item("short", "word " * 6, Source.MEMORY, relevance=0.2)
+    assert ids(order([short, long], PROFILE)) == ["long", "short"]
+
+
+def test_a_turn_that_a_likelier_fact_stands_for_waits_behind_its_equals() -> None:
+    fact = an_item("fact", "x", Source.MEMORY, relevance=0.9, stands_for=("told",))
+    told = an_item("told", "x", Source.THREAD, rank=0, relevance=0.6)
+    untold = an_item("untold", "x", Source.THREAD, rank=1, relevance=0.5)
+    assert ids(order([fact, told, untold], PROFILE)) == ["fact", "untold", "told"]
+    assert ids(order([fact._replace(relevance=0.05), told, untold], PROFILE)) == ["told", "untold", "fact"]
+
+
+def test_where_all_is_pooled_a_turn_waits_only_for_a_fact_that_is_asked_before_it() -> None:
+    pooled = a_profile(allocation="pooled")
+    fact = an_item("fact", "x", Source.MEMORY, relevance=0.55, stands_for=("told",))
+    told = an_item("told", "x", Source.THREAD, rank=0, relevance=0.6)
+    untold = an_item("untold", "x", Source.THREAD, rank=1, relevance=0.5)
+    assert ids(order([fact, told, untold], pooled)) == ["told", "fact", "untold"]
