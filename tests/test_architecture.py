@@ -129,6 +129,24 @@ def test_every_test_file_has_a_name_of_its_own() -> None:
     assert sorted(names) == sorted(set(names))
 
 
+def test_tests_are_in_folders_named_as_the_products() -> None:
+    folders = {path.relative_to(ROOT).parent for path in PRODUCT} | {Path("project")}
+    rooms = {part for folder in folders for part in folder.parts}
+    for kind in ("unit", "properties", "contract", "integration", "acceptance"):
+        for path in (ROOT / "tests" / kind).rglob("*.py"):
+            inner = path.relative_to(ROOT / "tests" / kind)
+            is_test_in_room = path.name.startswith("test_") and inner.parts[:-1] and set(inner.parts[:-1]) <= rooms
+            assert is_test_in_room or path.name == "conftest.py", f"{name(path)}: a helper belongs in tests/support"
+
+
+def test_imports_of_test_modules_name_a_file() -> None:
+    for folder in ("tests", "bench"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for module in re.findall(r"^\s*from (tests[.\w]*) import", path.read_text(), re.MULTILINE):
+                stem = ROOT / module.replace(".", "/")
+                assert stem.with_suffix(".py").is_file() or stem.is_dir(), f"{name(path)} imports {module}"
+
+
 def test_no_file_names_a_package_index_or_this_machine() -> None:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     for line in listed:
