@@ -1,4 +1,7 @@
-"""The client's public names and signatures are those of the snapshot; `python -m tests.unit.test_client_snapshot` renews it."""
+"""The client's public names and signatures are those of the snapshot.
+
+`python -m tests.unit.client.test_client_snapshot` renews it.
+"""
 
 from __future__ import annotations
 
