@@ -16,7 +16,7 @@ from typing import Any
 from compiler.errors import LeaseLost, ModelFailing, PlanSuperseded
 from compiler.job import closing, metrics, quarantine, reread_queue
 from compiler.job.job_outcome import Result, is_of_aggregation, is_poison, outcome_of
-from compiler.job.prefetch import Prefetch, PrefetchedBatch
+from compiler.job.prefetch import Prefetch
 from compiler.job.quarantine import Quarantine, entry
 from compiler.job.run import MOST_SUPERSEDED, Frozen, JobSpending, NothingSpent, Run, mention_uuids
 from compiler.passes import leaf
@@ -110,7 +110,6 @@ class _Compilation:
                 self.suspects = self.limit = 0
                 error = await _error_of(self._work())
         finally:
-            await self.prefetch.drop_plan()
             await self.prefetch.stop()
         if error is None:
             return await self._settled()
@@ -127,7 +126,6 @@ class _Compilation:
         self.position = self.run.deps.substrate.resume(self.run.access.scope, self.run.row.cursor)
         while await self._next_batches():
             pass
-        await self.prefetch.drop_plan()
         if not self.run.is_capped or self.run.figures["cap_hit"] == "records":
             await self._aggregate()
 
@@ -195,9 +193,8 @@ class _Compilation:
             self.run.cap("records")
             return False
         size = min(self.run.settings.caps.record_page_size, left, self._crash_limit(), self.limit or left)
-        prefetched = await self.prefetch.prefetched(self.position, limit=size)
-        prefetched = prefetched or await self._seen(self.run.access, await self._reading(size))
-        reading, known, fresh = prefetched.reading, prefetched.known, prefetched.fresh
+        reading = await self._reading(size)
+        known, fresh = await self._seen(reading)
         if any(one.outcome is MemoryOutcome.GONE for one in known.values()):
             # Forgotten and written again during this job: its old words must go first.
             await self._rebuild_gone()
@@ -206,7 +203,6 @@ class _Compilation:
         if fresh or (is_asked and not reading.memories):
             error = await _error_of(self._take(reading, fresh, known))
             if error is not None:
-                await self.prefetch.drop_plan()
                 self.run.keep_pages()
             if isinstance(error, PlanSuperseded):
                 return await self._again()
@@ -260,17 +256,19 @@ class _Compilation:
         crashes, page = self.run.row.crashes, self.run.settings.caps.record_page_size
         return page if crashes < self.run.settings.patience.crashes_before_halving else 1
 
-    async def _seen(self, access: Access, reading: FeedPage) -> PrefetchedBatch:
-        """Return the memories read, their ledger rows, and those that are new or changed since."""
-        async with access.reading() as connection:
-            known = await ledger.read(connection, access.scope, [memory.memory_id for memory in reading.memories])
+    async def _seen(self, reading: FeedPage) -> tuple[dict[str, LedgerEntry], tuple[BatchMemory, ...]]:
+        """Return the ledger rows of the memories read, and those that are new or changed since."""
+        async with self.run.access.reading() as connection:
+            known = await ledger.read(
+                connection, self.run.access.scope, [memory.memory_id for memory in reading.memories]
+            )
         last = {memory.memory_id: memory for memory in reading.memories}
         fresh = tuple(
             memory
             for memory in last.values()
             if memory.memory_id not in known or known[memory.memory_id].content_hash != content_hash(memory)
         )
-        return PrefetchedBatch(reading, known, fresh)
+        return known, fresh
 
     async def _take(self, reading: FeedPage, fresh: tuple[BatchMemory, ...], known: dict[str, LedgerEntry]) -> None:
         edited = frozenset(
@@ -298,27 +296,18 @@ class _Compilation:
             await self.quarantine.set_aside()
             raise PlanSuperseded
         self._read_ahead(reading, len(fresh))
-        await self.run.commit(planned, frozen, lambda access: self.prefetch.plan(partial(self._plan_next, access)))
+        await self.run.commit(planned, frozen)
 
     async def _plan_leaf(self, memories: tuple[BatchMemory, ...]) -> Planned:
         if not memories and not mention_uuids(self.run.job):
             return Planned()
         self.run.checkpoint("frozen")
-        planned = self.prefetch.planned(memories) or await self._planned(self.run.access, memories)
+        is_linking, asked = self.flags.deterministic_linking_enabled, mention_uuids(self.run.job)
+        planned = await leaf.plan_leaf(
+            self.run.access, self.run.deps, memories, mention_ids=asked, is_linking=is_linking
+        )
         self.run.checkpoint("planned")
         return planned
-
-    async def _planned(self, access: Access, memories: tuple[BatchMemory, ...]) -> Planned:
-        is_linking, asked = self.flags.deterministic_linking_enabled, mention_uuids(self.run.job)
-        return await leaf.plan_leaf(access, self.run.deps, memories, mention_ids=asked, is_linking=is_linking)
-
-    async def _plan_next(self, access: Access, reading: FeedPage) -> PrefetchedBatch:
-        """Return the batch after the one being written, with its plan if it can be planned already."""
-        seen = await self._seen(access, reading)
-        kept, _ = self.prefetch.sift(seen.fresh)
-        if seen.known or not kept:
-            return seen
-        return replace(seen, kept=kept, planned=await self._planned(access, kept))
 
     async def _until_taken(self, plan: Callable[[], Awaitable[Planned]], entries: tuple[LedgerEntry, ...]) -> None:
         """Plan and apply without moving the cursor; plan anew when the wiki changed in between."""

@@ -1,5 +1,4 @@
-"""Prefetch of the next batch: read and analysed while a batch is applied, planned once that batch has written what
-planning reads.
+"""Prefetch of the next batch: read and analysed while a batch is applied.
 
 It goes one batch ahead, and only for a job without a model: beside a model's latency these milliseconds do not count.
 The ledger and the wiki are read in the batch's own transaction or after it, so a prefetched plan can be superseded but
@@ -9,18 +8,16 @@ not wrong.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from compiler.passes.leaf import Planned
 from compiler.plan import intake
 from compiler.plan.contract import BatchMemory
 from compiler.plan.intake import Dropped
 from compiler.plan.names import lookup
 from compiler.plan.names.lookup import Sought
 from compiler.state.substrates import FeedPage, MemorySubstrate
-from store.compile.ledger import LedgerEntry
 from store.scope import Scope
 
 Place = tuple[str, int]
@@ -38,20 +35,6 @@ class Ready:
     sought: Sought | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PrefetchedBatch:
-    """A prefetched batch: memories read, their ledger rows, the new ones, and of these the kept ones.
-
-    `planned` is set if no memory was read before and at least one is kept.
-    """
-
-    reading: FeedPage
-    known: dict[str, LedgerEntry]
-    fresh: tuple[BatchMemory, ...]
-    kept: tuple[BatchMemory, ...] = ()
-    planned: Planned | None = None
-
-
 @dataclass(slots=True)
 class Prefetch:
     """A job's reads of its feed. The caller must call `stop` at the end of the job."""
@@ -61,39 +44,12 @@ class Prefetch:
     _ready: Ready | None = None
     _place: Place = ("", 0)
     _begun: asyncio.Task[Ready] | None = None
-    _planning: asyncio.Task[PrefetchedBatch] | None = None
-    _prefetched: PrefetchedBatch | None = None
 
     def begin(self, position: str, *, limit: int) -> None:
         """Start the read that `reading` is expected to ask for next."""
         if self._begun is None:
             self._place = (position, limit)
             self._begun = asyncio.create_task(self._look_through(position, limit))
-
-    def plan(self, plan: Callable[[FeedPage], Awaitable[PrefetchedBatch]]) -> None:
-        """Plan what `begin` is reading, if anything."""
-        if self._begun is not None:
-            self._planning = asyncio.create_task(self._plan(plan, *self._place))
-
-    async def prefetched(self, position: str, *, limit: int) -> PrefetchedBatch | None:
-        """Return the prefetched batch of at most `limit` memories after a feed position; None if another or none was
-        prefetched.
-        """
-        planning, self._prefetched = self._planning, None
-        if planning is not None and self._place == (position, limit):
-            await asyncio.wait({planning})
-            self._prefetched = _result(planning)
-        await self.drop_plan()
-        return self._prefetched
-
-    def planned(self, memories: tuple[BatchMemory, ...]) -> Planned | None:
-        """Return the plan for these memories, if there is one."""
-        return self._prefetched.planned if self._prefetched and self._prefetched.kept is memories else None
-
-    async def drop_plan(self) -> None:
-        """Cancel planning. Required when the plan's basis is gone, or before the caller itself changes the page cache."""
-        await _cancel(self._planning)
-        self._planning = None
 
     async def reading(self, position: str, *, limit: int) -> FeedPage:
         """Return at most `limit` memories after a feed position. Raises the memory service's errors."""
@@ -121,11 +77,6 @@ class Prefetch:
         """Cancel the read under way; its error, if any, is ignored, because the memories are read again if needed."""
         begun, self._begun = self._begun, None
         await _cancel(begun)
-
-    async def _plan(
-        self, plan: Callable[[FeedPage], Awaitable[PrefetchedBatch]], position: str, limit: int
-    ) -> PrefetchedBatch:
-        return await plan(await self.reading(position, limit=limit))
 
     async def _look_through(self, position: str, limit: int) -> Ready:
         reading = await self.substrate.changed_after(self.scope, position, limit=limit)

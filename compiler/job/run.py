@@ -22,8 +22,8 @@ from compiler.plan.prompting import prompt
 from compiler.plan.version import RULES
 from compiler.settings import CompileSettings
 from compiler.state import apply
-from compiler.state.access import Access, SharedAccess
-from compiler.state.apply import Applied, ApplyOptions, Steps
+from compiler.state.access import Access
+from compiler.state.apply import Applied, ApplyOptions
 from compiler.state.page_cache import PageCache
 from compiler.state.reducer import RemainingCaps
 from store.compile import batches, jobs, ledger, scopes
@@ -32,7 +32,6 @@ from store.compile.jobs import Job, Trigger
 from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.compile.scopes import ScopeRow, Stand
 from store.db.queries import Connection
-from store.errors import TransactionAborted
 from store.tenancy import forgotten
 from store.tenancy.forgotten import Notes
 
@@ -111,14 +110,13 @@ class Run:
         self.is_capped = True
         self.figures["cap_hit"] = name
 
-    async def commit(self, planned: Planned, frozen: Frozen, plan_next: Callable[[Access], None] | None = None) -> None:
+    async def commit(self, planned: Planned, frozen: Frozen) -> None:
         """Store a plan, then apply it. Raises LeaseLost, PlanSuperseded, JobCancelled.
 
         Of a plan that cost nothing, only the part that a cap left is stored, in the transaction that applies the rest.
-        `plan_next` gets the access to that transaction, once it holds everything that planning reads.
         """
         if self.is_free:
-            await self._apply_unlogged(self._batch(UNLOGGED, planned, frozen), planned, plan_next)
+            await self.apply(self._batch(UNLOGGED, planned, frozen), planned)
             return
         batch = await self._store(planned, frozen)
         self.checkpoint("stored")
@@ -163,9 +161,7 @@ class Run:
             },
         )
 
-    async def apply(
-        self, batch: Batch, planned: Planned | None = None, plan_next: Callable[[Access], None] | None = None
-    ) -> None:
+    async def apply(self, batch: Batch, planned: Planned | None = None) -> None:
         """Apply a plan as far as the caps allow, with cursor, ledger and counters, all or nothing.
 
         `planned` saves decoding the items; it is required for a batch that is not in the log yet. Raises LeaseLost,
@@ -173,8 +169,7 @@ class Run:
         """
         items = planned.items if planned else codec.load((batch.items or ())[batch.items_applied :])
         scope, now = self.access.scope, self.now()
-        access = SharedAccess(self.access) if plan_next else self.access
-        async with access.writing() as connection:
+        async with self.access.writing() as connection:
             row = await self._open(connection, batch)
             self.checkpoint("opened")
             gone = [entry.memory_id for entry in batch.entries if entry.outcome is MemoryOutcome.GONE]
@@ -183,9 +178,7 @@ class Run:
                 await forgetting.restate(connection, scope, [one.memory_id for one in batch.entries])
             await ledger.write(connection, scope, batch.entries, now=now)
             await ledger.owe(connection, scope, batch.options.get("again", ()), now=now)
-            applied = await apply.write(
-                connection, scope, items, self._apply_options(batch, _Steps(self, batch.kind, access, plan_next))
-            )
+            applied = await apply.write(connection, scope, items, self._apply_options(batch))
             self.checkpoint("written")
             if applied.taken == len(items):
                 row = await self._finish(connection, batch, row)
@@ -197,22 +190,13 @@ class Run:
             asked_to_stop = await self._record(connection, figures)
             self.checkpoint("before_commit")
         self.row, self.figures = row, figures
+        self.keep_pages(batch.kind, applied)
         self.checkpoint("applied")
         await self._date(notes)
         if applied.cap:
             self.cap(applied.cap)
         if asked_to_stop:
             raise JobCancelled
-
-    async def _apply_unlogged(self, batch: Batch, planned: Planned, plan_next: Callable[[Access], None] | None) -> None:
-        """Apply a plan that was not stored. If a concurrent read aborted the transaction, apply it again without that read."""
-        try:
-            await self.apply(batch, planned, plan_next)
-        except TransactionAborted:
-            if plan_next is None:
-                raise
-            self.keep_pages()
-            await self.apply(batch, planned)
 
     async def _date(self, notes: Notes) -> None:
         """Date the notes of forgotten memories at their commit."""
@@ -258,7 +242,7 @@ class Run:
             await scopes.mark_aggregated(connection, scope)
         return await scopes.reach(connection, scope, cursor=batch.cursor_to, read_through=batch.read_through)
 
-    def _apply_options(self, batch: Batch, steps: Steps) -> ApplyOptions:
+    def _apply_options(self, batch: Batch) -> ApplyOptions:
         """Return how a batch is applied: all its parts, however caps cut it, change pages at the same revision."""
         caps = self.settings.caps
         limits = RemainingCaps(
@@ -266,7 +250,7 @@ class Run:
             caps.max_sections_rewritten_per_job - int(self.figures["sections_rewritten"]),
         )
         revision = int(batch.options.get("revision", batch.revision)) + 1
-        return ApplyOptions(limits, revision, self.now(), self.deps.page_cache or PageCache(), steps)
+        return ApplyOptions(limits, revision, self.now(), self.deps.page_cache or PageCache())
 
     def keep_pages(self, kind: BatchKind | None = None, applied: Applied | None = None) -> None:
         """Cache the pages of a leaf batch; clear the cache after anything else."""
@@ -306,31 +290,6 @@ class Run:
                 raise LeaseLost
             await batches.discard(connection, self.access.scope)
             self.row = row
-
-
-@dataclass(frozen=True, slots=True)
-class _Steps(Steps):
-    """What a run does while a batch is written: cache its pages, and start to plan the next batch."""
-
-    run: Run
-    kind: BatchKind
-    access: Access
-    plan_next: Callable[[Access], None] | None
-
-    def names_written(self, applied: Applied) -> None:
-        self.run.keep_pages(self.kind, applied)
-        page_cache = self.run.deps.page_cache
-        if (
-            self.plan_next
-            and page_cache
-            and not applied.cap
-            and page_cache.has_changed(applied.stood, applied.pages, applied.ids)
-        ):
-            self.plan_next(self.access)
-
-    def texts_written(self) -> None:
-        if isinstance(self.access, SharedAccess):
-            self.access.mark_texts_written()
 
 
 def figures_of(planned: Planned, entries: Sequence[LedgerEntry]) -> dict[str, Any]:

@@ -96,7 +96,7 @@ async def plan_leaf(
     `near` are the pages that vector search found when the batch was first planned; None searches.
     """
     page_cache, names_in = deps.page_cache or PageCache(), deps.names_in
-    looking = Looking(deps.settings.sight, deps.count_tokens, page_cache, near, names_in, access.texts_written)
+    looking = Looking(deps.settings.sight, deps.count_tokens, page_cache, near, names_in)
     batch = await _batch(access, deps, memories, looking, mention_ids)
     proposed = await deps.planner.plan_leaf(batch)
     decision = await _decided(access, deps, batch, proposed)

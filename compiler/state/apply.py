@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -41,25 +41,14 @@ __all__ = ["UNLIMITED", "Applied", "ApplyOptions", "apply_items", "load", "write
 UNLIMITED = RemainingCaps(new_pages=1_000_000, sections=1_000_000)
 
 
-class Steps:
-    """Callbacks while items are written."""
-
-    def names_written(self, applied: Applied) -> None:
-        """Called when pages and held names are written but not yet the page texts; counters are not set."""
-
-    def texts_written(self) -> None:
-        """Called when the pages are written completely."""
-
-
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """How items are applied: caps, wiki revision, time, cached pages, and callbacks in `steps`."""
+    """How items are applied: caps, wiki revision, time, and cached pages."""
 
     limits: RemainingCaps
     revision: int
     now: datetime
     page_cache: PageCache = field(default_factory=PageCache)
-    steps: Steps = field(default_factory=Steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +87,15 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], opt
     counters.update(pages_written=pages, sections_written=len(changes.sections))
     counters.update(sources_written=len(changes.sources), aliases_written=len(changes.aliases))
     counters.update(await _write_mentions(connection, scope, folded.mentions, ids, options.now))
-    applied = Applied(folded.taken, folded.cap, {}, standing, folded.pages, ids)
-    options.steps.names_written(applied)
     await page_writes.write_texts(connection, scope, changes, revision=options.revision, now=options.now)
-    options.steps.texts_written()
     counters.update(await _write_links(connection, scope, folded.links, ids, options.now))
     for key in folded.deleted:
         await upkeep.delete_page(connection, scope, standing.ids[key], now=options.now)
     counters["hubs_scored"] = await page_writes.score_hubs(
         connection, scope, [ids[key] for key in folded.scored if key in ids]
     )
-    return replace(applied, counters={name: count for name, count in counters.items() if count})
+    written = {name: count for name, count in counters.items() if count}
+    return Applied(folded.taken, folded.cap, written, standing, folded.pages, ids)
 
 
 async def _standing(connection: Connection, scope: Scope, items: Sequence[Item], page_cache: PageCache) -> Stored:

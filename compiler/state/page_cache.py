@@ -29,14 +29,10 @@ class Kept:
 
 @dataclass(slots=True)
 class PageCache:
-    """Pages by id, about a thousand at most. The caller must clear it when the wiki's revision changes under it.
-
-    `taken` are the pages of the last apply. They stay until the next one, since they may not be readable elsewhere yet.
-    """
+    """Pages by id, about a thousand at most. The caller must clear it when the wiki's revision changes under it."""
 
     kept: dict[UUID, Kept] = field(default_factory=dict)
     ids: dict[PageKey, UUID] = field(default_factory=dict)
-    taken: dict[UUID, Kept] = field(default_factory=dict)
 
     async def load(self, connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> Stored:
         """Return the pages with these ids; only those not cached are read."""
@@ -56,37 +52,28 @@ class PageCache:
         Pages that list other pages are read again, because the store settles their lists. If pages were removed, all
         are read again.
         """
-        self.taken = {}
         if stood.pages.keys() - pages.keys():
             self.clear()
             return
+        taken: dict[UUID, Kept] = {}
         for key, page in pages.items():
             before = stood.pages.get(key)
             if before is page:
                 continue
             self.kept.pop(ids[key], None)
             if not _lists(page) and not (before and _lists(before)):
-                self.taken[ids[key]] = Kept(page, _named_ids(page, ids))
-        self._keep(self.taken)
-
-    def has_changed(self, stood: Stored, pages: Mapping[PageKey, Page], ids: Mapping[PageKey, UUID]) -> bool:
-        """Return whether every page that the last `take` changed is cached, and stays cached until the next `take`."""
-        return all(ids[key] in self.taken for key, page in pages.items() if stood.pages.get(key) is not page)
+                taken[ids[key]] = Kept(page, _named_ids(page, ids))
+        self._keep(taken)
 
     def clear(self) -> None:
         """Forget everything: another writer changed the wiki."""
-        self.taken = {}
-        self._put({})
+        self.kept, self.ids = {}, {}
 
     def _keep(self, found: Mapping[UUID, Kept]) -> None:
         if len(self.kept) + len(found) > _MOST_PAGES:
-            self._put(self.taken)
+            self.clear()
         self.kept.update(found)
         self.ids.update((one.page.key, page_id) for page_id, one in found.items())
-
-    def _put(self, found: Mapping[UUID, Kept]) -> None:
-        self.kept = dict(found)
-        self.ids = {one.page.key: page_id for page_id, one in found.items()}
 
 
 async def load(connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> Stored:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
@@ -49,16 +49,12 @@ _MOST_NEARED = 10
 _MOST_FED = 300
 
 
-async def _at_once() -> None:
-    return
-
-
 @dataclass(frozen=True, slots=True)
 class Looking:
     """How a batch reads the wiki: how much is shown, how tokens are counted, and the cached pages.
 
     `near` are the pages that vector search found, for a batch that is replayed; None searches. `names_in` returns the
-    names that memories may hold. `texts_written` waits until page texts are written.
+    names that memories may hold.
     """
 
     sight: Sight
@@ -66,7 +62,6 @@ class Looking:
     page_cache: PageCache = field(default_factory=PageCache)
     near: tuple[PageKey, ...] | None = None
     names_in: Callable[[tuple[BatchMemory, ...]], Sought] = lookup.names_in
-    texts_written: Callable[[], Awaitable[None]] = _at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +130,6 @@ async def _candidates(
     ranked = sorted(found, key=lambda page_id: (-found[page_id], labels[page_id], page_id))[:_MOST_LOADED]
     hubs = await candidates.top_hubs(connection, scope, limit=sight.top_hubs)
     silent = lookup.unnamed(memories, sought, (*known, *(one.name for one in alike)))
-    if silent:
-        await looking.texts_written()
     about = await candidates.about(connection, scope, lookup.telling_words(silent), each=_AKIN_EACH)
     near = await _near(connection, scope, silent, looking)
     return _Found(list(dict.fromkeys((*ranked, *hubs))), about, near)
