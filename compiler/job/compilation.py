@@ -16,11 +16,11 @@ from typing import Any
 from compiler.errors import LeaseLost, ModelFailing, PlanSuperseded
 from compiler.job import closing, metrics, quarantine, reread_queue
 from compiler.job.job_outcome import Result, is_of_aggregation, is_poison, outcome_of
-from compiler.job.prefetch import Prefetch
 from compiler.job.quarantine import Quarantine, entry
 from compiler.job.run import MOST_SUPERSEDED, Frozen, JobSpending, NothingSpent, Run, mention_uuids
 from compiler.passes import leaf
 from compiler.passes.leaf import LeafDeps, Planned
+from compiler.plan import intake
 from compiler.plan.contract import BatchMemory
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.planners.planner import Planner
@@ -77,21 +77,16 @@ class Claim:
 async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
     """Run the job and return its outcome; its work is committed. Raises LeaseLost; other errors become the outcome."""
     made = await engine.planner_for(access, claim.job)
-    prefetch = Prefetch(engine.substrate, access.scope)
-    deps = LeafDeps(
-        *(made.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer, PageCache()),
-        prefetch.names_in,
-    )
+    deps = LeafDeps(made.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer, PageCache())
     figures = metrics.merged(metrics.empty(), claim.job.metrics)
     figures.update(planner=made.planner.name, cap_hit="")
     run = Run(access, claim.job, claim.row, deps, engine.now, made.spending, engine.checkpoint, figures)
-    return await _Compilation(run, prefetch, Quarantine(run)).result()
+    return await _Compilation(run, Quarantine(run)).result()
 
 
 @dataclass(slots=True)
 class _Compilation:
     run: Run
-    prefetch: Prefetch
     quarantine: Quarantine
     flags: Flags = field(default_factory=Flags)
     position: str = ""
@@ -103,14 +98,11 @@ class _Compilation:
 
     async def result(self) -> Result:
         """Run the job and return its outcome."""
-        try:
+        error = await _error_of(self._work())
+        if isinstance(error, ModelFailing) and self.run.settings.patience.extractive_takes_over:
+            quarantine.go_on_without_model(self.run, error)
+            self.suspects = self.limit = 0
             error = await _error_of(self._work())
-            if isinstance(error, ModelFailing) and self.run.settings.patience.extractive_takes_over:
-                quarantine.go_on_without_model(self.run, error)
-                self.suspects = self.limit = 0
-                error = await _error_of(self._work())
-        finally:
-            await self.prefetch.stop()
         if error is None:
             return await self._settled()
         if isinstance(error, LeaseLost):
@@ -229,14 +221,7 @@ class _Compilation:
             if found is not None:
                 return found
             self.has_rereads = False
-        return await self.prefetch.reading(self.position, limit=size)
-
-    def _read_ahead(self, reading: FeedPage, fresh: int) -> None:
-        """Start to prefetch the likely next batch; `fresh` is the number of new memories in this one."""
-        left, page = self.run.records_left() - fresh, self.run.settings.caps.record_page_size
-        is_whole = not (self.suspects or self.limit or self.run.row.crashes or self.has_rereads or reading.is_drained)
-        if self.run.is_free and is_whole and left > 0:
-            self.prefetch.begin(max(reading.cursor, self.position), limit=min(page, left))
+        return await self.run.deps.substrate.changed_after(self.run.access.scope, self.position, limit=size)
 
     async def _again(self) -> bool:
         """Read the batch again after its plan was superseded, because its memories may be forgotten by now.
@@ -284,7 +269,7 @@ class _Compilation:
             await self.run.commit(await self._plan_stale(edited, frozenset()), standing)
         if self.run.is_capped:
             return
-        kept, dropped = self.prefetch.sift(fresh)
+        kept, dropped = intake.sift(fresh)
         reasons = {one.memory_id: one.reason for one in dropped}
         if self.run.row.crashes >= self.run.settings.patience.crashes_before_halving + 2:
             reasons, kept = dict.fromkeys((one.memory_id for one in fresh), "crashed_the_worker"), ()
@@ -295,7 +280,6 @@ class _Compilation:
             # The model works, so the failed memories are at fault. Set them aside; replan this batch from cached answers.
             await self.quarantine.set_aside()
             raise PlanSuperseded
-        self._read_ahead(reading, len(fresh))
         await self.run.commit(planned, frozen)
 
     async def _plan_leaf(self, memories: tuple[BatchMemory, ...]) -> Planned:

@@ -26,8 +26,7 @@ from compiler.plan.contract import (
 )
 from compiler.plan.facts import rewriting
 from compiler.plan.judging import departing, leaf, links, stale
-from compiler.plan.names import lookup, merge
-from compiler.plan.names.lookup import Sought
+from compiler.plan.names import merge
 from compiler.plan.names.merge import Matches, Names
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.text import finishing
@@ -48,8 +47,7 @@ from store.text.texts import fold
 class LeafDeps:
     """What planning needs besides a transaction: planner, memories, token counter and limits.
 
-    A `page_cache` is set only for a job that applies its own plans at the revision they were made for. `names_in`
-    returns the names that memories may hold, possibly prefetched.
+    A `page_cache` is set only for a job that applies its own plans at the revision they were made for.
     """
 
     planner: Planner
@@ -58,7 +56,6 @@ class LeafDeps:
     count_tokens: Callable[[str], int]
     gazetteer: Gazetteer = NO_PLACES
     page_cache: PageCache | None = None
-    names_in: Callable[[tuple[BatchMemory, ...]], Sought] = lookup.names_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +92,7 @@ async def plan_leaf(
 
     `near` are the pages that vector search found when the batch was first planned; None searches.
     """
-    page_cache, names_in = deps.page_cache or PageCache(), deps.names_in
-    looking = Looking(deps.settings.sight, deps.count_tokens, page_cache, near, names_in)
+    looking = Looking(deps.settings.sight, deps.count_tokens, deps.page_cache or PageCache(), near)
     batch = await _batch(access, deps, memories, looking, mention_ids)
     proposed = await deps.planner.plan_leaf(batch)
     decision = await _decided(access, deps, batch, proposed)

@@ -53,15 +53,13 @@ _MOST_FED = 300
 class Looking:
     """How a batch reads the wiki: how much is shown, how tokens are counted, and the cached pages.
 
-    `near` are the pages that vector search found, for a batch that is replayed; None searches. `names_in` returns the
-    names that memories may hold.
+    `near` are the pages that vector search found, for a batch that is replayed; None searches.
     """
 
     sight: Sight
     count: Callable[[str], int]
     page_cache: PageCache = field(default_factory=PageCache)
     near: tuple[PageKey, ...] | None = None
-    names_in: Callable[[tuple[BatchMemory, ...]], Sought] = lookup.names_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +95,7 @@ async def leaf_batch(
 ) -> LeafBatch:
     """Return the batch with the candidate pages and held names; `earlier` is left for the caller to fetch."""
     sight = looking.sight
-    sought = await asyncio.to_thread(looking.names_in, memories)
+    sought = await asyncio.to_thread(lookup.names_in, memories)
     found = await _candidates(connection, scope, memories, sought, looking)
     standing = await looking.page_cache.load(connection, scope, [*found.named, *found.about, *found.near])
     active = [page for page in standing.pages.values() if page.is_active]
