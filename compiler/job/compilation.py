@@ -20,7 +20,7 @@ from compiler.job.quarantine import Quarantine, entry
 from compiler.job.run import MOST_SUPERSEDED, Frozen, JobSpending, NothingSpent, Run, mention_uuids
 from compiler.passes import leaf
 from compiler.passes.leaf import LeafDeps, Planned
-from compiler.plan import intake
+from compiler.plan import codec, intake
 from compiler.plan.contract import BatchMemory
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.planners.planner import Planner
@@ -150,7 +150,7 @@ class _Compilation:
         if batch is None:
             return
         try:
-            await self.run.apply(batch)
+            await self.run.apply(batch, codec.load((batch.items or ())[batch.items_applied :]))
         except PlanSuperseded:
             await self.run.superseded()
 

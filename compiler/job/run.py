@@ -1,6 +1,6 @@
 """A running job: stores a plan, and applies it with the cursor in one transaction.
 
-A plan that cost anything is stored before it is applied. A plan is applied only at the revision it was made for.
+A plan is stored before it is applied, and applied only at the revision it was made for.
 Metrics are committed together with the rows that they count.
 """
 
@@ -17,7 +17,7 @@ from compiler.job import metrics
 from compiler.passes import forgetting
 from compiler.passes.leaf import LeafDeps, Planned
 from compiler.plan import codec
-from compiler.plan.contract import Rejection
+from compiler.plan.contract import Item, Rejection
 from compiler.plan.prompting import prompt
 from compiler.plan.version import RULES
 from compiler.settings import CompileSettings
@@ -27,7 +27,7 @@ from compiler.state.apply import Applied, ApplyOptions
 from compiler.state.page_cache import PageCache
 from compiler.state.reducer import RemainingCaps
 from store.compile import batches, jobs, ledger, scopes
-from store.compile.batches import UNLOGGED, Batch, BatchKind
+from store.compile.batches import Batch, BatchKind
 from store.compile.jobs import Job, Trigger
 from store.compile.ledger import LedgerEntry, MemoryOutcome
 from store.compile.scopes import ScopeRow, Stand
@@ -84,7 +84,7 @@ class Run:
 
     @property
     def is_free(self) -> bool:
-        """Whether the job pays for nothing. A lost plan is then made again, identically, in a few milliseconds."""
+        """Whether the job pays for nothing."""
         return isinstance(self.spending, NothingSpent)
 
     @property
@@ -111,16 +111,10 @@ class Run:
         self.figures["cap_hit"] = name
 
     async def commit(self, planned: Planned, frozen: Frozen) -> None:
-        """Store a plan, then apply it. Raises LeaseLost, PlanSuperseded, JobCancelled.
-
-        Of a plan that cost nothing, only the part that a cap left is stored, in the transaction that applies the rest.
-        """
-        if self.is_free:
-            await self.apply(self._batch(UNLOGGED, planned, frozen), planned)
-            return
+        """Store a plan, then apply it. Raises LeaseLost, PlanSuperseded, JobCancelled."""
         batch = await self._store(planned, frozen)
         self.checkpoint("stored")
-        await self.apply(batch, planned)
+        await self.apply(batch, planned.items)
 
     async def _store(self, planned: Planned, frozen: Frozen) -> Batch:
         stand, plan = self.stand, codec.dump_json(planned.items)
@@ -133,7 +127,7 @@ class Run:
                 self.row = row
                 raise PlanSuperseded
             sequence = await scopes.next_batch_seq(connection, self.access.scope, now=self.now())
-            batch = replace(self._batch(sequence, planned, frozen), seen_memory_ids=planned.seen_memory_ids)
+            batch = self._batch(sequence, planned, frozen)
             await batches.store(connection, self.access.scope, batch, plan, now=self.now())
             await self._record(connection, self.figures)
         return batch
@@ -149,6 +143,7 @@ class Run:
             frozen.read_through,
             tuple(entry.memory_id for entry in frozen.entries),
             tuple(entry.content_hash.hex() for entry in frozen.entries),
+            tuple(sorted(planned.seen)),
             entries=frozen.entries,
             counters=figures_of(planned, frozen.entries if frozen.kind is not BatchKind.STALE else ()),
             options={
@@ -161,13 +156,11 @@ class Run:
             },
         )
 
-    async def apply(self, batch: Batch, planned: Planned | None = None) -> None:
-        """Apply a plan as far as the caps allow, with cursor, ledger and counters, all or nothing.
+    async def apply(self, batch: Batch, items: Sequence[Item]) -> None:
+        """Apply a stored plan's remaining items as far as the caps allow, with cursor, ledger and counters, all or nothing.
 
-        `planned` saves decoding the items; it is required for a batch that is not in the log yet. Raises LeaseLost,
-        PlanSuperseded if the wiki changed since, JobCancelled after a commit.
+        Raises LeaseLost, PlanSuperseded if the wiki changed since, JobCancelled after a commit.
         """
-        items = planned.items if planned else codec.load((batch.items or ())[batch.items_applied :])
         scope, now = self.access.scope, self.now()
         async with self.access.writing() as connection:
             row = await self._open(connection, batch)
@@ -181,9 +174,9 @@ class Run:
             applied = await apply.write(connection, scope, items, self._apply_options(batch))
             self.checkpoint("written")
             if applied.taken == len(items):
-                row = await self._finish(connection, batch, row)
+                row = await self._finish(connection, batch)
             else:
-                await self._keep_rest(connection, batch, row, applied.taken, planned)
+                await self._keep_rest(connection, batch, row, applied.taken)
             # If a cap held back even the first item, nothing is counted: the continuation starts the batch.
             is_begun = bool(applied.taken) or not items
             figures = self._with(batch, applied.counters) if is_begun else dict(self.figures)
@@ -205,9 +198,9 @@ class Run:
                 await forgotten.date(connection, self.access.scope, notes, clock=self.now)
 
     async def _open(self, connection: Connection, batch: Batch) -> ScopeRow:
-        """Return the scope's row, locked, its revision raised; a batch that is not in the log yet gets its number."""
+        """Return the scope's row, locked, its revision raised."""
         scope, stand = self.access.scope, Stand(self.row.fence, batch.cursor_from, batch.revision)
-        row = await scopes.open_apply(connection, scope, stand, logs=batch.batch_seq == UNLOGGED, now=self.now())
+        row = await scopes.open_apply(connection, scope, stand, now=self.now())
         if row is not None:
             return row
         row = await scopes.hold(connection, scope, self.row.fence)
@@ -216,26 +209,16 @@ class Run:
         self.row = row
         raise PlanSuperseded
 
-    async def _keep_rest(
-        self, connection: Connection, batch: Batch, row: ScopeRow, items_taken: int, planned: Planned | None
-    ) -> None:
-        """Store the part of a plan that a cap left, and mark the batch's memories as unread until it is done."""
+    async def _keep_rest(self, connection: Connection, batch: Batch, row: ScopeRow, items_taken: int) -> None:
+        """Keep the items that a cap left, and mark the batch's memories as unread until they are applied."""
         scope, taken, revision = self.access.scope, batch.items_applied + items_taken, row.wiki_revision
-        if batch.batch_seq != UNLOGGED or planned is None:
-            await batches.keep_rest(connection, scope, batch.batch_seq, items_applied=taken, revision=revision)
-        else:
-            kept = replace(_logged(batch, row), items_applied=taken, revision=revision)
-            kept = replace(kept, seen_memory_ids=planned.seen_memory_ids)
-            await batches.store(connection, scope, kept, codec.dump_json(planned.items), now=self.now())
+        await batches.keep_rest(connection, scope, batch.batch_seq, items_applied=taken, revision=revision)
         await ledger.write(connection, scope, _unread(batch), now=self.now())
 
-    async def _finish(self, connection: Connection, batch: Batch, row: ScopeRow) -> ScopeRow:
+    async def _finish(self, connection: Connection, batch: Batch) -> ScopeRow:
         """Close a batch in the log, and return the scope's row with the cursor after it."""
         scope = self.access.scope
-        if batch.batch_seq == UNLOGGED:
-            await batches.log_applied(connection, scope, _logged(batch, row), now=self.now())
-        else:
-            await batches.finish(connection, scope, batch.batch_seq, now=self.now())
+        await batches.finish(connection, scope, batch.batch_seq, now=self.now())
         gone = [entry.memory_id for entry in batch.entries if entry.outcome is MemoryOutcome.GONE]
         await ledger.drop(connection, scope, gone)
         if batch.kind is BatchKind.AGGREGATION and "reached" not in batch.options:
@@ -310,11 +293,6 @@ def figures_of(planned: Planned, entries: Sequence[LedgerEntry]) -> dict[str, An
 def _count_reasons(figures: dict[str, Any], rejections: Sequence[Rejection]) -> None:
     if rejections:
         metrics.add_rejections(figures, rejections)
-
-
-def _logged(batch: Batch, row: ScopeRow) -> Batch:
-    """Return the batch with the log number that it got when its apply was opened."""
-    return replace(batch, batch_seq=row.batch_seq)
 
 
 def _unread(batch: Batch) -> list[LedgerEntry]:

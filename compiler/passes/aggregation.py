@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from compiler.passes.leaf import LeafDeps, Planned, finished
@@ -59,8 +58,8 @@ async def plan_aggregation(
     counters = {**decision.counters, "deterministic_parents_derived": len(view.candidates)}
     linked = await _hub_links(access, deps, items, (*view.pages, *view.others)) if look.is_linking else PlanDecision()
     rejections = (*proposed.rejections, *decision.rejections)
-    seen, options = partial(_seen, view), _options(look, reached)
-    return Planned((*items, *linked.items), counters, linked.counters, rejections, seen, options)
+    options = _options(look, reached)
+    return Planned((*items, *linked.items), counters, linked.counters, rejections, _seen(view), options)
 
 
 async def pass_over(access: Access, look: Look, reason: str) -> Planned:
@@ -75,8 +74,8 @@ def _options(look: Look, reached: Place | None) -> dict[str, Any]:
     return options if reached is None else {**options, "reached": list(reached)}
 
 
-def _seen(view: AggregationView) -> set[str]:
-    return {source.memory_id for page in (*view.pages, *view.others) for source in views.cited_on(page)}
+def _seen(view: AggregationView) -> frozenset[str]:
+    return frozenset(source.memory_id for page in (*view.pages, *view.others) for source in views.cited_on(page))
 
 
 async def _hub_links(access: Access, deps: LeafDeps, items: Iterable[Item], shown: tuple[Page, ...]) -> PlanDecision:

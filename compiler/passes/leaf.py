@@ -62,21 +62,16 @@ class LeafDeps:
 class Planned:
     """The result of a pass: items, counters and rejections.
 
-    `seen` returns the memories whose words may stand in the items. `options` are what a replay of the pass needs
-    besides the memories.
+    `seen` are the memories whose words may stand in the items, `options` what a replay of the pass needs besides the
+    memories.
     """
 
     items: tuple[Item, ...] = ()
     counters: Mapping[str, int] = field(default_factory=dict)
     funnel: Mapping[str, int] = field(default_factory=dict)
     rejections: tuple[Rejection, ...] = ()
-    seen: Callable[[], Iterable[str]] = frozenset
+    seen: frozenset[str] = frozenset()
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def seen_memory_ids(self) -> tuple[str, ...]:
-        """The memories whose words may stand in the items, sorted; computed only for a plan that is stored."""
-        return tuple(sorted(self.seen()))
 
 
 async def plan_leaf(
@@ -105,7 +100,7 @@ async def plan_leaf(
         decision.counters,
         linked.counters,
         (*proposed.rejections, *decision.rejections),
-        lambda: _seen(batch) | rewriting.sought(decision),
+        _seen(batch) | rewriting.sought(decision),
         {
             "mention_ids": [str(one) for one in mention_ids],
             "is_linking": is_linking,
@@ -124,7 +119,7 @@ async def plan_stale(access: Access, deps: LeafDeps, *, changed: frozenset[str],
     items = stale.emptied(view, finished_items)
     counters = {**decision.counters, "sections_quoted": rebuilder.quoted}
     options = {"changed": sorted(changed), "gone": sorted(gone), "again": departing.left_behind(view, items)}
-    return Planned(items, counters, {}, decision.rejections, lambda: view.seen_memory_ids, options)
+    return Planned(items, counters, {}, decision.rejections, view.seen_memory_ids, options)
 
 
 async def plan_links(access: Access, memories: tuple[BatchMemory, ...]) -> Planned | None:

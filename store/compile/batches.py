@@ -22,8 +22,6 @@ from store.wiki.candidates import Place
 
 _sql = queries.load(__file__)
 
-UNLOGGED = 0
-
 
 class BatchKind(StrEnum):
     """The cause of a batch: new memories, edited and forgotten ones, an aggregation, an operator, or a reset."""
@@ -39,7 +37,7 @@ class BatchKind(StrEnum):
 class Batch:
     """A batch of the log. `items` is None once it is fully applied, or after a memory it saw was forgotten.
 
-    A batch not yet in the log has the number UNLOGGED. `revision`, `cursor_from` and `cursor_to` are the state it was planned
+    `revision`, `cursor_from` and `cursor_to` are the state it was planned
     against. `seen_memory_ids` are the memories whose words may appear in the items, `entries` the ledger rows to write when it
     is applied. `options` holds the plan's inputs other than the memories.
     """

@@ -106,15 +106,13 @@ async def hold(connection: Connection, scope: Scope, fence: int) -> ScopeRow | N
     return row and _row(row)
 
 
-async def open_apply(
-    connection: Connection, scope: Scope, stand: Stand, *, logs: bool = False, now: datetime
-) -> ScopeRow | None:
+async def open_apply(connection: Connection, scope: Scope, stand: Stand, *, now: datetime) -> ScopeRow | None:
     """Raise the revision if fence, cursor and revision equal `stand`, and return the locked row.
 
-    Otherwise return None, and nothing may be written. With `logs` it also takes the log's next number: the row's `batch_seq`.
+    Otherwise return None, and nothing may be written.
     """
     expected = {"fence": stand.fence, "cursor": stand.cursor, "revision": stand.revision}
-    row = await _sql.open_apply(connection, **scope.key, **expected, taken=int(logs), now=now)
+    row = await _sql.open_apply(connection, **scope.key, **expected, now=now)
     return row and _row(row)
 
 

@@ -42,8 +42,8 @@ UPDATE wiki_compile_cursors SET lease_holder = '', lease_until = NULL, crashes =
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence AND lease_holder <> '';
 
 -- name: open_apply^
--- Raises the revision if fence, cursor and revision are the expected ones, and optionally takes the log's next number.
-UPDATE wiki_compile_cursors SET wiki_revision = wiki_revision + 1, batch_seq = batch_seq + :taken::int, updated_at = :now,
+-- Raises the revision if fence, cursor and revision are the expected ones.
+UPDATE wiki_compile_cursors SET wiki_revision = wiki_revision + 1, updated_at = :now,
     crashes = CASE WHEN crashes >= 3 THEN 3 ELSE 0 END
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND fence = :fence AND lease_holder <> '' AND cursor = :cursor
     AND wiki_revision = :revision
