@@ -10,7 +10,6 @@ from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import PageKey
 from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.state import page_cache
-from store.compile import scopes
 from store.db.postgres import DatabaseRole, Pools, scoped
 from store.wiki import browse, candidates
 from tests.support.compiler.compiling import NOW, SCOPE, Clock, capped, compiled, engine_on, journal, wish, write
@@ -28,7 +27,6 @@ class Comparing(ExtractivePlanner):
         """Return what the extractive planner does, once everything was compared."""
         assert self.pools is not None
         async with scoped(self.pools.background, SCOPE, role=DatabaseRole.WORKER) as connection:
-            await scopes.lock_there(connection, SCOPE)  # the batch before may still be being written
             standing = await page_cache.load(connection, SCOPE, await candidates.all_ids(connection, SCOPE))
         self.compared += len(batch.pages)
         self.unlike += [page.key for page in batch.pages if standing.pages[page.key] != page]

@@ -1,4 +1,4 @@
-"""Compiling without a model: the next memories are read while a batch is applied, and a plan is logged as it is applied."""
+"""Batches of a job without a model: each is read, planned, stored and applied after the one before it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from uuid import UUID
 
 import pytest
 
-from compiler.job.prefetch import Prefetch
 from compiler.passes import forgetting
-from compiler.plan import intake
+from compiler.plan.batch import LeafBatch
 from compiler.plan.contract import BatchMemory
-from compiler.plan.names import lookup
+from compiler.planners.planner import ExtractivePlanner, Proposed
 from compiler.state.substrates import Feed, FeedPage, MemoryListing, PostgresSubstrate
 from store.compile import scopes
 from store.content import memories
 from store.db.postgres import Pools, scoped
-from store.errors import DatabaseBusy
 from store.scope import Scope
 from tests.support.compiler.compiling import (
     NOW,
@@ -41,12 +39,10 @@ FIVES = capped(record_page_size=5)
 
 @dataclass
 class Feeding:
-    """The built-in memories, with what is read noted beside the step before it. `forgets` goes, once, right after it was read;
-    the reading that begins after `fails` fails, once."""
+    """The built-in memories; each reading is noted with the job's last step. `forgets` is forgotten once it was read."""
 
     pools: Pools
     forgets: str = ""
-    fails: str = ""
     told: list[str] = field(default_factory=list)
     read: list[tuple[str, list[str]]] = field(default_factory=list)
 
@@ -61,9 +57,6 @@ class Feeding:
 
     async def changed_after(self, scope: Scope, cursor: str, *, limit: int) -> FeedPage:
         step = self.told[-1] if self.told else ""
-        if self.fails and cursor.endswith(self.fails):
-            self.fails = ""
-            raise DatabaseBusy("for once")
         reading = await self._memories.changed_after(scope, cursor, limit=limit)
         found = [one.memory_id for one in reading.memories]
         self.read.append((step, [one[-2:] for one in found]))
@@ -81,20 +74,7 @@ class Feeding:
         return await self._memories.listing(scope)
 
 
-async def test_the_next_memories_are_read_while_a_batch_is_applied(pools: Pools) -> None:
-    await write(pools, journal(12))
-    await wish(pools)
-    feeding = Feeding(pools)
-    engine = engine_on(pools, settings=FIVES, substrate=feeding)
-    await compiled(pools, replace(engine, checkpoint=feeding.told.append))
-    assert feeding.read == [
-        ("", ["00", "01", "02", "03", "04"]),
-        ("planned", ["05", "06", "07", "08", "09"]),
-        ("planned", ["10", "11"]),
-    ]
-
-
-async def test_nothing_is_read_ahead_of_what_a_job_may_still_read(pools: Pools) -> None:
+async def test_job_reads_no_more_than_its_cap_of_records(pools: Pools) -> None:
     await write(pools, journal(12))
     await wish(pools)
     feeding = Feeding(pools)
@@ -108,17 +88,7 @@ async def test_nothing_is_read_ahead_of_what_a_job_may_still_read(pools: Pools) 
     ]
 
 
-async def test_a_reading_ahead_that_fails_is_read_again(pools: Pools) -> None:
-    await write(pools, journal(12))
-    await wish(pools)
-    feeding = Feeding(pools, fails="5")
-    await compiled(pools, engine_on(pools, settings=FIVES, substrate=feeding))
-    assert not feeding.fails
-    (job,) = await all_jobs(pools)
-    assert (job.metrics["records_read"], job.attempt) == (12, 1)
-
-
-async def test_a_memory_forgotten_after_it_was_read_ahead_leaves_no_word(pools: Pools, database: str) -> None:
+async def test_memory_forgotten_after_it_was_read_leaves_no_word(pools: Pools, database: str) -> None:
     await write(pools, journal(12))
     await wish(pools)
     feeding = Feeding(pools, forgets="m00007")
@@ -131,43 +101,53 @@ async def test_a_memory_forgotten_after_it_was_read_ahead_leaves_no_word(pools: 
     assert await fetch(database, "SELECT 1 FROM wiki_section_sources WHERE source_ref = 'm00007'") == []
 
 
-async def test_what_was_looked_through_is_what_looking_now_finds(pools: Pools) -> None:
-    await write(pools, journal(7))
-    prefetch = Prefetch(PostgresSubstrate(pools.background), SCOPE)
-    prefetch.begin("", limit=5)
-    reading = await prefetch.reading("", limit=5)
-    kept, dropped = prefetch.sift(reading.memories)
-    assert (kept, dropped) == intake.sift(reading.memories)
-    assert prefetch.names_in(kept) == lookup.names_in(kept)
-    assert prefetch.names_in(kept[1:]) == lookup.names_in(kept[1:])
-    assert prefetch.sift(reading.memories[1:])[0] == kept[1:]
+@dataclass
+class Noting(ExtractivePlanner):
+    """Notes each call beside the job's steps."""
+
+    told: list[str] = field(default_factory=list)
+
+    async def plan_leaf(self, batch: LeafBatch) -> Proposed:
+        self.told.append("called")
+        return await super().plan_leaf(batch)
 
 
-async def test_what_was_begun_for_another_place_is_given_up(pools: Pools) -> None:
-    await write(pools, journal(7))
-    feeding = Feeding(pools)
-    prefetch = Prefetch(feeding, SCOPE)
-    prefetch.begin("", limit=5)
-    assert len((await prefetch.reading("", limit=2)).memories) == 2
-    prefetch.begin("", limit=5)
-    await prefetch.stop()
-    assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    assert [found for _, found in feeding.read] == [["00", "01"]]
-
-
-async def test_a_plan_that_nothing_was_paid_for_is_logged_as_it_is_applied(pools: Pools, database: str) -> None:
+async def test_batch_is_read_planned_stored_and_applied_before_the_next(pools: Pools, database: str) -> None:
     await write(pools, journal(12))
     await wish(pools)
-    told: list[str] = []
-    await compiled(pools, replace(engine_on(pools, settings=FIVES), checkpoint=told.append))
-    assert "stored" not in told
+    planner = Noting()
+    feeding = Feeding(pools, told=planner.told)
+    engine = engine_on(pools, planner=planner, settings=FIVES, substrate=feeding)
+    await compiled(pools, replace(engine, checkpoint=planner.told.append))
+    one = ["frozen", "called", "planned", "stored", "opened", "written", "before_commit", "applied"]
+    assert planner.told[: 3 * len(one)] == 3 * one
+    assert [step for step, _ in feeding.read] == ["", "applied", "applied"]
     rows = await fetch(database, "SELECT * FROM compile_batches ORDER BY batch_seq")
     assert [row["batch_seq"] for row in rows] == list(range(1, len(rows) + 1))
     assert {(row["status"], row["items"], tuple(row["seen_memory_ids"])) for row in rows} == {("applied", None, ())}
     assert rows[1]["memory_ids"] == [f"m{number:05}" for number in range(5, 10)]
 
 
-async def test_what_a_cap_leaves_of_it_is_stored_with_what_its_words_rest_on(pools: Pools, database: str) -> None:
+async def test_stored_plan_without_model_is_applied_by_the_next_worker(pools: Pools, database: str) -> None:
+    await write(pools, journal(5))
+    await wish(pools)
+    planner, clock = Noting(), Clock()
+
+    def dies(at: str) -> None:
+        if at == "stored":
+            raise asyncio.CancelledError
+
+    engine = engine_on(pools, planner=planner, clock=clock)
+    assert not await worker_on(pools, replace(engine, checkpoint=dies)).drain_scope(SCOPE)
+    (row,) = await fetch(database, "SELECT * FROM compile_batches")
+    assert (row["status"], row["items_applied"], row["items"] is not None) == ("planned", 0, True)
+    assert set(row["seen_memory_ids"]) >= set(row["memory_ids"]) == {f"m{number:05}" for number in range(5)}
+    clock.move(minutes=2)
+    assert await worker_on(pools, engine, holder="two").drain_scope(SCOPE)
+    assert planner.told == ["called"]
+
+
+async def test_rest_of_a_capped_plan_is_stored_with_the_memories_it_saw(pools: Pools, database: str) -> None:
     await write(pools, journal(12))
     await wish(pools)
     assert await worker_on(pools, engine_on(pools, settings=capped(max_new_pages_per_job=2))).work_once()
@@ -176,9 +156,11 @@ async def test_what_a_cap_leaves_of_it_is_stored_with_what_its_words_rest_on(poo
     assert set(row["seen_memory_ids"]) >= set(row["memory_ids"]) == {f"m{number:05}" for number in range(12)}
 
 
-@pytest.mark.parametrize("place", ["planned", "opened", "written", "before_commit", "applied", "aggregation_planned"])
+@pytest.mark.parametrize(
+    "place", ["planned", "stored", "opened", "written", "before_commit", "applied", "aggregation_planned"]
+)
 @pytest.mark.parametrize("times", [1, 2])
-async def test_a_worker_that_dies_without_a_model_leaves_the_wiki_of_an_undisturbed_run(
+async def test_job_finished_after_a_crash_leaves_the_wiki_of_an_undisturbed_run(
     pools: Pools, place: str, times: int
 ) -> None:
     undisturbed, disturbed = (Scope(UUID(int=tenant), SCOPE.owner_id) for tenant in (701, 702))
@@ -208,3 +190,14 @@ async def test_a_worker_that_dies_without_a_model_leaves_the_wiki_of_an_undistur
         for scope in (undisturbed, disturbed)
     ]
     assert told[0] == told[1]
+
+
+async def test_search_index_has_no_pending_entries_after_a_job(pools: Pools, database: str) -> None:
+    await write(pools, journal(12))
+    await wish(pools)
+    await compiled(pools, engine_on(pools, settings=FIVES))
+    for index in ("wiki_pages_search", "wiki_page_sections_search"):
+        (row,) = await fetch(database, f"SELECT gin_clean_pending_list('{index}') AS waiting")
+        assert row["waiting"] == 0
+        (row,) = await fetch(database, f"SELECT reloptions FROM pg_class WHERE relname = '{index}'")
+        assert "fastupdate=on" in row["reloptions"]
