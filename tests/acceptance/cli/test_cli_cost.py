@@ -15,7 +15,7 @@ from store.accounting import costs
 from store.accounting.costs import CompileCall
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
-from tests.acceptance.conftest import Site
+from tests.support.served.site import Site
 from tests.support.served.turns import THREAD, asking, explained, fill
 
 

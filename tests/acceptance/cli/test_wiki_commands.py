@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from sidecar.cli.root import run
-from tests.acceptance.conftest import Site
+from tests.support.served.site import Site
 from tests.support.served.wiki_site import JOURNAL, worked
 
 Command = Callable[..., Any]

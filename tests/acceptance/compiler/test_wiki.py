@@ -16,7 +16,7 @@ from sidecar.v1 import compile_pb2 as pb
 from sidecar.v1 import memory_pb2, wiki_pb2
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
-from tests.acceptance.conftest import Site
+from tests.support.served.site import Site
 from tests.support.served.wiki_site import WikiCaller, retain_journal, streamed, worked
 
 MARA: dict[str, Any] = {"owner_id": "mara"}

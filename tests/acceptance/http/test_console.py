@@ -25,7 +25,7 @@ from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import cost_pb2
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
-from tests.acceptance.conftest import Caller, Site, served
+from tests.support.served.site import Caller, Site, served
 from tests.support.served.turns import BOAT, QUESTION, THREAD, asking, explained, fill
 
 PAGES = (

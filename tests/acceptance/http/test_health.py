@@ -14,7 +14,7 @@ from sidecar.http.listening import opened
 from sidecar.process.app import running
 from sidecar.runtime.errors import SettingInvalid
 from sidecar.runtime.settings import Settings
-from tests.acceptance.conftest import served
+from tests.support.served.site import served
 from tests.support.served.turns import asking, fill
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 from sidecar.runtime.settings import Settings
-from tests.acceptance.conftest import Site, served
+from tests.support.served.site import Site, served
 
 PATIENCE_S = 120
 

@@ -17,7 +17,7 @@ from sidecar.runtime import embedders
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import items_pb2
 from store.db.postgres import Pools
-from tests.acceptance.conftest import ready, served
+from tests.support.served.site import ready, served
 from tests.support.served.turns import asking, assembled, explained, fill, report
 
 WHY = "by words alone: the embedder's files are missing or altered"

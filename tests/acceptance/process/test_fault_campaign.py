@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import secrets
 import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -18,7 +16,7 @@ import pytest
 from sidecar.v1 import compile_pb2, memory_pb2, wiki_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.embedded import postmaster
-from tests.conftest import _PREFIX as PREFIX
+from tests.support.databases import new_directory
 from tests.support.served.fault_world import (
     CALL_S,
     CLEAR,
@@ -38,7 +36,7 @@ SEED = 12
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
     """A data directory straight under /tmp, where the account Postgres runs as may pass."""
-    directory = Path("/tmp") / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+    directory = new_directory()
     directory.mkdir(mode=0o755)
     yield directory
     asyncio.run(postmaster.shut_down(directory / "pgdata"))

@@ -21,7 +21,7 @@ from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
-from tests.acceptance.conftest import Caller, Site
+from tests.support.served.site import Caller, Site
 from tests.support.served.turns import (
     ACTIVE,
     WAITING,

@@ -34,8 +34,8 @@ from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
 from store.db.postgres import direct
 from store.embedded import postmaster
 from store.embedded.layout import Layout
-from tests.acceptance.conftest import Caller
-from tests.conftest import _PREFIX as PREFIX
+from tests.support.databases import new_directory
+from tests.support.served.site import Caller
 from tests.support.served.turns import BOAT, THREAD, asking, assembled, knobs, said, statuses
 
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
@@ -69,7 +69,7 @@ class Process:
 @pytest.fixture(scope="module")
 def data_dir() -> Iterator[Path]:
     """A data directory straight under /tmp, where the account Postgres runs as may pass."""
-    directory = Path("/tmp") / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+    directory = new_directory()
     directory.mkdir(mode=0o755)
     yield directory
     asyncio.run(postmaster.shut_down(directory / "pgdata"))

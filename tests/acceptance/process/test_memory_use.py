@@ -16,8 +16,8 @@ import grpc
 import pytest
 
 from sidecar.runtime import memory_trimming
-from tests.acceptance.conftest import Site
 from tests.support.served.command_line import migrated, outcome, serving
+from tests.support.served.site import Site
 
 RETAIN = "/sidecar.v1.MemoryService/Retain"
 REQUEST_BYTES = 4_000_000

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import shutil
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -27,8 +26,8 @@ from store.db.postgres import scoped
 from store.embedded import postmaster
 from store.embedded.server import EmbeddedPostgres
 from store.scope import Scope, owner_uuid, tenant_uuid
-from tests.acceptance.conftest import Caller, Site, served
-from tests.conftest import _PREFIX as PREFIX
+from tests.support.databases import new_directory
+from tests.support.served.site import Caller, Site, served
 from tests.support.served.turns import (
     THREAD,
     asking,
@@ -52,7 +51,7 @@ HASTY_CALL_S = 10.0
 @pytest.fixture(scope="module")
 def data_dir() -> Iterator[Path]:
     """A directory for a server of the module's own, straight under /tmp, where the account Postgres runs as may pass."""
-    directory = Path("/tmp") / f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+    directory = new_directory()
     yield directory
     asyncio.run(postmaster.shut_down(directory / "pgdata"))
     shutil.rmtree(directory)

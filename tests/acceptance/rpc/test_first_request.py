@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from tests.acceptance.conftest import Site
 from tests.support.places import ROOT
+from tests.support.served.site import Site
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -9,7 +9,7 @@ import pytest
 
 from sidecar.v1 import admin_pb2, memory_pb2
 from sidecar.v1 import context_pb2 as pb
-from tests.acceptance.conftest import Caller, Site, served
+from tests.support.served.site import Caller, Site, served
 from tests.support.served.turns import (
     ACTIVE,
     BOAT,

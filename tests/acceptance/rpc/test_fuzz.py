@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sidecar.v1 import admin_pb2, context_pb2, knowledge_pb2, memory_pb2, profile_pb2
-from tests.acceptance.conftest import Site
+from tests.support.served.site import Site
 from tests.support.served.turns import MODEL, QUESTION, THREAD, assembled, detailed, fill
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

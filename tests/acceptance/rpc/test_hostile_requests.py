@@ -14,7 +14,7 @@ import pytest
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, knowledge_pb2, memory_pb2, profile_pb2
 from store.wiki.pages import NewPage, NewSection
-from tests.acceptance.conftest import Site
+from tests.support.served.site import Site
 from tests.support.served.turns import (
     LOCAL,
     THREAD,

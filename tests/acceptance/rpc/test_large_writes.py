@@ -17,7 +17,7 @@ from sidecar.ingest import chunked
 from sidecar.v1 import context_pb2, knowledge_pb2, memory_pb2
 from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
-from tests.acceptance.conftest import Site
+from tests.support.served.site import Site
 from tests.support.store.notes import wait_until_active
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

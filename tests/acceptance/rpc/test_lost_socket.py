@@ -10,7 +10,7 @@ import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from sidecar.runtime.settings import Settings
-from tests.acceptance.conftest import Site, served
+from tests.support.served.site import Site, served
 from tests.support.served.turns import assembled
 
 PATIENCE_S = 120.0  # far more than a loaded machine needs

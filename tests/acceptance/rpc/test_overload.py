@@ -20,7 +20,7 @@ from sidecar.turn.items import Item, Ref, Source
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2
 from store.scope import Scope, tenant_uuid
-from tests.acceptance.conftest import Caller, Site
+from tests.support.served.site import Caller, Site
 from tests.support.served.turns import asking, assembled, fill, knobs, said, until_as_few_tasks_as
 
 PLACES, PLACES_PER_TENANT, WAITING = 3, 2, 2

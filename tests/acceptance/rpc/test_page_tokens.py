@@ -8,7 +8,7 @@ import grpc
 from google.protobuf.message_factory import GetMessageClass
 
 from sidecar.v1 import compile_pb2, context_pb2, cost_pb2, knowledge_pb2, memory_pb2, profile_pb2, wiki_pb2
-from tests.acceptance.conftest import Site
+from tests.support.served.site import Site
 from tests.support.served.turns import fill, refusal
 
 FILES = (compile_pb2, context_pb2, cost_pb2, knowledge_pb2, memory_pb2, profile_pb2, wiki_pb2)

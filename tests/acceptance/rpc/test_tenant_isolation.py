@@ -31,8 +31,8 @@ from sidecar.v1 import (
     profile_pb2,
 )
 from store.scope import owner_uuid, tenant_uuid
-from tests.acceptance.conftest import Caller, Site
 from tests.acceptance.rpc import test_wiki_isolation
+from tests.support.served.site import Caller, Site
 
 CANARY = "Zwitscherklang"
 FILES = (context_pb2, memory_pb2, knowledge_pb2, profile_pb2, admin_pb2, cost_pb2, backends_pb2)

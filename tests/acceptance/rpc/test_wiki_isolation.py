@@ -18,7 +18,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from sidecar.v1 import compile_pb2, memory_pb2, wiki_pb2
 from store.scope import owner_uuid, tenant_uuid
-from tests.acceptance.conftest import Site
+from tests.support.served.site import Site
 from tests.support.served.wiki_site import WikiCaller, streamed, worked
 
 CANARY = "Zwitscherklang"

@@ -13,8 +13,8 @@ from sidecar.v1 import admin_pb2, memory_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.scope import owner_uuid
 from tests.acceptance.cli.test_cli_cost import told
-from tests.acceptance.conftest import Site, served
 from tests.acceptance.http.test_console import browser
+from tests.support.served.site import Site, served
 from tests.support.served.turns import as_superuser, fill, locked, refusal
 
 SET_UP = 3  # entries that `fill` leaves

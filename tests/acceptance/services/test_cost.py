@@ -13,7 +13,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from sidecar.services.costs import BudgetWatch
 from sidecar.v1 import context_pb2, cost_pb2
 from store.accounting.costs import KEYS
-from tests.acceptance.conftest import Caller, Site
+from tests.support.served.site import Caller, Site
 from tests.support.served.turns import THREAD, asking, explained, fill, refusal
 
 PRICE_PER_TOKEN = 2.5e-6  # of gpt-4o's input

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from sidecar.v1 import compile_pb2, memory_pb2, wiki_pb2
-from tests.acceptance.conftest import Site
+from tests.support.served.site import Site
 from tests.support.served.turns import asking, explained
 from tests.support.served.wiki_site import WikiCaller, streamed, worked
 

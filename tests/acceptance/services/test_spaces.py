@@ -16,8 +16,8 @@ from google.protobuf.json_format import MessageToJson
 
 from sidecar.v1 import admin_pb2, knowledge_pb2, profile_pb2
 from sidecar.v1 import context_pb2 as pb
-from tests.acceptance.conftest import Caller, Site, ready, served
-from tests.conftest import _database as database_clone
+from tests.support.databases import database_clone
+from tests.support.served.site import Caller, Site, ready, served
 from tests.support.served.turns import asking, assembled, explained, refusal
 
 LEVELS = {"template": 1, "agent": 2, "space": 3}
@@ -45,7 +45,7 @@ async def world(migrated_template: str, tmp_path_factory: pytest.TempPathFactory
     """A sidecar with its console, and a tenant with a base for every way to reach one."""
     home = tmp_path_factory.mktemp("spaces")
     async with (
-        database_clone(migrated_template, "migrated") as dsn,
+        database_clone(migrated_template) as dsn,
         served(await ready(dsn, home, console_listen="127.0.0.1:0")) as site,
     ):
         admin = site.caller(admin=True)
@@ -244,7 +244,7 @@ async def test_a_token_without_the_claim_holds_every_space_only_where_that_is_al
 ) -> None:
     values = {"spaces_unclaimed": setting, "http_listen": "127.0.0.1:0"}
     async with (
-        database_clone(migrated_template, "migrated") as dsn,
+        database_clone(migrated_template) as dsn,
         served(await ready(dsn, tmp_path, **values)) as site,
     ):
         ask = NAMING_A_SPACE["a merged profile"]

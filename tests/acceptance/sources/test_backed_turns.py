@@ -13,12 +13,12 @@ import pytest_asyncio
 from sidecar.v1 import admin_pb2, backends_pb2, cost_pb2, items_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.scope import tenant_uuid
-from tests.acceptance.conftest import Site, ready, served
-from tests.conftest import _database as database_clone
 from tests.stand_ins.aws import Fault, Reply
 from tests.stand_ins.hindsight import Refusal
 from tests.support.backends.aws_site import CANARY, use_credentials
+from tests.support.databases import database_clone
 from tests.support.served.backed import EXAMPLES, PATIENCE_S, SOURCES, StandIns, at_stand_ins, standing_in, written
+from tests.support.served.site import Site, ready, served
 from tests.support.served.turns import THREAD, asking, assembled, explained, fill, report, statuses
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -78,7 +78,7 @@ async def _backed(
     folder = home / "workspaces" / str(tenant_uuid("acme")) / "shared"
     folder.mkdir(parents=True)
     (folder / "disk.md").write_text(ITEMS["local files"][1])
-    async with database_clone(migrated_template, "migrated") as dsn:
+    async with database_clone(migrated_template) as dsn:
         settings = await ready(dsn, home, workspace_root=home / "workspaces", backends=home / "backends.toml")
         async with served(replace(settings, turn_pool_size=8)) as site:
             await fill(site, owner=OWNER)

@@ -24,11 +24,11 @@ from sidecar.runtime.settings import Settings, read
 from sidecar.v1 import backends_pb2, items_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.scope import owner_uuid
-from tests.acceptance.conftest import Site, served
 from tests.stand_ins import hindsight
 from tests.stand_ins.aws import Aws, Fault, Held, Reply
 from tests.support.backends.aws_site import CANARY, stand_in, use_credentials
 from tests.support.served.backed import DOCUMENT, EXAMPLES
+from tests.support.served.site import Site, served
 from tests.support.served.turns import THREAD, asking, assembled, explained, fill, refusal, report, statuses
 
 WAITS_MS = 50_000

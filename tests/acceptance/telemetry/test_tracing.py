@@ -26,8 +26,8 @@ from sidecar.telemetry.job_clock import JobClock
 from sidecar.telemetry.logs import JsonLines
 from sidecar.telemetry.watch import Watch, WatchConfig, config_of
 from sidecar.v1 import context_pb2 as pb
-from tests.acceptance.conftest import Caller, Site
 from tests.support.served.collector import Collector, attributes, collecting
+from tests.support.served.site import Caller, Site
 from tests.support.served.turns import QUESTION, THREAD, asking, fill
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

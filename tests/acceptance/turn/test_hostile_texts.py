@@ -23,12 +23,12 @@ from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from store.wiki import pages
 from store.wiki.pages import NewPage, NewSection
-from tests.acceptance.conftest import Caller, Site, ready, served
-from tests.conftest import _database as database_clone
 from tests.stand_ins import hindsight as hindsight_stand_in
 from tests.stand_ins.hindsight import FakeHindsight
+from tests.support.databases import database_clone
 from tests.support.hostile_texts import KINDS, hostile, storable
 from tests.support.served.backed import PATIENCE_S, tool_server
+from tests.support.served.site import Caller, Site, ready, served
 from tests.support.served.turns import asking, assembled, recount, statuses
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -95,7 +95,7 @@ async def _grounds(migrated_template: str, tmp_path_factory: pytest.TempPathFact
         (home / "backends.toml").write_text(text)
         folder = home / "workspaces" / str(tenant_uuid(TENANT))
         folder.mkdir(parents=True)
-        async with database_clone(migrated_template, "migrated") as dsn:
+        async with database_clone(migrated_template) as dsn:
             settings = await ready(dsn, home, workspace_root=home / "workspaces", backends=home / "backends.toml")
             async with served(replace(settings, turn_pool_size=8)) as site:
                 grounds = Grounds(site, remote, folder)

@@ -20,9 +20,9 @@ from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
 from store.content import embeddings
-from tests.acceptance.conftest import Caller, Site, ready, served
-from tests.conftest import _database as database_clone
+from tests.support.databases import database_clone
 from tests.support.places import ROOT
+from tests.support.served.site import Caller, Site, ready, served
 from tests.support.served.turns import assembled, explained, report, said
 
 LANGUAGES: dict[str, Any] = json.loads(
@@ -36,7 +36,7 @@ PATIENCE_S = 120
 async def site(migrated_template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
     """A sidecar with the embedder of the default install, which may take its time here."""
     home = tmp_path_factory.mktemp("recall")
-    async with database_clone(migrated_template, "migrated") as dsn:
+    async with database_clone(migrated_template) as dsn:
         settings = await ready(dsn, home, embedder="minilm", embed_deadline_s=20.0)
         async with served(settings) as one:
             yield one

@@ -18,7 +18,7 @@ from sidecar.process.app import running
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
-from tests.acceptance.conftest import Caller, Site
+from tests.support.served.site import Caller, Site
 from tests.support.served.turns import (
     LOCAL,
     QUESTION,

@@ -15,7 +15,7 @@ from sidecar.client.answers import Assembly
 from sidecar.client.decoding import read
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2
-from tests.acceptance.conftest import Caller, Site
+from tests.support.served.site import Caller, Site
 from tests.support.served.turns import (
     EXCHANGES,
     WAITING,

@@ -15,10 +15,10 @@ import pytest
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
-from tests.acceptance.conftest import Site, ready, served
 from tests.stand_ins.model_script import Ask, Behaviour, Gate, Late, Refuse, Throttle, Vectors
 from tests.stand_ins.model_server import ModelServer, model_server
 from tests.support.places import ROOT
+from tests.support.served.site import Site, ready, served
 from tests.support.served.turns import assembled, report
 
 KEY = "sk-of-a-test"

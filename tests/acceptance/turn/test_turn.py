@@ -11,7 +11,7 @@ from sidecar.context import profile_cache
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, knowledge_pb2, profile_pb2
-from tests.acceptance.conftest import Caller, Site, served
+from tests.support.served.site import Caller, Site, served
 from tests.support.served.turns import (
     BOAT,
     QUESTION,

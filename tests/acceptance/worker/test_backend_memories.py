@@ -20,11 +20,11 @@ from sidecar.runtime.settings import Settings
 from sidecar.v1 import backends_pb2, compile_pb2, context_pb2, items_pb2, memory_pb2, wiki_pb2
 from sidecar.worker import compile_engine
 from store.scope import Scope, owner_uuid, tenant_uuid
-from tests.acceptance.conftest import Site, served
 from tests.stand_ins import hindsight
 from tests.stand_ins.aws import Aws, Fault, Reply
 from tests.stand_ins.hindsight import FakeHindsight, Refusal
 from tests.support.backends.aws_site import stand_in
+from tests.support.served.site import Site, served
 from tests.support.served.turns import asking, assembled
 from tests.support.served.wiki_site import WikiCaller, worked
 

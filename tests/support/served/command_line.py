@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sidecar.client import Sidecar
-from tests.conftest import _database
+from tests.support.databases import database_clone
 
 START_S = 300.0
 PATIENCE_S = 600.0
@@ -33,7 +33,7 @@ class Served:
 def migrated(template: str, home: Path) -> Iterator[dict[str, str]]:
     """Yield the environment of commands over a migrated database of their own, with a socket beneath `home`."""
     with asyncio.Runner() as runner:
-        database = _database(template, "migrated")
+        database = database_clone(template)
         environment = {
             "SIDECAR_DATABASE_URL": runner.run(database.__aenter__()),
             "SIDECAR_DATA_DIR": str(home / "data"),

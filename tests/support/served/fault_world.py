@@ -25,8 +25,8 @@ from sidecar.v1 import admin_pb2, memory_pb2
 from sidecar.v1 import context_pb2 as pb
 from store.embedded import postmaster
 from store.embedded.layout import Layout
-from tests.acceptance.conftest import Caller
 from tests.support.compiler.compiling import DEEDS, NAMES
+from tests.support.served.site import Caller
 from tests.support.served.turns import asking, detailed, said
 
 PATIENCE_S = 600.0  # far more than a loaded machine needs

@@ -23,7 +23,7 @@ from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from store.wiki import pages
 from store.wiki.pages import NewPage, NewSection
-from tests.acceptance.conftest import Caller, Site
+from tests.support.served.site import Caller, Site
 
 THREAD, QUESTION, MODEL = "harbour", "Where does the boat winter?", "gpt-4o"
 ACTIVE = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"

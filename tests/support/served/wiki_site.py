@@ -12,7 +12,7 @@ from sidecar.v1.memory_pb2_grpc import MemoryServiceStub
 from sidecar.v1.wiki_pb2_grpc import WikiServiceStub
 from sidecar.worker import compile_engine
 from sidecar.worker.worker_process import handlers, worker_settings
-from tests.acceptance.conftest import Caller, Site
+from tests.support.served.site import Caller, Site
 
 JOURNAL = {
     "m1": ("Ate a beef empanada at Casa Lola in Austin with Mara.", "Casa Lola"),

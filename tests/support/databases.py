@@ -1,0 +1,84 @@
+"""The server of a test run, its migrated template, and clones of the template.
+
+Workers of pytest-xdist share the server: its directory is named in the environment, which they inherit.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import asyncpg
+
+from store.db.migrate import migrate
+from store.embedded import postmaster
+from store.embedded.locks import FileLock
+from tests.support.places import ROOT
+
+RUN_DIR = "CONTEXT_SIDECAR_TEST_DIR"
+_PREFIX = "context-sidecar-tests-"
+_TEMPLATE = "migrated"
+
+
+def new_directory() -> Path:
+    """Return a place for a server of this run, straight under /tmp: pytest's own are closed to the account Postgres runs as."""
+    return Path("/tmp") / f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def _named(dsn: str, name: str) -> str:
+    """Return the DSN of another database on the run's server."""
+    return dsn.replace("@/sidecar?", f"@/{name}?")
+
+
+@asynccontextmanager
+async def _admin(dsn: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    connection = await asyncpg.connect(_named(dsn, "postgres"))
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@asynccontextmanager
+async def database_clone(dsn: str, template: str = _TEMPLATE) -> AsyncIterator[str]:
+    """Yield the DSN of a new database on the server, a clone of the template; it is dropped afterwards."""
+    name = f"test_{uuid4().hex}"
+    async with _admin(dsn) as connection:
+        await connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")
+        yield _named(dsn, name)
+        await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+async def make_template(dsn: str) -> None:
+    """Make the template once for all workers: it bears its name only when it is whole."""
+    lock = FileLock(Path(os.environ[RUN_DIR]) / "template.lock")
+    async with lock.exclusive(120), _admin(dsn) as connection:
+        if await connection.fetchval("SELECT true FROM pg_database WHERE datname = $1", _TEMPLATE):
+            return
+        await connection.execute("DROP DATABASE IF EXISTS unfinished")
+        await connection.execute("CREATE DATABASE unfinished TEMPLATE template0")
+        await migrate(_named(dsn, "unfinished"), ROOT / "migrations")
+        await connection.execute(f"ALTER DATABASE unfinished RENAME TO {_TEMPLATE}")
+
+
+async def sweep(keep: Path) -> None:
+    """Stop and remove the servers of runs that were killed: no process holds their users' lock any more.
+
+    The server of a live run is left alone even if its lock is free: a test may have killed the holder to start it again.
+    """
+    for directory in keep.parent.glob(f"{_PREFIX}*"):
+        pid = directory.name.removeprefix(_PREFIX).partition("-")[0]
+        if Path("/proc", pid).exists():
+            continue
+        lock = FileLock(directory / "users.lock")
+        is_ours = os.access(directory / "users.lock", os.W_OK)
+        if directory == keep or not is_ours or not lock.try_exclusive():
+            continue
+        await postmaster.shut_down(directory / "pgdata")
+        lock.release()
+        shutil.rmtree(directory, ignore_errors=True)
