@@ -1,5 +1,8 @@
 """Converts an assembly to the request of a model provider. Pure functions over a conversation.
 
+What changes goes last, for the provider's cache: the caller's system prompt and the stable blocks, the history, then what was
+recalled, before the message in the user's last message, where the caller should not store it.
+
 Three shapes with their rules: Bedrock Converse, Anthropic Messages, OpenAI Chat Completions. Nothing here depends on a network,
 a client library or this service's messages. A stored history may contain content that a provider would refuse (a call without a
 result, a first message by the assistant, a duplicate id); it is made acceptable here, and no text is lost.
@@ -15,6 +18,7 @@ from itertools import count, groupby, pairwise
 from typing import Any
 
 MAX_CACHE_POINTS = 4
+RECALLED_ZONE = "volatile"
 
 _EARLIER = "(Earlier turns are left out.)"
 _MISSING = (
@@ -23,6 +27,8 @@ _MISSING = (
 )
 _NO_ANSWER = "(No answer is recorded.)"
 _NO_OUTPUT = "(no output)"
+_CACHE_POINT = {"cachePoint": {"type": "default"}}
+_CACHE_CONTROL = {"cache_control": {"type": "ephemeral"}}
 _ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME_CHARS = 64
@@ -34,7 +40,7 @@ class EmptyMessage(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class SystemBlock:
-    """One block of system text; `zone` is how often it changes: stable, slow or volatile."""
+    """One block of context; `zone` is stable for the system prompt, and volatile for what was recalled for the message."""
 
     text: str
     source: str = ""
@@ -68,11 +74,15 @@ class Message:
     text: str = ""
     parts: tuple[ToolCall | ToolResult, ...] = ()
     turn_id: str = ""
+    is_cache_point: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The content to send: the caller's own system prompt, the blocks, the history, and the new message at its end.
+    """The content to send: the caller's own system prompt, the blocks, the history, the new message, and its tool turns.
+
+    `tool_turns` are the calls and results since the message. They follow it, so that one assembly serves the whole turn and
+    everything before them repeats.
 
     If the request will define no tools, providers refuse calls and results, so these are written as text. With
     `is_history_missing` the model is told that there was a conversation that could not be read.
@@ -85,16 +95,21 @@ class Conversation:
     has_tools: bool = True
     max_cache_points: int = MAX_CACHE_POINTS
     is_history_missing: bool = False
+    tool_turns: Sequence[Message] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Consecutive messages of one side: an assistant's texts and calls, or a user's results and texts."""
+    """Consecutive messages of one side: an assistant's texts and calls, or a user's results and texts.
+
+    `cached` counts the pieces of content before its cache point; 0 is none.
+    """
 
     role: str
     texts: tuple[str, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
+    cached: int = 0
 
 
 def to_bedrock_converse(conversation: Conversation) -> dict[str, Any]:
@@ -103,7 +118,7 @@ def to_bedrock_converse(conversation: Conversation) -> dict[str, Any]:
     for text, is_cache_point in _system_texts(conversation):
         system.append({"text": text})
         if is_cache_point:
-            system.append({"cachePoint": {"type": "default"}})
+            system.append(_CACHE_POINT)
     stretches = _apart(_opened_by_user(_stretches(conversation)))
     messages = [{"role": stretch.role, "content": _bedrock_content(stretch)} for stretch in stretches]
     return _request(system, messages)
@@ -117,15 +132,15 @@ def _bedrock_content(stretch: _Stretch) -> list[dict[str, Any]]:
     calls = [
         {"toolUse": {"toolUseId": call.id, "name": call.name, "input": dict(call.arguments)}} for call in stretch.calls
     ]
-    return [*results, *({"text": text} for text in stretch.texts), *calls]
+    content = [*results, *({"text": text} for text in stretch.texts), *calls]
+    return [*content[: stretch.cached], *[_CACHE_POINT] * bool(stretch.cached), *content[stretch.cached :]]
 
 
 def to_anthropic(conversation: Conversation) -> dict[str, Any]:
     """Return `system` and `messages` for Anthropic Messages. Raises EmptyMessage."""
     system: list[dict[str, Any]] = []
     for text, is_cache_point in _system_texts(conversation):
-        mark = {"cache_control": {"type": "ephemeral"}} if is_cache_point else {}
-        system.append({"type": "text", "text": text, **mark})
+        system.append({"type": "text", "text": text, **(_CACHE_CONTROL if is_cache_point else {})})
     stretches = _opened_by_user(_stretches(conversation))
     messages = [{"role": stretch.role, "content": _anthropic_content(stretch)} for stretch in stretches]
     return _request(system, messages)
@@ -138,14 +153,20 @@ def _anthropic_content(stretch: _Stretch) -> list[dict[str, Any]]:
     calls = [
         {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)} for call in stretch.calls
     ]
-    return [*results, *({"type": "text", "text": text} for text in stretch.texts), *calls]
+    content = [*results, *({"type": "text", "text": text} for text in stretch.texts), *calls]
+    if stretch.cached:
+        content[stretch.cached - 1] |= _CACHE_CONTROL
+    return content
 
 
 def to_openai(conversation: Conversation) -> dict[str, Any]:
-    """Return `messages` for OpenAI Chat Completions and compatible APIs. Raises EmptyMessage."""
+    """Return `messages` for OpenAI Chat Completions and compatible APIs, some of which take no content but one text.
+
+    These providers cache the beginnings of requests by themselves. Raises EmptyMessage.
+    """
     system = "\n\n".join(text for text, _ in _system_texts(conversation))
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
-    for stretch in _stretches(conversation):
+    for stretch in _stretches(conversation, is_one_text=True):
         messages += [
             {"role": "tool", "tool_call_id": result.call_id, "content": result.content} for result in stretch.results
         ]
@@ -169,12 +190,14 @@ def _request(system: list[dict[str, Any]], messages: list[dict[str, Any]]) -> di
 def _system_texts(conversation: Conversation) -> list[tuple[str, bool]]:
     """Return the non-blank system texts, each with whether a cache point follows.
 
-    The first cache points are kept: blocks are ordered by stability, and the last ones change with every turn. System turns
-    of the history, and the note that the history is missing, go after the blocks, so that no block moves.
+    Turns get their cache points first: more stands before them. System turns of the history, and the note that the history
+    is missing, go after the blocks, so that no block moves.
     """
-    points_left = conversation.max_cache_points
+    points_left = conversation.max_cache_points - len(_turns_to_cache(conversation))
     texts = [(conversation.system, False)]
     for block in conversation.blocks:
+        if block.zone == RECALLED_ZONE:
+            continue
         is_cache_point = block.is_cache_point and points_left > 0 and bool(block.text.strip())
         points_left -= is_cache_point
         texts.append((block.text, is_cache_point))
@@ -184,16 +207,41 @@ def _system_texts(conversation: Conversation) -> list[tuple[str, bool]]:
     return [(text, is_cache_point) for text, is_cache_point in texts if text.strip()]
 
 
-def _stretches(conversation: Conversation) -> list[_Stretch]:
-    """Return the conversation as stretches of alternating sides, with every call answered in the next stretch."""
+def _recalled(conversation: Conversation) -> str:
+    """Return what was recalled, in one text that ends with its fence's line; empty if nothing was."""
+    return "".join(block.text for block in conversation.blocks if block.zone == RECALLED_ZONE and block.text.strip())
+
+
+def _stretches(conversation: Conversation, *, is_one_text: bool = False) -> list[_Stretch]:
+    """Return the conversation as stretches of alternating sides, with every call answered in the next stretch.
+
+    With `is_one_text`, what was recalled and the message are one text instead of two.
+    """
     if not conversation.message.strip():
         raise EmptyMessage(EmptyMessage.__doc__)
-    turns = [*conversation.history, Message("user", conversation.message)]
+    texts = [_recalled(conversation), conversation.message]
+    asked = [Message("user", text) for text in (["".join(texts)] if is_one_text else texts)]
+    ends = _turns_to_cache(conversation)
+    turns = [
+        replace(turn, is_cache_point=any(turn is end for end in ends))
+        for turn in (*conversation.history, *asked, *conversation.tool_turns)
+    ]
     spoken = [turn for turn in turns if turn.role != "system" and (turn.parts or turn.text.strip())]
     sides = [list(side) for _, side in groupby(spoken, key=_is_assistant)]
     pairs = [_answered(asked, told) if conversation.has_tools else [] for asked, told in pairwise(sides)]
     around = zip(sides, [*pairs, []], [[], *pairs], strict=True)
     return _with_sendable_ids([_stretch(side, asked=asked, told=told) for side, asked, told in around])
+
+
+def _turns_to_cache(conversation: Conversation) -> list[Message]:
+    """Return the turns to set a cache point after, as many as are allowed: the last tool turn, and the history's last turn.
+
+    What stands before the tool turns repeats with each of them.
+    """
+    marked = [turn for turn in conversation.history if turn.is_cache_point][-1:]
+    pays = marked or any(block.is_cache_point for block in conversation.blocks)
+    ends = [*(conversation.tool_turns[-1:] if pays else ()), *marked]
+    return ends[: conversation.max_cache_points]
 
 
 def _is_assistant(turn: Message) -> bool:
@@ -219,8 +267,13 @@ def _stretch(side: Sequence[Message], *, asked: _Pairs, told: _Pairs) -> _Stretc
     calls = tuple(call for call, _ in asked)
     results = tuple(result for _, result in told)
     sent: list[ToolCall | ToolResult] = [*calls, *results]
-    texts = tuple(text for turn in side for text in _texts(turn, sent) if text.strip())
-    return _Stretch("assistant" if _is_assistant(side[0]) else "user", texts, calls, results)
+    texts: list[str] = []
+    cached = 0
+    for turn in side:
+        texts += [text for text in _texts(turn, sent) if text.strip()]
+        if turn.is_cache_point:
+            cached = len(results) + len(texts) + len(calls)
+    return _Stretch("assistant" if _is_assistant(side[0]) else "user", tuple(texts), calls, results, cached)
 
 
 def _texts(turn: Message, sent: Sequence[ToolCall | ToolResult]) -> list[str]:
@@ -270,7 +323,10 @@ def _apart(stretches: Iterable[_Stretch]) -> list[_Stretch]:
     parted = []
     for stretch in stretches:
         if stretch.results and stretch.texts:
-            parted += [replace(stretch, texts=()), _Stretch("assistant", (_NO_ANSWER,)), replace(stretch, results=())]
+            behind = stretch.cached - len(stretch.results)
+            results = replace(stretch, texts=(), cached=stretch.cached if behind <= 0 else 0)
+            texts = replace(stretch, results=(), cached=max(0, behind))
+            parted += [results, _Stretch("assistant", (_NO_ANSWER,)), texts]
         else:
             parted.append(stretch)
     return parted

@@ -130,4 +130,5 @@ def _as_history(turn: StoredTurn, meter: Meter) -> HistoryTurn:
         speaker=turn.speaker,
         said_at=turn.said_at,
         is_imported=turn.is_imported,
+        tokens_before=turn.tokens_before,
     )

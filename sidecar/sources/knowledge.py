@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
+from sidecar.ingest.chunked import HEADING_GAP
 from sidecar.turn.evidence import TextPositions, evidence_of
 from sidecar.turn.items import Item, Ref, Source
 from sidecar.turn.rank import CandidateKind, Candidates
@@ -44,8 +45,8 @@ class KnowledgeSource:
 
 
 def _item(found: RecalledChunk, coverage: float, rank: int) -> Item:
-    section = f" › {found.heading}" if found.heading else ""
-    page = f", page {found.page}" if found.page is not None else ""
+    page = f"page {found.page}" if found.page is not None else ""
+    section = ", ".join(filter(None, (_without_title(found.heading, found.title), page)))
     chunk_id = str(found.chunk_id)
     return Item(
         id=f"chunk:{chunk_id}",
@@ -53,11 +54,20 @@ def _item(found: RecalledChunk, coverage: float, rank: int) -> Item:
         text=found.text,
         rank=rank,
         relevance=coverage,
-        header=f"{found.title}{section}{page}",
+        header=found.title,
         provenance=(
             Ref("document", str(found.document_id), found.path),
             Ref("chunk", chunk_id, str(found.position)),
         ),
         signature=found.signature,
         position=found.position,
+        group=str(found.document_id),
+        section=section,
     )
+
+
+def _without_title(heading: str, title: str) -> str:
+    """Return the path of headings without the document's title, which often is the first of them."""
+    if heading == title:
+        return ""
+    return heading.removeprefix(f"{title}{HEADING_GAP}")

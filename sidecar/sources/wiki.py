@@ -58,12 +58,14 @@ def _item(found: Passage, coverage: float, rank: int, lead_lines: int) -> Item:
         text=text,
         rank=rank,
         relevance=coverage,
-        header=f"{page.title} (/wiki/{page.type}/{page.slug})",
+        header=page.title,
         lead=beginning and heading + beginning,
         provenance=_provenance(page, found.memory_ids),
         stands_for=tuple(f"memory:{memory_id}" for memory_id in found.memory_ids) if found.slug else (),
         at=page.last_compiled_at,
         signature=found.signature,
+        position=found.position,
+        group=str(page.page_id),
     )
 
 

@@ -1,13 +1,17 @@
 """Decides the order in which the pool is offered to turns and items.
 
-The order is fixed: recent turns if the thread has the first priority (never tokens that floors will take); each source's
-floor; priority tiers; then the remainder: leads made full, older history, candidates below the relevance knee, pages last,
-older turns. An offer that does not fit is skipped, so an item is refused only for its own size.
+The order is fixed: recent turns (never tokens that floors may take); each source's floor; priority tiers; then the
+remainder: leads made full, older history, candidates below the relevance knee, pages last. In seed order the recent turns
+come in their own tier and take what is left at the end. An offer that does not fit is skipped, so an item is refused only
+for its own size.
 
-A larger budget never loses the first offer on which two budgets differ: all earlier offers had the same outcome, so the
-larger budget has more left. A raised priority never costs a source: the order within it and among the others stays, and its
-own offers come earlier, so at its first offer with a different outcome more is left; what it gains there exceeds all that
-the other run had left to give (for items without duplicates).
+The recent turns depend on the thread and the pool alone, never on what was recalled, so that a provider's cache keeps them.
+From pools of 4,000 tokens on, they begin on a grid of the thread's tokens.
+
+A larger budget never loses the first offer on which two budgets differ (both under 4,000 tokens, or neither): all earlier
+offers had the same outcome, so the larger budget has more left. A raised priority never costs a source: the order within it
+and among the others stays, and its own offers come earlier, so at its first offer with a different outcome more is left;
+what it gains there exceeds all that the other run had left to give (for items without duplicates).
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sidecar.turn.fuse import is_calibrated, relevances
-from sidecar.turn.history import Exchange
+from sidecar.turn.history import Exchange, recent
 from sidecar.turn.items import Form, Source
 from sidecar.turn.ledger import NO_LIMIT, Ledger, Stock
 from sidecar.turn.pairs import Unit
@@ -25,16 +29,19 @@ from sidecar.turn.profile import Allocation, Profile, SourceKnobs
 _LEFT_OVER = "what was left"
 _LAST_TIER = 100
 _PAGE_KNEE_SHARE = 32  # a page below this part of the knee is not relevant enough for the wiki's floor
-_TAIL_SHARE = 16  # recent turns before the last exchange take at most this part of a narrow pool
+_ALIGNED_FROM_TOKENS, _STEP_TOKENS = 4_000, 1_024
+# The parts of a pool that recent turns before the last exchange take at most. An aligned window is half empty on average.
+_NARROW_TAIL_SHARE, _WIDE_TAIL_SHARE = 16, 8
 
 
 @dataclass(frozen=True, slots=True)
 class PoolDemand:
-    """The demand on a pool: the stock, the last exchange (already in), and the units before it."""
+    """The demand on a pool of so many tokens: the stock, the last exchange (already in), and the units before it."""
 
     stock: Stock
     exchange: Exchange
     older: Sequence[Unit]
+    pool_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +52,9 @@ class Shared:
     older_count: int
 
 
-def share(wanted: PoolDemand, profile: Profile, pool_tokens: int) -> Shared:
-    """Allocate `pool_tokens`, the tokens of the pool that the last exchange leaves."""
-    sharing = _Sharing(wanted, profile, pool_tokens)
+def share(wanted: PoolDemand, profile: Profile, left_tokens: int) -> Shared:
+    """Allocate `left_tokens`, the tokens of the pool that the notice and the last exchange leave."""
+    sharing = _Sharing(wanted, profile, left_tokens)
     sharing.run()
     return Shared(sharing.ledger, sharing.older_count)
 
@@ -55,24 +62,21 @@ def share(wanted: PoolDemand, profile: Profile, pool_tokens: int) -> Shared:
 class _Sharing:
     """The allocation of one pool under one profile. Items are named by their places in the stock, best first."""
 
-    def __init__(self, wanted: PoolDemand, profile: Profile, pool_tokens: int) -> None:
-        stock = wanted.stock
-        self._notice_tokens = stock.prices.notice if stock.items else 0
-        exchange = wanted.exchange
-        self.ledger = _opened(wanted, pool_tokens - self._notice_tokens)
+    def __init__(self, wanted: PoolDemand, profile: Profile, left_tokens: int) -> None:
+        stock, exchange = wanted.stock, wanted.exchange
+        self.ledger = Ledger(stock, left_tokens)
+        self.ledger.show(exchange.whole_turn_ids, 0)
         self.ledger.steps += [(turn_id, Form.LEAD, turn_id not in exchange.gone) for turn_id in exchange.asked]
         self.ledger.steps += [(turn_id, Form.FULL, turn_id in exchange.whole_turn_ids) for turn_id in exchange.asked]
         self.older_count = 0
-        self._wanted, self._profile, self._pool_tokens = wanted, profile, pool_tokens
-        self._turn_count, self._tail_tokens = len(wanted.exchange.turns), 0
+        self._wanted, self._profile = wanted, profile
         self._firsts: dict[int, tuple[int, int]] | None = None
-        self._owed_tokens: int | None = None
         self._summary = len(stock.items) - 1 if stock.has_summary else None
         self._places: dict[Source, list[int]] = {source: [] for source in Source}
         for place, source in enumerate(self.ledger.sources[: self._summary]):
             self._places[source].append(place)
         ceilings = {source: _limit(knobs.ceiling_tokens) for source, knobs in zip(Source, profile.sources, strict=True)}
-        floors = [_floor(knobs, pool_tokens) for knobs in profile.sources]
+        floors = [_floor(knobs, left_tokens) for knobs in profile.sources]
         self._floors = {source: min(floor, ceilings[source]) for source, floor in zip(Source, floors, strict=True)}
         self._limits = [ceilings[source] for source in self.ledger.sources]
         short, whole = Form.LEAD, Form.FULL
@@ -90,21 +94,20 @@ class _Sharing:
 
     def run(self) -> None:
         """Make every offer, in order."""
-        thread = self._profile.knobs(Source.THREAD)
-        is_capped = self._profile.allocation is not Allocation.SEED_ORDER
-        tail_tokens = (
-            min(self._profile.history_tail_tokens, self._pool_tokens // _TAIL_SHARE) if is_capped else NO_LIMIT
-        )
+        thread, is_literal = self._profile.knobs(Source.THREAD), self._profile.allocation is Allocation.SEED_ORDER
         tiers = self._tiers()
-        if thread.priority <= min(tiers, default=thread.priority) or 0 in tiers:
-            self._extend_window(tail_tokens, owes_floors=True)
-        self._fill_floors(self.ledger)
+        if not is_literal:
+            self._open_window()
+        elif thread.priority <= min(tiers, default=thread.priority):
+            self._extend_window(sum(self._floors.values()))
+        self._fill_floors()
         for priority in sorted({*tiers, thread.priority}):
-            if priority == thread.priority:
-                self._extend_window(tail_tokens)
+            if is_literal and priority == thread.priority:
+                self._extend_window()
             self._offer(tiers.get(priority, ()), f"priority {priority}" if priority else "relevance")
         self._spill_over()
-        self._extend_window(NO_LIMIT)
+        if is_literal:
+            self._extend_window()
         self.ledger.settle()
 
     def _tiers(self) -> dict[int, list[int]]:
@@ -118,14 +121,14 @@ class _Sharing:
                 tier += [place for place in places if self._is_telling[place]]
         return {priority: sorted(places) for priority, places in tiers.items()}
 
-    def _fill_floors(self, ledger: Ledger) -> None:
+    def _fill_floors(self) -> None:
         for source in sorted(Source, key=lambda source: self._profile.knobs(source).priority):
             if self._profile.knobs(source).floor_tokens:
                 floor = self._floors[source]
                 limits = [floor] * len(self._forms)
-                ledger.offer(self._within_floor(source, floor, ledger), f"floor of {source}", self._forms, limits)
+                self.ledger.offer(self._within_floor(source, floor), f"floor of {source}", self._forms, limits)
 
-    def _within_floor(self, source: Source, floor: int, ledger: Ledger) -> Iterator[int]:
+    def _within_floor(self, source: Source, floor: int) -> Iterator[int]:
         """Yield a source's items for its floor, until not even the smallest fits the rest of it.
 
         If the floor is a share of the pool, all items are offered: two pools must make the same offers to be comparable.
@@ -135,7 +138,7 @@ class _Sharing:
         small = worth if is_shared else [place for place in worth if self._first_tokens[place] <= floor]
         least = min((self._first_tokens[place] for place in small), default=0)
         for place in small:
-            if not is_shared and floor - ledger.spent[source] < least:
+            if not is_shared and floor - self.ledger.spent[source] < least:
                 return
             if self._is_first_of_kin(place):
                 yield place
@@ -147,16 +150,6 @@ class _Sharing:
             return places
         least = self._profile.relevance_knee / _PAGE_KNEE_SHARE
         return [place for place in places if self._relevances[place] >= least]
-
-    def _covers_floors(self, left_tokens: int) -> bool:
-        """Return whether `left_tokens` cover all floors. Measures the floors by filling them from an unlimited pool."""
-        if left_tokens >= sum(self._floors.values()):
-            return True
-        if self._owed_tokens is None:
-            ledger = _opened(self._wanted, NO_LIMIT)
-            self._fill_floors(ledger)
-            self._owed_tokens = sum(ledger.spent.values())
-        return left_tokens >= self._owed_tokens
 
     def _offer(self, places: Iterable[int], asked: str) -> None:
         self.ledger.offer(places, asked, self._forms, self._limits)
@@ -179,8 +172,6 @@ class _Sharing:
         if ledger.has_freed:
             self._offer(sorted({*range(len(self._forms))} - {self._summary}), _LEFT_OVER)
         self._upgrade(range(len(self._forms)))
-        if not ledger.kept:
-            ledger.left_tokens += self._notice_tokens
 
     def _upgrade(self, places: Iterable[int]) -> None:
         forms, lead = self.ledger.forms, Form.LEAD
@@ -189,20 +180,30 @@ class _Sharing:
     def _is_page(self, place: int) -> bool:
         return self._wanted.stock.items[place].source is Source.WIKI
 
-    def _extend_window(self, tail_tokens: int, *, owes_floors: bool = False) -> None:
-        """Take in older units, newest first, up to the first that does not fit: the window has no gaps."""
-        for unit in self._wanted.older[self.older_count :]:
-            turns = self._turn_count + len(unit.turns)
-            tokens = self._tail_tokens + unit.tokens
-            fits = turns <= self._profile.history_turns and tokens <= tail_tokens
-            left_tokens = self.ledger.left_tokens - unit.tokens
-            fits = fits and left_tokens >= 0 and (not owes_floors or self._covers_floors(left_tokens))
-            self.ledger.steps.append((unit.turns[-1].id, Form.FULL, fits))
-            if not fits:
-                return
-            self._turn_count, self._tail_tokens = turns, tokens
-            self.older_count += 1
+    def _open_window(self) -> None:
+        """Take in the recent turns before the last exchange: a function of the thread and the pool alone."""
+        pool_tokens = self._wanted.pool_tokens
+        is_wide = pool_tokens >= _ALIGNED_FROM_TOKENS
+        most = max(_STEP_TOKENS, pool_tokens // _WIDE_TAIL_SHARE) if is_wide else pool_tokens // _NARROW_TAIL_SHARE
+        limit_tokens = min(self._profile.history_tail_tokens, most)
+        self._extend_window(sum(self._floors.values()), limit_tokens, min(_STEP_TOKENS, limit_tokens) if is_wide else 0)
+
+    def _extend_window(self, owed_tokens: int = 0, limit_tokens: int = NO_LIMIT, step_tokens: int = 0) -> None:
+        """Take in older units, newest first and without a gap, but leave `owed_tokens` of the pool."""
+        older = self._wanted.older[self.older_count :]
+        turns = len(self._wanted.exchange.turns)
+        turns += sum(len(unit.turns) for unit in self._wanted.older[: self.older_count])
+        count = recent(
+            older,
+            limit_tokens=min(limit_tokens, self.ledger.left_tokens - owed_tokens),
+            most_turns=self._profile.history_turns - turns,
+            step_tokens=step_tokens,
+        )
+        for unit in older[:count]:
+            self.ledger.steps.append((unit.turns[-1].id, Form.FULL, True))
             self.ledger.show([turn.id for turn in unit.turns], unit.tokens)
+        self.ledger.steps += [(unit.turns[-1].id, Form.FULL, False) for unit in older[count : count + 1]]
+        self.older_count += count
 
     def _is_first_of_kin(self, place: int) -> bool:
         """Return whether the tiers would offer this item before all its duplicates: floors must not reverse that order."""
@@ -229,13 +230,6 @@ class _Sharing:
         if source is Source.THREAD or not self._is_telling[place]:
             return (_LAST_TIER + self._is_page(place), place)
         return (self._profile.knobs(source).priority, place)
-
-
-def _opened(wanted: PoolDemand, pool_tokens: int) -> Ledger:
-    """Return a ledger that holds only the last exchange."""
-    ledger = Ledger(wanted.stock, pool_tokens)
-    ledger.show(wanted.exchange.whole_turn_ids, 0)
-    return ledger
 
 
 def _floor(knobs: SourceKnobs, pool_tokens: int) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sidecar.turn.items import Decision, Form, Source, Zone
-from sidecar.turn.receipt import TURNS_ZONE, decided_items
+from sidecar.turn.receipt import decided_items
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Change:
 class Difference:
     """The difference between an earlier and a later assembly.
 
-    `token_deltas` and `status_changes` ("OK → TIMEOUT") hold only sources that differ. `first_changed_zone` is stable, slow,
-    volatile or turns; empty if all bytes are equal. `note` says why bytes may differ when nothing else does.
+    `token_deltas` and `status_changes` ("OK → TIMEOUT") hold only sources that differ. `first_changed_zone` is stable,
+    turns or volatile; empty if all bytes are equal. `note` says why bytes may differ when nothing else does.
     """
 
     changes: tuple[Change, ...]
@@ -118,5 +118,4 @@ def _by_source(receipt: Mapping[str, Any], field: str) -> dict[Source, Any]:
 
 def _first_changed_zone(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     earlier, later = before["rendered"]["zones"], after["rendered"]["zones"]
-    zones = (*(zone.value for zone in Zone), TURNS_ZONE)
-    return next((zone for zone in zones if earlier[zone]["sha256"] != later[zone]["sha256"]), "")
+    return next((zone.value for zone in Zone if earlier[zone]["sha256"] != later[zone]["sha256"]), "")

@@ -103,13 +103,17 @@ def fit(question: Fitting, meter: TokenCounter) -> Fitted:
     said = question.history if profile.knobs(Source.THREAD).enabled else ()
     thread = history.read(sendable(said, question.fence_tag, meter))
     stock = _stock(question, offers, thread, meter)
-    exchange = history.fit_exchange(thread, pool.pool_tokens, meter)
-    wanted = PoolDemand(stock, exchange, thread.older)
+    # A ratio learned from reports may make the notice larger than the smallest pool; then no item goes in either.
+    has_notice = stock.prices.notice <= pool.pool_tokens // 2
+    room_tokens = pool.pool_tokens - stock.prices.notice if has_notice else pool.pool_tokens
+    exchange = history.fit_exchange(thread, room_tokens, meter)
+    wanted = PoolDemand(stock, exchange, thread.older, pool.pool_tokens)
     # A cut exchange takes the whole pool: the few tokens that the cut leaves stay unused.
-    left_tokens = max(0, pool.pool_tokens - thread.exchange_tokens)
+    left_tokens = max(0, room_tokens - thread.exchange_tokens) if has_notice else 0
     shared = share(wanted, profile, left_tokens)
-    messages = _messages(exchange, thread, shared)
-    rendering = _rendered(shared.ledger, messages, question, pool, meter)
+    before = question.spent.system_tokens + question.spent.tool_tokens
+    page = RenderOptions(question.fence_tag, before, question.cache_minimum_tokens, has_notice)
+    rendering = _rendered(shared.ledger, _messages(exchange, thread, shared), page, pool, meter)
     fates = _fates(shared.ledger, rendering, offers)
     turn_fates = tuple(history.fates(thread, exchange, shared.older_count))
     return Fitted(
@@ -174,11 +178,9 @@ def _messages(exchange: Exchange, thread: History, shared: Shared) -> list[Messa
 
 
 def _rendered(
-    ledger: Ledger, messages: Sequence[Message], question: Fitting, pool: TokenPool, meter: TokenCounter
+    ledger: Ledger, messages: Sequence[Message], page: RenderOptions, pool: TokenPool, meter: TokenCounter
 ) -> Rendering:
     """Return the rendered context. While it exceeds the pool, the items taken in last are removed."""
-    before = question.spent.system_tokens + question.spent.tool_tokens
-    page = RenderOptions(question.fence_tag, before, question.cache_minimum_tokens)
     rendering = render(ledger, messages, page, meter)
     while rendering.tokens > pool.pool_tokens and ledger.kept:
         ledger.withdraw(rendering.tokens - pool.pool_tokens)

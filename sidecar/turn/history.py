@@ -116,6 +116,31 @@ def _cut_exchange(history: History, limit_tokens: int, meter: TokenCounter) -> E
     return _as_exchange(history.exchange, shortened, meter)
 
 
+def recent(older: Sequence[Unit], *, limit_tokens: int, most_turns: int, step_tokens: int = 0) -> int:
+    """Return how many of the older units, given newest first, the window holds within both limits.
+
+    With a step it begins only where the thread's own tokens cross a multiple of the step, so that it keeps its beginning for
+    many turns; then it may hold less than would fit.
+    """
+    # Threads kept elsewhere do not tell how much was said before a turn.
+    is_aligned = step_tokens > 0 and any(unit.turns[0].tokens_before for unit in older)
+    chosen = tokens = turns = 0
+    for count, unit in enumerate(older, start=1):
+        tokens, turns = tokens + unit.tokens, turns + len(unit.turns)
+        if tokens > limit_tokens or turns > most_turns:
+            break
+        if not is_aligned or _opens_step(unit, older[count : count + 1], step_tokens):
+            chosen = count
+    return chosen
+
+
+def _opens_step(unit: Unit, before: Sequence[Unit], step_tokens: int) -> bool:
+    tokens = unit.turns[0].tokens_before
+    if not before:
+        return tokens == 0
+    return tokens // step_tokens > before[0].turns[0].tokens_before // step_tokens
+
+
 def fates(history: History, exchange: Exchange, older_count: int) -> Iterator[TurnFate]:
     """Yield the fate of every turn, newest first, given that `older_count` of the older units are in the window."""
     sent = {turn.id: turn for turn in exchange.turns}

@@ -61,10 +61,14 @@ class Decision(StrEnum):
 
 
 class Zone(StrEnum):
-    """The zone of a rendered block, by how often it changes between turns."""
+    """The zones of a context, in the order in which they are sent: what changes goes last.
+
+    Stable blocks stand in the system prompt, the conversation's turns follow, and volatile blocks (what was recalled) stand
+    beside the user's message.
+    """
 
     STABLE = "stable"
-    SLOW = "slow"
+    TURNS = "turns"
     VOLATILE = "volatile"
 
 
@@ -105,10 +109,11 @@ class Item(NamedTuple):
     """One candidate piece of context. A tuple because a turn makes hundreds.
 
     `rank` is its index in its source's order, from 0. `relevance` (0 to 1) is calibrated and comparable across sources; a
-    source without relevances gives 0 to all. `header` names its container (a document's section, a day), and `position` its
-    place there. `lead` is its first lines, empty if it has no shorter form. `stands_for` holds the ids of the items it covers
-    (a wiki section: the memories it cites; an observation: its facts; a memory: its turns). `features` are the inputs of its
-    relevance, once judged. `fault` says why it cannot be used; empty otherwise.
+    source without relevances gives 0 to all. `header` names its container (a document, a page, a day), `group` is the
+    container's id (empty: the header identifies it), `section` names its part of it, and `position` its place there. `lead`
+    is its first lines, empty if it has no shorter form. `stands_for` holds the ids of the items it covers (a wiki section:
+    the memories it cites; an observation: its facts; a memory: its turns). `features` are the inputs of its relevance, once
+    judged. `fault` says why it cannot be used; empty otherwise.
     """
 
     id: str
@@ -125,6 +130,8 @@ class Item(NamedTuple):
     features: tuple[tuple[str, float], ...] = ()
     position: int = 0
     fault: str = ""
+    group: str = ""
+    section: str = ""
 
 
 def columns_of(items: Sequence[Item]) -> dict[str, tuple[Any, ...]]:
@@ -157,7 +164,7 @@ class HistoryTurn:
     `tokens` is its cost as a message for the model, framing included. `parts` are its tool calls and results:
     `{"type": "tool_call", "id", "name", "arguments"}` and `{"type": "tool_result", "id", "content"}`, where a result has the
     id of its call. `is_imported` means that it comes from another conversation. `fault` says why it cannot be used; empty
-    otherwise.
+    otherwise. `tokens_before` are the thread's tokens before it, in one tokenizer for all models; 0 if unknown.
     """
 
     id: str
@@ -170,6 +177,7 @@ class HistoryTurn:
     said_at: datetime | None = None
     is_imported: bool = False
     fault: str = ""
+    tokens_before: int = 0
 
 
 @dataclass(frozen=True, slots=True)

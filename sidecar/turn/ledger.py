@@ -74,6 +74,7 @@ class Ledger:
         self.has_freed = False
         self._in_block = [0] * len(BLOCKS)
         self._in_group = [0] * len(stock.pieces.headers)
+        self._in_section = [0] * len(stock.pieces.section_lines)
         self._view: set[str] = set()
         self._window: set[str] = set()
         self._drawn: dict[str, list[int]] = defaultdict(list)
@@ -92,27 +93,27 @@ class Ledger:
         Skips items already in; drops items that the context already covers.
         """
         items, pieces, prices, akin = self.stock.items, self.stock.pieces, self.stock.prices, self.stock.kinship.akin
-        in_block, in_group, spent, kept, taken = (
-            self._in_block,
-            self._in_group,
-            self.spent,
-            self.kept,
-            self.steps.append,
-        )
-        sources, blocks, groups, lead, thread = self.sources, pieces.blocks, pieces.groups, Form.LEAD, Source.THREAD
+        in_block, in_group, in_section = self._in_block, self._in_group, self._in_section
+        spent, kept, taken = self.spent, self.kept, self.steps.append
+        blocks, groups, sections = pieces.blocks, pieces.groups, pieces.sections
+        sources, lead, thread = self.sources, Form.LEAD, Source.THREAD
         for place in places:
             if place in kept or (place in akin and self._falls(place)):
                 continue
-            block, group, source, form = blocks[place], groups[place], sources[place], forms[place]
+            block, group, section = blocks[place], groups[place], sections[place]
+            source, form = sources[place], forms[place]
             tokens = cost = prices.lead[place] if form is lead else prices.full[place]
             if not in_group[group]:
                 cost += prices.headers[group]
+            if not in_section[section]:
+                cost += prices.sections[section]
             if not in_block[block]:
                 cost += prices.fences[block]
             if cost > self.left_tokens or cost > limits[place] - spent[source]:
                 self._refuse(place, form, NoRoom(asked, cost, self.left_tokens, limits[place] - spent[source]))
                 continue
             in_group[group] += 1
+            in_section[section] += 1
             in_block[block] += 1
             spent[source] += cost
             self.left_tokens -= cost
@@ -241,11 +242,13 @@ class Ledger:
 
     def _refund(self, place: int) -> None:
         pieces, prices, source = self.stock.pieces, self.stock.prices, self.stock.items[place].source
-        block, group = pieces.blocks[place], pieces.groups[place]
+        block, group, section = pieces.blocks[place], pieces.groups[place], pieces.sections[place]
         self._in_group[group] -= 1
+        self._in_section[section] -= 1
         self._in_block[block] -= 1
         refund = self.tokens[place]
         refund += 0 if self._in_group[group] else prices.headers[group]
+        refund += 0 if self._in_section[section] else prices.sections[section]
         refund += 0 if self._in_block[block] else prices.fences[block]
         self.left_tokens += refund
         self.spent[source] -= refund

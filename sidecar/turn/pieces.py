@@ -8,9 +8,10 @@ two pieces: its mark, and the rest, which recurs turn after turn and is cached.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from sidecar.turn.fence import bodies, neutralise
 from sidecar.turn.items import Item, Source, TokenCounter, Zone
@@ -21,21 +22,21 @@ class Block:
     """A block of context under one fence: its name, its zone, and the letter of its marks."""
 
     name: str
-    zone: Zone
     letter: str
     source: Source
+    zone: Zone = Zone.VOLATILE
 
 
 BLOCKS = (
-    Block("wiki", Zone.STABLE, "w", Source.WIKI),
-    Block("history", Zone.SLOW, "h", Source.THREAD),
-    Block("knowledge", Zone.VOLATILE, "k", Source.KNOWLEDGE),
-    Block("workspace", Zone.VOLATILE, "f", Source.WORKSPACE),
-    Block("memory", Zone.VOLATILE, "m", Source.MEMORY),
-    Block("tools", Zone.VOLATILE, "x", Source.TOOLS),
-    Block("thread", Zone.VOLATILE, "t", Source.THREAD),
+    Block("wiki", "w", Source.WIKI),
+    Block("history", "h", Source.THREAD),
+    Block("knowledge", "k", Source.KNOWLEDGE),
+    Block("workspace", "f", Source.WORKSPACE),
+    Block("memory", "m", Source.MEMORY),
+    Block("tools", "x", Source.TOOLS),
+    Block("thread", "t", Source.THREAD),
 )
-"""All blocks, in rendering order. The summary of older turns has its own block, "history"."""
+"""All blocks. The summary of older turns has its own block, "history"."""
 
 SUMMARY_BLOCK = 1
 _BLOCK_OF = {block.source: place for place, block in enumerate(BLOCKS) if place != SUMMARY_BLOCK}
@@ -46,15 +47,17 @@ _SAID = re.compile(r"(?:user|assistant|tool|system): ")
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The texts of items in parallel lists: block, group (an index into `headers`), body, and lead if shorter.
+    """The texts of items in parallel lists: block, group, section (indexes into their lines), body, and lead if shorter.
 
-    The header line of items without a header is empty. `full_lines` and `lead_lines` hold the text after the mark, with its
+    The line of items without a header or section is empty. `full_lines` and `lead_lines` hold the text after the mark, with its
     newline; the line of a lead that is not shorter is empty.
     """
 
     blocks: list[int]
     groups: list[int]
     headers: list[str]
+    sections: list[int]
+    section_lines: list[str]
     full: list[str]
     lead: list[str]
     full_lines: list[str]
@@ -68,6 +71,7 @@ class Prices:
     notice: int
     fences: list[int]
     headers: list[int]
+    sections: list[int]
     full: list[int]
     lead: list[int]
 
@@ -87,18 +91,31 @@ def write(items: Sequence[Item], *, has_summary: bool) -> Pieces:
     blocks = [_BLOCK_OF[item.source] for item in items]
     if has_summary:
         blocks[-1] = SUMMARY_BLOCK
-    headed = list(zip(blocks, [_header_line(item.header[:_MOST_HEADER_CHARS]) for item in items], strict=True))
-    known = {group: place for place, group in enumerate(dict.fromkeys(headed))}
+    headers = [_header_line(item.header[:_MOST_HEADER_CHARS]) for item in items]
+    groups = _Numbered(zip(blocks, [item.group for item in items], headers, strict=True))
+    lines = [_section_line(item.section[:_MOST_HEADER_CHARS]) if item.section else "" for item in items]
+    sections = _Numbered(zip(groups.numbers, lines, strict=True))
     full, lead = (_bodies(items, texts) for texts in ([item.text for item in items], _leads(items)))
     return Pieces(
         blocks=blocks,
-        groups=[known[group] for group in headed],
-        headers=[line for _, line in known],
+        groups=groups.numbers,
+        headers=[line for *_, line in groups.known],
+        sections=sections.numbers,
+        section_lines=[line for _, line in sections.known],
         full=full,
         lead=lead,
         full_lines=[f" {body}\n" for body in full],
         lead_lines=[f" {body}\n" if body else "" for body in lead],
     )
+
+
+class _Numbered:
+    """Keys numbered in the order of their first appearance: the distinct ones, and the number of each."""
+
+    def __init__(self, keys: Iterable[tuple[Any, ...]]) -> None:
+        listed = list(keys)
+        self.known = {key: number for number, key in enumerate(dict.fromkeys(listed))}
+        self.numbers = [self.known[key] for key in listed]
 
 
 def _bodies(items: Sequence[Item], texts: Sequence[str]) -> list[str]:
@@ -118,6 +135,12 @@ def _header_line(header: str) -> str:
     return f"# {words}\n" if words.startswith("/") else f"{words}\n" if words else ""
 
 
+@lru_cache(maxsize=8192)
+def _section_line(section: str) -> str:
+    words = " ".join(neutralise(section).split())
+    return f"› {words}\n" if words else ""
+
+
 def _leads(items: Sequence[Item]) -> list[str]:
     """Return each item's lead; empty if it is not shorter than the text."""
     return [
@@ -129,9 +152,10 @@ def _leads(items: Sequence[Item]) -> list[str]:
 def price(pieces: Pieces, tag: str, meter: TokenCounter) -> Prices:
     """Return the cost of each piece. Marks are counted at their widest, as nines."""
     fences = [line for block in BLOCKS for line in fence_lines(block, tag)]
-    counted = iter(meter.count([notice(tag), *fences, *pieces.headers]))
+    counted = iter(meter.count([notice(tag), *fences, *pieces.headers, *pieces.section_lines]))
     notice_count = next(counted)
     fence_counts = [next(counted) + next(counted) for _ in BLOCKS]
+    header_counts = [next(counted) for _ in pieces.headers]
     digits = [len(str(pieces.blocks.count(place))) for place in range(len(BLOCKS))]
     widest = [f"[{block.letter}{'9' * size}]" for block, size in zip(BLOCKS, digits, strict=True)]
     marks = [widest[block] for block in pieces.blocks]
@@ -140,4 +164,4 @@ def price(pieces: Pieces, tag: str, meter: TokenCounter) -> Prices:
     counted_shorter = iter(meter.count_marked([mark for mark, _ in shorter], [line for _, line in shorter]))
     lead_counts = [next(counted_shorter) if line else 0 for line in pieces.lead_lines]
     saving = [short if short < whole else 0 for short, whole in zip(lead_counts, full_counts, strict=True)]
-    return Prices(notice_count, fence_counts, list(counted), full_counts, saving)
+    return Prices(notice_count, fence_counts, header_counts, list(counted), full_counts, saving)

@@ -52,15 +52,15 @@ class SourceKnobs:
 class Profile:
     """Every knob of a turn. `sources` holds one entry per source, in the order of `Source`.
 
-    `history_turns` bounds the window of recent turns; `history_tail_tokens` (or a sixteenth of the pool, if less) bounds the
-    part before the last exchange. Candidates below `relevance_knee` take part in no tier. `budget_tokens` bounds the pool
-    whatever the model's window.
+    `history_turns` bounds the window of recent turns; `history_tail_tokens` (or an eighth of the pool, if less; a sixteenth
+    under 4,000 tokens) bounds the part before the last exchange. Candidates below `relevance_knee` take part in no tier.
+    `budget_tokens` bounds the pool whatever the model's window.
     """
 
     sources: tuple[SourceKnobs, ...]
     allocation: Allocation = Allocation.PRIORITY
     history_turns: int = 50
-    history_tail_tokens: int = 256
+    history_tail_tokens: int = 2048
     relevance_knee: float = 0.2
     lead_lines: int = 3
     response_reserve_tokens: int = 2048

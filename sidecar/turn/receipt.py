@@ -36,10 +36,9 @@ from sidecar.turn.items import (
 from sidecar.turn.profile import Profile, merge, parse_layer
 from sidecar.turn.render import Rendering, digest, message_parts
 
-VERSION = 2
+VERSION = 3
 """The version of the rendering rules. An older receipt is replayed by the current rules, and the difference notes it."""
 
-TURNS_ZONE = "turns"
 _PLACES = {source: place for place, source in enumerate(Source)}
 
 
@@ -189,6 +188,8 @@ def _item_row(fate: Fate, at: str | None, texts: _Texts) -> dict[str, Any]:
         "lead": texts.keep(item.lead),
         "header": item.header,
         "position": item.position,
+        "group": item.group,
+        "section": item.section,
         "rank": item.rank,
         "relevance": item.relevance if math.isfinite(item.relevance) else 0.0,
         "features": _features(item.features) if item.features else [],
@@ -241,6 +242,7 @@ def _turn_row(turn: HistoryTurn, fate: TurnFate | None, texts: _Texts) -> dict[s
         "tokens": turn.tokens,
         "speaker": turn.speaker,
         "is_imported": turn.is_imported,
+        "tokens_before": turn.tokens_before,
         "said_at": turn.said_at.isoformat() if turn.said_at else None,
         "decision": fate.decision if fate else None,
         "reason": fate.reason if fate else "",
@@ -250,13 +252,13 @@ def _turn_row(turn: HistoryTurn, fate: TurnFate | None, texts: _Texts) -> dict[s
 
 def _rendered(rendering: Rendering) -> dict[str, Any]:
     zones: dict[str, Any] = {}
-    for zone in Zone:
+    for zone in (Zone.STABLE, Zone.VOLATILE):
         blocks = [block for block in rendering.blocks if block.zone is zone]
         zones[zone.value] = {
             "sha256": digest([block.text for block in blocks]),
             "tokens": sum(block.tokens for block in blocks),
         }
-    zones[TURNS_ZONE] = {
+    zones[Zone.TURNS.value] = {
         "sha256": digest([part for message in rendering.messages for part in message_parts(message)]),
         "tokens": sum(message.tokens for message in rendering.messages),
     }
@@ -291,6 +293,8 @@ def _item(source: Source, row: Mapping[str, Any], texts: Mapping[str, str]) -> I
         features=tuple((name, math.nan if value is None else value) for name, value in row["features"]),
         position=row["position"],
         fault=_fault(row),
+        group=row.get("group", ""),
+        section=row.get("section", ""),
     )
 
 
@@ -311,6 +315,7 @@ def _turn(row: Mapping[str, Any], texts: Mapping[str, str]) -> HistoryTurn:
         said_at=datetime.fromisoformat(row["said_at"]) if row["said_at"] else None,
         is_imported=row.get("is_imported", False),
         fault=_fault(row),
+        tokens_before=row.get("tokens_before", 0),
     )
 
 

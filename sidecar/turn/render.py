@@ -1,8 +1,8 @@
-"""Renders the context: blocks of system text in zones, the turns as messages, and the provider's cache points.
+"""Renders the context: the stable blocks, the turns as messages, and what was recalled, with the provider's cache points.
 
-Zones are ordered by how often they change: stable (the wiki), slow (the summary of older turns), volatile. Inside a block
-the order is canonical and marks are numbered in it, so unchanged content gives the same bytes. To save tokens there is one
-fence per block, one header per group and one mark per item.
+What changes goes last, so that a provider's cache keeps what stands before it. Recalled items stand in groups (a document,
+a page, a day) with the best group last, beside the question; inside a group they keep the order in which they were written
+or said. To save tokens there is one fence per block, one header per group and section, and one mark per item.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -20,12 +20,12 @@ from sidecar.turn.ledger import Ledger
 from sidecar.turn.pieces import BLOCKS, fence_lines, notice
 
 _BY_TIME = frozenset({Source.MEMORY, Source.THREAD})
-_LONG_AGO, _NEVER = float("-inf"), float("inf")
+_LONG_AGO = float("-inf")
 
 
 @dataclass(frozen=True, slots=True)
 class SystemBlock:
-    """One block of system text. The first block is the notice about the fence and has no source."""
+    """One block of rendered text. The first block is the notice about the fence and has no source."""
 
     zone: Zone
     source: Source | None
@@ -44,20 +44,23 @@ class Message:
     parts: tuple[dict[str, Any], ...]
     tokens: int
     was_cut: bool
+    is_cache_point: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CachePoint:
-    """A position where a provider's prompt cache is worth setting: the blocks and context tokens before it."""
+    """A position where a provider's prompt cache is worth setting: the end of a zone, and the tokens of context before it."""
 
     zone: Zone
-    blocks_before: int
     tokens_before: int
 
 
 @dataclass(frozen=True, slots=True)
 class Rendering:
-    """The finished context. `order` lists its items by place in the stock; `marks` maps each place to its mark."""
+    """The finished context. `order` lists its items by place in the stock; `marks` maps each place to its mark.
+
+    `stable_prefix_tokens` are those that stand before what was recalled: the stable blocks and the messages.
+    """
 
     blocks: tuple[SystemBlock, ...]
     messages: tuple[Message, ...]
@@ -74,32 +77,40 @@ class RenderOptions:
     """Options of rendering.
 
     `tag` is the fence's tag, `tokens_before` the tokens of the prompt before our blocks, `cache_minimum_tokens` the shortest
-    prefix that the provider caches.
+    prefix that the provider caches. The notice about the fence stands first if `has_notice`.
     """
 
     tag: str
     tokens_before: int
     cache_minimum_tokens: int
+    has_notice: bool
 
 
 def render(ledger: Ledger, messages: Sequence[Message], page: RenderOptions, meter: TokenCounter) -> Rendering:
-    """Return the ledger's items and the messages, rendered and counted as rendered."""
-    drafts, order, marks = _draft_blocks(ledger, page.tag)
+    """Return the ledger's items and the messages, rendered and counted as rendered.
+
+    The notice stands in every context, so that the system prompt stays the same when nothing is recalled.
+    """
+    drafts, order, marks = _draft_blocks(ledger, page)
     counts = meter.count_joined([lines for _, _, lines in drafts])
-    points = _cache_points(drafts, counts, page)
-    ends = {point.blocks_before for point in points}
+    stable_count = sum(zone is Zone.STABLE for zone, _, _ in drafts)
+    stable_tokens, turn_tokens = sum(counts[:stable_count]), sum(message.tokens for message in messages)
+    points = _cache_points(stable_tokens, turn_tokens, page)
+    marked = {point.zone for point in points}
     blocks = tuple(
-        SystemBlock(zone, source, "".join(lines), tokens, number in ends)
+        SystemBlock(zone, source, "".join(lines), tokens, number == stable_count and Zone.STABLE in marked)
         for number, ((zone, source, lines), tokens) in enumerate(zip(drafts, counts, strict=True), start=1)
     )
+    if Zone.TURNS in marked:
+        messages = (*messages[:-1], replace(messages[-1], is_cache_point=True))
     sent = [part for message in messages for part in message_parts(message)]
     return Rendering(
         blocks=blocks,
         messages=tuple(messages),
         order=tuple(order),
         marks=marks,
-        tokens=sum(counts) + sum(message.tokens for message in messages),
-        stable_prefix_tokens=sum(block.tokens for block in blocks if block.zone is Zone.STABLE),
+        tokens=sum(counts) + turn_tokens,
+        stable_prefix_tokens=stable_tokens + turn_tokens,
         cache_points=points,
         sha256=digest([*(block.text for block in blocks), *sent]),
     )
@@ -108,34 +119,42 @@ def render(ledger: Ledger, messages: Sequence[Message], page: RenderOptions, met
 _Draft = tuple[Zone, Source | None, list[str]]
 
 
-def _draft_blocks(ledger: Ledger, tag: str) -> tuple[list[_Draft], list[int], dict[int, str]]:
-    by_block: list[list[int]] = [[] for _ in BLOCKS]
+def _draft_blocks(ledger: Ledger, page: RenderOptions) -> tuple[list[_Draft], list[int], dict[int, str]]:
+    by_block: dict[int, list[int]] = {}
     blocks = ledger.stock.pieces.blocks
     for place in ledger.kept:
-        by_block[blocks[place]].append(place)
-    drafts: list[_Draft] = [(Zone.STABLE, None, [notice(tag)])] if ledger.kept else []
+        by_block.setdefault(blocks[place], []).append(place)
+    drafts: list[_Draft] = [(Zone.STABLE, None, [notice(page.tag)])] if page.has_notice else []
     order: list[int] = []
     marks: dict[int, str] = {}
-    for block, places in zip(BLOCKS, by_block, strict=True):
-        if not places:
-            continue
-        ordered = _in_canonical_order(places, ledger)
+    for number, places in sorted(by_block.items(), key=_stable_then_best_last):
+        block, ordered = BLOCKS[number], _best_group_last(places, ledger)
         order += ordered
-        first, last = fence_lines(block, tag)
+        first, last = fence_lines(block, page.tag)
         drafts.append((block.zone, block.source, [first, *_lines(ordered, block.letter, marks, ledger), last]))
     return drafts, order, marks
+
+
+def _stable_then_best_last(block: tuple[int, list[int]]) -> tuple[bool, int]:
+    """Return the sort key of a block; items have their places best first."""
+    number, places = block
+    return BLOCKS[number].zone is not Zone.STABLE, -min(places)
 
 
 def _lines(places: Sequence[int], letter: str, marks: dict[int, str], ledger: Ledger) -> list[str]:
     """Return the lines of one block (an item's in two pieces), and record each item's mark in `marks`."""
     pieces, forms, lead = ledger.stock.pieces, ledger.forms, Form.LEAD
     groups, headers, full, short = pieces.groups, pieces.headers, pieces.full_lines, pieces.lead_lines
+    sections, section_lines = pieces.sections, pieces.section_lines
     lines: list[str] = []
-    group = None
+    group = section = None
     for number, place in enumerate(places, start=1):
         if groups[place] != group:
             group = groups[place]
             lines.append(headers[group])
+        if sections[place] != section:
+            section = sections[place]
+            lines.append(section_lines[section])
         marks[place], bracketed = _mark(letter, number)
         lines += (bracketed, short[place] if forms[place] is lead else full[place])
     return lines
@@ -147,27 +166,29 @@ def _mark(letter: str, number: int) -> tuple[str, str]:
     return f"{letter}{number}", f"[{letter}{number}]"
 
 
-def _in_canonical_order(places: list[int], ledger: Ledger) -> list[int]:
-    """Return the places of one block in an order independent of question and ranking."""
-    items, groups, headers = ledger.stock.items, ledger.stock.pieces.groups, ledger.stock.pieces.headers
-    chosen = [items[place] for place in places]
-    of_group = [groups[place] for place in places]
-    if chosen[0].source in _BY_TIME:
-        moments = [_moment(item.at) for item in chosen]
-        opened: dict[int, float] = {}
-        for group, moment in zip(of_group, moments, strict=True):
-            if moment < opened.get(group, _NEVER):
-                opened[group] = moment
-        ordered = sorted(opened, key=lambda group: (opened[group], headers[group]))
-    else:
-        moments = [_LONG_AGO] * len(chosen)
-        ordered = sorted(set(of_group), key=headers.__getitem__)
-    ranks = {group: rank for rank, group in enumerate(ordered)}
-    keys = [
-        (ranks[group], moment, item.position, item.id, place)
-        for group, moment, item, place in zip(of_group, moments, chosen, places, strict=True)
-    ]
-    return [key[-1] for key in sorted(keys)]
+def _best_group_last(places: list[int], ledger: Ledger) -> list[int]:
+    """Return the places of one block by group, the group of the best item last, each in the order of reading or of time.
+
+    A section stands once, where its first item does. Ties go by text, never by ids, which differ between installations.
+    """
+    items, pieces = ledger.stock.items, ledger.stock.pieces
+    best: dict[int, int] = {}
+    for place in places:
+        group = pieces.groups[place]
+        best[group] = min(place, best.get(group, place))
+    is_by_time = items[places[0]].source in _BY_TIME
+    moments = {place: _moment(items[place].at) if is_by_time else _LONG_AGO for place in places}
+    opened: dict[int, tuple[float, int]] = {}
+    for place in places:
+        section, begun = pieces.sections[place], (moments[place], items[place].position)
+        opened[section] = min(begun, opened.get(section, begun))
+
+    def key(place: int) -> tuple[Any, ...]:
+        item, section = items[place], pieces.sections[place]
+        in_section = (moments[place], item.position, item.text, place)
+        return (-best[pieces.groups[place]], opened[section], section, *in_section)
+
+    return sorted(places, key=key)
 
 
 def _moment(at: datetime | None) -> float:
@@ -177,18 +198,14 @@ def _moment(at: datetime | None) -> float:
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
-def _cache_points(drafts: Sequence[_Draft], counts: Sequence[int], page: RenderOptions) -> tuple[CachePoint, ...]:
-    """Return the ends of the stable and slow zones that have enough tokens before them; one point if both coincide."""
-    points: list[CachePoint] = []
-    for zone in (Zone.STABLE, Zone.SLOW):
-        blocks = sum(
-            drafted is not Zone.VOLATILE and (drafted is zone or zone is Zone.SLOW) for drafted, _, _ in drafts
-        )
-        tokens = sum(counts[:blocks])
-        pays = page.tokens_before + tokens >= page.cache_minimum_tokens
-        if blocks and pays and not (points and points[-1].blocks_before == blocks):
-            points.append(CachePoint(zone, blocks, tokens))
-    return tuple(points)
+def _cache_points(stable_tokens: int, turn_tokens: int, page: RenderOptions) -> tuple[CachePoint, ...]:
+    """Return the ends of the stable blocks and of the turns that have enough tokens before them."""
+    ends = [(Zone.STABLE, stable_tokens), (Zone.TURNS, stable_tokens + turn_tokens)]
+    return tuple(
+        CachePoint(zone, tokens)
+        for (zone, tokens), added in zip(ends, (stable_tokens, turn_tokens), strict=True)
+        if added and page.tokens_before + tokens >= page.cache_minimum_tokens
+    )
 
 
 def digest(texts: Iterable[str]) -> str:

@@ -227,7 +227,7 @@ class Assembly(_message.Message):
     content_sha256: _builtins.str
     """SHA-256 of the rendered blocks and messages, in hexadecimal."""
     stable_prefix_tokens: _builtins.int
-    """Tokens of the stable blocks, which a provider can cache between turns."""
+    """Tokens of the stable blocks and the messages, which a provider can cache between turns."""
     last_exchange_cut: _builtins.bool
     """Whether the last exchange was too long for the pool and its middle was cut."""
     conversation_missing: _builtins.bool
@@ -240,7 +240,7 @@ class Assembly(_message.Message):
 
     @_builtins.property
     def system_blocks(self) -> _containers.RepeatedCompositeFieldContainer[_items_pb2.SystemBlock]:
-        """The system text, most stable block first."""
+        """The text to send, stable blocks first. What was recalled, in volatile blocks, stands best beside the message and is not stored."""
 
     @_builtins.property
     def messages(self) -> _containers.RepeatedCompositeFieldContainer[_items_pb2.Message]:
@@ -845,7 +845,7 @@ class AssemblyDiff(_message.Message):
     FIRST_CHANGED_ZONE_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     first_changed_zone: _builtins.str
-    """The first zone whose rendered bytes differ: stable, slow, volatile or turns; empty if none."""
+    """The first zone whose rendered bytes differ: stable, turns or volatile; empty if none."""
     note: _builtins.str
     """Why bytes may differ without other differences: the two releases render texts differently. Empty for one release."""
     @_builtins.property

@@ -29,8 +29,9 @@ class ContextServiceStub:
     """Assembles the context of a turn, inside its budget, with a receipt.
 
     A turn has five steps: the container calls AssembleContext with the user's message; it sends the blocks and messages to its
-    model; it reports the provider's token counts with ReportUsage; it stores the turns with AppendTurns; an operator
-    reads the receipt with ExplainAssembly, or tries other knobs with ReplayAssembly.
+    model, and after a tool call the same ones again, followed by the calls and results so far; it reports the provider's token
+    counts with ReportUsage; it stores the turns with AppendTurns; an operator reads the receipt with ExplainAssembly, or tries
+    other knobs with ReplayAssembly.
 
     A failing source does not fail the call: the status stays OK, the source is reported, and `degraded` is set. Only a source that
     the profile marks required fails the call, with UNAVAILABLE and the time to retry. The thread is required unless a profile
@@ -99,8 +100,9 @@ class ContextServiceServicer:
     """Assembles the context of a turn, inside its budget, with a receipt.
 
     A turn has five steps: the container calls AssembleContext with the user's message; it sends the blocks and messages to its
-    model; it reports the provider's token counts with ReportUsage; it stores the turns with AppendTurns; an operator
-    reads the receipt with ExplainAssembly, or tries other knobs with ReplayAssembly.
+    model, and after a tool call the same ones again, followed by the calls and results so far; it reports the provider's token
+    counts with ReportUsage; it stores the turns with AppendTurns; an operator reads the receipt with ExplainAssembly, or tries
+    other knobs with ReplayAssembly.
 
     A failing source does not fail the call: the status stays OK, the source is reported, and `degraded` is set. Only a source that
     the profile marks required fails the call, with UNAVAILABLE and the time to retry. The thread is required unless a profile
@@ -243,8 +245,9 @@ class ContextService:
     """Assembles the context of a turn, inside its budget, with a receipt.
 
     A turn has five steps: the container calls AssembleContext with the user's message; it sends the blocks and messages to its
-    model; it reports the provider's token counts with ReportUsage; it stores the turns with AppendTurns; an operator
-    reads the receipt with ExplainAssembly, or tries other knobs with ReplayAssembly.
+    model, and after a tool call the same ones again, followed by the calls and results so far; it reports the provider's token
+    counts with ReportUsage; it stores the turns with AppendTurns; an operator reads the receipt with ExplainAssembly, or tries
+    other knobs with ReplayAssembly.
 
     A failing source does not fail the call: the status stays OK, the source is reported, and `degraded` is set. Only a source that
     the profile marks required fails the call, with UNAVAILABLE and the time to retry. The thread is required unless a profile

@@ -459,7 +459,7 @@ Global___Budget: _TypeAlias = Budget  # noqa: Y015
 
 @_typing.final
 class SystemBlock(_message.Message):
-    """One block of system text, ready to send. Blocks come most stable first."""
+    """One block of text, ready to send. Stable blocks come first."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -473,7 +473,7 @@ class SystemBlock(_message.Message):
     source: Global___Source.ValueType
     """Its source."""
     zone: _builtins.str
-    """How often it changes: stable, slow or volatile."""
+    """Where it goes: stable into the system prompt, volatile (what was recalled) into the user's last message, before the message."""
     tokens: _builtins.int
     """Its cost in tokens."""
     is_cache_point: _builtins.bool
@@ -505,12 +505,15 @@ class Message(_message.Message):
     TEXT_FIELD_NUMBER: _builtins.int
     PARTS_FIELD_NUMBER: _builtins.int
     TURN_ID_FIELD_NUMBER: _builtins.int
+    IS_CACHE_POINT_FIELD_NUMBER: _builtins.int
     role: _builtins.str
     """user, assistant, tool or system."""
     text: _builtins.str
     """The text."""
     turn_id: _builtins.str
     """The turn's id; empty if the turn is not stored."""
+    is_cache_point: _builtins.bool
+    """Whether a provider cache point is worth setting right after this message."""
     @_builtins.property
     def parts(self) -> _containers.RepeatedCompositeFieldContainer[Global___MessagePart]:
         """Tool calls and results, in order."""
@@ -522,10 +525,11 @@ class Message(_message.Message):
         text: _builtins.str = ...,
         parts: _abc.Iterable[Global___MessagePart] | None = ...,
         turn_id: _builtins.str = ...,
+        is_cache_point: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["parts", b"parts", "role", b"role", "text", b"text", "turn_id", b"turn_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["is_cache_point", b"is_cache_point", "parts", b"parts", "role", b"role", "text", b"text", "turn_id", b"turn_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

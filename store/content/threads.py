@@ -51,7 +51,7 @@ class NewTurn:
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """A stored turn. `position` counts from 1 within its thread."""
+    """A stored turn. `position` counts from 1 within its thread; `tokens_before` are the thread's o200k tokens before it."""
 
     turn_id: UUID
     client_turn_id: str
@@ -64,6 +64,7 @@ class StoredTurn:
     o200k_tokens: int = 0
     cl100k_tokens: int = 0
     is_imported: bool = False
+    tokens_before: int = 0
 
 
 class RecalledTurn(NamedTuple):
@@ -289,9 +290,8 @@ def _key(scope: Scope, thread_id: str) -> dict[str, object]:
 
 
 def _turn(row: Any) -> StoredTurn:
-    return StoredTurn(
-        *_said(row), tuple(row["parts"]), row["o200k_tokens"], row.get("cl100k_tokens", 0), row["is_imported"]
-    )
+    counts = (row["o200k_tokens"], row.get("cl100k_tokens", 0))
+    return StoredTurn(*_said(row), tuple(row["parts"]), *counts, row["is_imported"], row.get("tokens_before", 0))
 
 
 def _found(*columns: Any) -> Iterable[RecalledTurn]:

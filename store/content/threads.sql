@@ -49,7 +49,8 @@ WITH thread AS (
     SELECT least(coalesce((SELECT position FROM last_user), 2147483647),
         greatest((SELECT position FROM in_window), (SELECT turn_count FROM thread) - :window_turns::int + 1)) AS position
 )
-SELECT turn_id, client_turn_id, position, role, speaker, text, parts, said_at, o200k_tokens, cl100k_tokens, is_imported
+SELECT turn_id, client_turn_id, position, role, speaker, text, parts, said_at, o200k_tokens, cl100k_tokens, is_imported,
+    tokens_through - o200k_tokens AS tokens_before
 FROM turns
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position >= (SELECT position FROM start)
     AND client_turn_id <> :client_turn_id

@@ -74,6 +74,7 @@ class Passage(NamedTuple):
     signature: Signature
     slug: str = ""
     heading: str = ""
+    position: int = 0
 
 
 async def put_page(connection: Connection, scope: Scope, page: NewPage, *, now: datetime) -> UUID:
@@ -179,7 +180,7 @@ def _passages(*columns: Any) -> Iterable[Passage | None]:
 
 def _passage(told: tuple[Any, ...]) -> Passage | None:
     """Return the passage of a row, or None if the page is archived or has no summary."""
-    _, *head, text, memory_ids, signature, slug, heading = told
+    _, *head, text, memory_ids, signature, slug, heading, position = told
     if not text:
         return None
-    return Passage(PageHead(*head), text, tuple(memory_ids), Signature.unpack(signature), slug, heading)
+    return Passage(PageHead(*head), text, tuple(memory_ids), Signature.unpack(signature), slug, heading, position)

@@ -5,7 +5,7 @@ Fields have the names of the contract. A field with a default may be absent from
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -98,6 +98,10 @@ class Assembly:
     The three `to_` methods take the user's message and the caller's own system prompt, which precedes the blocks.
     Set `has_tools` to False if the request will define no tools. They raise shapes.EmptyMessage.
 
+    What was recalled stands before the message in the user's last message. Store the message alone: the next assembly
+    recalls anew. For a tool's answer inside the turn use the same assembly, with the calls and results so far as `tool_turns`:
+    nothing is recalled again, and the provider's cache keeps all that stands before them.
+
     `conversation_missing` means that the thread's recent turns could not be read, and the profile allows that; the requests
     tell the model so.
     """
@@ -117,34 +121,56 @@ class Assembly:
     conversation_missing: bool = False
 
     def to_bedrock_converse(
-        self, user_message: str, *, system: str = "", has_tools: bool = True, max_cache_points: int = 4
+        self,
+        user_message: str,
+        *,
+        system: str = "",
+        has_tools: bool = True,
+        max_cache_points: int = 4,
+        tool_turns: Sequence[Message] = (),
     ) -> dict[str, Any]:
         """Return the keyword arguments `system` and `messages` of a Bedrock Converse call.
 
         Set `max_cache_points` to 0 for a model without a prompt cache, which would refuse cache points.
         """
         return shapes.to_bedrock_converse(
-            self._conversation(user_message, system, has_tools=has_tools, max_cache_points=max_cache_points)
+            self._conversation(user_message, system, has_tools, tool_turns, max_cache_points)
         )
 
     def to_anthropic(
-        self, user_message: str, *, system: str = "", has_tools: bool = True, max_cache_points: int = 4
+        self,
+        user_message: str,
+        *,
+        system: str = "",
+        has_tools: bool = True,
+        max_cache_points: int = 4,
+        tool_turns: Sequence[Message] = (),
     ) -> dict[str, Any]:
         """Return the keyword arguments `system` and `messages` of an Anthropic Messages call.
 
         Reduce `max_cache_points` by the cache points set elsewhere in the request: four are allowed in total.
         """
-        return shapes.to_anthropic(
-            self._conversation(user_message, system, has_tools=has_tools, max_cache_points=max_cache_points)
-        )
+        return shapes.to_anthropic(self._conversation(user_message, system, has_tools, tool_turns, max_cache_points))
 
-    def to_openai(self, user_message: str, *, system: str = "", has_tools: bool = True) -> dict[str, Any]:
+    def to_openai(
+        self, user_message: str, *, system: str = "", has_tools: bool = True, tool_turns: Sequence[Message] = ()
+    ) -> dict[str, Any]:
         """Return the keyword argument `messages` of an OpenAI Chat Completions call."""
-        return shapes.to_openai(self._conversation(user_message, system, has_tools=has_tools))
+        return shapes.to_openai(self._conversation(user_message, system, has_tools, tool_turns))
 
-    def _conversation(self, message: str, system: str, **options: Any) -> Conversation:
-        missing = self.conversation_missing
-        return Conversation(message, self.messages, self.system_blocks, system, is_history_missing=missing, **options)
+    def _conversation(
+        self, message: str, system: str, has_tools: bool, tool_turns: Sequence[Message], max_cache_points: int = 0
+    ) -> Conversation:
+        return Conversation(
+            message,
+            self.messages,
+            self.system_blocks,
+            system,
+            has_tools,
+            max_cache_points,
+            is_history_missing=self.conversation_missing,
+            tool_turns=tool_turns,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,13 @@ def _write_block(into: pb.Assembly, block: SystemBlock) -> None:
 
 
 def _write_message(into: pb.Assembly, message: Message) -> None:
-    into.messages.add(role=message.role, text=message.text, parts=write_parts(message.parts), turn_id=message.turn_id)
+    into.messages.add(
+        role=message.role,
+        text=message.text,
+        parts=write_parts(message.parts),
+        turn_id=message.turn_id,
+        is_cache_point=message.is_cache_point,
+    )
 
 
 def _write_budget(into: items_pb2.Budget, fitted: Fitted) -> None:

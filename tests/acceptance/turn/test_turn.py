@@ -240,4 +240,5 @@ async def test_an_owner_with_nothing_gets_an_answer(site: Site) -> None:
     answer = await assembled(site.caller("acme", "newborn"), asking(QUESTION))
     assert set(statuses(answer).values()) == {"EMPTY", "SKIPPED"}
     assert not answer.degraded
-    assert answer.budget.used_tokens == recount(answer) == 0
+    assert answer.items == []
+    assert answer.budget.used_tokens == recount(answer) < 30

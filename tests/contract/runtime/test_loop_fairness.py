@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from sidecar.runtime.loop_fairness import OnePerIteration
+from sidecar.runtime.loop_fairness import OneARound
 
 
 async def test_those_who_come_together_go_one_a_round() -> None:
-    one_per_iteration, rounds, now = OnePerIteration(), list[int](), 0
+    one_a_round, rounds, now = OneARound(), list[int](), 0
 
     async def work() -> None:
-        async with one_per_iteration:
+        async with one_a_round:
             rounds.append(now)
 
     tasks = [asyncio.create_task(work()) for _ in range(8)]
@@ -23,14 +23,14 @@ async def test_those_who_come_together_go_one_a_round() -> None:
 
 
 async def test_one_who_is_cancelled_or_fails_holds_up_nobody() -> None:
-    one_per_iteration = OnePerIteration()
+    one_a_round = OneARound()
 
     async def failing() -> None:
-        async with one_per_iteration:
+        async with one_a_round:
             raise ValueError
 
     async def passing() -> bool:
-        async with one_per_iteration:
+        async with one_a_round:
             return True
 
     cancelled = [asyncio.create_task(passing()) for _ in range(3)]

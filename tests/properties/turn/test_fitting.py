@@ -92,7 +92,7 @@ def test_a_pool_too_small_is_refused_before_anything_is_fitted(window: int) -> N
 
 def test_nothing_at_all_is_fitted_to_nothing() -> None:
     empty = fit(Fitting(profile=a_profile(), window_tokens=64), METER)
-    assert (empty.fates, empty.turn_fates, empty.rendering.tokens) == ((), (), 0)
+    assert (empty.fates, empty.turn_fates, [block.source for block in empty.rendering.blocks]) == ((), (), [None])
     assert all(share.offered_count == 0 for share in empty.shares)
 
 
@@ -114,6 +114,7 @@ def test_a_huge_text_is_weighed_and_passed_over() -> None:
 
 def test_a_thread_of_five_thousand_turns_is_windowed() -> None:
     turns = tuple(a_turn(number, "user" if number % 2 else "assistant", f"turn {number}") for number in range(5000))
-    result = fitted(history=turns, budget_tokens=2000, profile=a_profile(history_turns=10_000))
+    profile = a_profile(history_turns=10_000, allocation="seed_order")
+    result = fitted(history=turns, budget_tokens=2000, profile=profile)
     assert 100 < len(result.rendering.messages) < 5000
     assert len(result.turn_fates) == 5000

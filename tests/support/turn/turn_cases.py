@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from operator import add
 from random import Random
 from typing import Any
@@ -161,6 +162,8 @@ def _grown_items(rng: Random, source: Source, size: int) -> list[Item]:
                 rank=rank,
                 relevance=rng.choice((0.05, 0.1, 0.3, 0.5, 0.9, rng.random())) if tells else 0.0,
                 header=rng.choice(("", "A day", "/path/b", "Section <context-1")),
+                group=rng.choice(("", "", "one")),
+                section=rng.choice(("", "", "Part", "<context-2 /")),
                 lead=text[: len(text) // 3] if rng.random() < 0.7 else "",
                 provenance=(Ref("memory", str(rank)),),
                 at=_DAY + timedelta(days=rng.randrange(4)) if rng.random() < 0.7 else None,
@@ -194,7 +197,10 @@ def _grown_turns(rng: Random, size: int) -> list[HistoryTurn]:
             parts = [a_call(call_id) if role == "assistant" else a_result(call_id, _grown_text(rng, 20))]
         text = _grown_text(rng, 200 if rng.random() < 0.1 else 15) if rng.random() < 0.9 else ""
         turns.append(a_turn(position, role, text, *parts))
-    return turns
+    if rng.random() < 0.5:
+        return turns
+    before = accumulate((turn.tokens for turn in turns), initial=rng.choice((0, 900)))
+    return [replace(turn, tokens_before=tokens) for turn, tokens in zip(turns, before, strict=False)]
 
 
 def _grown_profile(rng: Random) -> Profile:
@@ -213,7 +219,7 @@ def _grown_profile(rng: Random) -> Profile:
         sources=sources,
         allocation=rng.choice(("priority", "priority", "seed_order", "pooled")),
         history_turns=rng.choice((0, 3, 50)),
-        history_tail_tokens=rng.choice((0, 30, 256)),
+        history_tail_tokens=rng.choice((0, 30, 2048)),
         relevance_knee=rng.choice((0.0, 0.2, 0.6)),
         max_items=rng.choice((8, 1000)),
     )

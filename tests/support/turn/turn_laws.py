@@ -42,7 +42,10 @@ def check_order(question: Fitting, result: Fitted, seed: int) -> None:
 
 
 def check_larger_budget(question: Fitting, result: Fitted, more_tokens: int) -> None:
-    """Where two budgets first decide differently, the larger one keeps the item."""
+    """Where two budgets first decide differently, the larger one keeps the item.
+
+    Both are under 4,000 tokens or neither is: from there on the window of recent turns begins on a grid.
+    """
     larger = fit(replace(question, window_tokens=question.window_tokens + more_tokens), METER).steps
     for small, large in zip(result.steps, larger, strict=False):
         if small != large:
@@ -130,6 +133,7 @@ def check_fences(result: Fitted) -> None:
     kept = [fate for fate in result.fates if fate.form]
     bodies = {fate.mark: fate.text for fate in kept}
     headers = {" ".join(neutralise(fate.item.header).split()) for fate in kept} | {SUMMARY_HEADER}
+    headers |= {f"› {' '.join(neutralise(fate.item.section).split())}" for fate in kept}
     marks = []
     for block in result.rendering.blocks[1:]:
         first, *lines, last, end = block.text.split("\n")

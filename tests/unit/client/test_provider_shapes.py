@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,6 +46,22 @@ WEATHER = (
 )
 
 
+RECALLED = [
+    SystemBlock("notice", zone="stable", is_cache_point=True),
+    SystemBlock("<pages>\n", zone="volatile"),
+    SystemBlock("<facts>\n", zone="volatile"),
+]
+
+
+def plain(sent: object) -> str:
+    """Return what is sent without its cache points."""
+    return (
+        str(sent)
+        .replace(", {'cachePoint': {'type': 'default'}}", "")
+        .replace(", 'cache_control': {'type': 'ephemeral'}", "")
+    )
+
+
 class TestBedrock:
     def test_a_tool_pair_becomes_blocks_and_the_result_speaks_as_the_user(self) -> None:
         request = to_bedrock_converse(Conversation("And tomorrow?", WEATHER))
@@ -74,6 +91,23 @@ class TestBedrock:
             {"text": "memory"},
         ]
 
+    def test_history_ends_with_a_cache_point_before_what_was_recalled(self) -> None:
+        history = (said("user", "Go"), Message("assistant", "Gone.", is_cache_point=True))
+        request = to_bedrock_converse(Conversation("And now?", history, RECALLED))
+        point = {"cachePoint": {"type": "default"}}
+        assert request["system"] == [{"text": "notice"}, point]
+        assert [message["content"] for message in request["messages"]] == [
+            [{"text": "Go"}],
+            [{"text": "Gone."}, point],
+            [{"text": "<pages>\n<facts>\n"}, {"text": "And now?"}],
+        ]
+
+    def test_cache_point_of_results_stays_with_them_when_words_get_a_message_of_their_own(self) -> None:
+        told = Message("tool", parts=(ToolResult("a", "found"),), is_cache_point=True)
+        messages = to_bedrock_converse(Conversation("Never mind", (said("user", "Go"), call("a"), told)))["messages"]
+        assert [list(block) for block in messages[2]["content"]] == [["toolResult"], ["cachePoint"]]
+        assert messages[4]["content"] == [{"text": "Never mind"}]
+
     def test_results_and_words_never_share_a_message(self) -> None:
         history = (said("user", "Go"), call("a"), result("a"))
         request = to_bedrock_converse(Conversation("Never mind", history))
@@ -99,6 +133,30 @@ class TestAnthropic:
                 {"type": "text", "text": "Never mind"},
             ],
         }
+
+    def test_history_ends_with_a_cache_point_before_what_was_recalled(self) -> None:
+        history = (said("user", "Go"), Message("assistant", "Gone.", is_cache_point=True))
+        request = to_anthropic(Conversation("And now?", history, RECALLED))
+        assert request["system"] == [{"type": "text", "text": "notice", "cache_control": {"type": "ephemeral"}}]
+        assert request["messages"][1]["content"] == [
+            {"type": "text", "text": "Gone.", "cache_control": {"type": "ephemeral"}}
+        ]
+        assert request["messages"][2]["content"] == [
+            {"type": "text", "text": "<pages>\n<facts>\n"},
+            {"type": "text", "text": "And now?"},
+        ]
+
+    def test_what_was_recalled_stands_after_results_and_earlier_words(self) -> None:
+        history = (said("user", "Go"), call("a"), result("a", "1"), Message("user", "Hm.", is_cache_point=True))
+        content = to_anthropic(Conversation("Never mind", history, RECALLED))["messages"][-1]["content"]
+        assert [block.get("text", "1") for block in content] == ["1", "Hm.", "<pages>\n<facts>\n", "Never mind"]
+        assert ["cache_control" in block for block in content] == [False, True, False, False]
+
+    def test_only_cache_point_allowed_goes_to_the_history(self) -> None:
+        history = (said("user", "Go"), Message("assistant", "Gone.", is_cache_point=True))
+        request = to_anthropic(Conversation("Hi", history, RECALLED, max_cache_points=1))
+        assert "cache_control" not in str(request["system"])
+        assert "cache_control" in str(request["messages"][1])
 
     def test_at_most_four_cache_points_and_the_stable_ones_stay(self) -> None:
         blocks = [SystemBlock(f"block {place}", is_cache_point=True) for place in range(6)]
@@ -145,6 +203,13 @@ class TestOpenAI:
         messages = to_openai(Conversation("Hi", blocks=blocks, system="Be brief."))["messages"]
         assert messages[0] == {"role": "system", "content": "Be brief.\n\nwiki\n\nmemory"}
 
+    def test_what_was_recalled_and_the_message_are_one_text(self) -> None:
+        messages = to_openai(Conversation("And now?", blocks=RECALLED))["messages"]
+        assert messages == [
+            {"role": "system", "content": "notice"},
+            {"role": "user", "content": "<pages>\n<facts>\nAnd now?"},
+        ]
+
     def test_a_call_without_words_has_no_content(self) -> None:
         messages = to_openai(Conversation("Hi", WEATHER))["messages"]
         assert messages[1]["content"] is None
@@ -152,6 +217,20 @@ class TestOpenAI:
 
 @pytest.mark.parametrize("shape", SHAPES)
 class TestEveryShape:
+    def test_tool_turns_follow_the_message_and_all_before_them_repeats(self, shape: Shape) -> None:
+        history = (said("user", "Go"), Message("assistant", "Gone.", is_cache_point=True))
+        asked = Conversation("Weather?", history, RECALLED, max_cache_points=2)
+        first = shape(asked)["messages"]
+        again = shape(replace(asked, tool_turns=(call("a"), result("a", "22 degrees"))))["messages"]
+        assert len(again) == len(first) + 2
+        assert plain(again[: len(first)]) == plain(first)
+        assert "22 degrees" in str(again[-1])
+        assert plain(again[-1]) != str(again[-1]) or shape is to_openai
+
+    def test_the_empty_message_is_refused_whatever_was_recalled(self, shape: Shape) -> None:
+        with pytest.raises(EmptyMessage):
+            shape(Conversation(" ", blocks=RECALLED))
+
     def test_an_empty_message_is_refused(self, shape: Shape) -> None:
         with pytest.raises(EmptyMessage, match="send some text"):
             shape(Conversation(" \n"))

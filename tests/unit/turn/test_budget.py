@@ -220,7 +220,7 @@ def test_older_history_comes_after_leads_have_grown_evidence_before_summary() ->
     wide = fitted(*items, **asked)
     assert kept_ids(wide) == ["thread-summary", "m", "thread0"]
     assert fate(wide, "thread-summary").form is Form.SUMMARY
-    assert [block.zone.value for block in wide.rendering.blocks] == ["stable", "slow", "volatile", "volatile"]
+    assert [block.zone.value for block in wide.rendering.blocks] == ["stable", "volatile", "volatile", "volatile"]
 
 
 def talk(turns: int) -> tuple[HistoryTurn, ...]:
@@ -243,11 +243,45 @@ def test_the_tail_of_recent_turns_is_capped_while_others_want_room() -> None:
     assert len(window_of(literal)) == 9
 
 
-def test_what_nobody_wants_goes_to_older_turns() -> None:
-    result = fitted(history=talk(9), profile=a_profile(history_tail_tokens=0))
-    assert len(window_of(result)) == 9
+def test_window_depends_on_the_thread_and_the_pool_and_not_on_what_was_recalled() -> None:
+    assert len(window_of(fitted(history=talk(9)))) == 9
+    assert window_of(fitted(history=talk(9), profile=a_profile(history_tail_tokens=0))) == ["turn:9"]
     assert len(window_of(fitted(history=talk(9), profile=a_profile(history_turns=4)))) == 4
     assert window_of(fitted(history=talk(9), profile=a_profile(history_turns=0))) == ["turn:9"]
+    many = some(Source.KNOWLEDGE, *[0.9] * 40)
+    for pool in (300, 700, 3_999, 4_000, 9_000):
+        bare, full = fitted(history=talk(60), budget_tokens=pool), fitted(*many, history=talk(60), budget_tokens=pool)
+        assert window_of(bare) == window_of(full)
+
+
+def long_talk(count: int, tokens: int) -> tuple[HistoryTurn, ...]:
+    """Return a thread of so many turns of so many tokens each, which know what was said before them."""
+    turns = [a_turn(n, "user" if n % 2 else "assistant", f"turn {n}", tokens=tokens) for n in range(1, count + 1)]
+    return tuple(replace(turn, tokens_before=place * tokens) for place, turn in enumerate(turns))
+
+
+@pytest.mark.parametrize("pool", [4_000, 9_000, 20_000, 100_000])
+def test_wide_window_begins_on_a_grid_of_the_threads_tokens(pool: int) -> None:
+    profile = a_profile(history_turns=1_000)
+    starts = []
+    for said in range(1, 400, 2):
+        result = fitted(history=long_talk(said, 50), budget_tokens=pool, profile=profile)
+        begun = (int(window_of(result)[0].removeprefix("turn:")) - 1) * 50
+        assert begun % 1_024 < 50
+        assert (said - 1) * 50 - begun <= min(2_048, max(1_024, pool // 8))
+        starts.append(begun)
+    assert starts == sorted(starts)
+    assert len(set(starts)) <= 1 + 400 * 50 // 1_024
+
+
+def test_narrow_window_is_not_aligned() -> None:
+    starts = {window_of(fitted(history=long_talk(count, 10), budget_tokens=3_999))[0] for count in range(101, 301, 2)}
+    assert len(starts) == 100
+
+
+def test_window_of_a_thread_that_does_not_count_its_tokens_is_not_aligned() -> None:
+    turns = tuple(replace(turn, tokens_before=0) for turn in long_talk(301, 50))
+    assert len(window_of(fitted(history=turns))) == 1 + 1_250 // 50
 
 
 def test_the_window_has_no_holes_and_never_parts_a_unit() -> None:
@@ -266,18 +300,18 @@ def test_the_tail_leaves_room_for_floors() -> None:
     assert 3 < len(window_of(result)) < 40
 
 
-def test_the_tail_leaves_floors_no_more_than_they_can_take() -> None:
+def test_recent_turns_take_what_floors_leave() -> None:
     items = some(Source.MEMORY, 0.9, words=5)
     profile = a_profile(allocation="seed_order", sources={**NO_FLOORS, "memory": {"floor_tokens": 400}})
     result = fitted(*items, history=talk(40), budget_tokens=400, profile=profile)
     assert kept_ids(result) == ["memory0"]
-    assert [step[0] for step in result.steps].index("memory0") > len(window_of(result)) > 3
+    assert len(window_of(result)) > 3
 
 
-def test_a_thread_that_comes_later_gets_what_its_tier_gets() -> None:
+def test_in_seed_order_a_thread_that_comes_later_gets_what_its_tier_gets() -> None:
     turns = talk(9)
     items = some(Source.KNOWLEDGE, *[0.9] * 40)
-    late = a_profile(sources={**NO_FLOORS, "thread": {"priority": 4}})
+    late = a_profile(allocation="seed_order", sources={**NO_FLOORS, "thread": {"priority": 4}})
     assert window_of(fitted(*items, history=turns, budget_tokens=500, profile=late)) == ["turn:9"]
 
 
@@ -287,7 +321,7 @@ def test_a_source_left_out_offers_nothing_and_the_thread_left_out_says_nothing()
     assert kept_ids(result) == []
     assert fate(result, "memory0").decision is Decision.BELOW_CUTOFF
     assert result.rendering.messages == ()
-    assert result.rendering.tokens == 0
+    assert result.rendering.tokens == NOTICE
 
 
 @pytest.mark.parametrize("knob", ["top_k", "max_items"])
@@ -308,7 +342,7 @@ def test_an_exchange_that_had_to_be_cut_has_the_pool_to_itself() -> None:
     assert kept_ids(result) == []
     assert result.rendering.messages[0].was_cut
     assert result.turn_fates[0].decision is Decision.SHORTENED
-    assert result.rendering.tokens == result.turn_fates[0].tokens < 100
+    assert result.rendering.tokens == NOTICE + result.turn_fates[0].tokens < 100
 
 
 def test_every_turn_has_a_fate_in_words() -> None:

@@ -58,7 +58,7 @@ def row(receipt: dict[str, Any], source: Source) -> dict[str, Any]:
 
 def test_the_receipt_says_what_was_asked_and_what_was_in_force() -> None:
     receipt = receipt_of(QUESTION)
-    assert receipt["version"] == 2
+    assert receipt["version"] == 3
     assert receipt["asked"] == {
         "agent_id": "mara",
         "model_id": "gpt-4o",
@@ -124,7 +124,7 @@ def test_a_receipt_of_earlier_rules_is_replayed_and_the_difference_says_why_byte
     again = replay(earlier, texts, fence_tag=QUESTION.fence_tag)
     difference = compare(earlier, receipt_of(again))
     assert (difference.changes, difference.first_changed_zone) == ((), "")
-    assert difference.note == "texts are written down by rules 1 in the one and by rules 2 in the other"
+    assert difference.note == "texts are written down by rules 1 in the one and by rules 3 in the other"
     assert not compare(written, receipt_of(again)).note
 
 
@@ -192,7 +192,7 @@ def test_a_replay_under_other_knobs_tells_what_would_differ() -> None:
     assert (change.before_form, change.after_form) == (Form.FULL, None)
     assert change.reason.startswith("kept (what was left) → over_budget (")
     assert difference.token_deltas[Source.MEMORY] < 0
-    assert difference.first_changed_zone == "stable"
+    assert difference.first_changed_zone == "turns"
 
 
 def test_a_difference_names_what_came_went_and_changed() -> None:
@@ -211,7 +211,7 @@ def test_a_difference_names_what_came_went_and_changed() -> None:
         Source.WIKI: "SKIPPED → OK",
     }
     assert set(difference.token_deltas) == {Source.KNOWLEDGE, Source.WIKI, Source.THREAD}
-    assert difference.first_changed_zone == "stable"
+    assert difference.first_changed_zone == "turns"
 
 
 def test_the_first_changed_zone_is_the_first_that_differs() -> None:
@@ -220,7 +220,7 @@ def test_the_first_changed_zone_is_the_first_that_differs() -> None:
     more = replace(base, reports=(*base.reports, *a_fitting(an_item("k1", "A rule", Source.KNOWLEDGE)).reports))
     told = replace(base, summary=HistorySummary("They met.", 1, ("turn:0",)))
     zones = [compare(receipt_of(base), receipt_of(other)).first_changed_zone for other in (base, talked, more, told)]
-    assert zones == ["", "turns", "volatile", "slow"]
+    assert zones == ["", "turns", "volatile", "volatile"]
 
 
 def test_an_id_sent_twice_is_compared_one_by_one() -> None:
