@@ -113,7 +113,7 @@ async def _seed(app: App, settings: Settings) -> str:
             await pages.put_page(connection, _SCOPE, page, now=datetime.now(UTC))
         asked = context_pb2.AssembleContextRequest(message="What of the harbour?", thread_id=_THREAD, model_id="gpt-4o")
         answer = await context.AssembleContext(asked, metadata=metadata, timeout=60)
-    await app.recorder.wait_written()
+    await app.receipt_writer.wait_written()
     return str(answer.assembly.receipt_id)
 
 

@@ -44,7 +44,7 @@ from models.transport.endpoint import CallReport
 
 
 class ModelsError(Exception):
-    """The models package could not do its work."""
+    """The models package could not complete the operation."""
 
     def __init__(self, detail: str = "") -> None:
         message = " ".join(cleandoc(type(self).__doc__ or type(self).__name__).split())
@@ -78,7 +78,7 @@ class RankFileUnusable(TokenizerError):
 
 
 class TokenizerPanicked(TokenizerError):
-    """The tokenizer gave up inside its native code; split the text and count the parts."""
+    """The tokenizer failed in its native code; split the text and count the parts."""
 
 
 class TokenizersDisagree(TokenizerError):
@@ -86,7 +86,7 @@ class TokenizersDisagree(TokenizerError):
 
 
 class EmbedderError(ModelsError):
-    """An embedder gave no vectors."""
+    """An embedder returned no vectors."""
 
 
 class EmbedderUnusable(EmbedderError):
@@ -94,7 +94,7 @@ class EmbedderUnusable(EmbedderError):
 
 
 class EmbedderFailed(EmbedderError):
-    """The embedder could not compute a vector; restart the service, and see whether it has enough memory."""
+    """The embedder could not compute a vector; restart the service, and check that it has enough memory."""
 
 
 class EmbedderClosed(EmbedderError):
@@ -102,11 +102,11 @@ class EmbedderClosed(EmbedderError):
 
 
 class VectorsUnusable(EmbedderError):
-    """A provider's vectors are not what was asked for; check the embedding model's id and its dimensions."""
+    """The provider's vectors do not match the request; check the embedding model's id and its dimensions."""
 
 
 class CallError(ModelsError):
-    """A remote call brought no answer."""
+    """A remote call got no answer."""
 
     def __init__(self, report: CallReport, detail: str = "") -> None:
         super().__init__(detail or f"{report.endpoint}: {report.attempts} attempts, breaker {report.breaker}")
@@ -118,7 +118,7 @@ class CallTimedOut(CallError):
 
 
 class BreakerOpen(CallError):
-    """The remote endpoint has been failing and is left alone for a while; retry after the delay in the report."""
+    """The remote endpoint kept failing, so its circuit breaker is open; retry after the delay in the report."""
 
 
 class AttemptsFailed(CallError):
@@ -126,7 +126,7 @@ class AttemptsFailed(CallError):
 
 
 class ProviderError(ModelsError):
-    """A provider of models gave no usable answer."""
+    """The model provider returned no usable answer."""
 
     def __init__(self, detail: str = "", *, attempts: int = 1, retry_after_s: float | None = None) -> None:
         super().__init__(detail)
@@ -135,19 +135,19 @@ class ProviderError(ModelsError):
 
 
 class Throttled(ProviderError):
-    """The provider wants fewer calls; ask again after the delay it names, or raise the account's quota for the model."""
+    """The provider throttled the call; retry after the delay that it names, or raise the account's quota for the model."""
 
 
 class ModelUnavailable(ProviderError):
-    """The provider failed or could not be reached; ask again later, and check its address and status if this goes on."""
+    """The provider failed or could not be reached; retry later, and check its address and status if this continues."""
 
 
 class ModelTimeout(ProviderError):
-    """The model did not answer before the deadline; ask for less at once, or allow more time."""
+    """The model did not answer before the deadline; send less at once, or allow more time."""
 
 
 class CredentialsMissing(ProviderError):
-    """No credentials for the provider were found; set the key that the settings refer to, or the AWS default chain's."""
+    """No credentials for the provider were found; set the key that the settings name, or credentials of the AWS default chain."""
 
 
 class AccessDenied(ProviderError):
@@ -159,7 +159,7 @@ class ModelNotFound(ProviderError):
 
 
 class InvalidRequest(ProviderError):
-    """The provider refused the request as it stands; the detail is its reason, and asking again will not help."""
+    """The provider rejected the request for the reason in the detail; a retry will not help."""
 
 
 class PromptTooLong(InvalidRequest):
@@ -167,11 +167,11 @@ class PromptTooLong(InvalidRequest):
 
 
 class PromptRefused(InvalidRequest):
-    """The provider's filter refused what was sent; look at the text, or choose a model with another filter."""
+    """The provider's filter refused what was sent; check the text, or choose a model with another filter."""
 
 
 class AnswerUnusable(ProviderError):
-    """The model answered, and was paid, but the answer cannot be used."""
+    """The model's answer was paid for, but cannot be used."""
 
     def __init__(self, answer: ConverseAnswer, detail: str = "") -> None:
         super().__init__(detail or f"stop reason {answer.stop_reason}", attempts=answer.attempts)
@@ -179,12 +179,12 @@ class AnswerUnusable(ProviderError):
 
 
 class OutputTruncated(AnswerUnusable):
-    """The answer was cut at the output limit; ask for less at once, as half the batch, rather than for a longer answer."""
+    """The answer was cut at the output limit; send less at once, such as half the batch, instead of raising the limit."""
 
 
 class MalformedOutput(AnswerUnusable):
-    """The answer is not the JSON object that was asked for, after repair; ask for less, or choose another model."""
+    """The answer is not the requested JSON object, even after repair; send less, or choose another model."""
 
 
 class ModelRefused(AnswerUnusable):
-    """The model or its guardrail declined to answer; look at the text that was sent, or choose another model."""
+    """The model or its guardrail declined to answer; check the text that was sent, or choose another model."""

@@ -44,7 +44,7 @@ import asyncpg
 
 
 class StoreError(Exception):
-    """The store could not do its work."""
+    """The store could not complete the operation."""
 
     def __init__(self, detail: str = "") -> None:
         message = cleandoc(type(self).__doc__ or type(self).__name__)
@@ -53,7 +53,7 @@ class StoreError(Exception):
 
 
 class DatabaseUnavailable(StoreError):
-    """The database does not answer; check that it runs and that SIDECAR_DATABASE_URL points at it, then retry."""
+    """The database does not answer; check that it runs and that SIDECAR_DATABASE_URL points to it, then retry."""
 
 
 class DatabaseBusy(DatabaseUnavailable):
@@ -69,11 +69,11 @@ class QueryTimeout(StoreError):
 
 
 class TransactionConflict(StoreError):
-    """A concurrent transaction got there first and nothing was written; repeat the whole transaction."""
+    """A concurrent transaction changed the same rows first, so nothing was written; repeat the whole transaction."""
 
 
 class VersionConflict(StoreError):
-    """Another version has been written since the one you have seen; read the newest, then write again."""
+    """A newer version was written after the one you read; read the newest, then write again."""
 
     def __init__(self, *, newest_version: int) -> None:
         super().__init__(f"the newest is version {newest_version}")
@@ -85,7 +85,7 @@ class TransactionAborted(StoreError):
 
 
 class ConstraintViolated(StoreError):
-    """The row breaks a rule of the schema; change the value that the named constraint is about."""
+    """The row violates a constraint of the schema; change the value that the named constraint checks."""
 
 
 class AlreadyExists(ConstraintViolated):
@@ -93,7 +93,7 @@ class AlreadyExists(ConstraintViolated):
 
 
 class ReferenceMissing(ConstraintViolated):
-    """The row points at one that does not exist, or is pointed at by one that does; create or remove that one first."""
+    """The row refers to one that does not exist, or is referred to by one that does; create or delete that one first."""
 
 
 class UnstorableValue(StoreError):
@@ -122,7 +122,7 @@ class ServerUnsuitable(StoreError):
 
 
 class UnexpectedDatabaseError(StoreError):
-    """The database failed in a way that points at a defect here; report it with the code."""
+    """The database failed unexpectedly, probably because of a defect in this program; report it with the code."""
 
 
 class QueryFileInvalid(StoreError):
@@ -142,7 +142,7 @@ class DataDirectoryUnusable(EmbeddedPostgresError):
 
 
 class PostgresDidNotStart(EmbeddedPostgresError):
-    """Postgres did not come up; its last words are below, the rest is in postgres.log in the data directory."""
+    """Postgres did not start; its last log lines are below, the rest is in postgres.log in the data directory."""
 
 
 class MigrationError(StoreError):
@@ -170,7 +170,7 @@ class MigrationFailed(MigrationError):
 
 
 class MigrationLocked(MigrationError):
-    """Another process has been migrating this database until the deadline; wait for it and run again."""
+    """Another process was still migrating this database at the deadline; wait for it and run again."""
 
 
 _ARGUMENT = re.compile(r"invalid input for query argument \$(\d+)")

@@ -69,9 +69,9 @@ async def folds(
     made = []
     for number in range(count):
         own, corpora = tuple(told[number::count]), frozenset(CORPORA[number::count])
-        held_back = frozenset(one.name for one in own) | corpora
-        weights = train(gathered.samples, held_back=held_back)
-        made.append(Fold(own, corpora, with_pages(weights, gathered.pages, held_back=held_back)))
+        quarantined = frozenset(one.name for one in own) | corpora
+        weights = train(gathered.samples, quarantined=quarantined)
+        made.append(Fold(own, corpora, with_pages(weights, gathered.pages, quarantined=quarantined)))
     return made
 
 

@@ -37,10 +37,10 @@ class Sample:
 
 
 def train(
-    samples: Sequence[Sample], *, held_back: frozenset[str] = frozenset(), is_blind: bool = False
+    samples: Sequence[Sample], *, quarantined: frozenset[str] = frozenset(), is_blind: bool = False
 ) -> RankerWeights:
     """Return the weights fitted to the samples that show nothing held back; `is_blind` leaves the vectors' features out."""
-    seen = [sample for sample in samples if not sample.folds & held_back]
+    seen = [sample for sample in samples if not sample.folds & quarantined]
     used = [place for place, name in enumerate(NAMES) if not (is_blind and name in WITHOUT_VECTORS)]
     table = np.concatenate([sample.features[:, used] for sample in seen])
     labels = np.concatenate([sample.labels for sample in seen])
@@ -52,14 +52,14 @@ def train(
 
 
 def with_pages(
-    weights: RankerWeights, pages: Sequence[Sample], *, held_back: frozenset[str] = frozenset()
+    weights: RankerWeights, pages: Sequence[Sample], *, quarantined: frozenset[str] = frozenset()
 ) -> RankerWeights:
     """Return the weights with that of pages: a passage's, moved so that over these samples the mean relevance tells the truth.
 
     The samples are rows of pages, a label whether one adds evidence to what stands beside it anyway. Without samples the weight
     is as far from a passage's as it is in the shipped ones.
     """
-    seen = [sample for sample in pages if not sample.folds & held_back]
+    seen = [sample for sample in pages if not sample.folds & quarantined]
     shipped = BY_VECTORS if weights.of.keys() >= WITHOUT_VECTORS else BY_WORDS
     moved = shipped.of["is_page"] - shipped.of["is_passage"]
     if seen:

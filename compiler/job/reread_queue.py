@@ -12,7 +12,7 @@ async def reading(run: Run, position: str, *, limit: int) -> FeedPage | None:
     access, substrate = run.access, run.deps.substrate
     while True:
         async with access.reading() as connection:
-            owed = await ledger.owed(connection, access.scope, limit=limit)
+            owed = await ledger.reread_queue(connection, access.scope, limit=limit)
         if not owed:
             return None
         there = await substrate.fetch(access.scope, owed)

@@ -30,7 +30,7 @@ from store.compile import batches, jobs, ledger, scopes
 from store.compile.batches import Batch, BatchKind
 from store.compile.jobs import Job, Trigger
 from store.compile.ledger import LedgerEntry, MemoryOutcome
-from store.compile.scopes import ScopeRow, Stand
+from store.compile.scopes import ExpectedState, ScopeRow
 from store.db.queries import Connection
 from store.tenancy import forgotten
 from store.tenancy.forgotten import Notes
@@ -88,9 +88,9 @@ class Run:
         return isinstance(self.spending, NothingSpent)
 
     @property
-    def stand(self) -> Stand:
+    def stand(self) -> ExpectedState:
         """The fence, cursor and revision that a plan made now is based on."""
-        return Stand(self.row.fence, self.row.cursor, self.row.wiki_revision)
+        return ExpectedState(self.row.fence, self.row.cursor, self.row.wiki_revision)
 
     @property
     def most_aggregated(self) -> int:
@@ -170,7 +170,7 @@ class Run:
             if batch.kind is BatchKind.STALE:
                 await forgetting.restate(connection, scope, [one.memory_id for one in batch.entries])
             await ledger.write(connection, scope, batch.entries, now=now)
-            await ledger.owe(connection, scope, batch.options.get("again", ()), now=now)
+            await ledger.queue_reread(connection, scope, batch.options.get("again", ()), now=now)
             applied = await apply.write(connection, scope, items, self._apply_options(batch))
             self.checkpoint("written")
             if applied.taken == len(items):
@@ -199,7 +199,7 @@ class Run:
 
     async def _open(self, connection: Connection, batch: Batch) -> ScopeRow:
         """Return the scope's row, locked, its revision raised."""
-        scope, stand = self.access.scope, Stand(self.row.fence, batch.cursor_from, batch.revision)
+        scope, stand = self.access.scope, ExpectedState(self.row.fence, batch.cursor_from, batch.revision)
         row = await scopes.open_apply(connection, scope, stand, now=self.now())
         if row is not None:
             return row

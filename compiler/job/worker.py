@@ -238,7 +238,7 @@ class Worker:
                 await jobs.settle(connection, scope, job.job_id, ending, now=now)
                 if result.backs_off:
                     await self._back_off(connection, scope, job, now)
-                owed = await ledger.owe_quarantined(connection, scope, MODEL_FAULTS, now=now) if is_recovered else 0
+                owed = await ledger.reread_quarantined(connection, scope, MODEL_FAULTS, now=now) if is_recovered else 0
                 if ending.status is JobStatus.SUCCEEDED and (result.continues or owed or not row.is_caught_up):
                     lag_s = self.engine.substrate.feed(scope).lag_s
                     wait_s = 0.0 if result.continues or owed else max(self.settings.poll_s, lag_s)

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from compiler.job.reconciliation import SWEEP
+from compiler.plan.bounds import SECTION_CHARS
 from store.compile import background, jobs
 from store.compile.jobs import JobOptions, Trigger
 from store.db.postgres import DatabaseRole, Pool, installation, scoped
@@ -22,7 +23,6 @@ from store.wiki.upkeep import LintFinding, Measures
 
 KIND = "lint"
 STALE_AFTER = timedelta(days=90)
-MOST_BODY_CHARS = 8_000
 RIPE_WITHIN = timedelta(days=30)
 LEAST_SIGHTINGS = 3
 EVERY = timedelta(hours=24)
@@ -41,7 +41,7 @@ class LintFindings:
 
 def measures(now: datetime) -> Measures:
     """Return the thresholds at a given time: 90 days, 8,000 characters, three sightings within 30 days."""
-    return Measures(now - STALE_AFTER, MOST_BODY_CHARS, now - RIPE_WITHIN, LEAST_SIGHTINGS)
+    return Measures(now - STALE_AFTER, SECTION_CHARS, now - RIPE_WITHIN, LEAST_SIGHTINGS)
 
 
 async def look(connection: Connection, scope: Scope, *, now: datetime) -> LintFindings:

@@ -47,7 +47,7 @@ async def plan_aggregation(
         )
     if view is None:
         return None
-    proposed = await deps.planner.plan_aggregation(view)
+    proposed = await deps.planner.plan_aggregation(aggregation.whole(view))
     names = await asyncio.to_thread(lambda: merge.names(proposed.proposal, gazetteer=deps.gazetteer))
     async with access.reading() as connection:
         found = await views.matches(connection, access.scope, names)

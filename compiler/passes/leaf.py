@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from compiler.plan.contract import (
     CreatePage,
     Draft,
     Item,
+    Page,
     PageKey,
     PageType,
     PlanDecision,
@@ -25,12 +27,11 @@ from compiler.plan.contract import (
     WriteSection,
 )
 from compiler.plan.facts import rewriting
-from compiler.plan.judging import departing, leaf, links, stale
+from compiler.plan.judging import departing, finishing, leaf, links, stale
+from compiler.plan.judging.finishing import Bodies
 from compiler.plan.names import merge
 from compiler.plan.names.merge import Matches, Names
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
-from compiler.plan.text import finishing
-from compiler.plan.text.finishing import Bodies
 from compiler.planners.planner import Planner, Proposed, Rebuilder
 from compiler.settings import CompileSettings
 from compiler.state import views
@@ -90,10 +91,11 @@ async def plan_leaf(
     looking = Looking(deps.settings.sight, deps.count_tokens, deps.page_cache or PageCache(), near)
     batch = await _batch(access, deps, memories, looking, mention_ids)
     proposed = await deps.planner.plan_leaf(batch)
-    decision = await _decided(access, deps, batch, proposed)
+    decision, pages = await _decided(access, deps, batch, proposed)
     decision, bodies = await _written(access, deps, decision, batch.memories)
+    memories_cited = await _cited_by_long(access, deps, decision, bodies, pages)
     async with access.reading() as connection:
-        items = await _finished(connection, access.scope, decision, bodies)
+        items = await _finished(connection, access.scope, decision, bodies, pages, memories_cited)
         linked = await _linked(connection, access.scope, memories, items) if is_linking else PlanDecision()
     return Planned(
         (*items, *linked.items),
@@ -115,7 +117,7 @@ async def plan_stale(access: Access, deps: LeafDeps, *, changed: frozenset[str],
         view = await views.stale_view(connection, access.scope, changed=changed, gone=gone, substrate=deps.substrate)
     decision = await asyncio.to_thread(stale.decide, view)
     rebuilder = Rebuilder(deps.planner)
-    decision, finished_items = await finished(access, replace(deps, planner=rebuilder), decision)
+    decision, finished_items = await finished(access, replace(deps, planner=rebuilder), decision, view.pages)
     items = stale.emptied(view, finished_items)
     counters = {**decision.counters, "sections_quoted": rebuilder.quoted}
     options = {"changed": sorted(changed), "gone": sorted(gone), "again": departing.left_behind(view, items)}
@@ -133,11 +135,17 @@ async def plan_links(access: Access, memories: tuple[BatchMemory, ...]) -> Plann
     return Planned(linked.items, {}, linked.counters, options={"links": True}) if linked.items else None
 
 
-async def finished(access: Access, deps: LeafDeps, decision: PlanDecision) -> tuple[PlanDecision, tuple[Item, ...]]:
-    """Return the decision after its texts are written, and its final items: names linked, bad links dropped."""
+async def finished(
+    access: Access, deps: LeafDeps, decision: PlanDecision, pages: Sequence[Page] = ()
+) -> tuple[PlanDecision, tuple[Item, ...]]:
+    """Return the decision after its texts are written, and its final items: names linked, bad links dropped.
+
+    `pages` are the present pages that it changes.
+    """
     decision, bodies = await _written(access, deps, decision)
+    cited = await _cited_by_long(access, deps, decision, bodies, pages)
     async with access.reading() as connection:
-        return decision, await _finished(connection, access.scope, decision, bodies)
+        return decision, await _finished(connection, access.scope, decision, bodies, pages, cited)
 
 
 async def write_drafts(deps: LeafDeps, drafts: Sequence[Draft]) -> dict[tuple[PageKey, str], str]:
@@ -190,20 +198,40 @@ async def _batch(
     return replace(batch, earlier=tuple(earlier[memory_id] for memory_id in sorted(earlier)))
 
 
-async def _decided(access: Access, deps: LeafDeps, batch: LeafBatch, proposed: Proposed) -> PlanDecision:
+async def _decided(
+    access: Access, deps: LeafDeps, batch: LeafBatch, proposed: Proposed
+) -> tuple[PlanDecision, tuple[Page, ...]]:
+    """Return the decision, and the present pages that it may change."""
     names = await asyncio.to_thread(lambda: merge.names(proposed.proposal, gazetteer=deps.gazetteer))
     found = Matches()
     if names != Names():
         async with access.reading() as connection:
             found = await views.matches(connection, access.scope, names, deps.page_cache)
-    return await asyncio.to_thread(lambda: leaf.decide(batch, proposed.proposal, found, gazetteer=deps.gazetteer))
+    decision = await asyncio.to_thread(lambda: leaf.decide(batch, proposed.proposal, found, gazetteer=deps.gazetteer))
+    return decision, (*batch.pages, *found.pages)
 
 
-async def _finished(connection: Connection, scope: Scope, decision: PlanDecision, bodies: Bodies) -> tuple[Item, ...]:
+async def _cited_by_long(
+    access: Access, deps: LeafDeps, decision: PlanDecision, bodies: Bodies, pages: Sequence[Page]
+) -> Mapping[str, BatchMemory]:
+    """Return the memories that decide which sources go with the text of a section that is continued."""
+    cited = await asyncio.to_thread(finishing.sought, decision, bodies, pages)
+    return await deps.substrate.fetch(access.scope, sorted(cited)) if cited else {}
+
+
+async def _finished(
+    connection: Connection,
+    scope: Scope,
+    decision: PlanDecision,
+    bodies: Bodies,
+    pages: Sequence[Page],
+    memories: Mapping[str, BatchMemory],
+) -> tuple[Item, ...]:
     refs = await asyncio.to_thread(finishing.references, decision, bodies)
     known = await views.named_pages(connection, scope, refs.names)
     existing = await views.existing(connection, scope, refs.pages)
-    return await asyncio.to_thread(finishing.finish, decision, bodies, known, existing)
+    finish = partial(finishing.finish, pages=pages, memories=memories)
+    return await asyncio.to_thread(finish, decision, bodies, known, existing)
 
 
 async def _linked(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from compiler.plan.batch import AggregationView, LeafBatch, ParentCandidate
 from compiler.plan.contract import BatchMemory, Draft, Mention, Page, PageKey, PageType, PromotionStatus
+from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.membership import MIN_CHILDREN, is_tag_of, requirement, shows
 from compiler.plan.judging.parents import section_for
 from compiler.plan.judging.writing import added_lines
@@ -28,7 +29,6 @@ from compiler.plan.proposal import (
     Rollup,
     SectionPromotion,
 )
-from compiler.plan.text.finishing import SUMMARY
 from compiler.plan.text.markdown import escape, first_sentence, heading, plain_key, slug, unescape
 from compiler.plan.text.sentences import sentences
 

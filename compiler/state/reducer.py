@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TypeVar
 
+from compiler.plan import bounds
 from compiler.plan.contract import (
     Alias,
     ArchivePage,
@@ -215,7 +216,7 @@ class _Reduction:
             return False
         self.counters["sections_rewritten"] += is_rewrite
         self.counters["sections_created"] += there is None
-        self._put(page, replace(page, sections=_with(page, wanted), is_active=True))
+        self._put(page, replace(page, sections=_with(_handing_over(page, wanted), wanted), is_active=True))
         return True
 
     def _put(self, before: Page, after: Page) -> None:
@@ -300,7 +301,24 @@ def _normal(section: Section, claimed: frozenset[PageKey]) -> Section:
 
 
 def _claimed_elsewhere(page: Page, slug: str) -> frozenset[PageKey]:
-    return frozenset(child for one in page.sections if one.slug != slug for child in one.children)
+    others = (one for one in page.sections if bounds.base(one.slug) != bounds.base(slug))
+    return frozenset(child for one in others for child in one.children)
+
+
+def _handing_over(page: Page, section: Section) -> Page:
+    """Return the page after other parts of the same list have left its children to this part."""
+    parts = {one.slug: one for one in page.sections if bounds.base(one.slug) == bounds.base(section.slug)}
+    shared = {slug for slug, one in parts.items() if slug != section.slug and set(one.children) & set(section.children)}
+    left = set(section.children)
+    return replace(
+        page,
+        sections=tuple(
+            replace(one, children=tuple(child for child in one.children if child not in left))
+            if one.slug in shared
+            else one
+            for one in page.sections
+        ),
+    )
 
 
 def _sorted(sources: Iterable[CitedMemory]) -> tuple[CitedMemory, ...]:

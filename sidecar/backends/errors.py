@@ -21,7 +21,7 @@ from sidecar.turn.items import Status
 
 
 class BackendDenied(BackendError):
-    """The service refuses our credentials; check that they are there, valid and allowed to do this."""
+    """The service refuses our credentials; check that they exist, are valid and allow this call."""
 
 
 class BackendMissing(BackendError):
@@ -33,40 +33,40 @@ class BackendMisused(BackendError):
 
 
 class BackendThrottled(BackendError):
-    """The service limits how often it is asked, or a quota is used up; ask less, or have the limit raised."""
+    """The service limits our calls, or a quota is used up; call it less often, or have the limit raised."""
 
     status = Status.SHED
     is_retryable = True
 
 
 class BackendBusy(BackendError):
-    """As many calls as this backend may have at once are under way; raise its concurrency or its rate, or ask less."""
+    """This backend has as many concurrent calls as it may have; raise its concurrency or its rate, or call it less often."""
 
     status = Status.SHED
 
 
 class BackendUnavailable(BackendError):
-    """The service fails or cannot be reached; it is tried again by itself."""
+    """The service fails or cannot be reached; it is retried automatically."""
 
     is_retryable = True
     is_outage = True
 
 
 class BackendTimedOut(BackendError):
-    """The service did not answer in time; allow it more, or look at its health."""
+    """The service did not answer in time; allow more time, or check its health."""
 
     status = Status.TIMEOUT
     is_outage = True
 
 
 class BackendResting(BackendError):
-    """The service has been failing and is left alone for a while; it is tried again by itself."""
+    """The service kept failing, so its circuit breaker is open; it is retried automatically."""
 
     status = Status.BREAKER_OPEN
 
 
 class AnswerUnreadable(BackendError):
-    """The service's answer is cut off or not in its format; it is tried again by itself."""
+    """The service's answer is cut off or not in its format; it is retried automatically."""
 
     is_retryable = True
     is_outage = True

@@ -22,7 +22,7 @@ from sidecar.context.query_embedding import QueryReader
 from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.context.token_counting import TokenMeters, history
 from sidecar.runtime.errors import RequiredSourceFailed
-from sidecar.runtime.loop_fairness import OneARound
+from sidecar.runtime.loop_fairness import OnePerIteration
 from sidecar.telemetry import calls
 from sidecar.turn import receipt
 from sidecar.turn.fitting import Fitted, Fitting
@@ -158,7 +158,7 @@ class Assembler:
         self._receipt_writer = receipt_writer
         self._clocks = clocks
         # Turns that finish together would delay the refusal of other turns.
-        self._one_a_round = OneARound()
+        self._one_per_iteration = OnePerIteration()
         self._reserve = Reserve()
 
     async def assemble(self, question: TurnRequest, scope: Scope, *, due_s: float) -> Assembly:
@@ -244,7 +244,7 @@ class Assembler:
 
         if _is_long(findings):
             return await asyncio.to_thread(fit_findings)
-        async with self._one_a_round:
+        async with self._one_per_iteration:
             return fit_findings()
 
     def _record(self, recorded: Recorded, scope: Scope, moments_s: tuple[float, float, float]) -> None:

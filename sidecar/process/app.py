@@ -36,20 +36,19 @@ from sidecar.rpc import context
 from sidecar.rpc import server as rpc_server
 from sidecar.rpc.server import GrpcServer
 from sidecar.rpc.transport.admission import AdmissionControl
-from sidecar.rpc.transport.auditing import AuditLog
 from sidecar.runtime import database, embedders, memory_trimming
 from sidecar.runtime.database import Database
 from sidecar.runtime.gc_tuning import calm_collector
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
+from sidecar.services.audit import AuditLog
 from sidecar.services.backends import Backends
 from sidecar.services.bundle import Services
-from sidecar.services.compiles import Compiles
+from sidecar.services.compiles import Compiles, Progress
 from sidecar.services.costs import BudgetWatch, CostAccounts
 from sidecar.services.knowledge import Knowledge
 from sidecar.services.memories import Memories
 from sidecar.services.profiles import Profiles
-from sidecar.services.progress import Progress
 from sidecar.services.receipts import Receipts
 from sidecar.services.tenants import Tenancy, Tenants
 from sidecar.services.threads import Threads
@@ -58,7 +57,7 @@ from sidecar.services.webhooks import Webhooks
 from sidecar.services.wiki import Wiki
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
-from sidecar.sources.registry import Backing, back, configured
+from sidecar.sources.registry import ConnectedSources, configured, connect
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
 from sidecar.sources.workspace import WorkspaceSource
@@ -86,7 +85,7 @@ class App:
 
     server: GrpcServer
     pools: Pools
-    recorder: ReceiptWriter
+    receipt_writer: ReceiptWriter
     database: Database
     http_address: str = ""
     console_address: str = ""
@@ -185,23 +184,29 @@ async def _started(deps: _BaseDeps, sources: dict[Source, ContextSource], stack:
     chosen = await embedders.choose_or_go_without(settings, pools.background)
     stack.push_async_callback(chosen.close)
     policy = BackendPolicy(pools.turn, clock=clocks.steady_s)
-    backing = back(sources, configured(settings.backends, os.environ), pools.turn, policy)
-    stack.push_async_callback(backing.close)
-    works = await _works(deps, backing, policy, chosen, stack)
-    doors = await open_all(works, stack)
+    connected = connect(sources, configured(settings.backends, os.environ), pools.turn, policy)
+    stack.push_async_callback(connected.close)
+    serving = await _serving_deps(deps, connected, policy, chosen, stack)
+    doors = await open_all(serving, stack)
     embedding = embedding_here(chosen.numbered, settings, pools.background, now=clocks.now)
     return App(
-        doors.server, pools, works.turns.recorder, deps.where, doors.http_address, doors.console_address, embedding
+        doors.server,
+        pools,
+        serving.turns.receipt_writer,
+        deps.where,
+        doors.http_address,
+        doors.console_address,
+        embedding,
     )
 
 
-async def _works(
-    deps: _BaseDeps, backing: Backing, policy: BackendPolicy, chosen: embedders.Chosen, stack: AsyncExitStack
+async def _serving_deps(
+    deps: _BaseDeps, connected: ConnectedSources, policy: BackendPolicy, chosen: embedders.Chosen, stack: AsyncExitStack
 ) -> ServingDeps:
     pools, clocks = deps.pools, deps.clocks
-    profiles = ProfileCache(pools.turn, clock=clocks.steady_s, base=backing.base)
-    local = backing.local if deps.is_built_in else _none
-    fan_out = FanOut(backing.sources, clock=clocks.steady_s, local=local)
+    profiles = ProfileCache(pools.turn, clock=clocks.steady_s, base=connected.base)
+    local = connected.local if deps.is_built_in else _none
+    fan_out = FanOut(connected.sources, clock=clocks.steady_s, local=local)
     query_reader = _query_reader(deps, chosen)
     turns = await _turns(deps, profiles, query_reader, fan_out)
     caches = TenantCaches(
@@ -212,23 +217,23 @@ async def _works(
         partial(_forgot, fan_out, turns.repeats),
     )
     stack.push_async_callback(deps.supervisor.stop)
-    _keep_up(deps, turns.recorder)
+    _keep_up(deps, turns.receipt_writer)
     deps.supervisor.start("notices", partial(caches.listen, deps.where.direct_dsn))
     audit = AuditLog(pools.background, keep_days=deps.settings.audit_days, clock=clocks.now)
     deps.supervisor.start("audit", audit.run)
     deps.supervisor.start("audit_sweep", partial(audit.sweep, every_s=_SWEEP_EVERY_S))
-    for written in (turns.recorder.wait_written, audit.wait_written):
+    for written in (turns.receipt_writer.wait_written, audit.wait_written):
         stack.push_async_callback(_flushed, written, deps.settings.drain_grace_s)
     engine = await stack.enter_async_context(compile_engine.engine(deps.settings, pools.background))
     return ServingDeps(
         settings=deps.settings,
         pools=pools,
-        services=_services(deps, backing, caches, turns, engine),
+        services=_services(deps, connected, caches, turns, engine),
         watch=deps.watch,
         clocks=clocks,
         supervisor=deps.supervisor,
         tenancy=caches.tenancy,
-        backing=backing,
+        connected=connected,
         fan_out=fan_out,
         embedder_trouble=query_reader.trouble,
         turns=turns,
@@ -237,24 +242,24 @@ async def _works(
 
 
 def _services(
-    deps: _BaseDeps, backing: Backing, caches: TenantCaches, turns: context.ContextDeps, engine: Engine
+    deps: _BaseDeps, connected: ConnectedSources, caches: TenantCaches, turns: context.ContextDeps, engine: Engine
 ) -> Services:
     pools, now, changed = deps.pools, deps.clocks.now, caches.changed
     quota_bytes = deps.settings.owner_quota_bytes
     return Services(
-        backends=Backends(pools, backing.places, now=now, changed=changed),
+        backends=Backends(pools, connected.places, now=now, changed=changed),
         compiles=Compiles(pools, engine, caches.progress, now=now),
         costs=CostAccounts(pools, now=now, quota_bytes=quota_bytes),
         knowledge=Knowledge(pools, now=now, count=turns.meters.reference.count),
         memories=Memories(
             pools, now=now, is_compiled=partial(_is_built_in, engine), forgot=caches.forgot, quota_bytes=quota_bytes
         ),
-        profiles=Profiles(pools, now=now, changed=changed, base=backing.base),
-        receipts=Receipts(pools, now=now, recorder=turns.recorder, meters=turns.meters),
+        profiles=Profiles(pools, now=now, changed=changed, base=connected.base),
+        receipts=Receipts(pools, now=now, receipt_writer=turns.receipt_writer, meters=turns.meters),
         tenants=Tenants(pools, now=now, changed=changed, forgot=caches.forgot),
         threads=Threads(pools, now=now, meters=turns.meters, fences=turns.fences, quota_bytes=quota_bytes),
         upkeep=Upkeep(pools, engine, now=now, quota_bytes=quota_bytes),
-        webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, backing)),
+        webhooks=Webhooks(pools, now=now, is_compiled=partial(_is_source, connected)),
         wiki=Wiki(pools, now=now),
     )
 
@@ -264,9 +269,9 @@ def _is_built_in(engine: Engine, scope: Scope) -> bool:
     return not engine.substrate.feed(scope).is_timed
 
 
-def _is_source(backing: Backing, subscription: Subscription) -> bool:
+def _is_source(connected: ConnectedSources, subscription: Subscription) -> bool:
     """Return whether the wikis of the webhook's tenant are compiled from its backend."""
-    return (subscription.scope.tenant_id, subscription.backend) in backing.compiled
+    return (subscription.scope.tenant_id, subscription.backend) in connected.compiled
 
 
 def _forgot(fan_out: FanOut, repeats: context.TurnRepeats, scope: Scope | None) -> None:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.context.profile_cache import ProfileCache
-from sidecar.services.progress import Progress
+from sidecar.services.compiles import Progress
 from sidecar.services.tenants import Tenancy
 from store.compile.jobs import PROGRESS
 from store.db import notices

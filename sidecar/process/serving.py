@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 from uuid import UUID
 
 import grpc
@@ -25,28 +24,20 @@ from sidecar.rpc import compile as compiles
 from sidecar.rpc import server as rpc_server
 from sidecar.rpc.auth.identity import Identity, require_admin
 from sidecar.rpc.server import GrpcServer
-from sidecar.rpc.transport.auditing import AuditLog
-from sidecar.rpc.transport.call import Behaviour, MethodOptions, service_handler
+from sidecar.rpc.transport.call import MethodOptions, behaviours_of, service_handler
 from sidecar.runtime.errors import Unavailable
 from sidecar.runtime.settings import Settings
 from sidecar.runtime.supervisor import Supervisor
+from sidecar.services.audit import AuditLog
 from sidecar.services.bundle import Services
 from sidecar.services.tenants import Tenancy
-from sidecar.sources.registry import Backing
+from sidecar.sources.registry import ConnectedSources
 from sidecar.telemetry import names
 from sidecar.telemetry.watch import Watch
 from sidecar.turn.items import Source
 from store.db.postgres import Pool, Pools, installation
 
 _LARGE_WRITES = frozenset({"AppendTurns", "BootstrapImport", "Ingest", "Retain"})
-
-
-class Service(Protocol):
-    """A service that can be registered."""
-
-    @property
-    def behaviours(self) -> Mapping[str, Behaviour]:
-        """The service's methods, by their names in the proto."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +51,7 @@ class ServingDeps:
     clocks: Clocks
     supervisor: Supervisor
     tenancy: Tenancy
-    backing: Backing
+    connected: ConnectedSources
     fan_out: FanOut
     embedder_trouble: Callable[[], str]
     turns: context.ContextDeps
@@ -76,100 +67,99 @@ class Doors:
     console_address: str
 
 
-def _services(works: ServingDeps) -> tuple[tuple[ServiceDescriptor, Service], ...]:
+def _services(deps: ServingDeps) -> tuple[tuple[ServiceDescriptor, object], ...]:
     return (
-        (
-            context.SERVICE,
-            _context(works),
-        ),
-        (memory.SERVICE, memory.MemoryService(works.services.memories)),
-        (knowledge.SERVICE, knowledge.KnowledgeService(works.services.knowledge)),
-        (profile.SERVICE, profile.ProfileService(works.services.profiles)),
-        (admin.SERVICE, admin.AdminService(works.services.tenants)),
-        (backends.SERVICE, backends.BackendService(works.services.backends)),
-        (wiki.SERVICE, wiki.WikiService(works.services.wiki)),
-        (cost.SERVICE, cost.CostService(works.services.costs, now=works.clocks.now)),
-        (compiles.SERVICE, compiles.CompileService(works.services.compiles, works.services.upkeep)),
+        (context.SERVICE, _context(deps)),
+        (memory.SERVICE, memory.MemoryService(deps.services.memories)),
+        (knowledge.SERVICE, knowledge.KnowledgeService(deps.services.knowledge)),
+        (profile.SERVICE, profile.ProfileService(deps.services.profiles)),
+        (admin.SERVICE, admin.AdminService(deps.services.tenants)),
+        (backends.SERVICE, backends.BackendService(deps.services.backends)),
+        (wiki.SERVICE, wiki.WikiService(deps.services.wiki)),
+        (cost.SERVICE, cost.CostService(deps.services.costs, now=deps.clocks.now)),
+        (compiles.SERVICE, compiles.CompileService(deps.services.compiles, deps.services.upkeep)),
     )
 
 
-def _context(works: ServingDeps) -> context.ContextService:
-    services = works.services
+def _context(deps: ServingDeps) -> context.ContextService:
+    services = deps.services
     return context.ContextService(
-        works.turns, threads=services.threads, memories=services.memories, receipts=services.receipts
+        deps.turns, threads=services.threads, memories=services.memories, receipts=services.receipts
     )
 
 
-async def open_all(works: ServingDeps, stack: AsyncExitStack) -> Doors:
+async def open_all(deps: ServingDeps, stack: AsyncExitStack) -> Doors:
     """Open every listener until the stack closes. gRPC opens after health, and health says draining before gRPC stops."""
-    services = _services(works)
-    long = rpc_server.stream_terms(works.settings)
+    services = _services(deps)
+    long = rpc_server.stream_options(deps.settings)
 
     def handlers(turn: MethodOptions, other: MethodOptions) -> list[grpc.GenericRpcHandler]:
         apart = dict.fromkeys(compiles.LONG_CALLS | admin.LONG_CALLS, long)
-        apart |= dict.fromkeys(_LARGE_WRITES, rpc_server.write_terms(other)) | {"AssembleContext": turn}
-        return [service_handler(name, one.behaviours, other, apart=_apart(one, apart)) for name, one in services]
+        apart |= dict.fromkeys(_LARGE_WRITES, rpc_server.write_options(deps.settings, other)) | {
+            "AssembleContext": turn
+        }
+        return [
+            service_handler(service, behaviours_of(service, one), other, apart=_apart(service, apart))
+            for service, one in services
+        ]
 
-    _watch_values(works)
+    _watch_values(deps)
     draining = asyncio.Event()
     started: list[GrpcServer] = []
     health = Health(
-        partial(_reach, works.pools.background),
+        partial(_reach, deps.pools.background),
         draining.is_set,
-        lambda: works.supervisor.restarts,
-        works.fan_out.resting,
-        BackendStates(works.backing.resting, works.backing.places, partial(_admin_of, started)),
-        works.embedder_trouble,
+        lambda: deps.supervisor.restarts,
+        deps.fan_out.resting,
+        BackendStates(deps.connected.resting, deps.connected.places, partial(_admin_of, started)),
+        deps.embedder_trouble,
     )
     http_address = await open_doors(
         stack,
-        works.settings,
+        deps.settings,
         health,
-        works.watch.figures,
-        extra=webhook_routes(works.services.webhooks, watch=works.watch),
+        deps.watch.figures,
+        extra=webhook_routes(deps.services.webhooks, watch=deps.watch),
     )
     server = await rpc_server.start(
-        works.settings, handlers, works.tenancy.not_before, watch=works.watch, audit=works.audit
+        deps.settings, handlers, deps.tenancy.not_before, watch=deps.watch, audit=deps.audit
     )
     started.append(server)
-    works.supervisor.start("sockets", server.keep_sockets)
-    works.watch.figures.watch_value(names.SPACES_UNCLAIMED, lambda: server.authenticator.unclaimed_count)
-    stack.push_async_callback(server.stop, works.settings.drain_grace_s)
+    deps.supervisor.start("sockets", server.keep_sockets)
+    deps.watch.figures.watch_value(names.SPACES_UNCLAIMED, lambda: server.authenticator.unclaimed_count)
+    stack.push_async_callback(server.stop, deps.settings.drain_grace_s)
     stack.callback(draining.set)
-    pages = console(_desk(works, server), hosts=works.settings.console_hosts)
-    console_address = await open_console(stack, works.settings, pages)
+    pages = console(_desk(deps, server), hosts=deps.settings.console_hosts)
+    console_address = await open_console(stack, deps.settings, pages)
     return Doors(server, http_address, console_address)
 
 
-def _desk(works: ServingDeps, server: GrpcServer) -> Desk:
+def _desk(deps: ServingDeps, server: GrpcServer) -> Desk:
     """Return the dependencies of the console's pages; its visitors authenticate like callers of the server."""
     return Desk(
-        works.services,
-        works.turns.assembler,
-        works.turns.replayer,
-        works.clocks,
+        deps.services,
+        deps.turns.assembler,
+        deps.turns.replayer,
+        deps.clocks,
         partial(_signed_in, server),
-        works.watch,
-        works.fan_out.resting,
-        works.embedder_trouble,
-        Switches(
-            frozenset(source.value for source in works.backing.sources),
-            works.backing.resting,
-        ),
-        is_behind_tls=works.settings.console_tls_proxy,
-        audit=works.audit,
+        deps.watch,
+        deps.fan_out.resting,
+        deps.embedder_trouble,
+        Switches(frozenset(source.value for source in deps.connected.sources), deps.connected.resting),
+        is_behind_tls=deps.settings.console_tls_proxy,
+        audit=deps.audit,
     )
 
 
-def _watch_values(works: ServingDeps) -> None:
+def _watch_values(deps: ServingDeps) -> None:
     """Register the metrics read from other components: dropped receipts and audit entries, breakers, embedder failure."""
-    figures = works.watch.figures
-    figures.watch_value(names.RECEIPTS_DROPPED, lambda: works.turns.recorder.dropped_count)
-    figures.watch_value(names.AUDIT_DROPPED, lambda: works.audit.dropped_count)
-    figures.watch_value(names.EMBEDDER_FAILING, lambda: float(bool(works.embedder_trouble())))
-    figures.watch_values(names.BREAKER, lambda: _breakers(works.fan_out))
+    figures = deps.watch.figures
+    figures.watch_value(names.RECEIPTS_DROPPED, lambda: deps.turns.receipt_writer.dropped_count)
+    figures.watch_value(names.AUDIT_DROPPED, lambda: deps.audit.dropped_count)
+    figures.watch_value(names.EMBEDDER_FAILING, lambda: float(bool(deps.embedder_trouble())))
+    figures.watch_values(names.BREAKER, lambda: _breakers(deps.fan_out))
     figures.watch_values(
-        names.BACKEND_BREAKER, lambda: {name: float(one) for name, one in works.backing.resting().items()}
+        names.BACKEND_BREAKER, lambda: {name: float(one) for name, one in deps.connected.resting().items()}
     )
 
 
@@ -198,6 +188,6 @@ async def _signed_in(server: GrpcServer, token: str) -> Identity:
     return await server.authenticator.authenticate((("authorization", f"Bearer {token}"),), {})
 
 
-def _apart(service: Service, apart: Mapping[str, MethodOptions]) -> dict[str, MethodOptions]:
+def _apart(service: ServiceDescriptor, apart: Mapping[str, MethodOptions]) -> dict[str, MethodOptions]:
     """Return the service's methods that have their own options."""
-    return {name: apart[name] for name in apart.keys() & service.behaviours.keys()}
+    return {name: apart[name] for name in apart.keys() & service.methods_by_name.keys()}

@@ -7,16 +7,12 @@ Every call needs the admin role. Only the way between messages and values stands
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from uuid import UUID
 
-from google.protobuf.timestamp_pb2 import Timestamp
-
-from sidecar.rpc.auth.identity import require_admin, resolve_scope, resolve_tenant
-from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import ListCall
-from sidecar.rpc.transport.validation import read_time, write_time
+from sidecar.rpc.transport.validation import names_of, read_time, write_time
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.tenants import Tenants
 from sidecar.v1 import admin_pb2 as pb
@@ -24,11 +20,7 @@ from store.accounting.audit import Entry
 
 SERVICE = pb.DESCRIPTOR.services_by_name["AdminService"]
 
-_LEVELS: Mapping[int, str] = {
-    pb.WORKSPACE_LEVEL_TENANT: "tenant",
-    pb.WORKSPACE_LEVEL_TEMPLATE: "template",
-    pb.WORKSPACE_LEVEL_AGENT: "agent",
-}
+_LEVELS = names_of(pb.WorkspaceLevel)
 LONG_CALLS = frozenset({"ForgetOwner"})
 _FIRST = datetime.min.replace(tzinfo=UTC)
 
@@ -39,32 +31,19 @@ class AdminService:
     def __init__(self, tenants: Tenants) -> None:
         self._tenants = tenants
 
-    @property
-    def behaviours(self) -> Mapping[str, Behaviour]:
-        """Return the service's methods by their names in the contract."""
-        return {
-            "PutAgent": self.put_agent,
-            "PutSpace": self.put_space,
-            "PutWorkspace": self.put_workspace,
-            "GetTenant": self.get_tenant,
-            "RevokeTokens": self.revoke_tokens,
-            "ForgetOwner": self.forget_owner,
-            "ListAuditEntries": self.list_audit_entries,
-        }
-
     async def put_agent(self, request: pb.PutAgentRequest, call: Call) -> pb.PutAgentResponse:
         """Make an agent or give it another template, in force from its next turn."""
-        await self._tenants.put_agent(_admin_tenant(request.tenant_id, call), request.agent_id, request.template_id)
+        await self._tenants.put_agent(call.admin_tenant(request), request.agent_id, request.template_id)
         return pb.PutAgentResponse()
 
     async def put_space(self, request: pb.PutSpaceRequest, call: Call) -> pb.PutSpaceResponse:
         """Make a space or give it another name."""
-        await self._tenants.put_space(_admin_tenant(request.tenant_id, call), request.space_id, request.name)
+        await self._tenants.put_space(call.admin_tenant(request), request.space_id, request.name)
         return pb.PutSpaceResponse()
 
     async def put_workspace(self, request: pb.PutWorkspaceRequest, call: Call) -> pb.PutWorkspaceResponse:
         """Say where a workspace's files are, or take the workspace away."""
-        tenant_id = _admin_tenant(request.tenant_id, call)
+        tenant_id = call.admin_tenant(request)
         level = _LEVELS.get(request.level)
         if level is None:
             raise InvalidArgument("level", "is not one that has a workspace", "send TENANT, TEMPLATE or AGENT")
@@ -73,34 +52,31 @@ class AdminService:
 
     async def get_tenant(self, request: pb.GetTenantRequest, call: Call) -> pb.GetTenantResponse:
         """Return the tenant's state. Raises NotFound before its first write."""
-        tenant = await self._tenants.get(_admin_tenant(request.tenant_id, call))
+        tenant = await self._tenants.get(call.admin_tenant(request))
         return pb.GetTenantResponse(
             tenant_id=str(tenant.tenant_id),
             create_time=write_time(tenant.created_at),
-            tokens_not_before_time=_write_optional(tenant.tokens_not_before),
+            tokens_not_before_time=write_time(tenant.tokens_not_before),
             wiki_compile_enabled=tenant.is_wiki_compiled,
         )
 
     async def revoke_tokens(self, request: pb.RevokeTokensRequest, call: Call) -> pb.RevokeTokensResponse:
         """Refuse the tenant's tokens issued before an instant, and return the one in force."""
-        tenant_id = _admin_tenant(request.tenant_id, call)
+        tenant_id = call.admin_tenant(request)
         is_given = request.HasField("not_before_time")
         not_before = read_time("not_before_time", request.not_before_time) if is_given else None
         in_force = await self._tenants.revoke_tokens(tenant_id, not_before)
-        return pb.RevokeTokensResponse(not_before_time=_write_optional(in_force))
+        return pb.RevokeTokensResponse(not_before_time=write_time(in_force))
 
     async def forget_owner(self, request: pb.ForgetOwnerRequest, call: Call) -> pb.ForgetOwnerResponse:
         """Delete everything of an owner's, and return how many rows of each table; none of an owner without rows."""
-        require_admin(call.identity)
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.admin_scope(request)
         return pb.ForgetOwnerResponse(row_counts=await self._tenants.forget_owner(scope))
 
     async def list_audit_entries(self, request: pb.ListAuditEntriesRequest, call: Call) -> pb.ListAuditEntriesResponse:
         """Return a page of what admins of the tenant read and changed, newest first."""
-        tenant_id = _admin_tenant(request.tenant_id, call)
-        owner_id = (
-            resolve_scope(call.identity, request.tenant_id, request.owner_id).owner_id if request.owner_id else None
-        )
+        tenant_id = call.admin_tenant(request)
+        owner_id = call.scope(request).owner_id if request.owner_id else None
         since = read_time("since_time", request.since_time) if request.HasField("since_time") else _FIRST
         listing = ListCall("ListAuditEntries", (str(tenant_id), str(owner_id), since.isoformat()), (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
@@ -109,11 +85,6 @@ class AdminService:
         )
         written, token = listing.cut(entries, page, lambda entry: (entry.called_at, entry.entry_id), _write_entry)
         return pb.ListAuditEntriesResponse(entries=written, next_page_token=token)
-
-
-def _admin_tenant(requested_tenant: str, call: Call) -> UUID:
-    require_admin(call.identity)
-    return resolve_tenant(call.identity, requested_tenant)
 
 
 def _write_entry(entry: Entry) -> pb.AuditEntry:
@@ -128,7 +99,3 @@ def _write_entry(entry: Entry) -> pb.AuditEntry:
         object=entry.object,
         outcome=entry.outcome,
     )
-
-
-def _write_optional(moment: datetime | None) -> Timestamp | None:
-    return None if moment is None else write_time(moment)

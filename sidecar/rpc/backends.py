@@ -5,17 +5,11 @@ Only the way between messages and values stands here; the use cases are in `side
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from uuid import UUID
-
 from sidecar.backends.tools import Offered
-from sidecar.rpc.auth.identity import require_admin, resolve_scope, resolve_tenant
-from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.validation import write_time
 from sidecar.services.backends import Backends
-from sidecar.services.validation import read_id
 from sidecar.v1 import backends_pb2 as pb
-from store.scope import Scope
 from store.tenancy.backends import Switch
 
 WEBHOOK_PATH = "/webhooks/hindsight"
@@ -29,28 +23,14 @@ class BackendService:
     def __init__(self, backends: Backends) -> None:
         self._backends = backends
 
-    @property
-    def behaviours(self) -> Mapping[str, Behaviour]:
-        """Return the service's methods by their names in the contract."""
-        return {
-            "ListBackends": self.list_backends,
-            "SwitchBackend": self.switch_backend,
-            "ListTools": self.list_tools,
-            "ApproveTool": self.approve_tool,
-            "RevokeTool": self.revoke_tool,
-            "TestTool": self.test_tool,
-            "CreateWebhook": self.create_webhook,
-            "DeleteWebhook": self.delete_webhook,
-        }
-
     async def list_backends(self, request: pb.ListBackendsRequest, call: Call) -> pb.ListBackendsResponse:
         """Return the tenant's backends with their switches."""
-        found = await self._backends.switches(_admin_tenant(request.tenant_id, call))
+        found = await self._backends.switches(call.admin_tenant(request))
         return pb.ListBackendsResponse(backends=[_backend(name, switch) for name, switch in found])
 
     async def switch_backend(self, request: pb.SwitchBackendRequest, call: Call) -> pb.SwitchBackendResponse:
         """Set a backend's switch."""
-        tenant_id = _admin_tenant(request.tenant_id, call)
+        tenant_id = call.admin_tenant(request)
         await self._backends.switch(
             tenant_id, request.backend, is_off=request.is_off, reason=request.reason, author=call.identity.subject
         )
@@ -58,12 +38,12 @@ class BackendService:
 
     async def list_tools(self, request: pb.ListToolsRequest, call: Call) -> pb.ListToolsResponse:
         """Return what the tenant's servers declare now; one that does not answer is named with why."""
-        found, problems = await self._backends.tools(_admin_tenant(request.tenant_id, call), request.backend)
+        found, problems = await self._backends.tools(call.admin_tenant(request), request.backend)
         return pb.ListToolsResponse(tools=[_tool(backend, one) for backend, one in found], problems=problems)
 
     async def approve_tool(self, request: pb.ApproveToolRequest, call: Call) -> pb.ApproveToolResponse:
         """Approve a tool as it is declared now. Raises FailedPrecondition when that is not what was looked at."""
-        tenant_id = _admin_tenant(request.tenant_id, call)
+        tenant_id = call.admin_tenant(request)
         approved = await self._backends.approve_tool(
             tenant_id, request.backend, request.tool, schema_hash=request.schema_hash, author=call.identity.subject
         )
@@ -71,19 +51,19 @@ class BackendService:
 
     async def revoke_tool(self, request: pb.RevokeToolRequest, call: Call) -> pb.RevokeToolResponse:
         """Take a tool's approval back, also where the server no longer has it."""
-        tenant_id = _admin_tenant(request.tenant_id, call)
+        tenant_id = call.admin_tenant(request)
         was_approved = await self._backends.revoke_tool(tenant_id, request.backend, request.tool)
         return pb.RevokeToolResponse(was_approved=was_approved)
 
     async def test_tool(self, request: pb.TestToolRequest, call: Call) -> pb.TestToolResponse:
         """Call a tool once. Only one that a turn could call once it is approved: a test must not write either."""
-        tenant_id = _admin_tenant(request.tenant_id, call)
+        tenant_id = call.admin_tenant(request)
         texts = await self._backends.test_tool(tenant_id, request.backend, request.tool, request.question)
         return pb.TestToolResponse(texts=texts)
 
     async def create_webhook(self, request: pb.CreateWebhookRequest, call: Call) -> pb.CreateWebhookResponse:
         """Make the owner's webhook of a backend, or return the one there is."""
-        known = await self._backends.create_webhook(_admin_scope(request, call), request.backend)
+        known = await self._backends.create_webhook(call.admin_scope(request), request.backend)
         return pb.CreateWebhookResponse(
             webhook_id=str(known.subscription_id),
             path=f"{WEBHOOK_PATH}/{known.subscription_id}",
@@ -92,18 +72,8 @@ class BackendService:
 
     async def delete_webhook(self, request: pb.DeleteWebhookRequest, call: Call) -> pb.DeleteWebhookResponse:
         """Remove the owner's webhook of a backend."""
-        was_there = await self._backends.delete_webhook(_admin_scope(request, call), request.backend)
+        was_there = await self._backends.delete_webhook(call.admin_scope(request), request.backend)
         return pb.DeleteWebhookResponse(was_there=was_there)
-
-
-def _admin_tenant(requested_tenant: str, call: Call) -> UUID:
-    require_admin(call.identity)
-    return resolve_tenant(call.identity, requested_tenant)
-
-
-def _admin_scope(request: pb.CreateWebhookRequest | pb.DeleteWebhookRequest, call: Call) -> Scope:
-    require_admin(call.identity)
-    return resolve_scope(call.identity, request.tenant_id, read_id("owner_id", request.owner_id))
 
 
 def _backend(name: str, switch: Switch | None) -> pb.Backend:

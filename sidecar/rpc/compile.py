@@ -13,9 +13,8 @@ from uuid import UUID
 
 from compiler.operations.upkeep import ResetMode
 from compiler.plan.contract import LinkOrigin
-from sidecar.rpc.auth.identity import require_admin, resolve_scope
 from sidecar.rpc.messages import compile_messages as write
-from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import ListCall
 from sidecar.rpc.transport.validation import read_choice, read_each, read_time
 from sidecar.runtime.errors import InvalidArgument
@@ -26,7 +25,6 @@ from sidecar.v1 import compile_pb2 as pb
 from sidecar.v1 import wiki_pb2
 from store.compile.jobs import Enqueued, JobOptions
 from store.content.memories import NewMemory
-from store.scope import Scope
 
 MAX_RECORDS = 1_000
 MAX_TEXT_CHARS = 100_000
@@ -65,31 +63,9 @@ class CompileService:
         self._compiles = compiles
         self._upkeep = upkeep
 
-    @property
-    def behaviours(self) -> Mapping[str, Behaviour]:
-        """Return the service's methods by their names in the contract."""
-        return {
-            "CompileNow": self.compile_now,
-            "GetJob": self.get_job,
-            "ListJobs": self.list_jobs,
-            "WatchJob": self.watch_job,
-            "CancelJob": self.cancel_job,
-            "ListQuarantined": self.list_quarantined,
-            "RetryQuarantined": self.retry_quarantined,
-            "ResetCursor": self.reset_cursor,
-            "RunLint": self.run_lint,
-            "BackfillLinks": self.backfill_links,
-            "RollbackLinks": self.rollback_links,
-            "LinkDensity": self.link_density,
-            "ExportVault": self.export_vault,
-            "VerifyRebuild": self.verify_rebuild,
-            "BootstrapImport": self.bootstrap_import,
-            "MeasureReads": self.measure_reads,
-        }
-
     async def compile_now(self, request: pb.CompileNowRequest, call: Call) -> pb.CompileNowResponse:
         """Queue a compile of the scope, or return what its next batch would change. Raises FailedPrecondition."""
-        scope = _admin_scope(request, call)
+        scope = call.admin_scope(request)
         if request.validate_only:
             found = await self._compiles.preview(scope, model_id=request.model_id)
             return pb.CompileNowResponse(preview=write.preview(found))
@@ -99,14 +75,14 @@ class CompileService:
 
     async def get_job(self, request: pb.GetJobRequest, call: Call) -> pb.GetJobResponse:
         """Return one job. Raises NotFound."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         job = await self._compiles.job(scope, read_uuid("job_id", request.job_id))
         return pb.GetJobResponse(job=write.job(job))
 
     async def list_jobs(self, request: pb.ListJobsRequest, call: Call) -> pb.ListJobsResponse:
         """Return a page of the scope's jobs, newest first."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        listing = ListCall("ListJobs", _of(scope), (datetime, UUID))
+        scope = call.scope(request)
+        listing = ListCall("ListJobs", (scope,), (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
         rows = await self._compiles.jobs(scope, limit=page.limit, **page.starting("after"))
         written, token = listing.cut(rows, page, lambda job: (job.created_at, job.job_id), write.job)
@@ -114,7 +90,7 @@ class CompileService:
 
     async def watch_job(self, request: pb.WatchJobRequest, call: Call) -> AsyncGenerator[pb.WatchJobResponse]:
         """Yield the job as it stands and whenever it has changed, until it has ended. Raises NotFound, Stopping."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         job_id = read_uuid("job_id", request.job_id)
         told: pb.WatchJobResponse | None = None
         async with aclosing(self._compiles.follow(scope, job_id, call.stopping)) as looks:
@@ -126,27 +102,27 @@ class CompileService:
 
     async def cancel_job(self, request: pb.CancelJobRequest, call: Call) -> pb.CancelJobResponse:
         """Cancel a job, and return it as it stands. One that has ended stays as it is."""
-        scope = _admin_scope(request, call)
+        scope = call.admin_scope(request)
         job = await self._compiles.cancel(scope, read_uuid("job_id", request.job_id))
         return pb.CancelJobResponse(job=write.job(job))
 
     async def list_quarantined(self, request: pb.ListQuarantinedRequest, call: Call) -> pb.ListQuarantinedResponse:
-        """Return a page of the scope's memories that are held back, by id."""
-        scope = _admin_scope(request, call)
-        listing = ListCall("ListQuarantined", _of(scope), (str,))
+        """Return a page of the scope's quarantined memories, by id."""
+        scope = call.admin_scope(request)
+        listing = ListCall("ListQuarantined", (scope,), (str,))
         page = listing.read(request.page_size, request.page_token)
-        rows = await self._upkeep.held_back(scope, limit=page.limit, **page.starting("after"))
+        rows = await self._upkeep.quarantined(scope, limit=page.limit, **page.starting("after"))
         written, token = listing.cut(rows, page, lambda one: (one.memory_id,), write.quarantined)
         return pb.ListQuarantinedResponse(memories=written, next_page_token=token)
 
     async def retry_quarantined(self, request: pb.RetryQuarantinedRequest, call: Call) -> pb.RetryQuarantinedResponse:
-        """Have memories that are held back read again, and queue the compile that reads them."""
-        count, job = await self._upkeep.retry(_admin_scope(request, call), request.memory_ids)
+        """Queue quarantined memories to be read again, and the compile that reads them."""
+        count, job = await self._upkeep.retry(call.admin_scope(request), request.memory_ids)
         return pb.RetryQuarantinedResponse(memory_count=count, job=None if job is None else write.job(job))
 
     async def reset_cursor(self, request: pb.ResetCursorRequest, call: Call) -> pb.ResetCursorResponse:
         """Set the scope back. Raises FailedPrecondition while a job runs."""
-        scope = _admin_scope(request, call)
+        scope = call.admin_scope(request)
         mode = read_choice("mode", request.mode, _MODES)
         done = await self._upkeep.reset(scope, mode=mode, is_dry=request.dry_run)
         return pb.ResetCursorResponse(
@@ -155,11 +131,11 @@ class CompileService:
 
     async def run_lint(self, request: pb.RunLintRequest, call: Call) -> pb.RunLintResponse:
         """Return what is amiss, and queue what can be compiled of it."""
-        return write.lint(*await self._upkeep.lint(_admin_scope(request, call), is_dry=request.dry_run))
+        return write.lint(*await self._upkeep.lint(call.admin_scope(request), is_dry=request.dry_run))
 
     async def backfill_links(self, request: pb.BackfillLinksRequest, call: Call) -> pb.BackfillLinksResponse:
         """Write missing deterministic links."""
-        done = await self._upkeep.backfill_links(_admin_scope(request, call), is_dry=request.dry_run)
+        done = await self._upkeep.backfill_links(call.admin_scope(request), is_dry=request.dry_run)
         return pb.BackfillLinksResponse(
             memory_count=done.memories,
             deterministic_count=done.deterministic,
@@ -169,7 +145,7 @@ class CompileService:
 
     async def rollback_links(self, request: pb.RollbackLinksRequest, call: Call) -> pb.RollbackLinksResponse:
         """Take one class of evidence away."""
-        scope = _admin_scope(request, call)
+        scope = call.admin_scope(request)
         origin = _ORIGINS.get(request.origin)
         if origin is None:
             fix = "send DETERMINISTIC, CO_MENTION, ROLLUP, PLANNER or MANUAL"
@@ -181,19 +157,19 @@ class CompileService:
 
     async def link_density(self, request: pb.LinkDensityRequest, call: Call) -> pb.LinkDensityResponse:
         """Return how dense the wiki is."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         return write.density(await self._upkeep.density(scope))
 
     async def export_vault(self, request: pb.ExportVaultRequest, call: Call) -> AsyncGenerator[pb.ExportVaultResponse]:
         """Yield every active page as a file."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         count = (await self._upkeep.density(scope)).pages
         async for path, text in self._upkeep.files(scope):
             yield pb.ExportVaultResponse(path=path, content=text, file_count=count)
 
     async def verify_rebuild(self, request: pb.VerifyRebuildRequest, call: Call) -> pb.VerifyRebuildResponse:
         """Rebuild the wiki aside from its log, and return what differs."""
-        found = await self._upkeep.verify(_admin_scope(request, call))
+        found = await self._upkeep.verify(call.admin_scope(request))
         return pb.VerifyRebuildResponse(
             is_identical=found.is_identical,
             batch_count=found.batches,
@@ -207,7 +183,7 @@ class CompileService:
 
     async def bootstrap_import(self, request: pb.BootstrapImportRequest, call: Call) -> pb.BootstrapImportResponse:
         """Write journal records as memories; queue one compile with the last of them."""
-        scope = _admin_scope(request, call)
+        scope = call.admin_scope(request)
         check_count("records", request.records, most=MAX_RECORDS)
         given = await read_each("records", request.records, _memory, chars=lambda one: len(one.text))
         done = await self._upkeep.import_records(scope, given, has_more=request.has_more)
@@ -220,18 +196,9 @@ class CompileService:
 
     async def measure_reads(self, request: pb.MeasureReadsRequest, call: Call) -> pb.MeasureReadsResponse:
         """Return what turns read of the wiki beside what compiling it cost."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         since = read_time("since_time", request.since_time) if request.HasField("since_time") else None
         return write.reads(*await self._upkeep.reads(scope, since=since))
-
-
-def _admin_scope(request: Any, call: Call) -> Scope:
-    require_admin(call.identity)
-    return resolve_scope(call.identity, request.tenant_id, request.owner_id)
-
-
-def _of(scope: Scope) -> tuple[str, str]:
-    return str(scope.tenant_id), str(scope.owner_id)
 
 
 def _memory(field: str, given: pb.JournalRecord) -> NewMemory:

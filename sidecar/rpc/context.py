@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -13,10 +12,10 @@ from sidecar.context.fence_keys import FenceKeys
 from sidecar.context.receipt_writer import ReceiptWriter
 from sidecar.context.replay import Replayer
 from sidecar.context.token_counting import TokenMeters
-from sidecar.rpc.auth.identity import Identity, resolve_agent, resolve_scope, resolve_space
+from sidecar.rpc.auth.identity import Identity, resolve_agent, resolve_space
 from sidecar.rpc.messages import assemblies, explanations, turns
 from sidecar.rpc.messages.knobs import read_knobs
-from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.idempotency import RepeatedAnswers
 from sidecar.rpc.transport.paging import Int4, ListCall
 from sidecar.rpc.transport.validation import read_each, write_time
@@ -48,7 +47,7 @@ class ContextDeps:
     replayer: Replayer
     meters: TokenMeters
     fences: FenceKeys
-    recorder: ReceiptWriter
+    receipt_writer: ReceiptWriter
     clocks: Clocks
     repeats: TurnRepeats
 
@@ -68,25 +67,9 @@ class ContextService:
         self._receipts = receipts
         self._repeats = parts.repeats
 
-    @property
-    def behaviours(self) -> Mapping[str, Behaviour]:
-        """Return the service's methods by their names in the contract."""
-        return {
-            "AssembleContext": self.assemble_context,
-            "ReportUsage": self.report_usage,
-            "AppendTurns": self.append_turns,
-            "ExplainAssembly": self.explain_assembly,
-            "ReplayAssembly": self.replay_assembly,
-            "DiffAssemblies": self.diff_assemblies,
-            "ListAssemblies": self.list_assemblies,
-            "ListThreads": self.list_threads,
-            "ListTurns": self.list_turns,
-            "NotifyRetained": self.notify_retained,
-        }
-
     async def assemble_context(self, request: pb.AssembleContextRequest, call: Call) -> pb.AssembleContextResponse:
         """Return one turn's context. A request id makes repeats give the first one's answer."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         question = _question(request, call.identity)
         due_s = self._parts.clocks.steady_s() + call.remaining_s
 
@@ -106,7 +89,7 @@ class ContextService:
 
     async def report_usage(self, request: pb.ReportUsageRequest, call: Call) -> pb.ReportUsageResponse:
         """Keep what the provider counted and learn from it. Raises NotFound for a receipt that is unknown or out of reach."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         usage = ReportedUsage(
             input_tokens=request.input_tokens,
             output_tokens=request.output_tokens,
@@ -120,7 +103,7 @@ class ContextService:
 
     async def append_turns(self, request: pb.AppendTurnsRequest, call: Call) -> pb.AppendTurnsResponse:
         """Write turns to the thread; those it has already are left as they are."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         check_count("turns", request.turns, most=MAX_TURNS)
         read = partial(turns.read_turn, now=self._parts.clocks.now())
         given = await read_each("turns", request.turns, read, chars=turns.chars_of)
@@ -131,14 +114,14 @@ class ContextService:
 
     async def explain_assembly(self, request: pb.ExplainAssemblyRequest, call: Call) -> pb.ExplainAssemblyResponse:
         """Return a receipt, whole."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         receipt = await self._receipt(scope, "receipt_id", request.receipt_id, call)
         message = await self._parts.replayer.message_of(scope, receipt)
         return pb.ExplainAssemblyResponse(receipt=explanations.write_receipt(receipt, message))
 
     async def replay_assembly(self, request: pb.ReplayAssemblyRequest, call: Call) -> pb.ReplayAssemblyResponse:
         """Fit a stored assembly again under other knobs. Raises TextsDropped when its texts are gone."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         overrides = read_knobs("overrides", request.overrides)
         receipt = await self._receipt(scope, "receipt_id", request.receipt_id, call)
         replayed = await self._parts.replayer.replay(scope, receipt, overrides)
@@ -149,16 +132,16 @@ class ContextService:
 
     async def diff_assemblies(self, request: pb.DiffAssembliesRequest, call: Call) -> pb.DiffAssembliesResponse:
         """Say what differs between two receipts."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         before = await self._receipt(scope, "before_receipt_id", request.before_receipt_id, call)
         after = await self._receipt(scope, "after_receipt_id", request.after_receipt_id, call)
         return pb.DiffAssembliesResponse(diff=explanations.write_difference(compare(before.details, after.details)))
 
     async def list_assemblies(self, request: pb.ListAssembliesRequest, call: Call) -> pb.ListAssembliesResponse:
         """Return a page of the owner's receipts that the caller may see, newest first."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         thread_id = read_id("thread_id", request.thread_id, is_optional=True)
-        listing = ListCall("ListAssemblies", (str(scope.tenant_id), str(scope.owner_id), thread_id), (datetime, UUID))
+        listing = ListCall("ListAssemblies", (scope, thread_id), (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
         rows = await self._receipts.page(
             scope, thread_id=thread_id, reach=call.identity.reach, limit=page.limit, **page.starting("before")
@@ -170,8 +153,8 @@ class ContextService:
 
     async def list_threads(self, request: pb.ListThreadsRequest, call: Call) -> pb.ListThreadsResponse:
         """Return a page of the owner's threads, newest turn first."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        listing = ListCall("ListThreads", (str(scope.tenant_id), str(scope.owner_id)), (datetime, str))
+        scope = call.scope(request)
+        listing = ListCall("ListThreads", (scope,), (datetime, str))
         page = listing.read(request.page_size, request.page_token)
         rows = await self._threads.page(scope, limit=page.limit, **page.starting("before"))
         written, token = listing.cut(rows, page, lambda row: (row.last_turn_at, row.thread_id), _write_thread)
@@ -179,9 +162,9 @@ class ContextService:
 
     async def list_turns(self, request: pb.ListTurnsRequest, call: Call) -> pb.ListTurnsResponse:
         """Return a page of the thread's turns as they were said, oldest first."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         thread_id = read_id("thread_id", request.thread_id)
-        listing = ListCall("ListTurns", (str(scope.tenant_id), str(scope.owner_id), thread_id), (Int4,))
+        listing = ListCall("ListTurns", (scope, thread_id), (Int4,))
         page = listing.read(request.page_size, request.page_token)
         rows = await self._threads.turns(scope, thread_id, limit=page.limit, **page.starting("after"))
         written, token = listing.cut(rows, page, lambda row: (row.position,), turns.write_turn)
@@ -189,7 +172,7 @@ class ContextService:
 
     async def notify_retained(self, request: pb.NotifyRetainedRequest, call: Call) -> pb.NotifyRetainedResponse:
         """Mark the owner's scope as due for a compile; that a store fails is an outcome, never the caller's failure."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         outcome = await self._memories.notify_retained(scope)
         return pb.NotifyRetainedResponse(outcome=pb.NotifyOutcome.Value(f"NOTIFY_OUTCOME_{outcome}"))
 

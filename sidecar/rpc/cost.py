@@ -5,15 +5,15 @@ Only the way between messages and values stands here; the use cases are in `side
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
-from sidecar.rpc.auth.identity import Identity, require_admin, resolve_agent, resolve_scope, resolve_tenant
-from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.auth.identity import Identity, require_admin, resolve_agent
+from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import ListCall
-from sidecar.rpc.transport.validation import read_time, write_time
+from sidecar.rpc.transport.validation import names_of, read_time, write_time
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.costs import BudgetRequest, CostAccounts, account_cost, by_key, by_source
 from sidecar.services.validation import read_id
@@ -26,9 +26,7 @@ SERVICE = pb.DESCRIPTOR.services_by_name["CostService"]
 MAX_ROWS, MAX_ALERTS = 1_000, 100
 MAX_MS = 1e9
 
-_KEYS = {number: name.removeprefix("SPENDING_KEY_").lower() for name, number in pb.SpendingKey.items() if number}
-_COVERS = {number: name.removeprefix("BUDGET_COVER_").lower() for name, number in pb.BudgetCover.items() if number}
-_PERIODS = {number: name.removeprefix("BUDGET_PERIOD_").lower() for name, number in pb.BudgetPeriod.items() if number}
+_KEYS, _COVERS, _PERIODS = names_of(pb.SpendingKey), names_of(pb.BudgetCover), names_of(pb.BudgetPeriod)
 _FIRST, _WEEK = datetime.min.replace(tzinfo=UTC), timedelta(days=7)
 
 
@@ -39,24 +37,11 @@ class CostService:
         self._costs = costs
         self._now = now
 
-    @property
-    def behaviours(self) -> Mapping[str, Behaviour]:
-        """Return the service's methods by their names in the contract."""
-        return {
-            "ListTurnCosts": self.list_turn_costs,
-            "ListSpending": self.list_spending,
-            "ListCompileSpending": self.list_compile_spending,
-            "PutBudget": self.put_budget,
-            "DeleteBudget": self.delete_budget,
-            "ListBudgets": self.list_budgets,
-            "GetStorage": self.get_storage,
-        }
-
     async def list_turn_costs(self, request: pb.ListTurnCostsRequest, call: Call) -> pb.ListTurnCostsResponse:
         """Return a page of the owner's turns, newest first; an agent sees its own. Raises ScopeForbidden for another's."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         filters = _filters(request, call.identity)
-        arguments = (str(scope.tenant_id), str(scope.owner_id), repr(filters))
+        arguments = (scope, repr(filters))
         listing = ListCall("ListTurnCosts", arguments, (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
         rows = await self._costs.turns(scope, filters, limit=page.limit, **page.starting("before"))
@@ -93,19 +78,17 @@ class CostService:
             given.limit_usd,
             tuple(given.percents),
         )
-        await self._costs.put_budget(resolve_tenant(call.identity, request.tenant_id), wanted)
+        await self._costs.put_budget(call.tenant(request), wanted)
         return pb.PutBudgetResponse()
 
     async def delete_budget(self, request: pb.DeleteBudgetRequest, call: Call) -> pb.DeleteBudgetResponse:
         """Remove a budget with its alerts."""
-        require_admin(call.identity)
-        tenant_id = resolve_tenant(call.identity, request.tenant_id)
+        tenant_id = call.admin_tenant(request)
         return pb.DeleteBudgetResponse(was_there=await self._costs.delete_budget(tenant_id, request.name))
 
     async def list_budgets(self, request: pb.ListBudgetsRequest, call: Call) -> pb.ListBudgetsResponse:
         """Return the tenant's budgets and newest alerts."""
-        require_admin(call.identity)
-        tenant_id = resolve_tenant(call.identity, request.tenant_id)
+        tenant_id = call.admin_tenant(request)
         known, alerts = await self._costs.budgets(tenant_id, most_alerts=MAX_ALERTS)
         return pb.ListBudgetsResponse(
             budgets=[_write_budget(one) for one in known], alerts=[_alert(one) for one in alerts]
@@ -113,7 +96,7 @@ class CostService:
 
     async def get_storage(self, request: pb.GetStorageRequest, call: Call) -> pb.GetStorageResponse:
         """Return how many bytes an owner's turns and memories hold, and the quota."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         held, quota_bytes = await self._costs.storage(scope)
         return pb.GetStorageResponse(stored_bytes=held, quota_bytes=quota_bytes)
 
@@ -177,11 +160,11 @@ def _rows(rows: list[Spent], key: str) -> list[pb.SpendingRow]:
 def _whose(request: pb.ListSpendingRequest | pb.ListCompileSpendingRequest, call: Call) -> Scope | UUID:
     """Return the owner's scope, or the tenant's id where its whole spending is asked for. Raises InvalidArgument for both."""
     if not request.whole_tenant:
-        return resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        return call.scope(request)
     require_admin(call.identity)
     if request.owner_id:
         raise InvalidArgument("whole_tenant", "is set beside owner_id", "send whole_tenant or owner_id, not both")
-    return resolve_tenant(call.identity, request.tenant_id)
+    return call.tenant(request)
 
 
 def _write_budget(budget: Budget) -> pb.CostBudget:

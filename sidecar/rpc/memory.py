@@ -5,11 +5,9 @@ Only the way between messages and values stands here; the use cases are in `side
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import datetime
 
-from sidecar.rpc.auth.identity import resolve_scope
-from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import MAX_PAGE_BYTES, ListCall
 from sidecar.rpc.transport.validation import read_each, read_struct, read_time, write_struct, write_time
 from sidecar.services.memories import MAX_MEMORIES, MAX_METADATA_BYTES, Memories, check_memory
@@ -27,19 +25,9 @@ class MemoryService:
     def __init__(self, memories: Memories) -> None:
         self._memories = memories
 
-    @property
-    def behaviours(self) -> Mapping[str, Behaviour]:
-        """Return the service's methods by their names in the contract."""
-        return {
-            "Retain": self.retain,
-            "ListMemories": self.list_memories,
-            "GetMemory": self.get_memory,
-            "DeleteMemory": self.delete_memory,
-        }
-
     async def retain(self, request: pb.RetainRequest, call: Call) -> pb.RetainResponse:
         """Write memories, and say which ids they have and how many were new or changed."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         check_count("memories", request.memories, most=MAX_MEMORIES)
         given = await read_each("memories", request.memories, _read, chars=lambda one: len(one.text))
         retained, outcome = await self._memories.retain(scope, given)
@@ -52,8 +40,8 @@ class MemoryService:
 
     async def list_memories(self, request: pb.ListMemoriesRequest, call: Call) -> pb.ListMemoriesResponse:
         """Return a page of the owner's memories, newest first."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        listing = ListCall("ListMemories", (str(scope.tenant_id), str(scope.owner_id)), (datetime, str))
+        scope = call.scope(request)
+        listing = ListCall("ListMemories", (scope,), (datetime, str))
         page = listing.read(request.page_size, request.page_token)
         rows = await self._memories.page(scope, limit=page.limit, most_bytes=MAX_PAGE_BYTES, **page.starting("after"))
         written, token = listing.cut(rows, page, lambda memory: (memory.occurred_at, memory.memory_id), _write)
@@ -61,12 +49,12 @@ class MemoryService:
 
     async def get_memory(self, request: pb.GetMemoryRequest, call: Call) -> pb.GetMemoryResponse:
         """Return one memory. Raises NotFound."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         return pb.GetMemoryResponse(memory=_write(await self._memories.get(scope, request.memory_id)))
 
     async def delete_memory(self, request: pb.DeleteMemoryRequest, call: Call) -> pb.DeleteMemoryResponse:
         """Forget a memory; one that is not there is forgotten already."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         await self._memories.forget(scope, request.memory_id)
         return pb.DeleteMemoryResponse()
 

@@ -5,14 +5,11 @@ Only the way between messages and values stands here; the use cases are in `side
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from uuid import UUID
-
-from sidecar.rpc.auth.identity import require_admin, resolve_agent, resolve_space, resolve_tenant
+from sidecar.rpc.auth.identity import resolve_agent, resolve_space
 from sidecar.rpc.messages.knobs import read_knobs, write_knobs
-from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import Int4, ListCall
-from sidecar.rpc.transport.validation import write_time
+from sidecar.rpc.transport.validation import names_of, write_time
 from sidecar.runtime.errors import InvalidArgument
 from sidecar.services.profiles import Profiles, level_of
 from sidecar.v1 import profile_pb2 as pb
@@ -20,13 +17,7 @@ from store.tenancy.templates import Layers, Level, ProfileVersion
 
 SERVICE = pb.DESCRIPTOR.services_by_name["ProfileService"]
 
-_LEVELS: Mapping[pb.ProfileLevel.ValueType, str] = {
-    pb.PROFILE_LEVEL_TENANT: "tenant",
-    pb.PROFILE_LEVEL_TEMPLATE: "template",
-    pb.PROFILE_LEVEL_AGENT: "agent",
-    pb.PROFILE_LEVEL_SPACE: "space",
-}
-_LEVEL_NUMBERS = {name: number for number, name in _LEVELS.items()}
+_LEVELS = names_of(pb.ProfileLevel)
 
 
 class ProfileService:
@@ -35,22 +26,12 @@ class ProfileService:
     def __init__(self, profiles: Profiles) -> None:
         self._profiles = profiles
 
-    @property
-    def behaviours(self) -> Mapping[str, Behaviour]:
-        """Return the service's methods by their names in the contract."""
-        return {
-            "GetProfile": self.get_profile,
-            "SetProfile": self.set_profile,
-            "ListProfileVersions": self.list_profile_versions,
-            "RollbackProfile": self.rollback_profile,
-        }
-
     async def get_profile(self, request: pb.GetProfileRequest, call: Call) -> pb.GetProfileResponse:
         """Return one level's own knobs, none when it has none, or every knob of a turn when no level is named.
 
         An agent asks for the levels of its own turns. Raises ScopeForbidden or SpaceForbidden for another's.
         """
-        tenant_id = resolve_tenant(call.identity, request.tenant_id)
+        tenant_id = call.tenant(request)
         if request.level or request.ref:
             level = _read_level(request.level, request.ref)
             newest = await self._profiles.newest(tenant_id, level, reach=call.identity.reach)
@@ -63,7 +44,7 @@ class ProfileService:
 
     async def set_profile(self, request: pb.SetProfileRequest, call: Call) -> pb.SetProfileResponse:
         """Write a level's knobs as its newest version. Raises VersionConflict."""
-        tenant_id = _admin_tenant(request, call)
+        tenant_id = call.admin_tenant(request)
         level, knobs = _read_level(request.level, request.ref), read_knobs("profile", request.profile)
         written = await self._profiles.put(
             tenant_id, level, knobs, author=call.identity.subject, expected_version=request.expected_version
@@ -74,7 +55,7 @@ class ProfileService:
         self, request: pb.ListProfileVersionsRequest, call: Call
     ) -> pb.ListProfileVersionsResponse:
         """Return a page of a level's versions, newest first. Raises ScopeForbidden or SpaceForbidden for another's level."""
-        tenant_id = resolve_tenant(call.identity, request.tenant_id)
+        tenant_id = call.tenant(request)
         level = _read_level(request.level, request.ref)
         listing = ListCall("ListProfileVersions", (str(tenant_id), level.level, level.ref), (Int4,))
         page = listing.read(request.page_size, request.page_token)
@@ -86,15 +67,10 @@ class ProfileService:
 
     async def rollback_profile(self, request: pb.RollbackProfileRequest, call: Call) -> pb.RollbackProfileResponse:
         """Write an earlier version of a level as its newest. Raises NotFound for a version that never was."""
-        tenant_id = _admin_tenant(request, call)
+        tenant_id = call.admin_tenant(request)
         level = _read_level(request.level, request.ref)
         written = await self._profiles.roll_back(tenant_id, level, request.version, author=call.identity.subject)
         return pb.RollbackProfileResponse(version=_write_version(written))
-
-
-def _admin_tenant(request: pb.SetProfileRequest | pb.RollbackProfileRequest, call: Call) -> UUID:
-    require_admin(call.identity)
-    return resolve_tenant(call.identity, request.tenant_id)
 
 
 def _read_level(number: pb.ProfileLevel.ValueType, ref: str) -> Level:
@@ -106,7 +82,7 @@ def _read_level(number: pb.ProfileLevel.ValueType, ref: str) -> Level:
 
 def _write_version(version: ProfileVersion) -> pb.ProfileVersion:
     return pb.ProfileVersion(
-        level=_LEVEL_NUMBERS[version.level.level],
+        level=pb.ProfileLevel.Value(f"PROFILE_LEVEL_{version.level.level.upper()}"),
         ref=version.level.ref,
         version=version.version,
         profile=write_knobs(version.knobs),

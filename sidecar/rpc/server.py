@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -17,12 +18,12 @@ from grpc_reflection.v1alpha import reflection
 from sidecar.rpc.auth.authentication import Authenticator, NotBefore
 from sidecar.rpc.auth.identity import IdentitySettings
 from sidecar.rpc.transport.admission import AdmissionControl
-from sidecar.rpc.transport.auditing import AuditLog
 from sidecar.rpc.transport.call import MethodOptions
 from sidecar.rpc.transport.interceptor import CallInterceptor
 from sidecar.rpc.transport.listen import check_listen_address, prepare_socket_directory
 from sidecar.runtime.errors import SettingInvalid, StartRefused
 from sidecar.runtime.settings import Settings
+from sidecar.services.audit import AuditLog
 from sidecar.telemetry.watch import Watch
 from sidecar.v1 import admin_pb2, compile_pb2, context_pb2, cost_pb2, knowledge_pb2, memory_pb2, profile_pb2, wiki_pb2
 
@@ -40,19 +41,8 @@ _PATIENCE_S = 5.0
 _FAREWELL_S = 1.0  # for answers on their way out
 _SOCKETS_EVERY_S = 0.5
 
-_SERVICE_NAMES = tuple(
-    file.DESCRIPTOR.services_by_name[name].full_name
-    for file, name in (
-        (context_pb2, "ContextService"),
-        (memory_pb2, "MemoryService"),
-        (knowledge_pb2, "KnowledgeService"),
-        (profile_pb2, "ProfileService"),
-        (admin_pb2, "AdminService"),
-        (wiki_pb2, "WikiService"),
-        (compile_pb2, "CompileService"),
-        (cost_pb2, "CostService"),
-    )
-)
+_CONTRACT = (context_pb2, memory_pb2, knowledge_pb2, profile_pb2, admin_pb2, wiki_pb2, compile_pb2, cost_pb2)
+_SERVICE_NAMES = tuple(one.full_name for file in _CONTRACT for one in file.DESCRIPTOR.services_by_name.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +94,10 @@ class GrpcServer:
                 await self._serve(lost)
 
     async def stop(self, grace_s: float) -> None:
-        """Say NOT_SERVING, turn new calls away, let those under way end within the grace, cancel the rest.
+        """Report NOT_SERVING, refuse new calls, let running ones end within the grace period, and cancel the rest.
 
-        Who watches the server's health does so until the end: once our own calls have ended, that is not waited for,
-        and neither is a watcher that does not read. Stopping twice does no harm.
+        Streams that watch the server's health stay open until our own calls have ended, and are not waited for after that.
+        Stopping twice does no harm.
         """
         self._is_stopping = True
         self._gate.door.close()
@@ -157,7 +147,7 @@ async def start(
     watch: Watch | None = None,
     audit: AuditLog | None = None,
 ) -> GrpcServer:
-    """Return the server, listening; `handlers` gets the terms for turns and those for everything else.
+    """Return the server, listening; `handlers` gets the options for turns and those for other calls.
 
     `watch` is told of every call, `audit` notes those of admins.
 
@@ -166,7 +156,7 @@ async def start(
     authenticator = Authenticator(identity_settings(settings), not_before=not_before)
     door = CallInterceptor(authenticator, watch, audit)
     servicer = health.aio.HealthServicer()
-    generic = tuple(handlers(_turn_terms(settings), _other_terms(settings)))
+    generic = tuple(handlers(_turn_options(settings), _other_options(settings)))
 
     def make() -> grpc.aio.Server:
         server = grpc.aio.server(interceptors=[door], options=_options(settings))
@@ -213,55 +203,47 @@ def _lets_unclaimed_spaces(settings: Settings) -> bool:
     return settings.spaces_unclaimed == "allow"
 
 
-def _turn_terms(settings: Settings) -> MethodOptions:
-    lanes = AdmissionControl(
-        max_in_flight=settings.max_in_flight,
-        max_waiting=settings.max_waiting,
-        max_wait_s=settings.max_wait_s,
-        per_tenant_in_flight=settings.max_in_flight_per_tenant,
-        clock=asyncio.get_running_loop(),
-    )
-    return MethodOptions(lanes, settings.deadline_s, settings.max_deadline_s)
+def _turn_options(settings: Settings) -> MethodOptions:
+    return MethodOptions(_admission(settings), settings.deadline_s, settings.max_deadline_s)
 
 
-def _other_terms(settings: Settings) -> MethodOptions:
-    """Return terms with lanes of their own, so that writing and reading back never take a turn's place."""
-    lanes = AdmissionControl(
-        max_in_flight=settings.max_in_flight,
-        max_waiting=4 * settings.max_waiting,
-        max_wait_s=_PATIENCE_S,
-        per_tenant_in_flight=settings.max_in_flight_per_tenant,
-        clock=asyncio.get_running_loop(),
-    )
-    return MethodOptions(lanes, _OTHER_DEADLINE_S, settings.max_deadline_s)
+def _other_options(settings: Settings) -> MethodOptions:
+    """Return options with an admission control of their own, so that writing and reading back never take a turn's place."""
+    admission = _admission(settings, max_waiting=4 * settings.max_waiting, max_wait_s=_PATIENCE_S)
+    return MethodOptions(admission, _OTHER_DEADLINE_S, settings.max_deadline_s)
 
 
-def write_terms(other: MethodOptions) -> MethodOptions:
-    """Return the terms of calls that may carry as much as a message holds: large ones one after the other, with more time.
+def write_options(settings: Settings, other: MethodOptions) -> MethodOptions:
+    """Return the options of calls that may be as large as a message: large ones run one at a time, and have more time.
 
-    Two at once would take both the processor and the database from turns; a few may wait, each holding its whole message.
+    Two at once would take the processor and the database from turns; a few may wait, each holding its whole message.
     """
-    lanes = AdmissionControl(
-        max_in_flight=1,
-        max_waiting=_LARGE_WAITING,
-        max_wait_s=_WRITE_DEADLINE_S,
-        per_tenant_in_flight=1,
-        clock=asyncio.get_running_loop(),
-    )
+    one_at_a_time = {"max_in_flight": 1, "per_tenant_in_flight": 1}
+    large = _admission(settings, **one_at_a_time, max_waiting=_LARGE_WAITING, max_wait_s=_WRITE_DEADLINE_S)
     longest_s = max(other.max_deadline_s, _LONGEST_WRITE_S)
-    return replace(other, default_deadline_s=_WRITE_DEADLINE_S, max_deadline_s=longest_s, large_lanes=lanes)
+    return replace(other, default_deadline_s=_WRITE_DEADLINE_S, max_deadline_s=longest_s, large_admission=large)
 
 
-def stream_terms(settings: Settings) -> MethodOptions:
-    """Return terms for streams that follow something for as long as an hour: they take no other call's place."""
-    lanes = AdmissionControl(
-        max_in_flight=4 * settings.max_in_flight,
-        max_waiting=settings.max_waiting,
-        max_wait_s=_PATIENCE_S,
-        per_tenant_in_flight=settings.max_in_flight,
+def stream_options(settings: Settings) -> MethodOptions:
+    """Return options for streams of up to an hour: they take no other call's place."""
+    at_once = {"max_in_flight": 4 * settings.max_in_flight, "per_tenant_in_flight": settings.max_in_flight}
+    return MethodOptions(
+        _admission(settings, **at_once, max_wait_s=_PATIENCE_S), _STREAM_DEADLINE_S, _STREAM_DEADLINE_S
+    )
+
+
+def _admission(settings: Settings, **limits: Any) -> AdmissionControl:
+    """Return an admission control with the limits of the settings, but for those that are given."""
+    return AdmissionControl(
+        **{
+            "max_in_flight": settings.max_in_flight,
+            "max_waiting": settings.max_waiting,
+            "max_wait_s": settings.max_wait_s,
+            "per_tenant_in_flight": settings.max_in_flight_per_tenant,
+            **limits,
+        },
         clock=asyncio.get_running_loop(),
     )
-    return MethodOptions(lanes, _STREAM_DEADLINE_S, _STREAM_DEADLINE_S)
 
 
 def _options(settings: Settings) -> list[tuple[str, int]]:

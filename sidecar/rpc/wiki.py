@@ -5,20 +5,18 @@ Only the way between messages and values stands here; the use cases are in `side
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sidecar.rpc.auth.identity import require_admin, resolve_scope
 from sidecar.rpc.messages import wiki_messages as write
-from sidecar.rpc.transport.call import Behaviour, Call
+from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import Int4, ListCall
-from sidecar.rpc.transport.validation import read_choice
+from sidecar.rpc.transport.validation import names_of, read_choice
 from sidecar.services.validation import read_id, read_int, read_uuid
 from sidecar.services.wiki import Wiki, read_page
 from sidecar.v1 import wiki_pb2 as pb
-from store.scope import Scope
 from store.wiki.browse import Order, PageRow
 from store.wiki.neighbourhood import MAX_DEPTH, MAX_GRAPH_PAGES
 
@@ -27,23 +25,9 @@ LINKS_SHOWN = 100
 SERVICE = pb.DESCRIPTOR.services_by_name["WikiService"]
 
 _GRAPH_PAGES = 200
-_TYPES: Mapping[int, str] = {
-    pb.PAGE_TYPE_UNSPECIFIED: "",
-    pb.PAGE_TYPE_ENTITY: "entity",
-    pb.PAGE_TYPE_TOPIC: "topic",
-    pb.PAGE_TYPE_DECISION: "decision",
-}
-_STATUSES: Mapping[int, str] = {
-    pb.PAGE_STATUS_UNSPECIFIED: "active",
-    pb.PAGE_STATUS_ACTIVE: "active",
-    pb.PAGE_STATUS_ARCHIVED: "archived",
-}
-_MENTION_STATUSES: Mapping[int, str] = {
-    pb.MENTION_STATUS_UNSPECIFIED: "open",
-    pb.MENTION_STATUS_OPEN: "open",
-    pb.MENTION_STATUS_PROMOTED: "promoted",
-    pb.MENTION_STATUS_IGNORED: "ignored",
-}
+_TYPES = {pb.PAGE_TYPE_UNSPECIFIED: "", **names_of(pb.PageType)}
+_STATUSES = {pb.PAGE_STATUS_UNSPECIFIED: "active", **names_of(pb.PageStatus)}
+_MENTION_STATUSES = {pb.MENTION_STATUS_UNSPECIFIED: "open", **names_of(pb.MentionStatus)}
 _Order = tuple[Order, tuple[type, ...], Callable[[PageRow], tuple[Any, ...]]]
 _BY_NAME: _Order = (Order.NAME, (str, str), lambda row: (row.type, row.slug))
 _ORDERS: Mapping[int, _Order] = {
@@ -60,39 +44,19 @@ class WikiService:
     def __init__(self, wiki: Wiki) -> None:
         self._wiki = wiki
 
-    @property
-    def behaviours(self) -> Mapping[str, Behaviour]:
-        """Return the service's methods by their names in the contract."""
-        return {
-            "GetPage": self.get_page,
-            "ListPages": self.list_pages,
-            "SearchPages": self.search_pages,
-            "Backlinks": self.backlinks,
-            "Children": self.children,
-            "Graph": self.graph,
-            "PagesCitingMemory": self.pages_citing_memory,
-            "ListMentions": self.list_mentions,
-            "IgnoreMention": self.ignore_mention,
-            "AddAlias": self.add_alias,
-            "ArchivePage": self.archive_page,
-            "DeletePage": self.delete_page,
-            "SuppressPromotion": self.suppress_promotion,
-            "UndoPromotion": self.undo_promotion,
-        }
-
     async def get_page(self, request: pb.GetPageRequest, call: Call) -> pb.GetPageResponse:
         """Return a page whole. Raises NotFound."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         found = await self._wiki.page(scope, request.page, with_texts=request.with_source_texts, most_links=LINKS_SHOWN)
         return write.whole(found.whole, found.parent, found.links, found.counts)
 
     async def list_pages(self, request: pb.ListPagesRequest, call: Call) -> pb.ListPagesResponse:
         """Return a page of the owner's pages."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         page_type = read_choice("type", request.type, _TYPES)
         status = read_choice("status", request.status, _STATUSES)
         order, kinds, keys_of = read_choice("order", request.order, _ORDERS)
-        listing = ListCall("ListPages", (*_of(scope), page_type, status, str(request.order)), kinds)
+        listing = ListCall("ListPages", (scope, page_type, status, str(request.order)), kinds)
         page = listing.read(request.page_size, request.page_token)
         rows = await self._wiki.pages(
             scope, order, status=status, page_type=page_type, limit=page.limit, **page.starting("after")
@@ -102,9 +66,9 @@ class WikiService:
 
     async def search_pages(self, request: pb.SearchPagesRequest, call: Call) -> pb.SearchPagesResponse:
         """Return a page of the pages that match, best first."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         page_type = read_choice("type", request.type, _TYPES)
-        listing = ListCall("SearchPages", (*_of(scope), page_type, request.query), (Int4,))
+        listing = ListCall("SearchPages", (scope, page_type, request.query), (Int4,))
         page = listing.read(request.page_size, request.page_token)
         hits = await self._wiki.search(scope, request.query, page_type=page_type)
         start = max(0, page.after[0]) if page.after else 0
@@ -114,8 +78,8 @@ class WikiService:
 
     async def backlinks(self, request: pb.BacklinksRequest, call: Call) -> pb.BacklinksResponse:
         """Return a page of the links that lead to a page."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        listing = ListCall("Backlinks", (*_of(scope), read_page("page", request.page)), (UUID, str))
+        scope = call.scope(request)
+        listing = ListCall("Backlinks", (scope, read_page("page", request.page)), (UUID, str))
         page = listing.read(request.page_size, request.page_token)
         rows = await self._wiki.backlinks(scope, request.page, limit=page.limit, **page.starting("after"))
         written, token = listing.cut(rows, page, lambda one: (one.page.page_id, one.kind), write.link)
@@ -123,8 +87,8 @@ class WikiService:
 
     async def children(self, request: pb.ChildrenRequest, call: Call) -> pb.ChildrenResponse:
         """Return a page of the pages under a page."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
-        listing = ListCall("Children", (*_of(scope), read_page("page", request.page)), (str, str))
+        scope = call.scope(request)
+        listing = ListCall("Children", (scope, read_page("page", request.page)), (str, str))
         page = listing.read(request.page_size, request.page_token)
         rows = await self._wiki.children(scope, request.page, limit=page.limit, **page.starting("after"))
         written, token = listing.cut(rows, page, lambda one: (one.page.type, one.page.slug), write.child)
@@ -132,7 +96,7 @@ class WikiService:
 
     async def graph(self, request: pb.GraphRequest, call: Call) -> pb.GraphResponse:
         """Return a part of the wiki to draw."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         depth = read_int("depth", request.depth, least=0, most=MAX_DEPTH) or 1
         most_pages = read_int("most_pages", request.most_pages, least=0, most=MAX_GRAPH_PAGES) or _GRAPH_PAGES
         return write.graph(await self._wiki.graph(scope, request.focus, depth=depth, most_pages=most_pages))
@@ -141,9 +105,9 @@ class WikiService:
         self, request: pb.PagesCitingMemoryRequest, call: Call
     ) -> pb.PagesCitingMemoryResponse:
         """Return a page of the places where a memory is cited; a memory without citations has none."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         memory_id = read_id("memory_id", request.memory_id)
-        listing = ListCall("PagesCitingMemory", (*_of(scope), memory_id), (UUID, str, str))
+        listing = ListCall("PagesCitingMemory", (scope, memory_id), (UUID, str, str))
         page = listing.read(request.page_size, request.page_token)
         rows = await self._wiki.citations(scope, memory_id, limit=page.limit, **page.starting("after"))
         written, token = listing.cut(
@@ -153,9 +117,9 @@ class WikiService:
 
     async def list_mentions(self, request: pb.ListMentionsRequest, call: Call) -> pb.ListMentionsResponse:
         """Return a page of held names."""
-        scope = resolve_scope(call.identity, request.tenant_id, request.owner_id)
+        scope = call.scope(request)
         status = read_choice("status", request.status, _MENTION_STATUSES)
-        listing = ListCall("ListMentions", (*_of(scope), status), (datetime, UUID))
+        listing = ListCall("ListMentions", (scope, status), (datetime, UUID))
         page = listing.read(request.page_size, request.page_token)
         rows = await self._wiki.mentions(scope, status, limit=page.limit, **page.starting("after"))
         written, token = listing.cut(rows, page, lambda one: (one.updated_at, one.mention_id), write.mention)
@@ -163,44 +127,35 @@ class WikiService:
 
     async def ignore_mention(self, request: pb.IgnoreMentionRequest, call: Call) -> pb.IgnoreMentionResponse:
         """Set a held name aside. Raises NotFound."""
-        scope = _admin_scope(request, call)
+        scope = call.admin_scope(request)
         await self._wiki.ignore_mention(scope, read_uuid("mention_id", request.mention_id))
         return pb.IgnoreMentionResponse()
 
     async def add_alias(self, request: pb.AddAliasRequest, call: Call) -> pb.AddAliasResponse:
         """Give a page a name, and return it as it is kept."""
-        _, kept = await self._wiki.add_alias(_admin_scope(request, call), request.page, request.alias)
+        _, kept = await self._wiki.add_alias(call.admin_scope(request), request.page, request.alias)
         return pb.AddAliasResponse(alias=write.alias(kept))
 
     async def archive_page(self, request: pb.ArchivePageRequest, call: Call) -> pb.ArchivePageResponse:
         """Archive a page, and return it."""
-        row = await self._wiki.archive_page(_admin_scope(request, call), request.page)
+        row = await self._wiki.archive_page(call.admin_scope(request), request.page)
         return pb.ArchivePageResponse(page=write.page(row))
 
     async def delete_page(self, request: pb.DeletePageRequest, call: Call) -> pb.DeletePageResponse:
         """Delete a page, and return it as it was; one that is not there is gone already."""
-        row = await self._wiki.delete_page(_admin_scope(request, call), request.page)
+        row = await self._wiki.delete_page(call.admin_scope(request), request.page)
         return pb.DeletePageResponse(page=write.page(row) if row else None)
 
     async def suppress_promotion(
         self, request: pb.SuppressPromotionRequest, call: Call
     ) -> pb.SuppressPromotionResponse:
         """Keep a section from being promoted, and return it."""
-        scope = _admin_scope(request, call)
+        scope = call.admin_scope(request)
         section = await self._wiki.suppress_promotion(scope, request.page, request.section_slug)
         return pb.SuppressPromotionResponse(section=write.section(section))
 
     async def undo_promotion(self, request: pb.UndoPromotionRequest, call: Call) -> pb.UndoPromotionResponse:
         """Take a promotion back, and return the section."""
-        scope = _admin_scope(request, call)
+        scope = call.admin_scope(request)
         section = await self._wiki.undo_promotion(scope, request.page, request.section_slug)
         return pb.UndoPromotionResponse(section=write.section(section))
-
-
-def _admin_scope(request: Any, call: Call) -> Scope:
-    require_admin(call.identity)
-    return resolve_scope(call.identity, request.tenant_id, request.owner_id)
-
-
-def _of(scope: Scope) -> Sequence[str]:
-    return str(scope.tenant_id), str(scope.owner_id)

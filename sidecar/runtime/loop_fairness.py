@@ -6,7 +6,7 @@ import asyncio
 from types import TracebackType
 
 
-class OneARound:
+class OnePerIteration:
     """A lock that admits one task per event loop iteration. Code inside must not await."""
 
     def __init__(self) -> None:

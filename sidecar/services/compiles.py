@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -16,7 +18,6 @@ from compiler.job.compilation import Engine
 from compiler.operations.preview import Preview, preview
 from compiler.state.access import PooledAccess
 from sidecar.runtime.errors import FailedPrecondition, NotFound, Stopping
-from sidecar.services.progress import Progress, moved_or_stopping
 from sidecar.services.validation import read_id
 from store.compile import jobs, overview, ready, scopes
 from store.compile.jobs import Enqueued, Job, JobOptions, JobStatus, Trigger
@@ -32,11 +33,45 @@ from store.wiki import upkeep
 log = logging.getLogger(__name__)
 
 MAX_SCOPES = 100
+POLL_S = 2.0
 UNDER_WAY = frozenset({JobStatus.PENDING, JobStatus.RUNNING})
 
 _MOST_KNOWN = 5_000
 _AT_ONCE = 8
 _NO_MODELS = "names a model, but SIDECAR_COMPILE_PLANNER is extractive: leave it out, or set that to what has the model"
+
+
+class Progress:
+    """The watchers of each job: notices of the database wake them, and polling covers notices that are lost.
+
+    It holds no state of jobs: a wake-up only means that the job may have moved.
+    """
+
+    def __init__(self) -> None:
+        self._watchers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+
+    def moved(self, job_id: str) -> None:
+        """Wake the watchers of the job."""
+        for watcher in self._watchers.get(job_id, ()):
+            watcher.set()
+
+    def missed(self) -> None:
+        """Wake every watcher: notices may have been lost."""
+        for watchers in self._watchers.values():
+            for watcher in watchers:
+                watcher.set()
+
+    @contextmanager
+    def watching(self, job_id: str) -> Iterator[asyncio.Event]:
+        """Yield an event that is set whenever the job may have moved, from now on."""
+        watcher = asyncio.Event()
+        self._watchers[job_id].add(watcher)
+        try:
+            yield watcher
+        finally:
+            self._watchers[job_id].discard(watcher)
+            if not self._watchers[job_id]:
+                del self._watchers[job_id]
 
 
 class Compiles:
@@ -145,6 +180,20 @@ class Compiles:
     def _check_model(self, model_id: str) -> None:
         if read_id("model_id", model_id, is_optional=True) and not self._engine.has_models:
             raise FailedPrecondition("model_id", _NO_MODELS)
+
+
+async def moved_or_stopping(moved: asyncio.Event, stopping: asyncio.Event, *, poll_s: float = POLL_S) -> bool:
+    """Wait until the job may have moved, at most the poll; return whether the process begins to end instead."""
+    waits = [asyncio.ensure_future(moved.wait()), asyncio.ensure_future(stopping.wait())]
+    try:
+        await asyncio.wait(waits, timeout=poll_s, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+            with suppress(asyncio.CancelledError):
+                await wait
+    moved.clear()
+    return stopping.is_set()
 
 
 async def check_compiled(connection: Connection, scope: Scope, *, now: datetime) -> None:

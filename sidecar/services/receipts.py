@@ -38,14 +38,14 @@ class LearnedUsage:
 
 
 class Receipts:
-    """Reads receipts; `now` tells the time of a report, `recorder` which receipts are on their way, `meters` learn."""
+    """Reads receipts; `now` tells the time of a report, `receipt_writer` which receipts are on their way, `meters` learn."""
 
     def __init__(
-        self, pools: Pools, *, now: Callable[[], datetime], recorder: ReceiptWriter, meters: TokenMeters
+        self, pools: Pools, *, now: Callable[[], datetime], receipt_writer: ReceiptWriter, meters: TokenMeters
     ) -> None:
         self._pools = pools
         self._now = now
-        self._recorder = recorder
+        self._receipt_writer = receipt_writer
         self._meters = meters
 
     async def get(self, scope: Scope, receipt_id: UUID, *, reach: Reach | None) -> StoredReceipt:
@@ -54,14 +54,14 @@ class Receipts:
         Raises ReceiptDropped for one that was never written, NotFound for one that is unknown or out of reach.
         """
         # Asked before the first look: what is written between the two is then found by the second.
-        settling = self._recorder.settling(scope, receipt_id)
+        settling = self._receipt_writer.settling(scope, receipt_id)
         receipt = await self._stored(scope, receipt_id, reach)
         if receipt is None and settling is not None:
             await settling
             receipt = await self._stored(scope, receipt_id, reach)
         if receipt is not None:
             return receipt
-        raise ReceiptDropped if self._recorder.was_dropped(scope, receipt_id) else NotFound("receipt")
+        raise ReceiptDropped if self._receipt_writer.was_dropped(scope, receipt_id) else NotFound("receipt")
 
     async def page(
         self,

@@ -24,7 +24,7 @@ from sidecar.services.compiles import check_compiled, start_compile
 from sidecar.services.validation import check_count, read_id, read_text
 from store.compile import jobs, overview, scopes
 from store.compile.jobs import Job, Trigger
-from store.compile.overview import MOST_RETRIED, Cited, HeldBack
+from store.compile.overview import MOST_RETRIED, Cited, QuarantinedRow
 from store.content import memories
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, Transaction, scoped
@@ -171,15 +171,15 @@ class Upkeep:
         _, job = await start_compile(connection, scope, trigger=Trigger.BOOTSTRAP_IMPORT, now=now)
         return job
 
-    async def held_back(self, scope: Scope, *, limit: int, after: str = "") -> list[HeldBack]:
+    async def quarantined(self, scope: Scope, *, limit: int, after: str = "") -> list[QuarantinedRow]:
         """Return up to `limit` memories in quarantine, by id, with the first 400 characters of each."""
         async with self._reading(scope) as connection:
-            return await overview.held_back(connection, scope, limit=limit, after=after)
+            return await overview.quarantined(connection, scope, limit=limit, after=after)
 
-    async def held_back_reasons(self, scope: Scope) -> dict[str, int]:
+    async def quarantine_reasons(self, scope: Scope) -> dict[str, int]:
         """Return how many memories are in quarantine, by reason, the most frequent first."""
         async with self._reading(scope) as connection:
-            return await overview.held_back_reasons(connection, scope)
+            return await overview.quarantine_reasons(connection, scope)
 
     async def retry(self, scope: Scope, memory_ids: Sequence[str] = ()) -> tuple[int, Job | None]:
         """Have those memories in quarantine read again, the first 1,000 of all where none is named, and queue the compile.

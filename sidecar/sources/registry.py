@@ -20,7 +20,7 @@ from store.db.postgres import Pool
 
 
 @dataclass(frozen=True, slots=True)
-class Backing:
+class ConnectedSources:
     """The sources of a process, the default knobs that a tenant's backends need, and a function that closes everything.
 
     `places` holds the backends by tenant and name, for administration; not every backend is a source. `resting` returns, by
@@ -46,15 +46,15 @@ def configured(path: Path | None, environ: Mapping[str, str]) -> Configuration:
     return Configuration() if path is None else configuration.read(path, environ)
 
 
-def back(
+def connect(
     built_in: Mapping[Source, ContextSource], backends: Configuration, pool: Pool, policy: BackendPolicy
-) -> Backing:
+) -> ConnectedSources:
     """Return the built-in sources combined with the configured backends.
 
     A tenant's source that has backends gets the remote deadline unless a profile sets another.
     """
     if not any(backends.entries()):
-        return Backing(built_in, partial(_remote_times, {}), _nothing, {})
+        return ConnectedSources(built_in, partial(_remote_times, {}), _nothing, {})
     from sidecar.sources import backend_sources  # imports the SDKs, which a process without backends does not need
 
     places: dict[Source, dict[UUID, list[NamedSource]]] = defaultdict(lambda: defaultdict(list))
@@ -74,7 +74,7 @@ def back(
     if Source.THREAD in joined:
         joined[Source.THREAD] = Instead(built_in[Source.THREAD], places[Source.THREAD], policy)
     by_tenant = _by_tenant(places)
-    return Backing(
+    return ConnectedSources(
         {**built_in, **joined},
         partial(_remote_times, by_tenant),
         made.close,

@@ -81,19 +81,21 @@ async def gone(connection: Connection, scope: Scope, *, limit: int) -> list[str]
     return [row["memory_id"] for row in rows]
 
 
-async def owe(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> int:
+async def queue_reread(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> int:
     """Queue memories that have a row to be read again, and return how many; forgotten ones stay forgotten."""
-    return int(await _sql.owe(connection, **scope.key, memory_ids=list(memory_ids), now=now)) if memory_ids else 0
+    return (
+        int(await _sql.queue_reread(connection, **scope.key, memory_ids=list(memory_ids), now=now)) if memory_ids else 0
+    )
 
 
-async def owe_quarantined(connection: Connection, scope: Scope, reasons: Sequence[str], *, now: datetime) -> int:
+async def reread_quarantined(connection: Connection, scope: Scope, reasons: Sequence[str], *, now: datetime) -> int:
     """Queue memories quarantined for one of these reasons to be read again, and return how many."""
-    return int(await _sql.owe_quarantined(connection, **scope.key, reasons=list(reasons), now=now))
+    return int(await _sql.reread_quarantined(connection, **scope.key, reasons=list(reasons), now=now))
 
 
-async def owed(connection: Connection, scope: Scope, *, limit: int) -> list[str]:
+async def reread_queue(connection: Connection, scope: Scope, *, limit: int) -> list[str]:
     """Return memories queued to be read again, oldest first."""
-    rows = await _sql.owed_memories(connection, **scope.key, limit=limit)
+    rows = await _sql.reread_queue(connection, **scope.key, limit=limit)
     return [row["memory_id"] for row in rows]
 
 

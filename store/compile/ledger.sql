@@ -32,17 +32,17 @@ ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET outcome = 'gone', rea
 SELECT memory_id FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'gone' ORDER BY memory_id LIMIT :limit;
 
--- name: owe!
+-- name: queue_reread!
 -- Queues memories that have a row to be read again.
 UPDATE memory_ledger SET outcome = 'owed', reason = '', content_hash = '', updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND outcome <> 'gone';
 
--- name: owe_quarantined!
+-- name: reread_quarantined!
 -- Queues memories quarantined for one of the reasons to be read again.
 UPDATE memory_ledger SET outcome = 'owed', reason = '', content_hash = '', updated_at = :now
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'quarantined' AND reason = ANY(:reasons::text[]);
 
--- name: owed_memories
+-- name: reread_queue
 -- Memories queued to be read again, oldest first.
 SELECT memory_id FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'owed' ORDER BY occurred_at, memory_id LIMIT :limit;

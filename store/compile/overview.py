@@ -22,7 +22,7 @@ MOST_RETRIED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class HeldBack:
+class QuarantinedRow:
     """A quarantined memory, the reason, and the start of its text; None if the text is kept elsewhere."""
 
     memory_id: str
@@ -70,15 +70,15 @@ class ChunkThere:
     chunk_count: int
 
 
-async def held_back(connection: Connection, scope: Scope, *, after: str = "", limit: int) -> list[HeldBack]:
+async def quarantined(connection: Connection, scope: Scope, *, after: str = "", limit: int) -> list[QuarantinedRow]:
     """Return quarantined memories in order of id, after id `after`, with the first 400 characters of each text."""
-    rows = await _sql.held_back(connection, **scope.key, after=after, limit=limit, most_chars=MOST_CHARS)
-    return [HeldBack(**row) for row in rows]
+    rows = await _sql.quarantined(connection, **scope.key, after=after, limit=limit, most_chars=MOST_CHARS)
+    return [QuarantinedRow(**row) for row in rows]
 
 
-async def held_back_reasons(connection: Connection, scope: Scope) -> dict[str, int]:
+async def quarantine_reasons(connection: Connection, scope: Scope) -> dict[str, int]:
     """Return how many memories are quarantined, by reason, the most frequent first."""
-    return {row["reason"]: row["memories"] for row in await _sql.held_back_reasons(connection, **scope.key)}
+    return {row["reason"]: row["memories"] for row in await _sql.quarantine_reasons(connection, **scope.key)}
 
 
 async def retry(connection: Connection, scope: Scope, memory_ids: Sequence[str] = (), *, now: datetime) -> int:
@@ -87,8 +87,8 @@ async def retry(connection: Connection, scope: Scope, memory_ids: Sequence[str] 
     Without ids it takes the first ones; ids of memories that are not quarantined are ignored.
     """
     wanted = list(memory_ids) or None
-    rows = await _sql.held_back_ids(connection, **scope.key, memory_ids=wanted, limit=MOST_RETRIED)
-    return await ledger.owe(connection, scope, [row["memory_id"] for row in rows], now=now)
+    rows = await _sql.quarantined_ids(connection, **scope.key, memory_ids=wanted, limit=MOST_RETRIED)
+    return await ledger.queue_reread(connection, scope, [row["memory_id"] for row in rows], now=now)
 
 
 async def growth(connection: Connection, scope: Scope) -> list[Grown]:

@@ -1,4 +1,4 @@
--- name: held_back
+-- name: quarantined
 -- Quarantined memories in order of id, each with the reason and the start of its text.
 SELECT l.memory_id, l.reason, l.updated_at, l.occurred_at, left(m.text, :most_chars::int) AS text
 FROM memory_ledger l LEFT JOIN LATERAL (
@@ -7,14 +7,14 @@ FROM memory_ledger l LEFT JOIN LATERAL (
 WHERE l.tenant_id = :tenant_id AND l.owner_id = :owner_id AND l.outcome = 'quarantined' AND l.memory_id > :after
 ORDER BY l.memory_id LIMIT :limit;
 
--- name: held_back_ids
+-- name: quarantined_ids
 -- The ids of the first quarantined memories; with a list, only of those in it.
 SELECT memory_id FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'quarantined'
     AND (:memory_ids::text[] IS NULL OR memory_id = ANY(:memory_ids::text[]))
 ORDER BY memory_id LIMIT :limit;
 
--- name: held_back_reasons
+-- name: quarantine_reasons
 -- How many memories are quarantined, by reason.
 SELECT reason, count(*) AS memories FROM memory_ledger
 WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND outcome = 'quarantined' GROUP BY reason ORDER BY 2 DESC, 1;

@@ -51,7 +51,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class ExpectedState:
     """The state a plan was made against: it may be applied only while the row still equals it."""
 
     fence: int
@@ -106,7 +106,7 @@ async def hold(connection: Connection, scope: Scope, fence: int) -> ScopeRow | N
     return row and _row(row)
 
 
-async def open_apply(connection: Connection, scope: Scope, stand: Stand, *, now: datetime) -> ScopeRow | None:
+async def open_apply(connection: Connection, scope: Scope, stand: ExpectedState, *, now: datetime) -> ScopeRow | None:
     """Raise the revision if fence, cursor and revision equal `stand`, and return the locked row.
 
     Otherwise return None, and nothing may be written.

@@ -6,9 +6,10 @@ Rollups are rendered, never written by a model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from compiler.plan import bounds
 from compiler.plan.batch import AggregationView
 from compiler.plan.citing import united
 from compiler.plan.contract import (
@@ -24,6 +25,7 @@ from compiler.plan.contract import (
     PageType,
     PlanDecision,
     PromotionStatus,
+    RemoveSection,
     ScoreHubs,
     Section,
     SetParent,
@@ -37,7 +39,7 @@ from compiler.plan.names import naming
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import Proposal, ProposedLink, ProposedPage, Rollup, SectionPromotion
-from compiler.plan.text import markdown, rollup
+from compiler.plan.text import markdown, paging, rollup
 
 MAX_HIGHLIGHTS = 5
 
@@ -49,7 +51,11 @@ def decide(
 
     The order of the view's pages and of matches does not matter. There are no drafts: everything is rendered.
     """
-    passing = _Pass(view, merger(matches, (*view.pages, *view.others), gazetteer=gazetteer))
+    continued = {page.key: page for page in (*view.others, *view.pages, *matches.pages) if page != rollup.whole(page)}
+    view = whole(view)
+    matches = replace(matches, pages=tuple(map(rollup.whole, matches.pages)))
+    known = merger(matches, (*view.pages, *view.others), gazetteer=gazetteer)
+    passing = _Pass(view, known, continued)
     for name in ("updates", "mentions", "promotions"):
         if getattr(proposal, name):
             passing.gathering.reject("not_of_this_pass", name)
@@ -66,12 +72,18 @@ def decide(
     return passing.gathering.decision()
 
 
+def whole(view: AggregationView) -> AggregationView:
+    """Return the view with each continued list as one section."""
+    return replace(view, pages=tuple(map(rollup.whole, view.pages)), others=tuple(map(rollup.whole, view.others)))
+
+
 @dataclass(slots=True)
 class _Pass:
-    """An aggregation in progress: hubs to create, and the new state of rollups."""
+    """An aggregation in progress: hubs to create, and the new state of rollups. `continued` are pages as stored, in parts."""
 
     view: AggregationView
     merger: Merger
+    continued: Mapping[PageKey, Page]
     gathering: Gathering = field(default_factory=Gathering)
     hubs: dict[PageKey, Page] = field(default_factory=dict)
     ended: dict[PageKey, PageKey] = field(default_factory=dict)
@@ -130,7 +142,7 @@ class _Pass:
             sorted(
                 {*known.observed_tags, *(markdown.one_line(tag).casefold() for tag in proposed.observed_tags)} - {""}
             )
-        )
+        )[: bounds.TAGS]
         self.rollups[page.key, slug] = Section(slug, heading, "", sources, children, replace(known, observed_tags=tags))
 
     def _verified(self, page: Page, slug: str, proposed: Rollup) -> list[PageKey]:
@@ -181,7 +193,7 @@ class _Pass:
         return len({child for place, one in self.rollups.items() if place[0] == page for child in one.children})
 
     def _rendered(self, section: Section) -> Section:
-        children = sorted(self._children(section), key=lambda child: (markdown.alias_key(child.title), child.key))
+        children = rollup.ordered(self._children(section))
         body = rollup.render(children)
         known = section.aggregation or Aggregation()
         times = [
@@ -253,25 +265,39 @@ class _Pass:
         fresh = Aggregation(observed_tags=section.aggregation.observed_tags if section.aggregation else ())
         moved = self._rendered(replace(section, aggregation=fresh))
         aliases = tuple(Alias(one, title, sources=section.sources) for one in markdown.alias_keys(title))
-        summary = markdown.one_line(asked.new_page.summary or asked.parent_summary)
+        summary = paging.short(markdown.one_line(asked.new_page.summary or asked.parent_summary), bounds.SUMMARY_CHARS)
         return Page(key, title, summary, section.sources if summary else (), aliases=aliases, sections=(moved,))
 
     def write(self) -> None:
         """Collect the items: hubs with rollups, changed rollups, promoted pages with parents, and links."""
         for key, hub in sorted(self.hubs.items()):
-            sections = tuple(one for place, one in self.rollups.items() if place[0] == key)
+            sections = tuple(
+                part for place, one in self.rollups.items() if place[0] == key for part in self._parts(one)
+            )
             self.gathering.items.append(CreatePage(replace(hub, sections=sections)))
             self.gathering.count("hubs_created")
         for parent, child in self.promoted:
-            self.gathering.items.append(CreatePage(child))
+            self.gathering.items.append(CreatePage(replace(child, sections=self._parts(child.sections[0]))))
             self.gathering.items.append(SetParent(child.key, parent))
             self._link(child.key, child.sections[0], None)
         for (key, _), section in self.rollups.items():
             standing = None if key in self.hubs else self._standing(self.merger.pages[key], section.slug)
             if key not in self.hubs and section != standing:
-                self.gathering.items.append(WriteSection(key, section))
+                self.gathering.add(self._written(key, section))
                 self.gathering.count("parent_sections_updated")
             self._link(key, section, standing)
+
+    def _parts(self, section: Section) -> tuple[Section, ...]:
+        return rollup.parts(section, self.merger.pages)
+
+    def _written(self, key: PageKey, section: Section) -> Iterator[WriteSection | RemoveSection]:
+        """Yield the section's parts, and the removal of continuations that it no longer needs."""
+        parts = self._parts(section)
+        yield from (WriteSection(key, part) for part in parts)
+        standing = self.continued[key].sections if key in self.continued else ()
+        needed = {part.slug for part in parts}
+        left = (one.slug for one in standing if bounds.base(one.slug) == section.slug)
+        yield from (RemoveSection(key, slug) for slug in left if slug not in needed and slug != section.slug)
 
     def _link(self, page: PageKey, section: Section, standing: Section | None) -> None:
         before = rollup.rolled_up(page, standing) if standing else ()

@@ -31,6 +31,7 @@ from compiler.plan.contract import (
 )
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import writing
+from compiler.plan.judging.finishing import Bodies, finish, references
 from compiler.plan.names import naming
 from compiler.plan.names.locating import located
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
@@ -38,7 +39,6 @@ from compiler.plan.names.spelling import exact_keys
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import HeldName, PageUpdate, Proposal, ProposedLink, ProposedName, ProposedPage
 from compiler.plan.text import markdown
-from compiler.plan.text.finishing import Bodies, finish, references
 
 __all__ = ["Bodies", "decide", "finish", "references"]
 
@@ -138,7 +138,8 @@ class _Leaf:
 
     def _update(self, page: Page, updates: Iterable[PageUpdate]) -> None:
         together = tuple(updates)
-        for section in writing.coalesced(one for update in together for one in update.sections):
+        proposed_sections = writing.coalesced(one for update in together for one in update.sections)
+        for section in writing.within_bound(page, proposed_sections):
             written = writing.write(page, section, citable=self.citable, gathering=self.gathering)
             if written is not None:
                 self.gathering.items.append(WriteSection(page.key, written.section))
@@ -162,7 +163,7 @@ class _Leaf:
         )
         page = replace(there, is_active=True)
         sections = {section.slug: section for section in page.sections}
-        for one in writing.coalesced(proposed.sections):
+        for one in writing.within_bound(page, writing.coalesced(proposed.sections)):
             written = writing.write(page, one, citable=self.citable, gathering=self.gathering)
             if written is not None:
                 sections[one.slug] = written.section

@@ -39,11 +39,11 @@ from compiler.plan.contract import (
 from compiler.plan.facts import past
 from compiler.plan.gathering import Gathering
 from compiler.plan.judging import departing
+from compiler.plan.judging.finishing import SUMMARY
 from compiler.plan.judging.writing import page_names
 from compiler.plan.names import naming
 from compiler.plan.names.locating import tag_names
 from compiler.plan.text import markdown
-from compiler.plan.text.finishing import SUMMARY
 from compiler.plan.text.rollup import rolled_up
 
 

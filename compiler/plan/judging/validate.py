@@ -24,7 +24,7 @@ from compiler.plan.proposal import (
     Rollup,
     SectionPromotion,
 )
-from compiler.plan.text.markdown import one_line, page_key, slug
+from compiler.plan.text.markdown import one_line, page_key, slug, strip_wikilinks
 
 _Read = TypeVar("_Read")
 
@@ -77,7 +77,7 @@ class _Reader:
         )
 
     def new_page(self, value: Mapping[str, Any]) -> ProposedPage | None:
-        title = one_line(_text(value, "title"))
+        title = _name(value, "title")
         kind = _page_type(value.get("type"))
         if kind is None or not title or not (slug(title) or slug(_text(value, "slug"))):
             self._reject("page_without_type" if kind is None else "page_without_name", title)
@@ -93,7 +93,7 @@ class _Reader:
         )
 
     def mention(self, value: Mapping[str, Any]) -> HeldName | None:
-        alias = one_line(_text(value, "alias"))
+        alias = _name(value, "alias")
         if not alias:
             self._reject("mention_without_name")
             return None
@@ -129,7 +129,7 @@ class _Reader:
         return Rollup(
             page=page,
             section_slug=_text(value, "sectionSlug"),
-            heading=one_line(_text(value, "heading")),
+            heading=_name(value, "heading"),
             children=tuple(child for child in children if child is not None),
             body_md=_text(value, "proposed_body_md"),
             memory_ids=self._refs(value),
@@ -158,7 +158,7 @@ class _Reader:
         found = []
         for one in self._objects(value, "sections"):
             text = _text(one, body) or _text(one, "body_md") or _text(one, "proposed_body_md")
-            found.append(ProposedSection(_text(one, "slug"), one_line(_text(one, "heading")), text, self._refs(one)))
+            found.append(ProposedSection(_text(one, "slug"), _name(one, "heading"), text, self._refs(one)))
         return tuple(found)
 
     def _names(self, value: Mapping[str, Any]) -> tuple[ProposedName, ...]:
@@ -166,9 +166,9 @@ class _Reader:
         given = value.get("aliases")
         for one in given if isinstance(given, list) else ():
             if isinstance(one, Mapping):
-                found.append(ProposedName(one_line(_text(one, "alias")), self._refs(one)))
+                found.append(ProposedName(_name(one, "alias"), self._refs(one)))
             elif isinstance(one, str):
-                found.append(ProposedName(one_line(one)))
+                found.append(ProposedName(one_line(strip_wikilinks(one))))
         return tuple(name for name in found if name.name)
 
     def _refs(self, value: Mapping[str, Any]) -> tuple[str, ...]:
@@ -214,6 +214,11 @@ class _Reader:
 def _text(value: Mapping[str, Any], name: str) -> str:
     given = value.get(name)
     return given.replace("\x00", "") if isinstance(given, str) else ""
+
+
+def _name(value: Mapping[str, Any], name: str) -> str:
+    """Return a name or heading on one line, without wiki syntax."""
+    return one_line(strip_wikilinks(_text(value, name)))
 
 
 def _texts(given: object) -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from compiler.plan import bounds
 from compiler.plan.citing import Citable, united
 from compiler.plan.contract import Draft, Page, Section
 from compiler.plan.facts import past
@@ -28,10 +29,13 @@ class Writing:
 
 
 def coalesced(sections: Iterable[ProposedSection]) -> tuple[ProposedSection, ...]:
-    """Return the sections with equal slugs merged, in order of appearance, with normalised slugs."""
+    """Return the sections with equal slugs merged, in order of appearance, with normalised slugs.
+
+    What is proposed for a continuation is for the section that it continues.
+    """
     found: dict[str, ProposedSection] = {}
     for one in sections:
-        name = section_slug(one.slug) or section_slug(one.heading) or "notes"
+        name = section_slug(bounds.base(one.slug)) or section_slug(one.heading) or "notes"
         first = found.get(name)
         if first is None:
             found[name] = replace(one, slug=name, heading=one.heading.strip() or heading(name))
@@ -43,6 +47,20 @@ def coalesced(sections: Iterable[ProposedSection]) -> tuple[ProposedSection, ...
             is_verbatim=first.is_verbatim and one.is_verbatim,
         )
     return tuple(found.values())
+
+
+def within_bound(page: Page, sections: tuple[ProposedSection, ...]) -> tuple[ProposedSection, ...]:
+    """Return the sections so that the page keeps to SECTIONS: further ones of a written answer become parts of one, `more`."""
+    standing = {bounds.base(one.slug) for one in page.sections}
+    free = bounds.SECTIONS - 1 - len(standing)
+    kept: list[ProposedSection] = []
+    over: list[ProposedSection] = []
+    for one in sections:
+        is_there = one.slug in standing or one.is_verbatim
+        free -= not is_there
+        (kept if is_there or free >= 0 else over).append(one)
+    told = (replace(one, slug="more", heading="More", body_md=f"**{one.heading}**\n\n{one.body_md}") for one in over)
+    return coalesced((*kept, *told)) if over else sections
 
 
 def section_slug(text: str) -> str:
@@ -69,7 +87,7 @@ def write(page: Page, proposed: ProposedSection, *, citable: Citable, gathering:
     sources = united(standing.sources if standing else (), cited)
     section = Section(proposed.slug, standing.heading if standing else proposed.heading, body, sources)
     if proposed.is_verbatim:
-        return _added(section, standing)
+        return _added(section, standing, page)
     if standing is not None and not change.is_meaningful(past.split(standing.body_md)[0], body):
         gathering.count("sections_skipped")
         strangers_ids = {one.memory_id for one in texts if not change.shares_content(standing.body_md, one.text)}
@@ -91,8 +109,14 @@ def added_lines(standing_md: str, more_md: str) -> str:
     return "\n".join(lines)
 
 
-def _added(section: Section, standing: Section | None) -> Writing | None:
-    body = added_lines(standing.body_md if standing else "", section.body_md)
+def _added(section: Section, standing: Section | None, page: Page) -> Writing | None:
+    """Return the present lines and the new ones, without those that a continuation has."""
+    later = [one for one in page.sections if one.slug != section.slug and bounds.base(one.slug) == section.slug]
+    continued = {line for one in later for line in one.body_md.split("\n")}
+    fresh = "\n".join(line for line in section.body_md.split("\n") if line not in continued)
+    if later and not fresh.strip():
+        return None
+    body = added_lines(standing.body_md if standing else "", fresh)
     return _unless_same(replace(section, body_md=body), standing)
 
 

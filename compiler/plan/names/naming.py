@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from compiler.plan.bounds import ALIASES, TAGS
 from compiler.plan.citing import Citable, united
 from compiler.plan.contract import Alias, BatchMemory, CitedMemory, Page, Tag
 from compiler.plan.proposal import ProposedName
@@ -17,10 +18,11 @@ def aliases(
 ) -> tuple[Alias, ...]:
     """Return the aliases to write for the page: new ones, and those with new sources.
 
-    A name without citations is proven by the page's `cited` memories that contain it. An unproven name is left out, except the
-    title.
+    At most ALIASES of a page are the compiler's, its title apart. A name without citations is proven by the page's `cited`
+    memories that contain it. An unproven name is left out, except the title.
     """
     standing = {alias.key: alias for alias in page.aliases}
+    room = ALIASES - sum(alias.origin == "compiler" for alias in page.aliases)
     found: dict[str, Alias] = {}
     for one in proposed:
         name = one_line(one.name)[:MAX_NAME_CHARS]
@@ -28,18 +30,22 @@ def aliases(
         if not sources and plain_key(name) != plain_key(page.title):
             continue
         for key in alias_keys(name):
+            if key not in found and key not in standing and room <= 0 and plain_key(name) != plain_key(page.title):
+                continue
+            room -= key not in found and key not in standing
             there = found.get(key) or standing.get(key) or Alias(key, name)
             found[key] = Alias(key, there.display, there.origin, united(there.sources, sources))
     return tuple(alias for key, alias in found.items() if alias != standing.get(key))
 
 
 def tags(page: Page, proposed: Iterable[ProposedName], *, citable: Citable) -> tuple[Tag, ...]:
-    """Return the tags to write for the page: those cited, if new or with new sources."""
+    """Return the tags to write for the page, up to TAGS: those cited, if new or with new sources."""
     standing = {tag.name: tag for tag in page.tags}
     found: dict[str, Tag] = {}
     for one in proposed:
         name, sources = one_line(one.name)[:MAX_NAME_CHARS].casefold(), citable.cite(one.memory_ids)
-        if name and sources:
+        is_known = name in found or name in standing
+        if name and sources and (is_known or len(standing.keys() | found.keys()) < TAGS):
             there = found.get(name) or standing.get(name) or Tag(name)
             found[name] = Tag(name, united(there.sources, sources))
     return tuple(tag for name, tag in found.items() if tag != standing.get(name))

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from compiler.plan import bounds
 from compiler.plan.batch import AggregationView, LeafBatch
 from compiler.plan.contract import BatchMemory, Draft, Mention, Page, Section
 from compiler.plan.facts import past
@@ -79,7 +80,7 @@ def section(draft: Draft) -> Prompt:
     parts = [
         _part("SECTION", [_json(wanted)]),
         _part("STANDS", _texts(past.split(draft.existing_md)[0])),
-        _part("PROPOSAL", _texts(draft.section.body_md)),
+        _part("PROPOSAL", _texts(draft.section.body_md[: bounds.SECTION_CHARS * (1 + bounds.CONTINUATIONS)])),
         _part(
             "MEMORIES",
             (_json({"date": one.occurred_at.date().isoformat(), "text": one.text}) for one in draft.memories),

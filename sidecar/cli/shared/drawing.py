@@ -48,10 +48,10 @@ def assembly(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[
     yield ""
     yield from sources(given.sources)
     yield from budget(given.budget, given.sources)
-    yield from _verdict(given)
+    yield from _notes(given)
 
 
-def _verdict(given: Assembly) -> Iterator[str]:
+def _notes(given: Assembly) -> Iterator[str]:
     if given.last_exchange_cut:
         yield "The last exchange was too long for the pool: its middle is cut."
     if given.conversation_missing:

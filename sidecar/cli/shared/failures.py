@@ -28,7 +28,7 @@ _EXITS = {
     "DevKeyUnsafe": REFUSED,
     "CallUnavailable": UNAVAILABLE,
     "DatabaseUnavailable": UNAVAILABLE,
-    "NobodyAnswered": USAGE,
+    "ConfirmationMissing": USAGE,
     "RequestUnusable": USAGE,
     "TargetUnusable": USAGE,
     "UnknownKnob": USAGE,
@@ -60,7 +60,7 @@ class TokenEmpty(CommandFailed):
         return " ".join((type(self).__doc__ or "").split())
 
 
-class NobodyAnswered(CommandFailed):
+class ConfirmationMissing(CommandFailed):
     """yes: this cannot be undone, and there is no terminal to ask at; add --yes to agree."""
 
     def __str__(self) -> str:

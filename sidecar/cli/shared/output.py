@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import click
 import orjson
 
-from sidecar.cli.shared.failures import NobodyAnswered, clipped
+from sidecar.cli.shared.failures import ConfirmationMissing, clipped
 
 _WIDTH_OF_A_PIPE = 160  # without a terminal: wide enough for a reason on one line
 
@@ -62,14 +62,14 @@ class Voice:
         sys.stderr.flush()
 
     def confirm(self, question: str) -> None:
-        """Return once the user has agreed. Raises click.Abort if they decline, NobodyAnswered without a terminal to answer at."""
+        """Return once the user agrees. Raises click.Abort if the user declines, ConfirmationMissing without a terminal."""
         try:
             agreed = click.confirm(printable(clipped(question)), err=True)
         except click.Abort:
             if sys.stdin.isatty():
                 raise
             sys.stderr.write("\n")
-            raise NobodyAnswered from None
+            raise ConfirmationMissing from None
         if not agreed:
             raise click.Abort
 

@@ -23,9 +23,10 @@ from sidecar.http.connection import has_many_stray_percents
 from sidecar.http.console.sessions import COOKIE, ConsoleSession, Note, Sessions
 from sidecar.http.console.writing import aside, render
 from sidecar.rpc.auth.identity import Identity, Role, resolve_scope
-from sidecar.rpc.transport.auditing import OK, AuditLog, named
+from sidecar.rpc.transport.auditing import OK, Noting, named
 from sidecar.rpc.transport.status import TABLE, message_of, row_of
 from sidecar.runtime.errors import InvalidArgument, NotFound, PermissionDenied, Unauthenticated
+from sidecar.services.audit import AuditLog
 from sidecar.services.bundle import Services
 from sidecar.telemetry.watch import Watch
 from store.scope import Scope
@@ -187,7 +188,7 @@ async def _audited(path: str, visit: Visit, work: Work) -> Response:
         return await work(asked)
     object_ids = named({**request.path_params, **form})
     method = f"{request.method} {path}"
-    with desk.audit.noting(visit.identity, "console", method, owner=session.owner, named=object_ids) as noted:
+    with Noting(desk.audit, visit.identity, "console", method, owner=session.owner, named=object_ids) as noted:
         response = await work(asked)
         noted.outcome = OK if response.status_code < HTTPStatus.BAD_REQUEST else str(response.status_code)
         return response

@@ -65,7 +65,7 @@ class Identity:
     names: Mapping[UUID, str] = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def lane(self) -> Hashable:
+    def queue_key(self) -> Hashable:
         """Return the caller's key for fair queueing inside its tenant: its only owner, else itself."""
         if self.owner_ids is not None and len(self.owner_ids) == 1:
             return next(iter(self.owner_ids))

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from google.protobuf.timestamp_pb2 import Timestamp
-
 from compiler.job import metrics
 from compiler.operations.lint import LintFindings
 from compiler.operations.preview import Preview
@@ -26,7 +24,7 @@ from sidecar.rpc.messages import wiki_messages
 from sidecar.rpc.transport.validation import write_struct, write_time
 from sidecar.v1 import compile_pb2 as pb
 from store.compile.jobs import Job
-from store.compile.overview import HeldBack
+from store.compile.overview import QuarantinedRow
 from store.wiki.browse import PageRow
 from store.wiki.upkeep import Density, Reads
 
@@ -46,8 +44,8 @@ def job(one: Job) -> pb.CompileJob:
         options=write_struct(_options(one)),
         parent_job_id=str(one.parent_job_id or ""),
         create_time=write_time(one.created_at),
-        claim_time=_time(one.claimed_at),
-        finish_time=_time(one.finished_at),
+        claim_time=write_time(one.claimed_at),
+        finish_time=write_time(one.finished_at),
     )
 
 
@@ -56,8 +54,8 @@ def _figures(one: Job) -> dict[str, Any]:
     return one.metrics if one.finished_at is None else metrics.merged(metrics.empty(), one.metrics)
 
 
-def quarantined(one: HeldBack) -> pb.QuarantinedMemory:
-    """Return a memory that is held back."""
+def quarantined(one: QuarantinedRow) -> pb.QuarantinedMemory:
+    """Return a quarantined memory."""
     return pb.QuarantinedMemory(
         memory_id=one.memory_id,
         reason=one.reason,
@@ -151,7 +149,3 @@ def _about(item: Item) -> tuple[str, str, tuple[CitedMemory, ...]]:
         case _:
             there = getattr(item, "page", None)
             return getattr(there, "path", ""), str(getattr(item, "slug", getattr(item, "key", ""))), ()
-
-
-def _time(moment: Any) -> Timestamp | None:
-    return None if moment is None else write_time(moment)

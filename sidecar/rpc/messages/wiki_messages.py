@@ -90,7 +90,7 @@ def section(row: SectionRow) -> pb.WikiSection:
         heading=row.heading,
         body_md=row.body_md,
         position=row.position,
-        last_source_time=_time(row.last_source_at),
+        last_source_time=write_time(row.last_source_at),
         sources=[_source(one) for one in row.sources],
         aggregation=None if row.aggregation is None else _aggregation(row.aggregation),
         source_pages=[_ref(one) for one in row.pages],
@@ -169,8 +169,8 @@ def mention(row: MentionRow) -> pb.Mention:
         ),
         status=pb.MentionStatus.Value(f"MENTION_STATUS_{row.status.upper()}"),
         sighting_count=row.sighting_count,
-        first_seen_time=_time(row.first_seen_at),
-        last_seen_time=_time(row.last_seen_at),
+        first_seen_time=write_time(row.first_seen_at),
+        last_seen_time=write_time(row.last_seen_at),
         sightings=sightings,
         promoted_page_id=_id(row.promoted_page_id),
     )
@@ -186,7 +186,7 @@ def _source(row: SourceRow) -> pb.WikiSource:
         is_there=row.is_there,
         is_current=row.is_current,
         first_seen_time=write_time(row.first_seen_at),
-        occurred_time=_time(row.occurred_at),
+        occurred_time=write_time(row.occurred_at),
         text=row.text or "",
     )
 
@@ -219,10 +219,6 @@ def _origins(origins: Iterable[str]) -> list[pb.LinkOrigin.ValueType]:
 
 def _id(given: UUID | None) -> str:
     return "" if given is None else str(given)
-
-
-def _time(moment: datetime | None) -> Timestamp | None:
-    return None if moment is None else write_time(moment)
 
 
 def _moment(written: str | None) -> Timestamp | None:

@@ -146,7 +146,7 @@ class AdmissionControl:
     ) -> None:
         """Raises SettingInvalid for limits that would admit no call."""
         if max_in_flight < 1 or per_tenant_in_flight < 1 or max_waiting < 0 or not max_wait_s >= 0:
-            raise SettingInvalid("lanes", "would admit no call", "give at least one place, no negative limits")
+            raise SettingInvalid("admission", "would admit no call", "give at least one place, no negative limits")
         self._max_in_flight = max_in_flight
         self._max_waiting = max_waiting
         self._max_wait_s = max_wait_s

@@ -7,22 +7,26 @@ caller's identity, the deadline and the metadata. This module authorizes nothing
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from sidecar.rpc.auth.identity import Identity
+from sidecar.rpc.auth.identity import Identity, require_admin, resolve_scope, resolve_tenant
 from sidecar.rpc.transport.admission import AdmissionControl
 from sidecar.rpc.transport.status import answer
 from sidecar.runtime.errors import DeadlinePassed, IdentityMissing, ServiceIncomplete
+from store.scope import Scope
 
 LARGE_BYTES = 1 << 20
+_CAMEL = re.compile(r"(?<!^)([A-Z])")
 _SECRET_METADATA = frozenset({"authorization", "cookie"})
 
 
@@ -47,6 +51,24 @@ class Call:
         """Return the seconds left until the deadline, never below zero."""
         return max(0.0, self.deadline_at_s - self.clock_s())
 
+    def tenant(self, request: Any) -> UUID:
+        """Return the tenant that the request names or leaves out. Raises what `resolve_tenant` does."""
+        return resolve_tenant(self.identity, request.tenant_id)
+
+    def scope(self, request: Any) -> Scope:
+        """Return the scope that the request names or leaves out. Raises what `resolve_scope` does."""
+        return resolve_scope(self.identity, request.tenant_id, request.owner_id)
+
+    def admin_tenant(self, request: Any) -> UUID:
+        """Return the tenant of an admin's request. Raises AdminRequired for other callers."""
+        require_admin(self.identity)
+        return self.tenant(request)
+
+    def admin_scope(self, request: Any) -> Scope:
+        """Return the scope that an admin's request names. Raises AdminRequired for other callers."""
+        require_admin(self.identity)
+        return self.scope(request)
+
 
 Behaviour = Callable[[Any, Call], Awaitable[Message]] | Callable[[Any, Call], AsyncGenerator[Message]]
 
@@ -55,13 +77,13 @@ Behaviour = Callable[[Any, Call], Awaitable[Message]] | Callable[[Any, Call], As
 class MethodOptions:
     """A method's admission control, and its default and maximum deadlines in seconds.
 
-    A request of more than `LARGE_BYTES` must also be admitted by `large_lanes`, if set.
+    A request of more than `LARGE_BYTES` must also be admitted by `large_admission`, if set.
     """
 
-    lanes: AdmissionControl
+    admission: AdmissionControl
     default_deadline_s: float = 3.0
     max_deadline_s: float = 60.0
-    large_lanes: AdmissionControl | None = None
+    large_admission: AdmissionControl | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +93,7 @@ class Method:
 
     request_type: type[Message]
     behaviour: Any
-    terms: MethodOptions
+    options: MethodOptions
     request_streaming: bool = False
     response_streaming: bool = False
     request_deserializer: None = None
@@ -86,20 +108,26 @@ class Method:
         yield await self.unary_unary(request, context)
 
 
+def behaviours_of(service: ServiceDescriptor, implementation: object) -> dict[str, Behaviour]:
+    """Return the implementation's methods by their names in the contract; `get_page` is the method of `GetPage`."""
+    named = {method.name: _CAMEL.sub(r"_\1", method.name).lower() for method in service.methods}
+    return {name: getattr(implementation, own) for name, own in named.items() if hasattr(implementation, own)}
+
+
 def service_handler(
     service: ServiceDescriptor,
     behaviours: Mapping[str, Behaviour],
-    terms: MethodOptions,
+    options: MethodOptions,
     *,
     apart: Mapping[str, MethodOptions] | None = None,
 ) -> grpc.GenericRpcHandler:
-    """Return the handler of a service: each method of its descriptor with its behaviour and the options `terms`.
+    """Return the handler of a service: each method of its descriptor with its behaviour and the options `options`.
 
     `apart` gives single methods their own options. Raises ServiceIncomplete if names do not match the descriptor.
     """
-    own_terms = apart or {}
+    own_options = apart or {}
     expected = {method.name for method in service.methods}
-    odd = sorted(expected ^ behaviours.keys() | (own_terms.keys() - expected))
+    odd = sorted(expected ^ behaviours.keys() | (own_options.keys() - expected))
     if odd:
         raise ServiceIncomplete(service.full_name, f"{', '.join(odd)} stands on one side only")
     return grpc.method_handlers_generic_handler(
@@ -108,7 +136,7 @@ def service_handler(
             method.name: Method(
                 GetMessageClass(method.input_type),
                 behaviours[method.name],
-                own_terms.get(method.name, terms),
+                own_options.get(method.name, options),
                 response_streaming=method.server_streaming,
             )
             for method in service.methods

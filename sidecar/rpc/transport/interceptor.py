@@ -16,10 +16,11 @@ from google.protobuf.message import DecodeError, Message
 
 from sidecar.rpc.auth.authentication import Authenticator
 from sidecar.rpc.auth.identity import Identity, Role
-from sidecar.rpc.transport.auditing import AuditLog, of_request
+from sidecar.rpc.transport.auditing import Noting, of_request
 from sidecar.rpc.transport.call import LARGE_BYTES, Call, Method, MethodOptions, deadline_s, public_metadata
 from sidecar.rpc.transport.status import answer, code_name
 from sidecar.runtime.errors import InvalidArgument, Stopping
+from sidecar.services.audit import AuditLog
 from sidecar.telemetry import calls
 from sidecar.telemetry.watch import Watch
 
@@ -108,11 +109,14 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
         if self._is_closed:
             raise Stopping
         loop = asyncio.get_running_loop()
-        terms = method.terms
-        ends_at_s = loop.time() + deadline_s(context, terms.default_deadline_s, terms.max_deadline_s)
+        options = method.options
+        ends_at_s = loop.time() + deadline_s(context, options.default_deadline_s, options.max_deadline_s)
         async with asyncio.timeout_at(ends_at_s):
             identity = await self._identify(context)
-            async with terms.lanes.place(identity.tenant_id, identity.lane), _large_place(terms, identity, held[0]):
+            async with (
+                options.admission.place(identity.tenant_id, identity.queue_key),
+                _large_place(options, identity, held[0]),
+            ):
                 metadata = public_metadata(context.invocation_metadata())
                 is_large = len(held[0]) > LARGE_BYTES
                 call = Call(identity, path, ends_at_s, loop.time, metadata, is_large=is_large)
@@ -160,12 +164,12 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
         if self._is_closed:
             raise Stopping
         loop = asyncio.get_running_loop()
-        terms = method.terms
-        ends_at_s = loop.time() + deadline_s(context, terms.default_deadline_s, terms.max_deadline_s)
+        options = method.options
+        ends_at_s = loop.time() + deadline_s(context, options.default_deadline_s, options.max_deadline_s)
         async with asyncio.timeout_at(ends_at_s):
             identity = await self._identify(context)
         metadata = public_metadata(context.invocation_metadata())
-        async with terms.lanes.place(identity.tenant_id, identity.lane):
+        async with options.admission.place(identity.tenant_id, identity.queue_key):
             call = Call(identity, path, ends_at_s, loop.time, metadata, self._stopping)
             asked = _parse(method, request)
             with self._audited(call, asked):
@@ -181,7 +185,7 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
         """Return a context manager that audits an admin's call; other callers are not audited."""
         if self._audit is None or call.identity.role is not Role.ADMIN:
             return nullcontext()
-        return self._audit.noting(call.identity, "rpc", call.method.lstrip("/"), **of_request(request))
+        return Noting(self._audit, call.identity, "rpc", call.method.lstrip("/"), **of_request(request))
 
     async def _identify(self, context: Any) -> Identity:
         return await self._authenticator.authenticate(context.invocation_metadata() or (), context.auth_context())
@@ -223,10 +227,10 @@ class CallInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc
         return behaviour
 
 
-def _large_place(terms: MethodOptions, identity: Identity, request: bytes) -> AbstractAsyncContextManager[None]:
-    if terms.large_lanes is None or len(request) <= LARGE_BYTES:
+def _large_place(options: MethodOptions, identity: Identity, request: bytes) -> AbstractAsyncContextManager[None]:
+    if options.large_admission is None or len(request) <= LARGE_BYTES:
         return nullcontext()
-    return terms.large_lanes.place(identity.tenant_id, identity.lane)
+    return options.large_admission.place(identity.tenant_id, identity.queue_key)
 
 
 def _parse(method: Method, request: bytes) -> Message:

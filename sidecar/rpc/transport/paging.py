@@ -67,7 +67,7 @@ class ListCall:
     """
 
     name: str
-    arguments: tuple[str, ...]
+    arguments: tuple[object, ...]
     kinds: tuple[type, ...]
 
     def read(self, page_size: int, page_token: str) -> PageRequest:

@@ -89,7 +89,7 @@ def _over_quota(error: store.QuotaExceeded) -> Any:
 
 _REMOTE_FAILED = "A remote service that this call needs does not answer; try again."
 
-_ANSWER_UNUSABLE = "The model gave no answer that can be used; send less at once, or name another model."
+_ANSWER_UNUSABLE = "The model's answer cannot be used; send less at once, or name another model."
 
 HIDDEN = Row(Code.INTERNAL, "INTERNAL", is_hidden=True)
 
@@ -176,7 +176,7 @@ TABLE: Mapping[type[Exception], Row] = {
     errors.Unavailable: Row(Code.UNAVAILABLE, "UNAVAILABLE", details=_retry_in_a_second),
     errors.Stopping: Row(Code.UNAVAILABLE, "STOPPING", details=_retry_in_a_second),
     errors.KeysUnavailable: Row(
-        Code.UNAVAILABLE, "KEYS_UNAVAILABLE", "The token signing keys are not at hand; try again in a minute."
+        Code.UNAVAILABLE, "KEYS_UNAVAILABLE", "The token signing keys could not be fetched; try again in a minute."
     ),
     errors.RequiredSourceFailed: Row(
         Code.UNAVAILABLE, "REQUIRED_SOURCE_FAILED", facts=("source",), details=_retry_in_a_second
@@ -222,19 +222,19 @@ TABLE: Mapping[type[Exception], Row] = {
         Code.UNAVAILABLE, "DATABASE_BUSY", "The database is busy; try again.", details=_retry_in_a_second
     ),
     store.QueryTimeout: Row(
-        Code.DEADLINE_EXCEEDED, "QUERY_TIMEOUT", "A query took too long; ask for less, or send more time."
+        Code.DEADLINE_EXCEEDED, "QUERY_TIMEOUT", "A query timed out; request less, or set a longer deadline."
     ),
     store.TransactionConflict: Row(
-        Code.ABORTED, "TRANSACTION_CONFLICT", "Another write got there first; send the call again."
+        Code.ABORTED, "TRANSACTION_CONFLICT", "A concurrent write changed the same data first; send the call again."
     ),
     store.VersionConflict: Row(
         Code.ABORTED,
         "VERSION_CONFLICT",
-        "Another version was written since; read it, then write again.",
+        "A newer version was written meanwhile; read it, then write again.",
         facts=("newest_version",),
     ),
     store.ConstraintViolated: Row(
-        Code.FAILED_PRECONDITION, "CONSTRAINT_VIOLATED", "A value breaks a rule of what is stored; send another."
+        Code.FAILED_PRECONDITION, "CONSTRAINT_VIOLATED", "A value violates a rule of the stored data; send another."
     ),
     store.AlreadyExists: Row(Code.ALREADY_EXISTS, "ALREADY_EXISTS", "This exists already; use another id."),
     store.ReferenceMissing: Row(

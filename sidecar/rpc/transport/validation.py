@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import orjson
 from google.protobuf.json_format import MessageToDict
@@ -17,9 +17,7 @@ from google.protobuf.struct_pb2 import Struct
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.runtime.errors import InvalidArgument
-from sidecar.services.validation import (
-    check_characters,
-)
+from sidecar.services.validation import check_characters
 from store.db.pacing import QUICK_CHARS, in_slices
 
 MAX_DEPTH = 24  # each level of an object is three of a message, which may have a hundred
@@ -29,6 +27,12 @@ V = TypeVar("V")
 
 _FIRST = datetime.min.replace(tzinfo=UTC) + timedelta.resolution
 _LAST = datetime.max.replace(tzinfo=UTC) - timedelta.resolution
+
+
+def names_of(enum: Any) -> dict[int, str]:
+    """Return the short names of an enum's values by number, such as `entity` for PAGE_TYPE_ENTITY, without UNSPECIFIED."""
+    prefix = enum.DESCRIPTOR.values[0].name.removesuffix("UNSPECIFIED")
+    return {number: name.removeprefix(prefix).lower() for name, number in enum.items() if number}
 
 
 def read_choice(field: str, value: int, meanings: Mapping[int, V]) -> V:
@@ -60,8 +64,14 @@ def read_time(field: str, stamp: Timestamp) -> datetime:
     return min(max(moment, _FIRST), _LAST)
 
 
-def write_time(moment: datetime) -> Timestamp:
-    """Return the instant as a message."""
+@overload
+def write_time(moment: datetime) -> Timestamp: ...
+@overload
+def write_time(moment: datetime | None) -> Timestamp | None: ...
+def write_time(moment: datetime | None) -> Timestamp | None:
+    """Return the instant as a message; None for None."""
+    if moment is None:
+        return None
     stamp = Timestamp()
     stamp.FromDatetime(moment)
     return stamp

@@ -122,7 +122,7 @@ async def _check_recovery(site: Site, agent: Caller, load: Load) -> None:
         receipt = await _explained_once_back(agent, answer.receipt_id)
         assert list(receipt.sources) == list(answer.sources)
         assert receipt.degraded
-    assert site.app.recorder.dropped_count == 0
+    assert site.app.receipt_writer.dropped_count == 0
     turns = (await agent.ListTurns(pb.ListTurnsRequest(thread_id=THREAD, page_size=1000))).turns
     assert [turn.position for turn in turns] == list(range(1, len(turns) + 1))
 

@@ -104,7 +104,7 @@ async def test_an_owner_who_begins_anew_at_once_has_receipts_and_their_texts(sit
     assert await replay(agent, await receipt_of(agent))
     await fill(site)
     assert await replay(agent, await receipt_of(agent))
-    assert site.app.recorder.dropped_count == 0
+    assert site.app.receipt_writer.dropped_count == 0
 
 
 async def test_a_turn_that_was_under_way_in_a_forgetting_says_that_its_receipt_was_dropped(site: Site) -> None:
@@ -116,7 +116,7 @@ async def test_a_turn_that_was_under_way_in_a_forgetting_says_that_its_receipt_w
     request = context_pb2.ExplainAssemblyRequest(receipt_id=(await turn).receipt_id)
     code, reason, _ = await refusal(agent.ExplainAssembly(request))
     assert (code, reason) == (grpc.StatusCode.NOT_FOUND, "RECEIPT_DROPPED")
-    assert site.app.recorder.dropped_count == 1
+    assert site.app.receipt_writer.dropped_count == 1
 
 
 async def receipt_of(agent: Caller) -> str:

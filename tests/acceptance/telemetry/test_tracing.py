@@ -111,7 +111,7 @@ async def test_degraded_failed_and_slow_turns_are_kept_though_the_caller_samples
         await connection.execute("ALTER TABLE wiki_pages RENAME TO gone")
         assert (await caller.AssembleContext(ASKING)).assembly.degraded
         await connection.close()
-        await site.app.recorder.wait_written()
+        await site.app.receipt_writer.wait_written()
         await collector.wait_for(lambda: bool(collector.named(names.FIT)))
         (turn,) = collector.named(names.ASSEMBLE)
         assert attributes(turn.attributes)[names.DEGRADED] is True
@@ -136,7 +136,7 @@ async def test_metrics_come_by_otlp_and_as_prometheus_text_without_a_tenant(
     async with observed(replace(settings, http_listen="127.0.0.1:0"), SENDING) as site:
         await fill(site)
         await site.caller().AssembleContext(ASKING)
-        await site.app.recorder.wait_written()
+        await site.app.receipt_writer.wait_written()
         await collector.wait_for(lambda: names.SOURCE_DURATION.name in collector.metrics)
         async with httpx.AsyncClient(base_url=f"http://{site.app.http_address}") as client:
             text = (await client.get("/metrics")).text

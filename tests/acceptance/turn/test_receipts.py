@@ -226,7 +226,7 @@ async def test_a_receipt_that_the_writer_had_no_room_for_is_said_to_be_dropped(s
         request = pb.ExplainAssemblyRequest(receipt_id=dropped.receipt_id)
         code, reason, _ = await refusal(agent.ExplainAssembly(request))
         assert (code, reason) == (grpc.StatusCode.NOT_FOUND, "RECEIPT_DROPPED")
-        assert site.app.recorder.dropped_count == 1
+        assert site.app.receipt_writer.dropped_count == 1
 
 
 async def test_an_unknown_receipt_is_not_found_however_busy_the_writer(site: Site, agent: Caller) -> None:

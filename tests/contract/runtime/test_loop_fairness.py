@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from sidecar.runtime.loop_fairness import OneARound
+from sidecar.runtime.loop_fairness import OnePerIteration
 
 
 async def test_those_who_come_together_go_one_a_round() -> None:
-    one_a_round, rounds, now = OneARound(), list[int](), 0
+    one_per_iteration, rounds, now = OnePerIteration(), list[int](), 0
 
     async def work() -> None:
-        async with one_a_round:
+        async with one_per_iteration:
             rounds.append(now)
 
     tasks = [asyncio.create_task(work()) for _ in range(8)]
@@ -23,14 +23,14 @@ async def test_those_who_come_together_go_one_a_round() -> None:
 
 
 async def test_one_who_is_cancelled_or_fails_holds_up_nobody() -> None:
-    one_a_round = OneARound()
+    one_per_iteration = OnePerIteration()
 
     async def failing() -> None:
-        async with one_a_round:
+        async with one_per_iteration:
             raise ValueError
 
     async def passing() -> bool:
-        async with one_a_round:
+        async with one_per_iteration:
             return True
 
     cancelled = [asyncio.create_task(passing()) for _ in range(3)]

@@ -13,7 +13,7 @@ from sidecar.backends import configuration
 from sidecar.backends.backend_policy import BackendPolicy
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery
 from sidecar.runtime.errors import SettingInvalid
-from sidecar.sources.registry import back
+from sidecar.sources.registry import connect
 from sidecar.turn.items import Source
 from store.db.postgres import Pool
 from store.scope import Scope, tenant_uuid
@@ -35,9 +35,9 @@ class Local:
 async def named(tables: dict[str, Any]) -> dict[UUID, set[str]]:
     """Return the names of the places that tables make, by tenant, all let go of."""
     policy = BackendPolicy(NO_POOL, clock=lambda: 0.0)
-    backing = back({Source.THREAD: Local()}, configuration.parse(tables, {}), NO_POOL, policy)
-    await backing.close()
-    return {tenant_id: set(places) for tenant_id, places in backing.places.items()}
+    connected = connect({Source.THREAD: Local()}, configuration.parse(tables, {}), NO_POOL, policy)
+    await connected.close()
+    return {tenant_id: set(places) for tenant_id, places in connected.places.items()}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[text.partition("]]")[0].strip("[") for text in EXAMPLES])

@@ -9,7 +9,7 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.rpc.admin import SERVICE, AdminService
-from sidecar.rpc.transport.call import Call
+from sidecar.rpc.transport.call import Call, behaviours_of
 from sidecar.rpc.transport.validation import write_time
 from sidecar.runtime.errors import AdminRequired, NotFound, ScopeForbidden
 from sidecar.services.tenants import Tenants
@@ -32,7 +32,7 @@ def a_workspace(level: pb.WorkspaceLevel.ValueType, ref: str, location: str) -> 
 
 
 def test_every_method_of_the_contract_is_there(service: AdminService) -> None:
-    assert set(service.behaviours) == {method.name for method in SERVICE.methods}
+    assert set(behaviours_of(SERVICE, service)) == set(SERVICE.methods_by_name)
 
 
 async def test_an_agent_gets_the_template_it_is_put_with(service: AdminService, pools: Pools) -> None:

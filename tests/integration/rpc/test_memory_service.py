@@ -11,7 +11,7 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from sidecar.rpc.memory import SERVICE, MemoryService
-from sidecar.rpc.transport.call import Call
+from sidecar.rpc.transport.call import Call, behaviours_of
 from sidecar.rpc.transport.paging import MAX_PAGE_BYTES
 from sidecar.rpc.transport.validation import write_struct, write_time
 from sidecar.runtime.errors import NotFound, ScopeForbidden
@@ -48,7 +48,7 @@ async def list_all(service: MemoryService, call: Call, page_size: int) -> list[p
 
 
 def test_every_method_of_the_contract_is_there(service: MemoryService) -> None:
-    assert set(service.behaviours) == {method.name for method in SERVICE.methods}
+    assert set(behaviours_of(SERVICE, service)) == set(SERVICE.methods_by_name)
 
 
 async def test_a_page_of_large_memories_fits_into_a_message_and_leads_to_the_rest(service: MemoryService) -> None:

@@ -21,7 +21,7 @@ from compiler.plan.contract import (
 )
 from compiler.plan.upkeep import ActRefused
 from sidecar.rpc.messages import wiki_messages
-from sidecar.rpc.transport.call import Call
+from sidecar.rpc.transport.call import Call, behaviours_of
 from sidecar.rpc.wiki import SERVICE, WikiService
 from sidecar.runtime.errors import AdminRequired, FailedPrecondition, InvalidArgument, NotFound, ScopeForbidden
 from sidecar.services.wiki import Wiki
@@ -54,7 +54,7 @@ async def found(service: WikiService, query: str) -> list[str]:
 
 
 def test_every_method_of_the_contract_is_there(pools: Pools) -> None:
-    assert set(WikiService(Wiki(pools, now=now)).behaviours) == {method.name for method in SERVICE.methods}
+    assert set(behaviours_of(SERVICE, WikiService(Wiki(pools, now=now)))) == set(SERVICE.methods_by_name)
 
 
 async def test_a_page_comes_whole_with_what_each_section_cites(service: WikiService) -> None:

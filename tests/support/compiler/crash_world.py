@@ -88,7 +88,7 @@ async def prepare(pools: Pools, scope: Scope, model: LanguageModel) -> None:
     async with scoped(pools.background, scope) as connection:
         await memories.forget(connection, scope, "m00007")
         await forgetting.forget(connection, scope, ["m00007"], now=NOW)
-        assert await ledger.owe(connection, scope, ["m00003", "m00004"], now=NOW) == 2
+        assert await ledger.queue_reread(connection, scope, ["m00003", "m00004"], now=NOW) == 2
         await lint.run(connection, scope, now=NOW)
     await wish(pools, scope=scope, now=NOW + timedelta(minutes=6))
 

@@ -146,6 +146,6 @@ def test_an_identity_cannot_be_changed() -> None:
 
 
 def test_a_burst_counts_for_the_only_owner_and_else_for_the_caller() -> None:
-    assert agent("ann").lane == owner_uuid("ann")
-    assert agent("ann", "bob").lane == "planner"
-    assert admin().lane == "admin"
+    assert agent("ann").queue_key == owner_uuid("ann")
+    assert agent("ann", "bob").queue_key == "planner"
+    assert admin().queue_key == "admin"

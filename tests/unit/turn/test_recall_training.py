@@ -32,7 +32,7 @@ def test_the_mean_relevance_of_pages_is_the_share_that_adds_evidence(weights: Ra
 
 def test_what_is_held_back_moves_nothing() -> None:
     own, other = sample(1, "own"), sample(60, "other")
-    assert with_pages(BY_VECTORS, [own, other], held_back=frozenset({"own"})) == with_pages(BY_VECTORS, [other])
+    assert with_pages(BY_VECTORS, [own, other], quarantined=frozenset({"own"})) == with_pages(BY_VECTORS, [other])
 
 
 def test_without_pages_the_weight_stays_as_far_from_a_passages() -> None:

@@ -63,7 +63,7 @@ async def list_jobs(growths: _Growths, visit: Visit) -> Response:
     scope, services = visit.scope, visit.services
     rows = await services.compiles.jobs(scope, limit=_ROWS + 1, **_starting(visit))
     stand = await services.compiles.standing(scope)
-    held = sum((await services.upkeep.held_back_reasons(scope)).values()) if visit.is_admin else 0
+    held = sum((await services.upkeep.quarantine_reasons(scope)).values()) if visit.is_admin else 0
     grown = await growths.get((scope, stand.wiki_revision if stand else 0))
     last = rows[_ROWS - 1] if len(rows) > _ROWS else None
     chart: Chart | None = share_chart(grown)

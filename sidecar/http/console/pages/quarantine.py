@@ -15,7 +15,7 @@ _ROWS = 100
 
 
 def routes(desk: Desk) -> list[BaseRoute]:
-    """Return the pages about memories that are held back."""
+    """Return the pages about quarantined memories."""
     return [
         route(desk, "/quarantine", list_held),
         route(desk, "/quarantine/retry", retry, methods=["POST"]),
@@ -23,17 +23,17 @@ def routes(desk: Desk) -> list[BaseRoute]:
 
 
 async def list_held(visit: Visit) -> Response:
-    """Show the memories that are held back, with why and how they begin."""
+    """Show the quarantined memories, with the reason and the start of each text."""
     visit.require_admin()
     scope, after = visit.scope, visit.query.get("after", "")[:400].replace("\0", "")
-    rows = await visit.services.upkeep.held_back(scope, after=after, limit=_ROWS + 1)
-    reasons = await visit.services.upkeep.held_back_reasons(scope)
+    rows = await visit.services.upkeep.quarantined(scope, after=after, limit=_ROWS + 1)
+    reasons = await visit.services.upkeep.quarantine_reasons(scope)
     more = urlencode({"after": rows[_ROWS - 1].memory_id}) if len(rows) > _ROWS else ""
     return await visit.page("quarantine.html", rows=rows[:_ROWS], reasons=reasons, more=more, most=MOST_RETRIED)
 
 
 async def retry(visit: Visit) -> Response:
-    """Have one memory that is held back, or the first thousand, read as new ones by a compile that is queued with it."""
+    """Queue one quarantined memory, or the first thousand, to be read as new, and the compile that reads them."""
     visit.require_admin()
     named = visit.form.get("memory", "")
     count, job = await visit.services.upkeep.retry(visit.scope, [named] if named else ())

@@ -39,7 +39,7 @@ document.addEventListener("keydown", (event) => {
 const place = document.querySelector(".side nav [aria-current]");
 if (place && place.parentElement.scrollWidth > place.parentElement.clientWidth) place.parentElement.scrollLeft = place.offsetLeft - 60;
 
-// The page's live part, fetched anew; left alone while somebody is in it.
+// The page's live part, fetched anew; not while the keyboard's focus is in it.
 const live = document.querySelector("[data-live]");
 const liveSwitch = document.querySelector("[data-live-switch]");
 async function refresh() {

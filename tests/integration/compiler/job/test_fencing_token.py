@@ -10,7 +10,7 @@ from datetime import timedelta
 from compiler.plan.batch import LeafBatch
 from compiler.planners.planner import ExtractivePlanner, Proposed
 from store.compile import jobs, scopes
-from store.compile.scopes import Lease, Stand
+from store.compile.scopes import ExpectedState, Lease
 from store.db.postgres import DatabaseRole, Pools, scoped
 from store.tenancy import owners, tenants
 from tests.support.compiler.compiling import NOW, SCOPE, engine_on, fetch, journal, wish, worker_on, write
@@ -26,7 +26,7 @@ async def test_an_overtaken_worker_cannot_open_an_apply(pools: Pools) -> None:
         second = await scopes.claim(connection, SCOPE, Lease("second", 60.0), now=later)
         assert first is not None
         assert second is not None
-        stands = [Stand(one.fence, one.cursor, one.wiki_revision) for one in (first, second)]
+        stands = [ExpectedState(one.fence, one.cursor, one.wiki_revision) for one in (first, second)]
         assert await scopes.open_apply(connection, SCOPE, stands[0], now=later) is None
         assert await scopes.open_apply(connection, SCOPE, stands[1], now=later) is not None
 

@@ -11,8 +11,7 @@ from compiler.plan.batch import LeafBatch
 from compiler.planners.planner import ExtractivePlanner, Planner, Proposed
 from sidecar.rpc.compile import CompileService
 from sidecar.runtime.errors import AdminRequired, FailedPrecondition, InvalidArgument
-from sidecar.services.compiles import Compiles
-from sidecar.services.progress import Progress
+from sidecar.services.compiles import Compiles, Progress
 from sidecar.services.upkeep import Upkeep
 from sidecar.v1 import compile_pb2 as pb
 from store.compile import ledger
@@ -94,7 +93,7 @@ async def test_a_memory_whose_text_is_kept_elsewhere_says_so_and_is_tried_too(
     assert [one.HasField("text") for one in (await held(service)).memories] == [False, True]
     assert (await service.retry_quarantined(pb.RetryQuarantinedRequest(**ANN), an_admin())).memory_count == 2
     async with scoped(pools.background, SCOPE, read_only=True) as connection:
-        assert await ledger.owed(connection, SCOPE, limit=9) == list(BAD)
+        assert await ledger.reread_queue(connection, SCOPE, limit=9) == list(BAD)
 
 
 async def test_only_an_admin_may_and_only_where_a_compile_is_on(service: CompileService, database: str) -> None:

@@ -110,7 +110,7 @@ async def test_a_preview_shows_what_is_to_be_read_again(pools: Pools) -> None:
     access = PooledAccess(pools.background, SCOPE)
     assert (await preview(engine_on(pools), access)).memory_count == 0
     async with scoped(pools.background, SCOPE) as connection:
-        assert await ledger.owe(connection, SCOPE, ["m00001", "m00002"], now=NOW) == 2
+        assert await ledger.queue_reread(connection, SCOPE, ["m00001", "m00002"], now=NOW) == 2
     assert (await preview(engine_on(pools), access)).memory_count == 2
 
 
@@ -120,10 +120,10 @@ async def test_a_memory_that_is_owed_and_gone_meanwhile_keeps_no_job_busy(pools:
     await compiled(pools, engine_on(pools, planner=Naming()))
     await fetch(database, "DELETE FROM memories WHERE memory_id = 'left'")
     async with scoped(pools.background, SCOPE) as connection:
-        assert await ledger.owe(connection, SCOPE, ["left", "never"], now=NOW) == 1
+        assert await ledger.queue_reread(connection, SCOPE, ["left", "never"], now=NOW) == 1
     await again(pools)
     async with scoped(pools.background, SCOPE, read_only=True) as connection:
-        assert await ledger.owed(connection, SCOPE, limit=9) == []
+        assert await ledger.reread_queue(connection, SCOPE, limit=9) == []
 
 
 async def columns_with(database: str, word: str) -> list[str]:

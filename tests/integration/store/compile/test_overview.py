@@ -38,21 +38,23 @@ def entry(memory_id: str, reason: str) -> LedgerEntry:
 
 async def test_memories_that_are_held_back_are_listed_by_id_with_why_and_how_they_begin(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE, read_only=True) as connection:
-        rows = await overview.held_back(connection, SCOPE, limit=10)
+        rows = await overview.quarantined(connection, SCOPE, limit=10)
         assert [(one.memory_id, one.reason, one.text) for one in rows] == [
             ("gone", "ModelRefused", None),
             ("odd", "ValueError", "x" * overview.MOST_CHARS),
         ]
-        assert [one.memory_id for one in await overview.held_back(connection, SCOPE, after="gone", limit=10)] == ["odd"]
-        assert await overview.held_back_reasons(connection, SCOPE) == {"ModelRefused": 1, "ValueError": 1}
+        assert [one.memory_id for one in await overview.quarantined(connection, SCOPE, after="gone", limit=10)] == [
+            "odd"
+        ]
+        assert await overview.quarantine_reasons(connection, SCOPE) == {"ModelRefused": 1, "ValueError": 1}
     async with scoped(wiki.background, OTHER, read_only=True) as connection:
-        assert await overview.held_back(connection, OTHER, limit=10) == []
+        assert await overview.quarantined(connection, OTHER, limit=10) == []
 
 
 async def test_a_memory_that_is_tried_again_is_read_by_the_next_compile(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE) as connection:
         assert await overview.retry(connection, SCOPE, ["odd", "odd", "never"], now=NOW) == 1
-        assert await ledger.owed(connection, SCOPE, limit=9) == ["odd"]
+        assert await ledger.reread_queue(connection, SCOPE, limit=9) == ["odd"]
         known = await ledger.read(connection, SCOPE, ["odd", "gone"])
     assert known["odd"].content_hash == b"", "it is new to the compile"
     assert known["gone"].outcome is MemoryOutcome.QUARANTINED
@@ -64,7 +66,7 @@ async def test_without_ids_the_first_that_are_held_back_are_tried_again(
     monkeypatch.setattr(overview, "MOST_RETRIED", 1)
     async with scoped(wiki.background, SCOPE) as connection:
         assert await overview.retry(connection, SCOPE, now=NOW) == 1
-        assert await ledger.owed(connection, SCOPE, limit=9) == ["gone"]
+        assert await ledger.reread_queue(connection, SCOPE, limit=9) == ["gone"]
         assert await overview.retry(connection, SCOPE, now=NOW) == 1
         assert await overview.retry(connection, SCOPE, now=NOW) == 0
 
@@ -73,7 +75,7 @@ async def test_only_what_is_held_back_is_tried_again(wiki: Pools) -> None:
     async with scoped(wiki.background, SCOPE) as connection:
         listed = [one.memory_id for one in await feed.listing(connection, SCOPE) if one.memory_id != "odd"]
         assert await overview.retry(connection, SCOPE, listed, now=NOW) == 0
-        assert await ledger.owed(connection, SCOPE, limit=9) == []
+        assert await ledger.reread_queue(connection, SCOPE, limit=9) == []
     async with scoped(wiki.background, OTHER) as connection:
         assert await overview.retry(connection, OTHER, ["odd"], now=NOW) == 0
 

@@ -19,7 +19,7 @@ from compiler.plan.contract import (
     WriteLink,
     WriteSection,
 )
-from compiler.plan.judging import leaf
+from compiler.plan.judging import finishing, leaf
 from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import (
     HeldName,
@@ -30,7 +30,6 @@ from compiler.plan.proposal import (
     ProposedPage,
     ProposedSection,
 )
-from compiler.plan.text import finishing
 from compiler.plan.text.markdown import references
 from tests.support.compiler.plan_cases import START, at, batch, memory, new_page, page, section, source
 

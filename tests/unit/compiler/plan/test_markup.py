@@ -11,10 +11,9 @@ from markdown_it import MarkdownIt
 
 from compiler.operations import vault
 from compiler.plan.contract import CreatePage, PageKey, PageType
-from compiler.plan.judging import leaf
+from compiler.plan.judging import finishing, leaf
 from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import Proposal, ProposedPage, ProposedSection
-from compiler.plan.text import finishing
 from compiler.plan.text.markup import harmless
 from sidecar.http.console.writing import markdown
 from store.wiki.browse import PageRow, PageWhole, SectionRow

@@ -11,9 +11,9 @@ from compiler.plan.batch import StaleView
 from compiler.plan.contract import Alias, BatchMemory, CreatePage, Item, Page, PageKey, PageType, Section, WriteSection
 from compiler.plan.facts import past, rewriting
 from compiler.plan.judging import leaf, stale
+from compiler.plan.judging.finishing import finish
 from compiler.plan.names.merge import Matches
 from compiler.plan.proposal import PageUpdate, Proposal, ProposedPage, ProposedSection
-from compiler.plan.text.finishing import finish
 from tests.support.compiler.plan_cases import batch, memory, page, source
 
 HOUSE = PageKey(PageType.ENTITY, "house")
@@ -39,8 +39,9 @@ def rewritten(
 
 
 def section_of(items: tuple[Item, ...]) -> Section:
-    (found,) = (item.section for item in items if isinstance(item, WriteSection))
-    return found
+    """Return the written section, together with its continuations."""
+    first, *more = (item.section for item in items if isinstance(item, WriteSection))
+    return replace(first, body_md="\n".join((first.body_md, *(one.body_md for one in more))))
 
 
 def cited(section: Section) -> list[str]:

@@ -10,10 +10,9 @@ from hashlib import sha256
 from compiler.plan import codec
 from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence, StaleView
 from compiler.plan.contract import BatchMemory, CitedMemory, CreatePage, Item, Page, PlanDecision
-from compiler.plan.judging import aggregation, leaf, parents, stale
+from compiler.plan.judging import aggregation, finishing, leaf, parents, stale
 from compiler.plan.names.merge import Matches
 from compiler.plan.prompting import prompt
-from compiler.plan.text import finishing
 from compiler.plan.version import RULES
 from compiler.planners import extractive
 from sidecar.demo import corpus
@@ -21,7 +20,7 @@ from store.text.texts import text_hash
 
 # What each version makes of the demo's journal: pages, hubs, what is left when every third memory is forgotten, what becomes
 # of it when every third is written anew, and two prompts.
-DIGESTS = {3: "4d8972ad2a65ac161c4de0786fd31fcc048e7a6edf36a9602389962c91d4a6d0"}
+DIGESTS = {4: "4d8972ad2a65ac161c4de0786fd31fcc048e7a6edf36a9602389962c91d4a6d0"}
 ANEW = BatchMemory(
     "", "On Friday Priya rowed to the island and back.", text_hash("anew"), datetime(2026, 6, 1, tzinfo=UTC)
 )

@@ -32,8 +32,8 @@ from compiler.plan.contract import (
     WriteSummary,
     WriteTag,
 )
-from compiler.plan.judging import departing, stale
-from compiler.plan.text import finishing, rollup
+from compiler.plan.judging import departing, finishing, stale
+from compiler.plan.text import rollup
 from tests.support.compiler.plan_cases import START, memory, page, section, source
 
 NOW = memory("m1", "Beatriz lives in Porto now.")
