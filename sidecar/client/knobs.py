@@ -38,6 +38,7 @@ OF_A_TURN: Mapping[str, type] = {
     "tool_tokens": int,
     "budget_tokens": int,
     "max_items": int,
+    "thread_summary": bool,
 }
 NAMES = (*OF_A_TURN, *(f"{source}.{knob}" for source in SOURCES for knob in OF_A_SOURCE))
 

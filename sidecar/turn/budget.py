@@ -162,8 +162,6 @@ class _Sharing:
         )
         evidence = [place for place in self._places[Source.THREAD] if self._is_telling[place]]
         self._offer(evidence, "older turns that answer")
-        if self._summary is not None:
-            self._offer([self._summary], "summary of older turns")
         unasked = [
             place for place, is_telling in enumerate(self._is_telling) if not is_telling and place != self._summary
         ]
@@ -171,6 +169,10 @@ class _Sharing:
         self._offer(sorted(unasked, key=self._is_page), "below the relevance knee")
         if ledger.has_freed:
             self._offer(sorted({*range(len(self._forms))} - {self._summary}), _LEFT_OVER)
+        self._upgrade(range(len(self._forms)))
+        if self._summary is not None:
+            self._offer([self._summary], "summary of older turns")
+        ledger.offer_deferred("said in part by others", self._forms, self._limits)
         self._upgrade(range(len(self._forms)))
 
     def _upgrade(self, places: Iterable[int]) -> None:

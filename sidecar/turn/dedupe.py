@@ -1,35 +1,32 @@
-"""Finds duplicate items by id, text and lineage.
+"""Finds items that repeat others: by id, by text, or by lineage (drawn from the same turns, or cited by a page).
 
-This module only finds duplicates. `ledger` decides which of two stays: an item is dropped only once its duplicate is in, so
-no fact is lost because its better copy did not fit.
+This module only finds them. `ledger` decides which of two stays: an item is dropped only once one that says each of its
+sentences is in. One that is related by lineage alone is not dropped but put behind the others.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from sidecar.turn.items import Item, Source
-from store.text.texts import Signature, estimated_similarity, overlap, shared_bands, shingles, signatures
-from store.text.words import STOP_WORDS
+from sidecar.turn.sayings import says
+from store.text.texts import Signature, estimated_similarity, shared_bands, signatures
 
-SAME_FROM = 0.72
 _WORTH_COMPARING_FROM = 0.5
 _MOST_COMPARED = 4
 _THREAD = Source.THREAD
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Kinship:
     """Duplicates among items, by their places.
 
-    Items with the same text share a `kind`; `alike` maps a kind to the kinds with nearly the same text. `covers` maps an
-    item to the items it stands for. `turns` maps an item to the thread's turns (in the window or among the items) that say
-    all it says. `akin` holds every place that appears in any of these, or shares its id with another.
+    Items with the same text share a `kind`; `alike` maps a kind to the kinds that say each of its sentences. `covers` maps
+    an item to the items it stands for. `turns` maps an item to the thread's turns (in the window or among the items) that it
+    was drawn from. `akin` holds every place that appears in any of these, or shares its id with another.
     """
 
     kinds: list[int]
@@ -40,13 +37,14 @@ class Kinship:
 
 
 def relate(items: Sequence[Item], turn_ids: Collection[str]) -> Kinship:
-    """Return the duplicates among the items, and between each item and the turns with these ids."""
+    """Return how the items repeat each other, and the turns with these ids."""
     signed = _signatures(items)
     kinds = _kinds(signed)
     alike: dict[int, list[int]] = defaultdict(list)
     for one, other in _near_pairs(items, signed, kinds):
-        alike[kinds[one]].append(kinds[other])
-        alike[kinds[other]].append(kinds[one])
+        for place, by in ((one, other), (other, one)):
+            if says(items[by].text, items[place].text):
+                alike[kinds[place]].append(kinds[by])
     covers, turns = _covers(items), _drawn_from(items, turn_ids)
     akin = {*covers, *turns, *chain.from_iterable(covers.values())}
     ids = [item.id for item in items]
@@ -73,7 +71,7 @@ def _kinds(signed: Sequence[Signature]) -> list[int]:
 
 
 def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of items with nearly the same text, comparing only the first item of each kind."""
+    """Yield pairs of items whose texts may be nearly the same, comparing only the first item of each kind."""
     firsts = _firsts(kinds)
     guards = [signed[place].guard for place in firsts]
     counted = Counter(guards)
@@ -82,14 +80,15 @@ def _near_pairs(items: Sequence[Item], signed: Sequence[Signature], kinds: Seque
     if not shared:
         return
     by_band: dict[int, list[int]] = defaultdict(list)
-    known: dict[int, frozenset[str]] = {}
     for place in rivals:
         bands = [band for band in signed[place].split_bands() if band in shared]
         if not bands:
             continue
         met = sorted({other for band in bands for other in by_band[band]})
         for other in met[:_MOST_COMPARED]:
-            if _say_the_same((place, other), items, signed, known):
+            if estimated_similarity(signed[place], signed[other]) >= _WORTH_COMPARING_FROM and (
+                signed[place].guard == signed[other].guard
+            ):
                 yield place, other
         for band in bands:
             if len(by_band[band]) < _MOST_COMPARED:
@@ -104,27 +103,6 @@ def _firsts(kinds: Sequence[int]) -> list[int]:
             newest = kind
             firsts.append(place)
     return firsts
-
-
-def _say_the_same(
-    pair: tuple[int, int], items: Sequence[Item], signed: Sequence[Signature], known: dict[int, frozenset[str]]
-) -> bool:
-    """Return whether two texts with the same guard differ in wording only. Texts with different names never match."""
-    one, other = (signed[place] for place in pair)
-    if one.guard != other.guard or estimated_similarity(one, other) < _WORTH_COMPARING_FROM:
-        return False
-    for place in pair:
-        if place not in known:
-            known[place] = shingles(items[place].text)
-    first, second = (items[place].text for place in pair)
-    return overlap(known[pair[0]], known[pair[1]]) >= SAME_FROM and not _differ_in_names(first, second)
-
-
-def _differ_in_names(one: str, other: str) -> bool:
-    words = [_WORD.findall(text) for text in (one, other)]
-    folded = [{word.casefold() for word in of_text} for of_text in words]
-    names = [{word.casefold() for word in of_text if word[0].isupper()} - STOP_WORDS for of_text in words]
-    return bool(names[0] - folded[1] or names[1] - folded[0])
 
 
 def _covers(items: Sequence[Item]) -> dict[int, list[int]]:
@@ -144,7 +122,7 @@ def _covers(items: Sequence[Item]) -> dict[int, list[int]]:
 
 
 def _drawn_from(items: Sequence[Item], turn_ids: Collection[str]) -> dict[int, tuple[str, ...]]:
-    """Return for each item the thread's turns that say all of it: those it stands for, or itself if it is a turn.
+    """Return for each item the thread's turns that it was drawn from: those it stands for, or itself if it is a turn.
 
     A turn must be in the window; items of other sources may also be drawn from older turns among the items.
     """

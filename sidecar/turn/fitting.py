@@ -39,6 +39,8 @@ __all__ = ["Fitted", "Fitting", "PromptTokens", "Share", "fit", "pool_of"]
 
 SUMMARY_ID = "thread-summary"
 SUMMARY_HEADER = "Earlier in this thread"
+_LEAST_POOL_TOKENS = 2_000  # in a smaller pool a summary costs more evidence than it adds
+_SUMMARY_SHARE = 16
 DEFAULT_CACHE_MINIMUM_TOKENS = 1024
 
 _FORMS = (Form.FULL, Form.SUMMARY, Form.LEAD, None)
@@ -102,7 +104,7 @@ def fit(question: Fitting, meter: TokenCounter) -> Fitted:
     offers = gather(question.reports, profile, question.seen_item_ids)
     said = question.history if profile.knobs(Source.THREAD).enabled else ()
     thread = history.read(sendable(said, question.fence_tag, meter))
-    stock = _stock(question, offers, thread, meter)
+    stock = _stock(question, offers, thread, meter, pool_tokens=pool.pool_tokens)
     # A ratio learned from reports may make the notice larger than the smallest pool; then no item goes in either.
     has_notice = stock.prices.notice <= pool.pool_tokens // 2
     room_tokens = pool.pool_tokens - stock.prices.notice if has_notice else pool.pool_tokens
@@ -129,15 +131,15 @@ def fit(question: Fitting, meter: TokenCounter) -> Fitted:
     )
 
 
-def _stock(question: Fitting, offers: Offers, thread: History, meter: TokenCounter) -> Stock:
+def _stock(question: Fitting, offers: Offers, thread: History, meter: TokenCounter, *, pool_tokens: int) -> Stock:
     """Return the priced stock: the offered items, then the thread's summary."""
-    summary = _summary_item(question)
+    summary = _summary_item(question, meter, pool_tokens)
     if summary and summary.fault:
         offers.refused.append(Fate(summary, Decision.UNUSABLE, summary.fault))
         summary = None
     items = [*offers.items, summary] if summary else offers.items
     seen = offers.seen
-    turn_ids = {turn.id for unit in (*thread.exchange, *thread.older) for turn in unit.turns}
+    turns = {turn.id: turn.text for unit in (*thread.exchange, *thread.older) for turn in unit.turns}
     pieces = write(items, has_summary=summary is not None)
     return Stock(
         items=items,
@@ -145,27 +147,55 @@ def _stock(question: Fitting, offers: Offers, thread: History, meter: TokenCount
         seen=seen,
         pieces=pieces,
         prices=price(pieces, question.fence_tag, meter),
-        kinship=relate([*items, *seen], turn_ids),
+        kinship=relate([*items, *seen], turns),
+        turns=turns,
     )
 
 
-def _summary_item(question: Fitting) -> Item | None:
-    """Return the thread's summary as an item that stands for the turns it covers."""
-    summary = question.summary
-    if summary is None or not summary.text.strip() or not question.profile.knobs(Source.THREAD).enabled:
+def _summary_item(question: Fitting, meter: TokenCounter, pool_tokens: int) -> Item | None:
+    """Return the newest lines of the thread's summary that fit its share of the pool, as an item for the turns they hold."""
+    summary, profile = question.summary, question.profile
+    is_wanted = profile.thread_summary and profile.knobs(Source.THREAD).enabled and pool_tokens >= _LEAST_POOL_TOKENS
+    if summary is None or not is_wanted or not summary.text.strip():
         return None
+    lines = summary.text.splitlines()
+    first = 0 if summary.fault else _first_that_fits(lines, pool_tokens // _SUMMARY_SHARE, meter)
+    if first == len(lines):
+        return None
+    turn_ids = _held(summary.turn_ids, first, len(lines))
     return Item(
         id=SUMMARY_ID,
         source=Source.THREAD,
-        text=summary.text,
+        text="\n".join(lines[first:]),
         rank=0,
         relevance=0.0,
         header=SUMMARY_HEADER,
-        provenance=tuple(Ref("turn", turn_id) for turn_id in summary.turn_ids),
-        stands_for=summary.turn_ids,
+        provenance=tuple(Ref("turn", turn_id) for turn_id in turn_ids) or (Ref("thread", SUMMARY_ID),),
+        stands_for=turn_ids,
         signature=_NO_KIN,
         fault=summary.fault,
     )
+
+
+def _first_that_fits(lines: Sequence[str], left_tokens: int, meter: TokenCounter) -> int:
+    """Return the index of the first of the newest lines that fit together; the number of lines if none fits."""
+    first = len(lines)
+    for tokens in reversed(meter.count([f"{line}\n" for line in lines])):
+        if tokens > left_tokens:
+            break
+        left_tokens -= tokens
+        first -= 1
+    return first
+
+
+def _held(turn_ids: Sequence[str], first: int, count: int) -> tuple[str, ...]:
+    """Return the turns of the lines from `first`: a summary's turns are those of its last lines, one a line.
+
+    With more turns than lines it is not known which line holds which turn, so it stands for none.
+    """
+    if len(turn_ids) > count:
+        return ()
+    return tuple(turn_ids[max(0, first - count + len(turn_ids)) :])
 
 
 def _messages(exchange: Exchange, thread: History, shared: Shared) -> list[Message]:

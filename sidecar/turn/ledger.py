@@ -7,13 +7,14 @@ fits.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from sidecar.turn.dedupe import Kinship
 from sidecar.turn.items import Form, Item, Source
 from sidecar.turn.pieces import BLOCKS, Pieces, Prices
+from sidecar.turn.sayings import says
 
 NO_LIMIT = 1 << 60
 
@@ -22,7 +23,8 @@ NO_LIMIT = 1 << 60
 class Stock:
     """The priced items of a turn, in order; the last is the thread's summary if `has_summary`.
 
-    `kinship` covers the items and, after them, `seen`: items that the caller's history already holds.
+    `kinship` covers the items and, after them, `seen`: items that the caller's history already holds. `turns` are the texts
+    of the thread's turns that may be in the window, by id.
     """
 
     items: Sequence[Item]
@@ -31,6 +33,7 @@ class Stock:
     pieces: Pieces
     prices: Prices
     kinship: Kinship
+    turns: Mapping[str, str]
 
 
 class NoRoom(NamedTuple):
@@ -43,14 +46,15 @@ class NoRoom(NamedTuple):
 
 
 class Representative(NamedTuple):
-    """The item or turn that covers a duplicate: its id, and how it covers it.
+    """The item or turns that repeat an item: an id, and how they repeat it.
 
-    `place` is the item's index if it may itself be dropped, else -1.
+    `place` is the item's index if it may itself be dropped, else -1; `text` is what it says.
     """
 
     id: str
     how: str
     place: int = -1
+    text: str = ""
 
 
 Step = tuple[str, Form, bool]
@@ -70,6 +74,7 @@ class Ledger:
         self.kept: dict[int, str] = {}
         self.refusals: dict[int, NoRoom] = {}
         self.fallen: dict[int, Representative] = {}
+        self.deferred: dict[int, Representative] = {}
         self.steps: list[Step] = []
         self.has_freed = False
         self._in_block = [0] * len(BLOCKS)
@@ -83,14 +88,18 @@ class Ledger:
                 self._drawn[turn_id].append(place)
         self._said: dict[int | str, Representative] = {}
         self._stood_for: dict[int, Representative] = {}
+        self._defers = True
+        found = {item.id: item.text for item in stock.items if item.source is Source.THREAD}
+        self._turn_texts = {**found, **stock.turns}
         for place, item in enumerate(stock.seen, start=len(stock.items)):
-            self._say(place, Representative(item.id, "says the same, and the caller's history holds it"))
-            self._stand_for(place, item.id)
+            how = "says the same, and the caller's history holds it"
+            self._say(place, Representative(item.id, how, text=item.text))
+            self._stand_for(place, item)
 
     def offer(self, places: Iterable[int], asked: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
         """Take in each item that fits the pool and its source's limit, in the order of `places`.
 
-        Skips items already in; drops items that the context already covers.
+        Skips items already in; drops those that the context already says, and defers those that it says in part.
         """
         items, pieces, prices, akin = self.stock.items, self.stock.pieces, self.stock.prices, self.stock.kinship.akin
         in_block, in_group, in_section = self._in_block, self._in_group, self._in_section
@@ -125,6 +134,11 @@ class Ledger:
             if source is thread and item_id in self._drawn:
                 self._see({item_id}, "stands verbatim in the context", spared=thread)
 
+    def offer_deferred(self, asked: str, forms: Sequence[Form], limits: Sequence[int]) -> None:
+        """Take in each deferred item that fits and that the context still does not say. From here on none is deferred."""
+        self._defers = False
+        self.offer(list(self.deferred), asked, forms, limits)
+
     def upgrade(self, places: Iterable[int], asked: str, limits: Sequence[int]) -> None:
         """Replace leads by full texts wherever the difference fits."""
         items, full, akin, whole = self.stock.items, self.stock.prices.full, self.stock.kinship.akin, Form.FULL
@@ -152,7 +166,7 @@ class Ledger:
         self._see(turn_ids, "stands verbatim among the recent turns")
 
     def _see(self, turn_ids: set[str], how: str, *, spared: Source | None = None) -> None:
-        """Add turns to the view and drop the items drawn only from turns in view, except those of `spared`."""
+        """Add turns to the view; drop or defer the items drawn only from turns in view, except those of `spared`."""
         self._view |= turn_ids
         items, kinship = self.stock.items, self.stock.kinship
         for place in sorted({place for turn_id in turn_ids & self._drawn.keys() for place in self._drawn[turn_id]}):
@@ -160,7 +174,11 @@ class Ledger:
             if place in self.fallen or place >= len(items) or items[place].source is spared:
                 continue
             if self._view.issuperset(turns):
-                self._fall(place, Representative(turns[0], how))
+                self._yield(place, Representative(turns[0], how, text=self._text_of(turns)))
+
+    def _text_of(self, turn_ids: Iterable[str]) -> str:
+        """Return what the turns say, a line each."""
+        return "\n".join(self._turn_texts[one] for one in turn_ids if one in self._turn_texts)
 
     def withdraw(self, tokens: int) -> None:
         """Remove items, newest first, until that many more tokens are free or none is left."""
@@ -179,24 +197,24 @@ class Ledger:
             self._view.discard(item_id)
 
     def settle(self) -> None:
-        """Mark every item left out that the context now covers as a duplicate."""
+        """Mark every item left out that the context now says as a duplicate."""
         for place in sorted(self.stock.kinship.akin):
             if place < len(self.forms) and place not in self.kept:
                 self._falls(place)
 
     def representative(self, place: int) -> Representative | None:
-        """Return what covers a dropped item in the context; None if the item is not a duplicate."""
+        """Return what says a dropped item in the context; None if the item is not a duplicate."""
         found = self.fallen.get(place)
         while found and found.place in self.fallen:
             found = self.fallen[found.place]
-        return found
+        return found if found and (found.place < 0 or found.place in self.kept) else None
 
     def _speaks(self, place: int) -> None:
-        """Record an item just taken in as said; in full form, it also drops the items it stands for."""
-        item_id = self.stock.items[place].id
-        self._say(place, Representative(item_id, "says the same", place))
+        """Record an item just taken in as said; in full form, it may also push out the items it stands for."""
+        item = self.stock.items[place]
+        self._say(place, Representative(item.id, "says the same", place, item.text))
         if self.forms[place] is Form.FULL:
-            self._stand_for(place, item_id)
+            self._stand_for(place, item)
 
     def _refuse(self, place: int, form: Form, refusal: NoRoom) -> None:
         self.refusals[place] = refusal
@@ -209,36 +227,71 @@ class Ledger:
         )
         self._said[own.id] = self._said[self.stock.kinship.kinds[place]] = by
 
-    def _stand_for(self, place: int, item_id: str) -> None:
-        """Drop the items that an item stands for: those in are removed, later ones are refused."""
+    def _stand_for(self, place: int, item: Item) -> None:
+        """Record the items that an item stands for: those in whose sentences it says are removed, later ones wait."""
         kinship = self.stock.kinship
         for covered in kinship.covers.get(place, ()):
-            by = self._stood_for[kinship.kinds[covered]] = Representative(item_id, "stands for it", place)
-            if covered in self.kept:
+            by = self._stood_for[kinship.kinds[covered]] = Representative(item.id, "stands for it", place, item.text)
+            if covered in self.kept and says(by.text, self._item(covered).text):
                 self._fall(covered, by)
 
     def _falls(self, place: int) -> bool:
-        """Drop the item if the context covers it; return whether it does."""
-        if place in self.fallen:
+        """Drop the item if the context says it, or defer it if the context says it in part; return whether it does."""
+        if place in self.fallen or (self._defers and place in self.deferred):
             return True
         kinship, item = self.stock.kinship, self.stock.items[place]
         kind = kinship.kinds[place]
-        names = (item.id, kind, *kinship.alike.get(kind, ()))
-        by = next((self._said[name] for name in names if name in self._said), None)
-        if by is None and item.source is not Source.THREAD:
-            by = self._stood_for.get(kind)
+        by = self._said.get(item.id)
+        if by is None:
+            by = next((self._said[name] for name in (kind, *kinship.alike.get(kind, ())) if name in self._said), None)
+            if by and not self._is_whole(by):
+                return self._defer(place, by)
         if by:
             self._fall(place, by)
-        return by is not None
+            return True
+        by = self._stood_for.get(kind) if item.source is not Source.THREAD else None
+        return self._yield(place, by) if by else False
+
+    def _is_whole(self, by: Representative) -> bool:
+        """Return whether a representative is in the context in full, and not by its first lines."""
+        return by.place < 0 or self.forms[by.place] is not Form.LEAD
+
+    def _yield(self, place: int, by: Representative) -> bool:
+        """Drop the item if its representative says each of its sentences, otherwise defer it; return whether it is out."""
+        if self._item(place).source is Source.THREAD or says(by.text, self._item(place).text):
+            self._fall(place, by)
+            return True
+        return self._defer(place, by)
+
+    def _defer(self, place: int, by: Representative) -> bool:
+        """Put the item behind all others, which are new to the context; return whether it is out."""
+        if not self._defers:
+            return False
+        self.deferred.setdefault(place, by)
+        if self._remove(place):
+            own = (self.stock.items[place].id, self.stock.kinship.kinds[place])
+            for name in own:
+                if name in self._said and self._said[name].place == place:
+                    del self._said[name]
+        return True
+
+    def _item(self, place: int) -> Item:
+        return self.stock.items[place]
 
     def _fall(self, place: int, by: Representative) -> None:
         self.fallen[place] = by
         self.refusals.pop(place, None)
-        if place in self.kept:
-            del self.kept[place]
-            self._refund(place)
+        if self._remove(place):
             self._say(place, by)
-            self._lose_sight(self.stock.items[place].id)
+
+    def _remove(self, place: int) -> bool:
+        """Take the item out of the context; return whether it was in."""
+        if place not in self.kept:
+            return False
+        del self.kept[place]
+        self._refund(place)
+        self._lose_sight(self.stock.items[place].id)
+        return True
 
     def _refund(self, place: int) -> None:
         pieces, prices, source = self.stock.pieces, self.stock.prices, self.stock.items[place].source

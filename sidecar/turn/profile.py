@@ -54,7 +54,7 @@ class Profile:
 
     `history_turns` bounds the window of recent turns; `history_tail_tokens` (or an eighth of the pool, if less; a sixteenth
     under 4,000 tokens) bounds the part before the last exchange. Candidates below `relevance_knee` take part in no tier.
-    `budget_tokens` bounds the pool whatever the model's window.
+    `budget_tokens` bounds the pool whatever the model's window. With `thread_summary` the summary of older turns takes part.
     """
 
     sources: tuple[SourceKnobs, ...]
@@ -68,6 +68,7 @@ class Profile:
     tool_tokens: int = 0
     budget_tokens: int | None = WIDE_WINDOW_TOKENS
     max_items: int = 1000
+    thread_summary: bool = False
 
     def knobs(self, source: Source) -> SourceKnobs:
         """Return one source's knobs."""
@@ -234,6 +235,7 @@ _TURN_KNOBS: Mapping[str, _Check] = {
     "tool_tokens": _TOKENS,
     "budget_tokens": _whole(0, 10_000_000, or_none=True),
     "max_items": _whole(1, 10_000),
+    "thread_summary": _truth,
 }
 assert set(_SOURCE_KNOBS) == {field.name for field in fields(SourceKnobs)}
 assert {*_TURN_KNOBS, "sources"} == {field.name for field in fields(Profile)}

@@ -185,6 +185,7 @@ class Profile(_message.Message):
     TOOL_TOKENS_FIELD_NUMBER: _builtins.int
     BUDGET_TOKENS_FIELD_NUMBER: _builtins.int
     MAX_ITEMS_FIELD_NUMBER: _builtins.int
+    THREAD_SUMMARY_FIELD_NUMBER: _builtins.int
     allocation: Global___Allocation.ValueType
     """How tokens are shared."""
     history_turns: _builtins.int
@@ -205,6 +206,10 @@ class Profile(_message.Message):
     """Maximum tokens of the pool; 128,000 unless a level sets another, so that a large window is not filled by default."""
     max_items: _builtins.int
     """Maximum number of items of one assembly, 1 to 10,000."""
+    thread_summary: _builtins.bool
+    """Whether the summary of the thread's older turns may take part, with at most a sixteenth of a pool of 2,000 tokens or more. Off
+    by default.
+    """
     @_builtins.property
     def sources(self) -> _containers.RepeatedCompositeFieldContainer[Global___SourceKnobs]:
         """Knobs by source; at most one entry a source."""
@@ -223,10 +228,11 @@ class Profile(_message.Message):
         tool_tokens: _builtins.int | None = ...,
         budget_tokens: _builtins.int | None = ...,
         max_items: _builtins.int | None = ...,
+        thread_summary: _builtins.bool | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "_history_tail_tokens", b"_history_tail_tokens", "_history_turns", b"_history_turns", "_lead_lines", b"_lead_lines", "_max_items", b"_max_items", "_relevance_knee", b"_relevance_knee", "_response_reserve_tokens", b"_response_reserve_tokens", "_system_prompt_tokens", b"_system_prompt_tokens", "_tool_tokens", b"_tool_tokens", "budget_tokens", b"budget_tokens", "history_tail_tokens", b"history_tail_tokens", "history_turns", b"history_turns", "lead_lines", b"lead_lines", "max_items", b"max_items", "relevance_knee", b"relevance_knee", "response_reserve_tokens", b"response_reserve_tokens", "system_prompt_tokens", b"system_prompt_tokens", "tool_tokens", b"tool_tokens"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "_history_tail_tokens", b"_history_tail_tokens", "_history_turns", b"_history_turns", "_lead_lines", b"_lead_lines", "_max_items", b"_max_items", "_relevance_knee", b"_relevance_knee", "_response_reserve_tokens", b"_response_reserve_tokens", "_system_prompt_tokens", b"_system_prompt_tokens", "_thread_summary", b"_thread_summary", "_tool_tokens", b"_tool_tokens", "budget_tokens", b"budget_tokens", "history_tail_tokens", b"history_tail_tokens", "history_turns", b"history_turns", "lead_lines", b"lead_lines", "max_items", b"max_items", "relevance_knee", b"relevance_knee", "response_reserve_tokens", b"response_reserve_tokens", "system_prompt_tokens", b"system_prompt_tokens", "thread_summary", b"thread_summary", "tool_tokens", b"tool_tokens"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "_history_tail_tokens", b"_history_tail_tokens", "_history_turns", b"_history_turns", "_lead_lines", b"_lead_lines", "_max_items", b"_max_items", "_relevance_knee", b"_relevance_knee", "_response_reserve_tokens", b"_response_reserve_tokens", "_system_prompt_tokens", b"_system_prompt_tokens", "_tool_tokens", b"_tool_tokens", "allocation", b"allocation", "budget_tokens", b"budget_tokens", "history_tail_tokens", b"history_tail_tokens", "history_turns", b"history_turns", "lead_lines", b"lead_lines", "max_items", b"max_items", "relevance_knee", b"relevance_knee", "response_reserve_tokens", b"response_reserve_tokens", "sources", b"sources", "system_prompt_tokens", b"system_prompt_tokens", "tool_tokens", b"tool_tokens"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens", "_history_tail_tokens", b"_history_tail_tokens", "_history_turns", b"_history_turns", "_lead_lines", b"_lead_lines", "_max_items", b"_max_items", "_relevance_knee", b"_relevance_knee", "_response_reserve_tokens", b"_response_reserve_tokens", "_system_prompt_tokens", b"_system_prompt_tokens", "_thread_summary", b"_thread_summary", "_tool_tokens", b"_tool_tokens", "allocation", b"allocation", "budget_tokens", b"budget_tokens", "history_tail_tokens", b"history_tail_tokens", "history_turns", b"history_turns", "lead_lines", b"lead_lines", "max_items", b"max_items", "relevance_knee", b"relevance_knee", "response_reserve_tokens", b"response_reserve_tokens", "sources", b"sources", "system_prompt_tokens", b"system_prompt_tokens", "thread_summary", b"thread_summary", "tool_tokens", b"tool_tokens"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__budget_tokens: _TypeAlias = _typing.Literal["budget_tokens"]  # noqa: Y015
     _WhichOneofArgType__budget_tokens: _TypeAlias = _typing.Literal["_budget_tokens", b"_budget_tokens"]  # noqa: Y015
@@ -244,6 +250,8 @@ class Profile(_message.Message):
     _WhichOneofArgType__response_reserve_tokens: _TypeAlias = _typing.Literal["_response_reserve_tokens", b"_response_reserve_tokens"]  # noqa: Y015
     _WhichOneofReturnType__system_prompt_tokens: _TypeAlias = _typing.Literal["system_prompt_tokens"]  # noqa: Y015
     _WhichOneofArgType__system_prompt_tokens: _TypeAlias = _typing.Literal["_system_prompt_tokens", b"_system_prompt_tokens"]  # noqa: Y015
+    _WhichOneofReturnType__thread_summary: _TypeAlias = _typing.Literal["thread_summary"]  # noqa: Y015
+    _WhichOneofArgType__thread_summary: _TypeAlias = _typing.Literal["_thread_summary", b"_thread_summary"]  # noqa: Y015
     _WhichOneofReturnType__tool_tokens: _TypeAlias = _typing.Literal["tool_tokens"]  # noqa: Y015
     _WhichOneofArgType__tool_tokens: _TypeAlias = _typing.Literal["_tool_tokens", b"_tool_tokens"]  # noqa: Y015
     @_typing.overload
@@ -262,6 +270,8 @@ class Profile(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__response_reserve_tokens) -> _WhichOneofReturnType__response_reserve_tokens | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__system_prompt_tokens) -> _WhichOneofReturnType__system_prompt_tokens | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__thread_summary) -> _WhichOneofReturnType__thread_summary | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__tool_tokens) -> _WhichOneofReturnType__tool_tokens | None: ...
 

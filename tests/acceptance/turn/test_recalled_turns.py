@@ -128,9 +128,11 @@ async def test_a_new_memory_is_found_by_meaning_a_moment_later(site: Site) -> No
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_fact_falls_to_the_turns_it_was_drawn_from_when_they_are_there(site: Site) -> None:
-    caller = await told(site, "I sold the sloop to a man from Bar.", *FILLER)
+    caller = await told(site, "I sold the sloop to a man from Bar. It was a Sunday.", *FILLER)
     turns = await caller.ListTurns(pb.ListTurnsRequest(thread_id="t", page_size=1))
-    memory = memory_pb2.NewMemory(memory_id="sold", text="Nora sold her boat.", turn_ids=[turns.turns[0].turn_id])
+    memory = memory_pb2.NewMemory(
+        memory_id="sold", text="I sold the sloop to a man from Bar.", turn_ids=[turns.turns[0].turn_id]
+    )
     await caller.Retain(memory_pb2.RetainRequest(memories=[memory]))
     await embedded(site)
     assembly = await assembled(caller, narrow("Whom did Nora sell the sloop to?", 2_000))

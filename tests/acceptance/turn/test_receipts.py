@@ -95,7 +95,7 @@ async def test_explain_assembly_equals_the_answer_item_by_item(site: Site, agent
 
 def any_question(chance: random.Random) -> pb.AssembleContextRequest:
     """Return a question with a budget, sources and items seen that differ from call to call."""
-    overrides = profile_pb2.Profile(budget_tokens=chance.choice([120, 180, 260, 400, 900, 4000]))
+    overrides = profile_pb2.Profile(thread_summary=True, budget_tokens=chance.choice([120, 180, 260, 400, 900, 4000]))
     for source in chance.sample(LOCAL, chance.choice([0, 0, 1, 2])):
         overrides.sources.add(source=source, enabled=chance.random() < 0.3, top_k=chance.choice([1, 5]))
     if chance.random() < 0.5:

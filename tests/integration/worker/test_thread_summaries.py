@@ -22,7 +22,7 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 def turn(number: int) -> NewTurn:
     role = "user" if number % 2 else "assistant"
-    text = f"Turn {number} was about the boat. The rest of it does not matter."
+    text = f"Turn {number} was about the old boat. The rest of it does not matter."
     return NewTurn(f"c{number}", role, text, said_at=NOW + timedelta(minutes=number), o200k_tokens=12, cl100k_tokens=12)
 
 
@@ -52,8 +52,8 @@ async def test_older_turns_are_folded_a_line_each_and_the_newest_left_alone(pool
     assert found.through_position == 50 - KEEP_TURNS
     assert len(found.turn_ids) == 50 - KEEP_TURNS
     lines = found.text.splitlines()
-    assert lines[0] == "user: Turn 1 was about the boat."
-    assert lines[-1] == f"assistant: Turn {50 - KEEP_TURNS} was about the boat."
+    assert lines[0] == "user: Turn 1 was about the old boat."
+    assert lines[-1] == f"assistant: Turn {50 - KEEP_TURNS} was about the old boat."
 
 
 async def test_a_grown_thread_is_folded_on_from_where_it_was(pools: Pools) -> None:
@@ -74,9 +74,27 @@ async def test_a_short_thread_gets_none(pools: Pools) -> None:
         assert await background.next_due(connection, SCOPE) is None
 
 
-def test_a_summary_keeps_its_bound_and_lets_the_oldest_go() -> None:
-    turns = [OlderTurn(UUID(int=n), n, "user", "", f"Said {n}: {'x' * 100}.") for n in range(1, 200)]
-    text = rolled("user: the very first", turns)
+def said(number: int, text: str, role: str = "user") -> OlderTurn:
+    return OlderTurn(UUID(int=number), number, role, "", text)
+
+
+def test_a_summary_keeps_its_bound_and_lets_the_least_telling_go() -> None:
+    small = [said(n, f"It was said once more that all of it {'x' * 100} was nice") for n in range(2, 200)]
+    text, turn_ids = rolled("", (), [said(1, "Anna moved to Lisbon on 4 May 2021 with Bruno."), *small])
     assert len(text) <= MAX_CHARS
-    assert "the very first" not in text
-    assert "Said 199" in text
+    assert text.startswith("user: Anna moved to Lisbon on 4 May 2021 with Bruno.")
+    assert len(turn_ids) == len(text.splitlines())
+    assert turn_ids[0] == str(UUID(int=1))
+
+
+def test_a_line_is_the_sentence_that_tells_most_and_small_talk_has_none() -> None:
+    turns = [
+        said(1, "Sure! Sounds good to me. We fly to Porto on 12 June with TAP."),
+        said(2, "Haha, sure!", "assistant"),
+    ]
+    assert rolled("", (), turns) == ("user: We fly to Porto on 12 June with TAP.", [str(UUID(int=1))])
+
+
+def test_lines_of_unknown_turns_stand_for_none() -> None:
+    text, turn_ids = rolled("user: the boat was old", ("a", "b", "c"), [said(7, "Anna sold the boat in May 2020.")])
+    assert (text.count("\n"), turn_ids) == (1, [str(UUID(int=7))])

@@ -85,7 +85,8 @@ def a_result(call_id: str, content: str = "found") -> dict[str, Any]:
 
 
 def a_profile(**knobs: Any) -> Profile:
-    return merge(parse_layer(knobs))
+    """Return a profile in which everything may take part, with these knobs."""
+    return merge(parse_layer({"thread_summary": True} | knobs))
 
 
 def reports_of(*items: Item) -> tuple[SourceReport, ...]:
@@ -222,6 +223,7 @@ def _grown_profile(rng: Random) -> Profile:
         history_tail_tokens=rng.choice((0, 30, 2048)),
         relevance_knee=rng.choice((0.0, 0.2, 0.6)),
         max_items=rng.choice((8, 1000)),
+        thread_summary=rng.random() < 0.7,
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from collections import defaultdict
 from dataclasses import replace
 
 from sidecar.turn import history, receipt
@@ -15,6 +16,8 @@ from sidecar.turn.fence import neutralise
 from sidecar.turn.fitting import SUMMARY_HEADER, SUMMARY_ID, Fitted, Fitting, fit
 from sidecar.turn.items import Decision, Form, Source
 from sidecar.turn.profile import Profile, merge, parse_layer
+from sidecar.turn.sayings import says
+from store.text.texts import signatures
 from tests.support.turn.turn_cases import METER, kept_ids, text_of
 
 _MARKED = re.compile(r"\[([a-z]\d+)\] (.*)")
@@ -103,12 +106,25 @@ def check_facts(question: Fitting, result: Fitted) -> None:
     present = {fate.item.id for fate in kept} | whole | question.seen_item_ids
     assert all(fate.into in present for fate in result.fates if fate.decision is Decision.DEDUPED_INTO)
     assert len({fate.item.id for fate in kept}) == len(kept)
-    covered = {ref for fate in kept if fate.form is Form.FULL for ref in fate.item.stands_for if ref != fate.item.id}
+    texts: dict[str, list[str]] = defaultdict(list)
+    for said in (*question.history, *(fate.item for fate in result.fates)):
+        texts[said.id].append(said.text)
+    for fate in result.fates:
+        if (
+            fate.decision is Decision.DEDUPED_INTO
+            and fate.item.source is not Source.THREAD
+            and fate.item.id != fate.into
+        ):
+            by = [*texts[fate.into], "\n".join(text for ref in fate.item.stands_for for text in texts[ref])]
+            assert any(same_words(one, fate.item.text) or says(one, fate.item.text) for one in by)
     for fate in kept:
-        is_turn = fate.item.source is Source.THREAD
-        drawn_from = set(fate.item.stands_for) or ({fate.item.id} if is_turn else set())
-        assert not drawn_from or not drawn_from <= whole
-        assert is_turn or fate.item.id not in covered
+        assert fate.item.source is not Source.THREAD or fate.item.id not in whole
+
+
+def same_words(one: str, other: str) -> bool:
+    """Return whether two texts differ at most in case, width, punctuation and spacing."""
+    first, second = signatures([one, other])
+    return (first.text_key, first.guard) == (second.text_key, second.guard)
 
 
 def check_thread(question: Fitting, result: Fitted) -> None:

@@ -223,6 +223,20 @@ def test_older_history_comes_after_leads_have_grown_evidence_before_summary() ->
     assert [block.zone.value for block in wide.rendering.blocks] == ["stable", "volatile", "volatile", "volatile"]
 
 
+def test_a_summary_takes_a_sixteenth_of_the_pool_and_none_of_a_small_one() -> None:
+    lines = [f"user: {text_of(n, 20)}" for n in range(60)]
+    summary = HistorySummary("\n".join(lines), 60, tuple(f"turn:old{n}" for n in range(60)))
+    assert kept_ids(fitted(summary=summary, budget_tokens=1_999)) == []
+    for pool in (2_000, 4_000, 8_000):
+        result = fitted(summary=summary, budget_tokens=pool)
+        held = fate(result, "thread-summary")
+        assert 0 < held.tokens <= pool // 16
+        count = held.item.text.count("\n") + 1
+        assert held.item.text == "\n".join(lines[-count:])
+        assert held.item.stands_for == tuple(f"turn:old{n}" for n in range(60 - count, 60))
+    assert kept_ids(fitted(summary=summary, profile=a_profile(thread_summary=False))) == []
+
+
 def talk(turns: int) -> tuple[HistoryTurn, ...]:
     return tuple(a_turn(n, "user" if n % 2 else "assistant", text_of(n, 6)) for n in range(1, turns + 1))
 

@@ -103,6 +103,7 @@ def test_every_knob_has_an_effect_on_the_profile() -> None:
         tool_tokens=7,
         budget_tokens=8,
         max_items=9,
+        thread_summary=True,
     )
     assert profile == replace(
         DEFAULTS,
@@ -116,4 +117,5 @@ def test_every_knob_has_an_effect_on_the_profile() -> None:
         tool_tokens=7,
         budget_tokens=8,
         max_items=9,
+        thread_summary=True,
     )

@@ -55,8 +55,8 @@ def test_items_that_cannot_be_counted_fall_and_the_others_stay(count: int) -> No
 
 def test_the_summary_and_turns_fall_too_and_their_neighbours_stay() -> None:
     turns = (a_turn(1, "user", "hello"), a_turn(2, "assistant", "POISON", tokens=9), a_turn(3, "user", "bye"))
-    question = a_fitting(*ITEMS, history=turns, summary=HistorySummary("POISON", 0), budget_tokens=150)
-    long = replace(question, history=(*turns, a_turn(4, "user", "long POISON " * 50, tokens=400)))
+    question = a_fitting(*ITEMS, history=turns, summary=HistorySummary("POISON", 0), budget_tokens=2_000)
+    long = replace(question, history=(*turns, a_turn(4, "user", "long POISON " * 500, tokens=4_000)))
     result = decided(long)
     assert unusable(result).keys() == {SUMMARY_ID, "turn:4"}
     assert [message.turn_id for message in result.rendering.messages] == ["turn:2", "turn:3"]
