@@ -138,7 +138,7 @@ def test_the_tokens_of_a_displaced_item_go_to_others() -> None:
     alone = fitted(memory, section, profile=a_profile(sources={"memory": {"enabled": False}}))
     pool = fitted(memory, profile=profile).rendering.tokens + alone.rendering.tokens
     result = fitted(memory, other, section, budget_tokens=pool, profile=profile)
-    assert kept_ids(result) == ["w", "m2"]
+    assert set(kept_ids(result)) == {"w", "m2"}
 
 
 def test_chains_and_circles_of_lineage_end() -> None:
@@ -151,7 +151,7 @@ def test_chains_and_circles_of_lineage_end() -> None:
     )
     assert fate(result, "observation") == fate(result, "w") == fate(result, "v") == (Decision.DEDUPED_INTO, "k")
     circle = fitted(an_item("a", "one thing", stands_for=("b",)), an_item("b", "another", stands_for=("a",)))
-    assert kept_ids(circle) == ["a", "b"]
+    assert set(kept_ids(circle)) == {"a", "b"}
 
 
 def test_a_memory_drawn_from_a_turn_in_view_is_not_needed() -> None:

@@ -59,7 +59,7 @@ def test_the_summary_and_turns_fall_too_and_their_neighbours_stay() -> None:
     long = replace(question, history=(*turns, a_turn(4, "user", "long POISON " * 500, tokens=4_000)))
     result = decided(long)
     assert unusable(result).keys() == {SUMMARY_ID, "turn:4"}
-    assert [message.turn_id for message in result.rendering.messages] == ["turn:2", "turn:3"]
+    assert [message.turn_id for message in result.rendering.messages] == ["turn:1", "turn:2", "turn:3"]
 
 
 def test_of_two_that_cannot_stand_together_one_stays() -> None:
