@@ -33,8 +33,8 @@ FILES = ("context", "memory", "knowledge", "profile", "admin", "wiki", "compile"
 # By hand: requests and answers of an agent's turn, and the shapes of messages and items in `shapes` and `turn`.
 REQUESTS_BY_HAND = ("AppendTurns", "AssembleContext", "ExplainAssembly", "ReportUsage", "Retain")
 ANSWERS_BY_HAND = (
-    "Appended", "Assembly", "Budget", "CandidateDecision", "Item", "Page", "Provenance", "Receipt", "Retained", "SourceReport",
-    "UsageEffect", "UsageReport",
+    "Appended", "Assembly", "Budget", "CandidateDecision", "Item", "MessageReading", "Page", "Provenance", "Receipt", "Retained",
+    "SourceReport", "UsageEffect", "UsageReport",
 )  # fmt: skip
 NOT_ANSWERS = {*ANSWERS_BY_HAND, "Message", "MessagePart", "Profile", "SystemBlock", "ToolCall", "ToolResult"}
 

@@ -30,7 +30,7 @@ from sidecar.turn.history import MESSAGE_TOKENS
 from sidecar.turn.items import Decision, Source, SourceReport, Status
 from sidecar.turn.pool import PromptTokens, pool_of
 from sidecar.turn.profile import Profile
-from sidecar.turn.reading import Reading
+from sidecar.turn.reading import MessageReading, Reading
 from sidecar.turn.usable import decide
 from store.accounting.receipts import NewReceipt
 from store.scope import Scope
@@ -81,6 +81,7 @@ class Assembly:
     model: Model | None = None
     receipt_id: UUID | None = None
     is_conversation_missing: bool = False
+    reading: MessageReading | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +200,7 @@ class Assembler:
             model=metered.model,
             receipt_id=uuid4(),
             is_conversation_missing=bool(findings.missing),
+            reading=fitting.reading,
         )
         recorded = Recorded(assembly, question, fitting, fence.key_id, metered.meter)
         self._record(recorded, scope, (began_s, asked_s, answered_s))
@@ -224,7 +226,14 @@ class Assembler:
     async def _understood(self, asking: FanOutQuery) -> SourceQuery:
         """Return the query with the message read, and with its vectors if the embedder answers in time."""
         query, reader = asking.query, self._query_reader
-        read = await reader.understand(query.text, asking.scope, query.thread_id, now=query.now, due_s=asking.last_s)
+        read = await reader.understand(
+            query.text,
+            asking.scope,
+            query.thread_id,
+            now=query.now,
+            due_s=asking.last_s,
+            client_turn_id=query.client_turn_id,
+        )
         return replace(
             query,
             words=read.reading.words,

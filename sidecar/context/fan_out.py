@@ -390,7 +390,7 @@ def _with_conversation(findings: Findings, conversation: Recent) -> Findings:
 
 def _question(source: Source, asking: FanOutQuery) -> KeptQuestion:
     query = asking.query
-    text = " ".join(query.text.casefold().split())
+    text = " ".join((*query.text.casefold().split(), *query.thread_words))
     return (source, asking.scope, asking.profile_version, query.template_id, query.agent_id, query.space_id, text)
 
 

@@ -6,7 +6,7 @@ them into reports.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from inspect import cleandoc
@@ -58,11 +58,22 @@ class SourceQuery:
         """The notes for an answer on how the search was done."""
         return (self.without_meaning,) if self.without_meaning else ()
 
-    def wanted(self, words: tuple[str, ...], limit: int) -> RecallQuery:
-        """Return the store's query for these words and the message's vectors, for `limit` texts each."""
-        if self.meaning is None:
-            return RecallQuery(words, limit)
-        return RecallQuery(words, limit, self.meaning.embedder_no, self.meaning.vectors)
+    @property
+    def thread_words(self) -> Mapping[str, float]:
+        """The words of the thread that the message is read with, each with its weight; empty if it is read alone."""
+        return self.reading.thread.weights if self.reading and self.reading.thread else {}
+
+    def wanted(self, limit: int, *, without: Collection[str] = ()) -> RecallQuery:
+        """Return the store's query for `limit` texts each: the message's words and vectors, and those of its thread.
+
+        `without` are words not to be searched.
+        """
+        own = [word for word in self.words if word not in without]
+        said = [word for word in self.thread_words if word not in without]
+        is_in_thread = bool(self.reading and self.reading.thread)
+        weights = (*(1.0 for _ in own), *(self.thread_words[word] for word in said)) if is_in_thread else ()
+        embedder_no, vectors = (self.meaning.embedder_no, self.meaning.vectors) if self.meaning else (0, ())
+        return RecallQuery((*own, *said), limit, embedder_no, vectors, weights)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from models.errors import ModelsError
 from sidecar.context.ports import Meaning
 from sidecar.runtime.embedders import BROKEN, UNSET, Numbered
 from sidecar.runtime.ttl_cache import TtlCache
+from sidecar.turn.conversation import MOST_TURNS, in_thread, vector_in_thread
+from sidecar.turn.leaning import may_lean
 from sidecar.turn.reading import Reading, read
 from store.content import threads
-from store.content.recalling import literal
+from store.content.recalling import EarlierTurn, literal
 from store.db.postgres import Pool, scoped
 from store.errors import StoreError
 from store.scope import Scope
@@ -25,21 +27,38 @@ from store.scope import Scope
 log = logging.getLogger(__name__)
 
 EMBED_DEADLINE_S = 0.2
-_SPEAKERS_DEADLINE_S = 0.1
+_SPEAKERS_DEADLINE_S, _EARLIER_DEADLINE_S = 0.1, 0.5
 _REMEMBER_S, _GRACE_S = 5.0, 600.0
 _SHARE = 4  # each step before the sources may take a quarter of the time left
 
 LATE = "by words alone: the embedder did not answer in time"
 FAILED = "by words alone: the embedder failed"
+ALONE = "read without its thread: the last turns could not be read in time"
 
 
 @dataclass(frozen=True, slots=True)
 class Understood:
-    """A message as read, with its vectors, or the reason why it has none."""
+    """A message as read, with its vectors. `without_meaning` says why they, or its thread, are missing."""
 
     reading: Reading
     meaning: Meaning | None
     without_meaning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Earlier:
+    """The last turns of a thread, oldest first, and the vectors that they have, by position."""
+
+    turns: tuple[EarlierTurn, ...] = ()
+    vectors: Mapping[int, Sequence[float]] = field(default_factory=dict)
+    why_none: str = ""
+
+    def missing(self) -> dict[int, str]:
+        """Return the newest two turns' texts that have no vector yet, by position: the worker may be seconds behind."""
+        return {turn.position: turn.text for turn in self.turns[-2:] if turn.position not in self.vectors}
+
+
+_NOTHING = _Earlier()
 
 
 class QueryReader:
@@ -69,16 +88,31 @@ class QueryReader:
         return self._trouble
 
     async def understand(
-        self, message: str, scope: Scope, thread_id: str, *, now: datetime, due_s: float
+        self, message: str, scope: Scope, thread_id: str, *, now: datetime, due_s: float, client_turn_id: str = ""
     ) -> Understood:
-        """Return the message as read given the thread's speakers, with its vectors if they come in time."""
+        """Return the message as read given the thread's speakers, with its vectors if they come in time.
+
+        A message that may lean on its thread is read with the thread's last turns, without the turn of `client_turn_id`.
+        """
         speakers = await self._speakers_of(scope, thread_id, due_s)
-        reading = read(message, speakers=speakers, today=now.date())
+        reading, earlier = read(message, speakers=speakers, today=now.date()), _NOTHING
+        if thread_id and may_lean(reading):
+            earlier = await self._earlier(scope, thread_id, client_turn_id, due_s)
+            reading = in_thread(reading, earlier.turns)
+        understood = await self._embedded(reading, earlier, due_s)
+        return replace(
+            understood, without_meaning="; ".join(filter(None, (understood.without_meaning, earlier.why_none)))
+        )
+
+    async def _embedded(self, reading: Reading, earlier: _Earlier, due_s: float) -> Understood:
+        """Return the reading with its vectors; that of the message in its thread is made of the others and the turns'."""
         if self._embedder is None:
             return Understood(reading, None, self._why_not)
+        own = [part.text for part in reading.own_parts]
+        missing = earlier.missing() if reading.thread else {}
         try:
             async with asyncio.timeout(self._within(self._deadline_s, due_s)):
-                vectors = await self._embedder.embedder.embed([part.text for part in reading.parts])
+                vectors = await self._embedder.embedder.embed([*own, *missing.values()])
         except TimeoutError:
             return Understood(reading, None, LATE)
         except ModelsError as error:
@@ -86,8 +120,33 @@ class QueryReader:
             self._trouble = FAILED
             return Understood(reading, None, FAILED)
         self._trouble = ""
-        written = tuple(literal(vector) for vector in vectors.tolist())
+        told = vectors.tolist()
+        if reading.thread:
+            said = {**earlier.vectors, **dict(zip(missing, told[len(own) :], strict=True))}
+            there = vector_in_thread(told[0], earlier.turns, [said.get(turn.position) for turn in earlier.turns])
+            told = [*told[: len(own)], there.tolist()]
+        written = tuple(literal(vector) for vector in told)
         return Understood(reading, Meaning(self._embedder.embedder_no, written))
+
+    async def _earlier(self, scope: Scope, thread_id: str, client_turn_id: str, due_s: float) -> _Earlier:
+        """Return the thread's last turns, with their vectors if there is an embedder; none if they cannot be read in time."""
+        no = self._embedder.embedder_no if self._embedder else None
+        try:
+            async with (
+                asyncio.timeout(self._within(_EARLIER_DEADLINE_S, due_s)),
+                scoped(self._pool, scope, read_only=True) as connection,
+            ):
+                turns = await threads.earlier_turns(
+                    connection, scope, thread_id, turns=MOST_TURNS, except_client_turn_id=client_turn_id
+                )
+                if no is None or not turns:
+                    return _Earlier(turns)
+                positions = [turn.position for turn in turns]
+                return _Earlier(
+                    turns, await threads.vectors_of(connection, scope, thread_id, positions, embedder_no=no)
+                )
+        except (StoreError, TimeoutError):
+            return _Earlier(why_none=ALONE)
 
     async def _speakers_of(self, scope: Scope, thread_id: str, due_s: float) -> tuple[str, ...]:
         """Return the speakers of the thread; none if they cannot be read in time."""

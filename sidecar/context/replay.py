@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from models.tokens.catalog import CATALOG
 from models.tokens.meters import Meter, meter_named
@@ -16,6 +16,7 @@ from sidecar.turn import receipt
 from sidecar.turn.difference import Difference, compare
 from sidecar.turn.fitting import Fitting, fit
 from sidecar.turn.profile import merge, parse_layer
+from sidecar.turn.reading import MessageReading
 from store.accounting import receipts
 from store.accounting.receipts import StoredReceipt
 from store.db.postgres import Pool, scoped
@@ -30,6 +31,13 @@ class ReplayedAssembly:
     difference: Difference
 
 
+class AskedMessage(NamedTuple):
+    """The user's message of a receipt, and how it was read."""
+
+    text: str
+    reading: MessageReading | None
+
+
 class Replayer:
     """Reads the texts that receipts reference and fits them again."""
 
@@ -38,11 +46,12 @@ class Replayer:
         self._fences = fences
         self._clocks = clocks
 
-    async def message_of(self, scope: Scope, stored: StoredReceipt) -> str:
-        """Return the user's message of a receipt; empty once its text has expired."""
-        text_hash = bytes.fromhex(stored.details["asked"]["message"])
-        texts = await self._texts(scope, [text_hash]) if text_hash else {}
-        return texts.get(text_hash, "")
+    async def asked(self, scope: Scope, stored: StoredReceipt) -> AskedMessage:
+        """Return the user's message of a receipt and how it was read; empty and None once their texts have expired."""
+        hashes = receipt.asked_hashes(stored.details)
+        texts = await self._texts(scope, hashes) if hashes else {}
+        message = texts.get(bytes.fromhex(stored.details["asked"]["message"]), "")
+        return AskedMessage(message, receipt.reading_of(stored.details, texts))
 
     async def replay(self, scope: Scope, stored: StoredReceipt, overrides: Mapping[str, Any]) -> ReplayedAssembly:
         """Return the assembly refitted with the overrides on top of its own knobs.

@@ -116,8 +116,8 @@ class ContextService:
         """Return a receipt, whole."""
         scope = call.scope(request)
         receipt = await self._receipt(scope, "receipt_id", request.receipt_id, call)
-        message = await self._parts.replayer.message_of(scope, receipt)
-        return pb.ExplainAssemblyResponse(receipt=explanations.write_receipt(receipt, message))
+        asked = await self._parts.replayer.asked(scope, receipt)
+        return pb.ExplainAssemblyResponse(receipt=explanations.write_receipt(receipt, asked))
 
     async def replay_assembly(self, request: pb.ReplayAssemblyRequest, call: Call) -> pb.ReplayAssemblyResponse:
         """Fit a stored assembly again under other knobs. Raises TextsDropped when its texts are gone."""

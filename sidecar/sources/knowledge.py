@@ -33,11 +33,11 @@ class KnowledgeSource:
                 raise SourceSkipped("no knowledge base is assigned to this template, agent or space")
             if not query.words and not query.meaning:
                 return SourceAnswer()
-            wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
+            wanted = query.wanted(min(_MOST_EACH, limits.top_k))
             found = await documents.recall(connection, scope.tenant_id, bases, wanted)
         chunks = found.texts
         standing = TextPositions([chunk.document_id for chunk in chunks], [chunk.position for chunk in chunks])
-        evidence = evidence_of(found, query.parts, query.words, standing)
+        evidence = evidence_of(found, wanted, query.parts, standing)
         items = tuple(map(_item, chunks, evidence.coverage[0].tolist(), count()))
         ids, texts = [item.id for item in items], [chunk.text for chunk in chunks]
         candidates = Candidates(CandidateKind.PASSAGE, ids, texts, evidence)

@@ -27,11 +27,11 @@ class MemorySource:
         """Return up to `top_k` memories of the owner that may answer, best first."""
         if not query.words and not query.meaning:
             return SourceAnswer()
-        wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
+        wanted = query.wanted(min(_MOST_EACH, limits.top_k))
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
             found = await memories.recall(connection, scope, wanted)
-        evidence = evidence_of(found, query.parts, query.words)
+        evidence = evidence_of(found, wanted, query.parts)
         items = tuple(map(_item, found.texts, evidence.coverage[0].tolist(), count(), repeat(limits.lead_lines)))
         candidates = Candidates(
             kind=CandidateKind.FACT,

@@ -39,16 +39,18 @@ class ThreadSource:
         """Return up to `top_k` turns of any age that may answer the question."""
         if not query.thread_id:
             return SourceAnswer()
-        words = _words(query)
-        wanted = query.wanted(words, _each(limits))
+        wanted = query.wanted(_each(limits), without=_names(query))
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
             found = await threads.recall(connection, scope, query.thread_id, wanted)
-        days = [turn.said_at.date() for turn in found.texts]
-        standing = TextPositions(days, [turn.position for turn in found.texts])
-        places = [place for place, turn in enumerate(found.texts) if _is_older(turn, query)]
-        evidence = evidence_of(found, query.parts, words, standing).of(places)
-        turns, days = [found.texts[place] for place in places], [days[place] for place in places]
+        # The current message holds all of its own words: its neighbours must not gain by them.
+        found = found.only([_is_older(turn, query) for turn in found.texts])
+        turns, days = found.texts, [turn.said_at.date() for turn in found.texts]
+        evidence = evidence_of(found, wanted, query.parts, TextPositions(days, [turn.position for turn in turns]))
+        if query.reading and (thread := query.reading.thread):
+            # Of course these resemble the message in its thread: it was read with them.
+            read = [place for place, turn in enumerate(turns) if turn.position >= thread.first_position]
+            evidence = evidence.last_as_first(read)
         items = tuple(map(_item, turns, days, evidence.coverage[0].tolist(), count()))
         candidates = Candidates(
             kind=CandidateKind.TURN,
@@ -61,10 +63,9 @@ class ThreadSource:
         return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
 
 
-def _words(query: SourceQuery) -> tuple[str, ...]:
-    """Return the search words without speakers' names, which do not discriminate: turns record their speaker."""
-    names = query.reading.name_words if query.reading else frozenset()
-    return tuple(word for word in query.words if word not in names)
+def _names(query: SourceQuery) -> frozenset[str]:
+    """Return the words of speakers' names, which do not discriminate: turns record their speaker."""
+    return query.reading.name_words if query.reading else frozenset()
 
 
 def _each(limits: SourceLimits) -> int:

@@ -27,11 +27,11 @@ class WikiSource:
         """Return up to `top_k` sections and page summaries, interleaved, the best of each kind first."""
         if not query.words and not query.meaning:
             return SourceAnswer()
-        wanted = query.wanted(query.words, min(_MOST_EACH, limits.top_k))
+        wanted = query.wanted(min(_MOST_EACH, limits.top_k))
         async with scoped(self._pool, scope, read_only=True) as connection:
             limits.begin()
             sections, summaries = await pages.recall(connection, scope, wanted)
-        of_sections, of_summaries = (evidence_of(one, query.parts, query.words) for one in (sections, summaries))
+        of_sections, of_summaries = (evidence_of(one, wanted, query.parts) for one in (sections, summaries))
         places = _in_turn(len(sections.texts), len(summaries.texts))
         evidence = of_sections.beside(of_summaries).of(places)
         both = (*sections.texts, *summaries.texts)

@@ -6,7 +6,7 @@ Numbers in columns, the same for turns, facts and passages. `rank` turns them in
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.turn.reading import QuestionPart
-from store.content.recalling import Recalled
+from store.content.recalling import Recalled, RecallQuery
 
 MOST_COSINE = 1.01  # of vectors in single precision
 _LOCAL_PLACES = 8
 _WEIGHED_WORDS = 12
+_THREAD_WORDS, _LEAST_IDF = 8, 2.0  # as the search functions choose them
 
 Text = TypeVar("Text")
 _Numbers = NDArray[np.float64]
@@ -55,23 +56,45 @@ class Evidence(NamedTuple):
         """Return the evidence of the texts at these places."""
         return Evidence._make(numbers[:, places] for numbers in self)
 
+    def last_as_first(self, places: Sequence[int]) -> Evidence:
+        """Return this evidence with the last part's rows set to the first part's for the texts at these places."""
+        rows = [numbers.copy() for numbers in self]
+        for numbers in rows:
+            numbers[-1, places] = numbers[0, places]
+        return Evidence._make(rows)
+
     def beside(self, other: Evidence) -> Evidence:
         """Return this evidence with the columns of the other appended."""
         return Evidence._make(np.hstack(both) for both in zip(self, other, strict=True))
 
 
 def evidence_of(
-    recalled: Recalled[Text], parts: Sequence[QuestionPart], words: Sequence[str], standing: TextPositions | None = None
+    recalled: Recalled[Text], query: RecallQuery, parts: Sequence[QuestionPart], standing: TextPositions | None = None
 ) -> Evidence:
-    """Return the evidence of the recalled texts for these words. Without `standing`, texts have no neighbours.
+    """Return the evidence of the texts recalled for this query. Without `standing`, texts have no neighbours.
 
     Raises EvidenceUnusable.
     """
     _check(recalled)
-    idfs = dict(zip(words, inverse_frequencies(recalled.frequencies, recalled.total), strict=False))
+    idfs = dict(zip(query.words, _idfs(recalled, query.weights), strict=False))
     asked = [frozenset(part.words) for part in parts]
     weights = [[idf if word in words_of else 0.0 for word, idf in idfs.items()] for words_of in asked]
     return weigh(recalled, weights, standing)
+
+
+def _idfs(recalled: Recalled[Text], shares: Sequence[float]) -> list[float]:
+    """Return each word's weight: its inverse frequency; of the thread's words that of the eight best, times their shares."""
+    own = sum(share >= 1.0 for share in shares) if shares else len(recalled.frequencies)
+    counts, total = recalled.frequencies, recalled.total
+    said = [
+        idf * share if count and idf >= _LEAST_IDF else 0.0
+        for count, idf, share in zip(counts[own:], _idf(counts[own:], total), shares[own:], strict=False)
+    ]
+    best = sorted(range(len(said)), key=lambda place: (-said[place], place))[:_THREAD_WORDS]
+    return [
+        *inverse_frequencies(counts[:own], total),
+        *(idf if place in best else 0.0 for place, idf in enumerate(said)),
+    ]
 
 
 def of_shares(shares: Sequence[float], *, parts: int) -> Evidence:
@@ -99,9 +122,13 @@ def inverse_frequencies(frequencies: Collection[int], total: int) -> list[float]
 
     ln(1 + (N - n + 0.5) / (n + 0.5)), from Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009.
     """
-    idfs = [math.log(1 + (max(total, found) - found + 0.5) / (found + 0.5)) for found in frequencies]
+    idfs = _idf(frequencies, total)
     telling = set(sorted(range(len(idfs)), key=lambda place: (-idfs[place], place))[:_WEIGHED_WORDS])
     return [idf if place in telling else 0.0 for place, idf in enumerate(idfs)]
+
+
+def _idf(frequencies: Iterable[int], total: int) -> list[float]:
+    return [math.log(1 + (max(total, found) - found + 0.5) / (found + 0.5)) for found in frequencies]
 
 
 def weigh(

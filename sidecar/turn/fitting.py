@@ -32,6 +32,7 @@ from sidecar.turn.offers import Offers, gather
 from sidecar.turn.pieces import price, write
 from sidecar.turn.pool import PromptTokens, TokenPool, pool_of
 from sidecar.turn.profile import Profile
+from sidecar.turn.reading import MessageReading
 from sidecar.turn.render import Message, Rendering, RenderOptions, render
 from store.text.texts import Signature
 
@@ -63,6 +64,7 @@ class Fitting:
     seen_item_ids: frozenset[str] = frozenset()
     fence_tag: str = "000000"
     cache_minimum_tokens: int = DEFAULT_CACHE_MINIMUM_TOKENS
+    reading: MessageReading | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from sidecar.turn.items import Item, SourceReport, columns_of
 from sidecar.turn.rank import rank
@@ -15,7 +16,14 @@ from sidecar.turn.reading import Reading
 _Judgements = Mapping[str, tuple[float, tuple[tuple[str, float], ...]]]
 
 
-def judge(reports: Sequence[SourceReport], reading: Reading) -> tuple[SourceReport, ...]:
+class Judged(NamedTuple):
+    """The judged reports, and how far the message leans on its thread, 0 to 1."""
+
+    reports: tuple[SourceReport, ...]
+    leaning: float
+
+
+def judge(reports: Sequence[SourceReport], reading: Reading) -> Judged:
     """Return the reports with every item's relevance, features and rank within its source, most relevant first.
 
     An item without evidence for this reading keeps its source's relevance.
@@ -25,7 +33,8 @@ def judge(reports: Sequence[SourceReport], reading: Reading) -> tuple[SourceRepo
     ranked = rank(reading, fit)
     judgements = zip(ranked.relevances, ranked.features, strict=True)
     told = {id(one): dict(zip(one.ids, judgements, strict=False)) for one in fit}
-    return tuple(_ordered(report, told.get(id(report.candidates), {})) for report in reports)
+    ordered = tuple(_ordered(report, told.get(id(report.candidates), {})) for report in reports)
+    return Judged(ordered, ranked.leaning)
 
 
 def _ordered(report: SourceReport, told: _Judgements) -> SourceReport:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidecar.turn.evidence import Evidence
+from sidecar.turn.leaning import leaning
 from sidecar.turn.reading import Reading
 from sidecar.turn.weights import BY_VECTORS, BY_WORDS, RankerWeights
 from store.text.texts import fold
@@ -38,6 +39,7 @@ _TIMES: Final = frozenset(_TIME_WORDS.split())
 _TIME_UNSPACED = re.compile("昨日|今日|明日|先[週月]|今[週月年]|来[週月年]|去年|[0-9][年月日]")
 _ORDINALS: Final = ("st", "nd", "rd", "th")
 _WORD = re.compile(r"\w+")
+_HALF: Final = 0.5
 _MARKS: Final = ".,;:!?()[]…\"“”'’"
 
 _Matrix = NDArray[np.float64]
@@ -81,26 +83,36 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The relevance of each candidate, 0 to 1, and its features as the receipt names them."""
+    """The relevance of each candidate, 0 to 1, and its features as the receipt names them.
+
+    `leaning` is how far the message leans on its thread, 0 to 1: the share of a relevance that its part in the thread decides.
+    """
 
     relevances: Sequence[float] = ()
     features: Sequence[tuple[tuple[str, float], ...]] = ()
+    leaning: float = 0.0
 
 
 def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
     """Return the relevance of all candidates, in their order: each one's best over the parts of the question.
 
-    A candidate without a vector is judged by its words alone. Both models give probabilities, so they compare.
+    A candidate without a vector is judged by its words alone. Both models give probabilities, so they compare. A message in its
+    thread is a part that counts as far as the message leans on the thread, and the others for the rest.
     """
     if not any(len(one.ids) for one in candidates):
         return Ranked()
     tables = features(reading, candidates)
     has_vector = ~np.isnan(_evidence(candidates).cosine)
     logits = np.stack([_logits(table, has) for table, has in zip(tables, has_vector, strict=True)])
-    best = np.stack(tables)[logits.argmax(axis=0), np.arange(logits.shape[1])]
-    relevances = 1 / (1 + np.exp(-logits.max(axis=0)))
+    own = logits[: len(reading.own_parts)]
+    chosen, relevances, leans = own.argmax(axis=0), _probabilities(own.max(axis=0)), 0.0
+    if reading.thread:
+        leans = leaning(reading, own.max(axis=0), logits[-1])
+        relevances = (1 - leans) * relevances + leans * _probabilities(logits[-1])
+        chosen = chosen if leans < _HALF else np.full_like(chosen, len(own))
+    best = np.stack(tables)[chosen, np.arange(logits.shape[1])]
     named = [tuple(zip(compress(NAMES, row), filter(None, row), strict=True)) for row in best.round(4).tolist()]
-    return Ranked(relevances.round(6).tolist(), named)
+    return Ranked(relevances.round(6).tolist(), named, round(leans, 4))
 
 
 def features(reading: Reading, candidates: Sequence[Candidates]) -> list[_Matrix]:
@@ -229,6 +241,10 @@ def _is_time(word: str) -> bool:
 def _folded(head: str) -> str:
     """Return the folded words of a text, joined by single spaces, to compare names."""
     return " ".join(_WORD.findall(fold(head)))
+
+
+def _probabilities(logits: _Matrix) -> _Matrix:
+    return np.asarray(1 / (1 + np.exp(-logits)), np.float64)
 
 
 def _logits(table: _Matrix, has_vector: NDArray[np.bool_]) -> _Matrix:

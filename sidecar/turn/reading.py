@@ -6,7 +6,7 @@ Done once per turn, before the sources are asked. `rank` compares candidates wit
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -59,11 +59,23 @@ class QuestionPart:
 
 
 @dataclass(frozen=True, slots=True)
+class InThread:
+    """The thread that a message is read with: `weights` of its words, below 1, and the position of its first turn read.
+
+    `repeated` is the share of the message's own words that were said there, 0 to 1.
+    """
+
+    weights: Mapping[str, float]
+    first_position: int
+    repeated: float
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """A parsed message. The first part is the whole without courtesies; the others are its questions, if several.
 
     `speakers` are the folded names of the thread's speakers, `named` those that the message names (one typo allowed), and
-    `name_words` the words of those names.
+    `name_words` the words of those names. With `thread`, the last part is the message in its thread.
     """
 
     parts: tuple[QuestionPart, ...]
@@ -71,11 +83,34 @@ class Reading:
     named: frozenset[str] = frozenset()
     name_words: frozenset[str] = frozenset()
     periods: tuple[Period, ...] = ()
+    thread: InThread | None = None
+
+    @property
+    def own_parts(self) -> tuple[QuestionPart, ...]:
+        """The parts of the message itself."""
+        return self.parts[:-1] if self.thread else self.parts
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The distinct words of all parts, in order of appearance."""
-        return tuple(dict.fromkeys(word for part in self.parts for word in part.words))
+        """The distinct words of the message's own parts, in order of appearance."""
+        return tuple(dict.fromkeys(word for part in self.own_parts for word in part.words))
+
+
+@dataclass(frozen=True, slots=True)
+class MessageReading:
+    """How a message was read, as receipts tell it: its parts, the words of its thread that were searched beside its own, and
+    how far it leans on the thread, 0 to 1.
+    """
+
+    parts: tuple[str, ...]
+    thread_words: tuple[str, ...] = ()
+    leaning: float = 0.0
+
+
+def message_reading(reading: Reading, leaning: float) -> MessageReading:
+    """Return how the message was read. Without leaning, words of the thread changed nothing and are left out."""
+    said = tuple(reading.thread.weights) if reading.thread and leaning else ()
+    return MessageReading(tuple(part.text for part in reading.own_parts), said, leaning)
 
 
 def read(message: str, *, speakers: Sequence[str] = (), today: date) -> Reading:

@@ -34,6 +34,7 @@ from sidecar.turn.items import (
     Zone,
 )
 from sidecar.turn.profile import Profile, merge, parse_layer
+from sidecar.turn.reading import MessageReading
 from sidecar.turn.render import Rendering, digest, message_parts
 
 VERSION = 3
@@ -77,6 +78,7 @@ def write(asked: Asked, question: Fitting, fitted: Fitted) -> tuple[dict[str, An
         "profile": {"version": asked.profile_version, "knobs": _knobs(question.profile)},
         "tokenizer": {"name": fitted.tokenizer, "is_exact": fitted.is_exact, "ratio": asked.meter_ratio},
         "pool": _fields(fitted.pool) | {"used_tokens": fitted.rendering.tokens},
+        "reading": _reading(question.reading, texts),
         "fence_key_id": asked.fence_key_id,
         "cache_minimum_tokens": question.cache_minimum_tokens,
         "seen_item_ids": sorted(question.seen_item_ids),
@@ -143,6 +145,34 @@ def replay(details: Mapping[str, Any], texts: Mapping[bytes, str], *, fence_tag:
         seen_item_ids=frozenset(details["seen_item_ids"]),
         fence_tag=fence_tag,
         cache_minimum_tokens=details["cache_minimum_tokens"],
+    )
+
+
+def _reading(reading: MessageReading | None, texts: _Texts) -> dict[str, Any] | None:
+    if reading is None:
+        return None
+    return {
+        "parts": [texts.keep(part) for part in reading.parts],
+        "thread_words": texts.keep(" ".join(reading.thread_words)),
+        "leaning": reading.leaning,
+    }
+
+
+def asked_hashes(details: Mapping[str, Any]) -> set[bytes]:
+    """Return the hashes of the message's text and of how it was read."""
+    reading = details.get("reading") or {"parts": [], "thread_words": ""}
+    names = {details["asked"]["message"], *reading["parts"], reading["thread_words"]}
+    return {bytes.fromhex(name) for name in names if name}
+
+
+def reading_of(details: Mapping[str, Any], texts: Mapping[bytes, str]) -> MessageReading | None:
+    """Return how the message was read; None if that was not recorded, or a text has expired."""
+    row = details.get("reading")
+    if not row or asked_hashes(details) - texts.keys():
+        return None
+    words = texts.get(bytes.fromhex(row["thread_words"]), "")
+    return MessageReading(
+        tuple(texts[bytes.fromhex(part)] for part in row["parts"]), tuple(words.split()), row["leaning"]
     )
 
 

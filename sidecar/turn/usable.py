@@ -10,7 +10,7 @@ from sidecar.runtime.errors import PoolTooSmall
 from sidecar.turn.fitting import Fitted, Fitting, fit
 from sidecar.turn.items import Item, SourceReport, TokenCounter
 from sidecar.turn.judging import judge
-from sidecar.turn.reading import Reading
+from sidecar.turn.reading import Reading, message_reading
 
 _TURNS, _SUMMARY = -1, -2
 _Part = tuple[int, int]
@@ -51,8 +51,10 @@ def _tried(work: Callable[[], Made]) -> tuple[Made | None, str]:
 
 
 def _decided(question: Fitting, reading: Reading | None, meter: TokenCounter) -> tuple[Fitting, Fitted]:
-    judged = replace(question, reports=judge(question.reports, reading)) if reading else question
-    return judged, fit(judged, meter)
+    if reading is not None:
+        judged = judge(question.reports, reading)
+        question = replace(question, reports=judged.reports, reading=message_reading(reading, judged.leaning))
+    return question, fit(question, meter)
 
 
 def _at_fault(

@@ -71,3 +71,29 @@ BY_WORDS: Final = RankerWeights(
     },
 )
 """For candidates without a vector, so for all of them without an embedder."""
+
+MAY_LEAN: Final = RankerWeights(
+    bias=7.0093,
+    of={
+        "words": -7.4694,
+        "pointing": 16.9981,
+        "length": 1.4474,
+    },
+)
+"""Whether a message may lean on its thread, judged by itself."""
+
+LEANING: Final = RankerWeights(
+    bias=-0.5228,
+    of={
+        "own_top": -1.6151,
+        "thread_top": -0.5025,
+        "own_of_thread_best": 0.2697,
+        "thread_of_own_best": -0.4042,
+        "same_best": 2.0224,
+        "repeated": 6.5935,
+        "words": -8.9314,
+        "pointing": 14.5803,
+        "length": 2.4096,
+    },
+)
+"""How far a message leans on its thread, judged after the search."""

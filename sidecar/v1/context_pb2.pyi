@@ -218,6 +218,7 @@ class Assembly(_message.Message):
     STABLE_PREFIX_TOKENS_FIELD_NUMBER: _builtins.int
     LAST_EXCHANGE_CUT_FIELD_NUMBER: _builtins.int
     CONVERSATION_MISSING_FIELD_NUMBER: _builtins.int
+    READING_FIELD_NUMBER: _builtins.int
     receipt_id: _builtins.str
     """The assembly's receipt."""
     degraded: _builtins.bool
@@ -258,6 +259,10 @@ class Assembly(_message.Message):
     def decisions(self) -> _containers.RepeatedCompositeFieldContainer[_items_pb2.CandidateDecision]:
         """Every candidate with its decision."""
 
+    @_builtins.property
+    def reading(self) -> _items_pb2.MessageReading:
+        """How the message was read; absent in a replay."""
+
     def __init__(
         self,
         *,
@@ -274,10 +279,11 @@ class Assembly(_message.Message):
         stable_prefix_tokens: _builtins.int = ...,
         last_exchange_cut: _builtins.bool = ...,
         conversation_missing: _builtins.bool = ...,
+        reading: _items_pb2.MessageReading | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "reading", b"reading"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "content_sha256", b"content_sha256", "conversation_missing", b"conversation_missing", "decisions", b"decisions", "degraded", b"degraded", "items", b"items", "last_exchange_cut", b"last_exchange_cut", "messages", b"messages", "profile_version", b"profile_version", "receipt_id", b"receipt_id", "sources", b"sources", "stable_prefix_tokens", b"stable_prefix_tokens", "system_blocks", b"system_blocks"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "content_sha256", b"content_sha256", "conversation_missing", b"conversation_missing", "decisions", b"decisions", "degraded", b"degraded", "items", b"items", "last_exchange_cut", b"last_exchange_cut", "messages", b"messages", "profile_version", b"profile_version", "reading", b"reading", "receipt_id", b"receipt_id", "sources", b"sources", "stable_prefix_tokens", b"stable_prefix_tokens", "system_blocks", b"system_blocks"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -555,6 +561,7 @@ class Receipt(_message.Message):
     USAGE_FIELD_NUMBER: _builtins.int
     DETAILS_FIELD_NUMBER: _builtins.int
     DURATION_MS_FIELD_NUMBER: _builtins.int
+    READING_FIELD_NUMBER: _builtins.int
     receipt_id: _builtins.str
     """Its id."""
     agent_id: _builtins.str
@@ -601,6 +608,10 @@ class Receipt(_message.Message):
     def details(self) -> _struct_pb2.Struct:
         """The complete receipt as stored, with features and provenance of each item."""
 
+    @_builtins.property
+    def reading(self) -> _items_pb2.MessageReading:
+        """How the message was read, as long as its text is kept."""
+
     def __init__(
         self,
         *,
@@ -620,10 +631,11 @@ class Receipt(_message.Message):
         usage: Global___UsageReport | None = ...,
         details: _struct_pb2.Struct | None = ...,
         duration_ms: _builtins.float = ...,
+        reading: _items_pb2.MessageReading | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "create_time", b"create_time", "details", b"details", "profile", b"profile", "usage", b"usage"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["budget", b"budget", "create_time", b"create_time", "details", b"details", "profile", b"profile", "reading", b"reading", "usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "budget", b"budget", "content_sha256", b"content_sha256", "create_time", b"create_time", "decisions", b"decisions", "degraded", b"degraded", "details", b"details", "duration_ms", b"duration_ms", "message", b"message", "model_id", b"model_id", "profile", b"profile", "profile_version", b"profile_version", "receipt_id", b"receipt_id", "sources", b"sources", "thread_id", b"thread_id", "usage", b"usage"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "budget", b"budget", "content_sha256", b"content_sha256", "create_time", b"create_time", "decisions", b"decisions", "degraded", b"degraded", "details", b"details", "duration_ms", b"duration_ms", "message", b"message", "model_id", b"model_id", "profile", b"profile", "profile_version", b"profile_version", "reading", b"reading", "receipt_id", b"receipt_id", "sources", b"sources", "thread_id", b"thread_id", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

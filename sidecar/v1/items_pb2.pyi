@@ -332,6 +332,40 @@ class CandidateDecision(_message.Message):
 Global___CandidateDecision: _TypeAlias = CandidateDecision  # noqa: Y015
 
 @_typing.final
+class MessageReading(_message.Message):
+    """How the message was read: by itself, and in its thread."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARTS_FIELD_NUMBER: _builtins.int
+    THREAD_WORDS_FIELD_NUMBER: _builtins.int
+    LEANING_FIELD_NUMBER: _builtins.int
+    leaning: _builtins.float
+    """How far the message leans on its thread, 0 to 1: the weight of the message in its thread in every relevance."""
+    @_builtins.property
+    def parts(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The parts that were searched for: the whole message without courtesies, then each of its questions if there are several."""
+
+    @_builtins.property
+    def thread_words(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Words of the thread that were searched beside the message's own; empty if the message stands by itself."""
+
+    def __init__(
+        self,
+        *,
+        parts: _abc.Iterable[_builtins.str] | None = ...,
+        thread_words: _abc.Iterable[_builtins.str] | None = ...,
+        leaning: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["leaning", b"leaning", "parts", b"parts", "thread_words", b"thread_words"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MessageReading: _TypeAlias = MessageReading  # noqa: Y015
+
+@_typing.final
 class SourceReport(_message.Message):
     """One source's report in an assembly."""
 

@@ -93,6 +93,6 @@ FROM unnest(:chunk_ids::uuid[], :positions::int[], :headings::text[], :pages::in
 -- The chunks of some bases that match a question, with their documents and match data.
 SELECT f.matched, f.cosines, f.frequencies, f.total, c.chunk_id, c.document_id, d.title, d.path, c.heading, c.page, c.position, c.text,
     c.signature
-FROM recall_chunks(:tenant_id, :base_ids::uuid[], :words::text[], :embedder_no::int, :vectors::text[], :limit::int) f
+FROM recall_chunks(:tenant_id, :base_ids::uuid[], :words::text[], :embedder_no::int, :vectors::text[], :limit::int, :weights::real[]) f
 CROSS JOIN LATERAL (SELECT * FROM chunks WHERE tenant_id = :tenant_id AND chunk_id = f.found_id LIMIT 1) c
 CROSS JOIN LATERAL (SELECT * FROM documents WHERE tenant_id = :tenant_id AND document_id = c.document_id LIMIT 1) d;

@@ -66,7 +66,7 @@ DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND m
 -- name: recall_memories
 -- An owner's memories that match a question, with match data.
 SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids, m.signature
-FROM recall_memories(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int) f
+FROM recall_memories(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int, :weights::real[]) f
 CROSS JOIN LATERAL (
     SELECT * FROM memories
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = f.found_id LIMIT 1) m;

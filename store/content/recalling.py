@@ -6,7 +6,7 @@ Values are raw counts and cosines from the database; the caller weighs them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any, Generic, TypeVar
 
@@ -20,13 +20,15 @@ MAX_PARTS = 4
 class RecallQuery:
     """A query: words, and one vector per part of the question, made by the embedder of that number.
 
-    `limit` bounds the results of each search method. Without vectors, only words are searched.
+    `limit` bounds the results of each search method. Without vectors, only words are searched. `weights`, one a word, are below 1
+    for words that are not the message's own; empty means that all are.
     """
 
     words: tuple[str, ...]
     limit: int
     embedder_no: int = 0
     vectors: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
 
     def parameters(self) -> dict[str, object]:
         """Return the parameters that every search function takes."""
@@ -35,7 +37,17 @@ class RecallQuery:
             "embedder_no": self.embedder_no,
             "vectors": list(self.vectors[:MAX_PARTS]),
             "limit": self.limit,
+            "weights": list(self.weights[:MAX_WORDS]) or None,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierTurn:
+    """A turn that a message is read with: its position, its role (user or assistant) and the beginning of its text."""
+
+    position: int
+    role: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,15 @@ class Recalled(Generic[Text]):
     cosines: tuple[Sequence[float], ...] = ()
     frequencies: tuple[int, ...] = ()
     total: int = 0
+
+    def only(self, is_kept: Sequence[bool]) -> Recalled[Text]:
+        """Return the result with only some of its texts."""
+        return replace(
+            self,
+            texts=tuple(compress(self.texts, is_kept)),
+            matched=tuple(compress(self.matched, is_kept)),
+            cosines=tuple(compress(self.cosines, is_kept)),
+        )
 
 
 def recalled(rows: Sequence[Any], read: Callable[..., Iterable[Text | None]]) -> Recalled[Text]:

@@ -15,7 +15,7 @@ from uuid import UUID, uuid5
 
 from store.content import embeddings, storage
 from store.content.derived import Derived, derive
-from store.content.recalling import Recalled, RecallQuery, recalled
+from store.content.recalling import EarlierTurn, Recalled, RecallQuery, recalled
 from store.db import queries
 from store.db.pacing import STATEMENT_CHARS, slices
 from store.db.queries import Connection
@@ -249,6 +249,26 @@ async def recall(connection: Connection, scope: Scope, thread_id: str, wanted: R
     """Return the turns of the thread that match, with the neighbours of the best ones; best first."""
     rows = await _sql.recall_turns(connection, **_key(scope, thread_id), **wanted.parameters())
     return recalled(rows, _found)
+
+
+async def earlier_turns(
+    connection: Connection, scope: Scope, thread_id: str, *, turns: int, except_client_turn_id: str
+) -> tuple[EarlierTurn, ...]:
+    """Return the thread's newest turns and its first, oldest first, the beginning of each text, without the current message."""
+    rows = await _sql.earlier_turns(
+        connection, **_key(scope, thread_id), turns=turns, client_turn_id=except_client_turn_id
+    )
+    return tuple(EarlierTurn(row["position"], row["role"], row["text"]) for row in rows)
+
+
+async def vectors_of(
+    connection: Connection, scope: Scope, thread_id: str, positions: Sequence[int], *, embedder_no: int
+) -> dict[int, Sequence[float]]:
+    """Return the vectors of the turns at these positions that this embedder made."""
+    rows = await _sql.vectors_of_turns(
+        connection, **_key(scope, thread_id), positions=list(positions), embedder_no=embedder_no
+    )
+    return {row["position"]: row["vector"] for row in rows}
 
 
 async def speakers(connection: Connection, scope: Scope, thread_id: str) -> tuple[str, ...]:

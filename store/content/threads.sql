@@ -65,10 +65,25 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id
 -- The turns of a thread that match a question, with match data.
 SELECT f.matched, f.cosines, f.frequencies, f.total, t.turn_id, t.client_turn_id, t.position, t.role, t.speaker, t.text, t.said_at,
     t.signature
-FROM recall_turns(:tenant_id, :owner_id, :thread_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int) f
+FROM recall_turns(:tenant_id, :owner_id, :thread_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int, :weights::real[]) f
 CROSS JOIN LATERAL (
     SELECT * FROM turns
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position = f.turn_position LIMIT 1) t;
+
+-- name: earlier_turns
+-- The newest turns of a thread and its first one, oldest first, without the current message.
+SELECT position, role, left(text, 2000) AS text FROM turns
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND client_turn_id <> :client_turn_id
+    AND text <> '' AND role IN ('user', 'assistant') AND (position = 1 OR position > (
+        SELECT turn_count - :turns::int FROM threads
+        WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id))
+ORDER BY position;
+
+-- name: vectors_of_turns
+-- The vectors of some turns of a thread, those that one embedder made.
+SELECT position, vector::real[] AS vector FROM turn_vectors
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND thread_id = :thread_id AND position = ANY(:positions::int[])
+    AND embedder_no = :embedder_no;
 
 -- name: speakers
 -- The speakers of the newest turns of a thread.

@@ -64,7 +64,7 @@ ON CONFLICT (tenant_id, page_id, subject, subject_ref, source_kind, source_ref) 
 -- The sections and the page summaries that match a question, with the memories they cite and match data.
 -- The pages are counted once, for both.
 WITH sections AS MATERIALIZED (
-    SELECT * FROM recall_sections(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int)
+    SELECT * FROM recall_sections(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int, :weights::real[])
 )
 SELECT f.matched, f.cosines, f.frequencies, f.total, 'section' AS kind, p.page_id, p.type, p.slug, p.title, p.summary,
     p.last_compiled_at, CASE WHEN p.page_id IS NOT NULL THEN s.body_md END AS text,
@@ -85,6 +85,6 @@ SELECT f.matched, f.cosines, f.frequencies, f.total, 'page', p.page_id, p.type, 
         ORDER BY w.source_ref),
     p.signature, '', '', -1
 FROM recall_pages(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int,
-    (SELECT max(total) FROM sections)) f
+    (SELECT max(total) FROM sections), :weights::real[]) f
 LEFT JOIN LATERAL (
     SELECT * FROM wiki_pages WHERE tenant_id = :tenant_id AND page_id = f.found_id AND status = 'active' LIMIT 1) p ON true;

@@ -21,6 +21,7 @@ from sidecar.client.answers import (
     AssemblyDiff,
     Budget,
     CandidateDecision,
+    MessageReading,
     Receipt,
     Replay,
     SourceReport,
@@ -54,12 +55,19 @@ def assembly(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[
 def _notes(given: Assembly) -> Iterator[str]:
     if given.last_exchange_cut:
         yield "The last exchange was too long for the pool: its middle is cut."
+    yield from _reading(given.reading)
     if given.conversation_missing:
         yield "The conversation is missing: the thread's recent turns could not be read."
     if given.degraded:
         yield "Degraded: a source that should have answered did not."
     if given.receipt_id:
         yield f"receipt {given.receipt_id}"
+
+
+def _reading(reading: MessageReading | None) -> Iterator[str]:
+    if reading is not None and reading.thread_words:
+        words = printable(", ".join(reading.thread_words))
+        yield f"Read in its thread ({reading.leaning:.0%}), with the words: {words}"
 
 
 def context(given: Assembly, *, shortest_lines: int | None = None) -> Iterator[str]:
@@ -158,6 +166,7 @@ def receipt(given: Receipt, *, only: str = "") -> Iterator[Any]:
     yield f"model {given.model_id}, thread {given.thread_id or '(none)'}, profile {given.profile_version}"
     if given.message:
         yield f"message: {_cut(printable(given.message), 3)}"
+    yield from _reading(given.reading)
     yield ""
     yield from sources(given.sources)
     yield ""

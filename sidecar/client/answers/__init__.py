@@ -13,6 +13,7 @@ from sidecar.client.answers.turn import Assembly as Assembly
 from sidecar.client.answers.turn import Budget as Budget
 from sidecar.client.answers.turn import CandidateDecision as CandidateDecision
 from sidecar.client.answers.turn import Item as Item
+from sidecar.client.answers.turn import MessageReading as MessageReading
 from sidecar.client.answers.turn import Page as Page
 from sidecar.client.answers.turn import Provenance as Provenance
 from sidecar.client.answers.turn import Receipt as Receipt

@@ -92,6 +92,18 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
+class MessageReading:
+    """How the message was read: its parts, the words of its thread searched beside its own, and how far it leans on the thread.
+
+    `leaning` is 0 to 1: the weight that the message in its thread has in every relevance.
+    """
+
+    parts: tuple[str, ...]
+    thread_words: tuple[str, ...] = ()
+    leaning: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Assembly:
     """The context for the model, with the decisions behind it; one call turns it into a provider's request.
 
@@ -119,6 +131,7 @@ class Assembly:
     stable_prefix_tokens: int
     last_exchange_cut: bool
     conversation_missing: bool = False
+    reading: MessageReading | None = None
 
     def to_bedrock_converse(
         self,
@@ -220,6 +233,7 @@ class Receipt:
     create_time: datetime | None = None
     usage: UsageReport | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    reading: MessageReading | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from sidecar.context.assembler import Assembly
 from sidecar.rpc.messages.turns import write_parts
 from sidecar.turn.fitting import Fitted, Share
 from sidecar.turn.items import Decision, Fate, Form, Source, SourceReport, Status
+from sidecar.turn.reading import MessageReading
 from sidecar.turn.render import Message, SystemBlock
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2
@@ -59,6 +60,15 @@ def _fill(into: pb.Assembly, assembly: Assembly) -> None:
     into.stable_prefix_tokens = rendering.stable_prefix_tokens
     into.last_exchange_cut = fitted.is_exchange_cut
     into.conversation_missing = assembly.is_conversation_missing
+    if assembly.reading is not None:
+        write_reading(into.reading, assembly.reading)
+
+
+def write_reading(into: items_pb2.MessageReading, reading: MessageReading) -> None:
+    """Fill in how a message was read."""
+    into.parts.extend(reading.parts)
+    into.thread_words.extend(reading.thread_words)
+    into.leaning = reading.leaning
 
 
 def _write_item(into: pb.Assembly, fate: Fate, form: items_pb2.Form.ValueType) -> None:

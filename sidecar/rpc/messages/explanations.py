@@ -7,7 +7,8 @@ from typing import Any
 
 from models.tokens.catalog import CATALOG, TokenSpending, cost_usd
 from models.tokens.prices import Model
-from sidecar.rpc.messages.assemblies import DECISIONS, FORMS, SOURCES, STATUSES
+from sidecar.context.replay import AskedMessage
+from sidecar.rpc.messages.assemblies import DECISIONS, FORMS, SOURCES, STATUSES, write_reading
 from sidecar.rpc.messages.knobs import write_knobs
 from sidecar.rpc.transport.validation import write_struct, write_time
 from sidecar.turn.difference import Change, Difference
@@ -37,11 +38,13 @@ _COUNTS = (
 )
 
 
-def write_receipt(receipt: StoredReceipt, message: str) -> pb.Receipt:
-    """Return a receipt, whole; `message` is the user's, empty once its text is no longer kept."""
+def write_receipt(receipt: StoredReceipt, asked: AskedMessage) -> pb.Receipt:
+    """Return a receipt, whole; `asked` is the user's message, empty once its text is no longer kept."""
     details = receipt.details
     written = write_receipt_head(receipt)
-    written.message = message
+    written.message = asked.text
+    if asked.reading is not None:
+        write_reading(written.reading, asked.reading)
     written.profile.CopyFrom(write_knobs(details["profile"]["knobs"]))
     written.decisions.extend(_decisions(details))
     if receipt.usage is not None:

@@ -56,10 +56,12 @@ class Weakness:
 
 
 WEAKNESSES = {
-    Source.THREAD: Weakness("turns", "recall_turns", "uuid, uuid, text, text[], integer, text[], integer"),
-    Source.KNOWLEDGE: Weakness("chunks", "recall_chunks", "uuid, uuid[], text[], integer, text[], integer"),
-    Source.MEMORY: Weakness("memories", "recall_memories", "uuid, uuid, text[], integer, text[], integer"),
-    Source.WIKI: Weakness("wiki_page_sections", "recall_sections", "uuid, uuid, text[], integer, text[], integer"),
+    Source.THREAD: Weakness("turns", "recall_turns", "uuid, uuid, text, text[], integer, text[], integer, real[]"),
+    Source.KNOWLEDGE: Weakness("chunks", "recall_chunks", "uuid, uuid[], text[], integer, text[], integer, real[]"),
+    Source.MEMORY: Weakness("memories", "recall_memories", "uuid, uuid, text[], integer, text[], integer, real[]"),
+    Source.WIKI: Weakness(
+        "wiki_page_sections", "recall_sections", "uuid, uuid, text[], integer, text[], integer, real[]"
+    ),
 }
 # Without the conversation there is no turn: what befalls the thread stands in test_conversation.py.
 BESIDE_THE_THREAD = pytest.mark.parametrize("hurt", [source for source in WEAKNESSES if source is not Source.THREAD])

@@ -35,9 +35,9 @@ from tests.support.served.turns import (
 
 NEWEST = EXCHANGES[-1][1]
 WITHOUT = knobs(items_pb2.SOURCE_THREAD, required=False)
-SIGNATURE = "uuid, uuid, text, text[], integer, text[], integer"
+SIGNATURE = "uuid, uuid, text, text[], integer, text[], integer, real[]"
 SLOW = f"""CREATE FUNCTION recall_turns({SIGNATURE}) RETURNS %s LANGUAGE plpgsql AS
-$$ BEGIN PERFORM pg_sleep(600); RETURN QUERY SELECT * FROM gone($1, $2, $3, $4, $5, $6, $7); END $$"""
+$$ BEGIN PERFORM pg_sleep(600); RETURN QUERY SELECT * FROM gone($1, $2, $3, $4, $5, $6, $7, $8); END $$"""
 
 
 @pytest.fixture

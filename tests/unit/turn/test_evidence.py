@@ -12,7 +12,7 @@ import pytest
 
 from sidecar.turn.evidence import Evidence, EvidenceUnusable, TextPositions, evidence_of, of_shares, weigh
 from sidecar.turn.reading import QuestionPart
-from store.content.recalling import Recalled
+from store.content.recalling import Recalled, RecallQuery
 
 
 class Hit(NamedTuple):
@@ -96,10 +96,10 @@ def test_what_search_cannot_tell_is_refused() -> None:
         "not counted": [replace(sound, frequencies=()), replace(sound, matched=(-1,))],
         "a count is": [replace(sound, frequencies=(-1,)), replace(sound, total=None)],  # type: ignore[arg-type]
     }
-    parts, words = [QuestionPart("x", ("x",))], ("x",)
-    assert evidence_of(sound, parts, words).coverage.tolist() == [[1.0]]
-    assert evidence_of(Recalled(), parts, words).coverage.shape == (1, 0)
+    parts, query = [QuestionPart("x", ("x",))], RecallQuery(("x",), 10)
+    assert evidence_of(sound, query, parts).coverage.tolist() == [[1.0]]
+    assert evidence_of(Recalled(), query, parts).coverage.shape == (1, 0)
     for reason, found in garbage.items():
         for one in found:
             with pytest.raises(EvidenceUnusable, match=reason):
-                evidence_of(one, parts, words)
+                evidence_of(one, query, parts)

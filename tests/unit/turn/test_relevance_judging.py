@@ -29,7 +29,7 @@ def a_report(*shares: tuple[str, float], source: Source = Source.MEMORY, parts: 
 
 
 def judged(*reports: SourceReport, reading: Reading = READING) -> list[Item]:
-    return [item for report in judge(reports, reading) for item in report.items]
+    return [item for report in judge(reports, reading).reports for item in report.items]
 
 
 def test_the_more_a_text_covers_the_more_relevant_it_is_and_the_earlier_it_stands() -> None:
@@ -82,6 +82,6 @@ def test_evidence_for_another_reading_is_not_used() -> None:
 
 def test_a_report_is_otherwise_left_as_it_was() -> None:
     nothing = SourceReport(Source.WIKI, Status.EMPTY)
-    empty, full = judge([nothing, a_report(("one", 0.9))], READING)
+    empty, full = judge([nothing, a_report(("one", 0.9))], READING).reports
     assert empty == nothing
     assert (full.status, full.reason, len(full.items)) == (Status.OK, "as it was", 1)

@@ -154,7 +154,7 @@ async def show_tried(visit: Visit) -> Response:
     return await visit.page(
         "tried.html",
         receipt=receipt,
-        message=await visit.desk.replayer.message_of(scope, receipt),
+        asked=await visit.desk.replayer.asked(scope, receipt),
         lines=source_lines(receipt),
         offered=offered,
         texts=await _texts(visit, scope, receipt),

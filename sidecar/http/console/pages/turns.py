@@ -99,7 +99,7 @@ async def show_turn(visit: Visit) -> Response:
         receipt=receipt,
         account=await _account(visit, scope, receipt.receipt_id),
         earlier=earlier,
-        message=await visit.desk.replayer.message_of(scope, receipt),
+        asked=await visit.desk.replayer.asked(scope, receipt),
         shown=original.assembly.fitted.rendering if original else None,
         is_fitted=is_fitted,
         replayed=replayed,

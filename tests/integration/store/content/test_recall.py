@@ -115,13 +115,23 @@ async def test_vectors_of_another_embedder_are_never_compared(pools: Pools, topi
         assert {text: match.cosines for text, match in found.items()} == {"a boat": ()}
 
 
+async def test_words_of_the_thread_find_texts_beside_those_that_the_message_finds(pools: Pools) -> None:
+    said = [f"the boat is old {number}" for number in range(3)]
+    await remember(pools, *said, "Nystrom was an engineer", *(f"pebble {number}" for number in range(20)))
+    alone = await facts(pools, RecallQuery(("boat",), 4))
+    assert all("boat" in text for text in alone)
+    assert len(alone) == 3
+    there = await facts(pools, RecallQuery(("boat", "nystrom"), 4, weights=(1.0, 0.3)))
+    assert alone.keys() <= there.keys(), "the message's own words lose no place to them"
+    assert there["Nystrom was an engineer"].matched == 0b10
+
+
 async def test_every_part_of_a_question_has_its_own_cosine(pools: Pools, topics: Numbered) -> None:
     await remember(pools, "a sloop", "roses")
     await embed_all(pools, topics)
     boat, garden = (await wanted("boat", topics)).vectors, (await wanted("garden", topics)).vectors
     found = await facts(pools, RecallQuery((), 1, topics.embedder_no, (*boat, *garden)))
-    assert len(found) == 1, "the nearest to any part"
-    found = await facts(pools, RecallQuery((), 2, topics.embedder_no, (*boat, *garden)))
+    assert len(found) == 2, "each part finds its own nearest"
     assert found["a sloop"].cosines == pytest.approx([1.0, 0.0], abs=1e-3)
     assert found["roses"].cosines == pytest.approx([0.0, 1.0], abs=1e-3)
 
