@@ -93,13 +93,12 @@ def read(text: str, common: frozenset[str] = frozenset()) -> tuple[Sentence, ...
     """Return the sentences of a plain text. A word in `common` is not a name just because it is capitalised at a sentence's
     start.
     """
-    return tuple(_sentence(one, common) for one in sentences(text))
+    return tuple(_sentence(one, _first_word(one) in common) for one in sentences(text))
 
 
 def common_words(texts: Iterable[str]) -> frozenset[str]:
     """Return the words that occur in lower case in the texts."""
-    pieces = (one for text in texts for one in sentences(text))
-    return frozenset(numerals.key(token) for one in pieces for token in _TOKEN.findall(_plain(one)) if token.islower())
+    return frozenset().union(*(_lower_words(one) for text in texts for one in sentences(text)))
 
 
 def lost(old: Sentence, new: Sequence[Sentence], own: frozenset[str] = frozenset()) -> Loss:
@@ -242,11 +241,21 @@ def _holds(one: Sentence, part: Sentence) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _sentence(text: str, common: frozenset[str]) -> Sentence:
+def _lower_words(text: str) -> frozenset[str]:
+    return frozenset(numerals.key(token) for token in _TOKEN.findall(_plain(text)) if token.islower())
+
+
+@lru_cache(maxsize=4096)
+def _first_word(text: str) -> str:
+    return next(iter(_folded_words(_plain(text))), "")
+
+
+@lru_cache(maxsize=4096)
+def _sentence(text: str, opens_common: bool) -> Sentence:
     plain = _plain(text)
     parts = [piece for part in _CLAUSE.split(plain) if part and part.strip() for piece in _pieces(part)]
     words = _folded_words(plain)
-    is_plain = not words or words[0] in common or words[0] in NO_NAMES
+    is_plain = opens_common or not words or words[0] in NO_NAMES
     clauses = tuple(_clause(part, opens_plain=is_plain and at == 0) for at, part in enumerate(parts))
     return Sentence(text, f" {' '.join(words)} ", clauses, _clause(plain, opens_plain=is_plain))
 
@@ -258,6 +267,8 @@ def _pieces(clause: str) -> list[str]:
 
 def _plain(text: str) -> str:
     """Return a text without invisible characters, with digits and signs of every script in ASCII."""
+    if text.isascii() and text.isprintable():
+        return text.translate(_SIGNS)
     shown = "".join(sign for sign in text if sign.isspace() or unicodedata.category(sign) not in _HIDDEN)
     normal = unicodedata.normalize("NFKC", shown)
     digits = "".join(str(unicodedata.decimal(sign)) if sign.isdecimal() else sign for sign in normal)

@@ -55,9 +55,10 @@ def keep(
     """
     kept, counters = dict(bodies), Counter(decision.counters)
     released: dict[tuple[PageKey, str], frozenset[str]] = {}
+    foreign = [one for one in shown if past.origin(one) is not Origin.USER]
     for draft in (*decision.drafts, *decision.proposed):
         place = (draft.page, draft.section.slug)
-        rewrite = _Rewrite(draft, memories, facts.own_words((draft.title,)), shown)
+        rewrite = _Rewrite(draft, memories, facts.own_words((draft.title,)), foreign)
         kept[place] = rewrite.result(bodies.get(place, draft.section.body_md))
         released[place] = rewrite.released(kept[place])
         counters.update(rewrite.counters)
@@ -74,7 +75,7 @@ class _Rewrite:
     draft: Draft
     standing: Mapping[str, BatchMemory]
     own: frozenset[str]
-    shown: Sequence[BatchMemory] = ()
+    foreign: Sequence[BatchMemory] = ()
     counters: Counter[str] = field(default_factory=Counter)
     common: frozenset[str] = frozenset()
     newest: Sequence[tuple[BatchMemory, Gist]] = ()
@@ -198,7 +199,7 @@ class _Rewrite:
 
     def _others(self) -> list[BatchMemory]:
         """Return the memories that do not come from the user, cited ones first."""
-        return [one for one in (*self.draft.memories, *self.shown) if past.origin(one) is not Origin.USER]
+        return [*(one for one in self.draft.memories if past.origin(one) is not Origin.USER), *self.foreign]
 
     def _source_of(self, one: Sentence) -> BatchMemory | None:
         """Return the most likely source of a sentence of the present text."""
