@@ -32,7 +32,7 @@ from compiler.plan.text.markdown import plain_key, unescape
 from compiler.planners import gazetteer
 from compiler.planners.planner import ExtractivePlanner
 from compiler.settings import Caps, CompileSettings
-from compiler.state import page_cache
+from compiler.state import row_mapping
 from compiler.state.access import Access
 from compiler.state.substrates import PostgresSubstrate
 from sidecar.demo import corpus
@@ -235,7 +235,7 @@ async def _wiki(pools: Pools, scope: Scope, owner: Owner, how: Batching, places:
             await jobs.enqueue(connection, scope, trigger="admin", now=clock[0])
         await worker.drain_scope(scope)
     async with scoped(pools.background, scope, read_only=True) as connection:
-        standing = await page_cache.load(connection, scope, await candidates.all_ids(connection, scope))
+        standing = await row_mapping.load(connection, scope, await candidates.all_ids(connection, scope))
         causes = await candidates.all_causes(connection, scope)
         listed = await jobs.page(connection, scope, limit=1_000)
     read = sum(int(one.metrics.get("records_read", 0)) for one in listed)

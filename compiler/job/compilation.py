@@ -26,7 +26,6 @@ from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.planners.planner import Planner
 from compiler.settings import CompileSettings, Flags
 from compiler.state.access import Access
-from compiler.state.page_cache import PageCache
 from compiler.state.substrates import FeedPage, MemorySubstrate, content_hash
 from store.compile import batches, ledger, scopes
 from store.compile.batches import BatchKind
@@ -77,7 +76,7 @@ class Claim:
 async def compile_job(engine: Engine, access: Access, claim: Claim) -> Result:
     """Run the job and return its outcome; its work is committed. Raises LeaseLost; other errors become the outcome."""
     made = await engine.planner_for(access, claim.job)
-    deps = LeafDeps(made.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer, PageCache())
+    deps = LeafDeps(made.planner, engine.substrate, engine.settings, engine.count_tokens, engine.gazetteer)
     figures = metrics.merged(metrics.empty(), claim.job.metrics)
     figures.update(planner=made.planner.name, cap_hit="")
     run = Run(access, claim.job, claim.row, deps, engine.now, made.spending, engine.checkpoint, figures)
@@ -194,8 +193,6 @@ class _Compilation:
         is_asked = bool(self.run.job.options.mention_ids) and not self.run.figures["batches"]
         if fresh or (is_asked and not reading.memories):
             error = await _error_of(self._take(reading, fresh, known))
-            if error is not None:
-                self.run.keep_pages()
             if isinstance(error, PlanSuperseded):
                 return await self._again()
             if error is not None:

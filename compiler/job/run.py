@@ -23,8 +23,7 @@ from compiler.plan.version import RULES
 from compiler.settings import CompileSettings
 from compiler.state import apply
 from compiler.state.access import Access
-from compiler.state.apply import Applied, ApplyOptions
-from compiler.state.page_cache import PageCache
+from compiler.state.apply import ApplyOptions
 from compiler.state.reducer import RemainingCaps
 from store.compile import batches, jobs, ledger, scopes
 from store.compile.batches import Batch, BatchKind
@@ -183,7 +182,6 @@ class Run:
             asked_to_stop = await self._record(connection, figures)
             self.checkpoint("before_commit")
         self.row, self.figures = row, figures
-        self.keep_pages(batch.kind, applied)
         self.checkpoint("applied")
         await self._date(notes)
         if applied.cap:
@@ -233,17 +231,7 @@ class Run:
             caps.max_sections_rewritten_per_job - int(self.figures["sections_rewritten"]),
         )
         revision = int(batch.options.get("revision", batch.revision)) + 1
-        return ApplyOptions(limits, revision, self.now(), self.deps.page_cache or PageCache())
-
-    def keep_pages(self, kind: BatchKind | None = None, applied: Applied | None = None) -> None:
-        """Cache the pages of a leaf batch; clear the cache after anything else."""
-        page_cache = self.deps.page_cache
-        if page_cache is None:
-            return
-        if kind is BatchKind.LEAF and applied is not None:
-            page_cache.take(applied.stood, applied.pages, applied.ids)
-        else:
-            page_cache.clear()
+        return ApplyOptions(limits, revision, self.now())
 
     def _with(self, batch: Batch, counters: Mapping[str, int]) -> dict[str, Any]:
         """Return the metrics with a batch's figures: the plan's counters once, rows written each time."""
@@ -266,7 +254,6 @@ class Run:
     async def superseded(self) -> None:
         """Discard the stored plan; the next is made at the present revision."""
         self.figures["plans_superseded"] += 1
-        self.keep_pages()
         async with self.access.writing() as connection:
             row = await scopes.hold(connection, self.access.scope, self.row.fence)
             if row is None:

@@ -26,7 +26,6 @@ from compiler.plan.judging import aggregation, links
 from compiler.plan.names import merge
 from compiler.state import views
 from compiler.state.access import Access
-from compiler.state.page_cache import PageCache
 from compiler.state.views import Look
 from store.text.texts import fold
 from store.wiki.candidates import Place
@@ -42,9 +41,7 @@ async def plan_aggregation(
     The option `reached` is set to the place to go on from if there are more pages.
     """
     async with access.reading() as connection:
-        view, reached = await views.aggregation_view(
-            connection, access.scope, memories, look, deps.page_cache or PageCache()
-        )
+        view, reached = await views.aggregation_view(connection, access.scope, memories, look)
     if view is None:
         return None
     proposed = await deps.planner.plan_aggregation(aggregation.whole(view))

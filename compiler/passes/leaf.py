@@ -36,7 +36,6 @@ from compiler.planners.planner import Planner, Proposed, Rebuilder
 from compiler.settings import CompileSettings
 from compiler.state import views
 from compiler.state.access import Access
-from compiler.state.page_cache import PageCache
 from compiler.state.substrates import MemorySubstrate
 from compiler.state.views import Looking
 from store.db.queries import Connection
@@ -46,17 +45,13 @@ from store.text.texts import fold
 
 @dataclass(frozen=True, slots=True)
 class LeafDeps:
-    """What planning needs besides a transaction: planner, memories, token counter and limits.
-
-    A `page_cache` is set only for a job that applies its own plans at the revision they were made for.
-    """
+    """What planning needs besides a transaction: planner, memories, token counter and limits."""
 
     planner: Planner
     substrate: MemorySubstrate
     settings: CompileSettings
     count_tokens: Callable[[str], int]
     gazetteer: Gazetteer = NO_PLACES
-    page_cache: PageCache | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +83,7 @@ async def plan_leaf(
 
     `near` are the pages that vector search found when the batch was first planned; None searches.
     """
-    looking = Looking(deps.settings.sight, deps.count_tokens, deps.page_cache or PageCache(), near)
+    looking = Looking(deps.settings.sight, deps.count_tokens, near)
     batch = await _batch(access, deps, memories, looking, mention_ids)
     proposed = await deps.planner.plan_leaf(batch)
     decision, pages = await _decided(access, deps, batch, proposed)
@@ -206,7 +201,7 @@ async def _decided(
     found = Matches()
     if names != Names():
         async with access.reading() as connection:
-            found = await views.matches(connection, access.scope, names, deps.page_cache)
+            found = await views.matches(connection, access.scope, names)
     decision = await asyncio.to_thread(lambda: leaf.decide(batch, proposed.proposal, found, gazetteer=deps.gazetteer))
     return decision, (*batch.pages, *found.pages)
 

@@ -18,16 +18,14 @@ from compiler.plan.contract import (
     IgnoreMention,
     Item,
     LinkOrigin,
-    Page,
     PageKey,
     SettleMention,
     WriteLink,
 )
 from compiler.state import reducer
 from compiler.state.difference import page_changes
-from compiler.state.page_cache import PageCache, load
 from compiler.state.reducer import Folded, RemainingCaps
-from compiler.state.row_mapping import Stored, key_of
+from compiler.state.row_mapping import Stored, key_of, load
 from store.compile import scopes
 from store.db.queries import Connection
 from store.scope import Scope
@@ -36,34 +34,27 @@ from store.wiki.mentions import HeldRow, MentionChanges, SightingWrite
 from store.wiki.page_writes import CauseRow
 from store.wiki.pages import page_uuid
 
-__all__ = ["UNLIMITED", "Applied", "ApplyOptions", "apply_items", "load", "write"]
+__all__ = ["UNLIMITED", "Applied", "ApplyOptions", "apply_items", "write"]
 
 UNLIMITED = RemainingCaps(new_pages=1_000_000, sections=1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    """How items are applied: caps, wiki revision, time, and cached pages."""
+    """How items are applied: caps, wiki revision and time."""
 
     limits: RemainingCaps
     revision: int
     now: datetime
-    page_cache: PageCache = field(default_factory=PageCache)
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """How many items were applied, the cap that stopped them (empty if none), and the changed rows.
-
-    `stood` is the state read before, `pages` the state now, and `ids` the ids of every page that either names.
-    """
+    """How many items were applied, the cap that stopped them (empty if none), and the changed rows."""
 
     taken: int
     cap: str = ""
     counters: Mapping[str, int] = field(default_factory=dict)
-    stood: Stored = field(default_factory=Stored)
-    pages: Mapping[PageKey, Page] = field(default_factory=dict)
-    ids: Mapping[PageKey, UUID] = field(default_factory=dict)
 
 
 async def apply_items(connection: Connection, scope: Scope, items: Sequence[Item], *, now: datetime) -> Applied:
@@ -77,7 +68,7 @@ async def apply_items(connection: Connection, scope: Scope, items: Sequence[Item
 
 async def write(connection: Connection, scope: Scope, items: Sequence[Item], options: ApplyOptions) -> Applied:
     """Apply items up to a cap."""
-    standing = await _standing(connection, scope, items, options.page_cache)
+    standing = await _standing(connection, scope, items)
     folded = reducer.fold(standing.pages, items, options.limits)
     ids = await _ids(connection, scope, standing, folded)
     changes = page_changes(standing.pages, folded.pages, ids)
@@ -95,16 +86,14 @@ async def write(connection: Connection, scope: Scope, items: Sequence[Item], opt
         connection, scope, [ids[key] for key in folded.scored if key in ids]
     )
     written = {name: count for name, count in counters.items() if count}
-    return Applied(folded.taken, folded.cap, written, standing, folded.pages, ids)
+    return Applied(folded.taken, folded.cap, written)
 
 
-async def _standing(connection: Connection, scope: Scope, items: Sequence[Item], page_cache: PageCache) -> Stored:
+async def _standing(connection: Connection, scope: Scope, items: Sequence[Item]) -> Stored:
     """Return the pages that the items name, in their present state."""
-    keys = reducer.keys_of(items)
-    asked = [(key.type.value, key.slug) for key in keys if key not in page_cache.ids]
+    asked = [(key.type.value, key.slug) for key in reducer.keys_of(items)]
     named = await candidates.identities(connection, scope, asked)
-    known = [page_cache.ids[key] for key in keys if key in page_cache.ids]
-    return await page_cache.load(connection, scope, [*known, *(one.page_id for one in named)])
+    return await load(connection, scope, [one.page_id for one in named])
 
 
 async def _ids(connection: Connection, scope: Scope, standing: Stored, folded: Folded) -> dict[PageKey, UUID]:

@@ -1,4 +1,4 @@
-"""Maps the wiki's rows to the plan's values and back. No decision is made here."""
+"""Reads pages, and maps the wiki's rows to the plan's values and back. No decision is made here."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ from compiler.plan.contract import (
     Tag,
 )
 from compiler.state.reducer import normal
+from store.db.queries import Connection
+from store.scope import Scope
+from store.wiki import candidates
 from store.wiki.candidates import PageIdentity, WikiRows
 
 _NO_HASH = b""
@@ -171,3 +174,10 @@ def _aggregation(known: Mapping[str, Any], keys: Mapping[UUID, PageKey]) -> Aggr
 
 def _instant(text: str | None) -> datetime | None:
     return datetime.fromisoformat(text) if text else None
+
+
+async def load(connection: Connection, scope: Scope, page_ids: Iterable[UUID]) -> Stored:
+    """Return the pages with these ids."""
+    rows = await candidates.pages(connection, scope, sorted(set(page_ids)))
+    missing = linked_ids(rows) - {row["page_id"] for row in rows.pages}
+    return stored(rows, await candidates.identities_of(connection, scope, sorted(missing)))

@@ -8,8 +8,7 @@ from typing import Any
 
 import orjson
 
-from compiler.state import page_cache
-from compiler.state.row_mapping import mentions
+from compiler.state.row_mapping import load, mentions
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import candidates
@@ -17,7 +16,7 @@ from store.wiki import candidates
 
 async def snapshot(connection: Connection, scope: Scope) -> dict[str, bytes]:
     """Return every page, link and held name of the scope as JSON, each under its own name."""
-    standing = await page_cache.load(connection, scope, await candidates.all_ids(connection, scope))
+    standing = await load(connection, scope, await candidates.all_ids(connection, scope))
     found = {f"page {key.path}": _json(asdict(page)) for key, page in sorted(standing.pages.items())}
     for row in await candidates.all_causes(connection, scope):
         name = f"/wiki/{row['from_type']}/{row['from_slug']} {row['kind']} /wiki/{row['to_type']}/{row['to_slug']}"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from compiler.plan.contract import Page, PageKey
-from compiler.state import apply
+from compiler.state.row_mapping import load
 from store.db.queries import Connection
 from store.scope import Scope
 from store.wiki import candidates, upkeep
@@ -28,7 +28,7 @@ async def around(
 
 async def pages(connection: Connection, scope: Scope, page_ids: Sequence[UUID]) -> dict[PageKey, Page]:
     """Return the pages with these ids."""
-    return dict((await apply.load(connection, scope, page_ids)).pages)
+    return dict((await load(connection, scope, page_ids)).pages)
 
 
 def _listed(found: Iterable[Page]) -> set[PageKey]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from compiler.plan.batch import AggregationView, LeafBatch, MemoryEvidence, StaleView
@@ -30,8 +30,7 @@ from compiler.plan.names.merge import SIMILARITY, Match, Matches, Names, Way
 from compiler.plan.text.markdown import alias_keys
 from compiler.settings import Sight
 from compiler.state import surroundings
-from compiler.state.page_cache import PageCache, load
-from compiler.state.row_mapping import Stored, key_of, mentions
+from compiler.state.row_mapping import Stored, key_of, load, mentions
 from compiler.state.substrates import MemorySubstrate
 from store.compile import ledger
 from store.db.queries import Connection
@@ -51,14 +50,13 @@ _MOST_FED = 300
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """How a batch reads the wiki: how much is shown, how tokens are counted, and the cached pages.
+    """How a batch reads the wiki: how much is shown, and how tokens are counted.
 
     `near` are the pages that vector search found, for a batch that is replayed; None searches.
     """
 
     sight: Sight
     count: Callable[[str], int]
-    page_cache: PageCache = field(default_factory=PageCache)
     near: tuple[PageKey, ...] | None = None
 
 
@@ -97,7 +95,7 @@ async def leaf_batch(
     sight = looking.sight
     sought = await asyncio.to_thread(lookup.names_in, memories)
     found = await _candidates(connection, scope, memories, sought, looking)
-    standing = await looking.page_cache.load(connection, scope, [*found.named, *found.about, *found.near])
+    standing = await load(connection, scope, [*found.named, *found.about, *found.near])
     active = [page for page in standing.pages.values() if page.is_active]
     by_id = {page_id: key for key, page_id in standing.ids.items()}
     akin = frozenset(by_id[page_id] for page_id in (*found.about, *found.near) if page_id in by_id)
@@ -149,7 +147,7 @@ async def _near(connection: Connection, scope: Scope, memories: Sequence[BatchMe
     return await candidates.near(connection, scope, memory_ids, least=looking.sight.nearness, each=_AKIN_EACH)
 
 
-async def matches(connection: Connection, scope: Scope, names: Names, page_cache: PageCache | None = None) -> Matches:
+async def matches(connection: Connection, scope: Scope, names: Names) -> Matches:
     """Return the pages that have the names or similar ones, with every such page whole."""
     exact = await candidates.by_aliases(connection, scope, names.keys)
     known = {alias for alias, _ in exact}
@@ -159,7 +157,7 @@ async def matches(connection: Connection, scope: Scope, names: Names, page_cache
     there = await candidates.identities(connection, scope, [(key.type.value, key.slug) for key in names.pages])
     page_ids = {page_id for _, page_id in exact} | {one.page_id for one in alike} | {one.page_id for one in there}
     page_ids |= {page_id for _, _, page_id in longer}
-    standing = await (page_cache or PageCache()).load(connection, scope, page_ids)
+    standing = await load(connection, scope, page_ids)
     keys = {page_id: key for key, page_id in standing.ids.items()}
     types = {(kind, name) for kind, name in names.similar}
     found = [Match(alias, Way.EXACT, alias, keys[page_id]) for alias, page_id in exact]
@@ -249,20 +247,19 @@ async def window(connection: Connection, scope: Scope, look: Look) -> tuple[list
 
 
 async def aggregation_view(
-    connection: Connection, scope: Scope, memories: tuple[BatchMemory, ...], look: Look, page_cache: PageCache
+    connection: Connection, scope: Scope, memories: tuple[BatchMemory, ...], look: Look
 ) -> tuple[AggregationView | None, Place | None]:
     """Return the view for the aggregation, None if nothing changed and nothing waits for promotion.
 
     Besides the changed pages it holds the hubs above them, the pages that candidates name, and the pages that
-    candidates' memories feed. The place of the last changed page is returned if there are more. The page cache holds
-    pages just written.
+    candidates' memories feed. The place of the last changed page is returned if there are more.
     """
     changed, reached = await window(connection, scope, look)
     waiting = await candidates.waiting_rollups(connection, scope, limit=look.most)
     if not changed and (look.is_for_change or not waiting):
         return None, None
     above = await candidates.rollups_of(connection, scope, changed)
-    recent = await page_cache.load(connection, scope, changed)
+    recent = await load(connection, scope, changed)
     found = parents.merge_candidates(parents.from_memories(memories), parents.from_pages(recent.pages.values()))
     titles = sorted({key for one in found for key in alias_keys(one.title)})
     named = [page_id for _, page_id in await candidates.by_aliases(connection, scope, titles)]

@@ -8,7 +8,7 @@ from datetime import timedelta
 from compiler.operations import lint
 from compiler.plan.contract import Page
 from compiler.plan.text.markdown import unescape
-from compiler.state import apply
+from compiler.state import row_mapping
 from store.content.memories import NewMemory
 from store.db.postgres import Pools, scoped
 from store.wiki import candidates
@@ -45,7 +45,7 @@ def conversation() -> list[NewMemory]:
 
 async def pages_of(pools: Pools) -> list[Page]:
     async with scoped(pools.background, SCOPE) as connection:
-        standing = await apply.load(connection, SCOPE, await candidates.all_ids(connection, SCOPE))
+        standing = await row_mapping.load(connection, SCOPE, await candidates.all_ids(connection, SCOPE))
     return [page for page in standing.pages.values() if page.is_active]
 
 
