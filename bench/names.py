@@ -1,7 +1,6 @@
 """Real names: how many aliases are merged into their page, and how many new names are merged wrongly.
 
-Runs the compile's own rules (`compiler/plan/names/merge.py`) over real names; only Postgres' trigram similarity is computed
-here.
+Runs the compile's own rules (`compiler/plan/names/merge.py`) over real names, with the look-up that a plan's own pages have.
 
 The data may not be shipped with the project: give its folder with `--data` (`names/aliases.csv` and `names/venues.csv` in it,
 made of the schema-guided dialogues of google-research-datasets).
@@ -10,16 +9,15 @@ made of the schema-guided dialogues of google-research-datasets).
 from __future__ import annotations
 
 import csv
-import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from bench.figures import Figure, at_least, at_most, plain
 from compiler.plan.contract import Alias, Page, PageKey, PageType, Tag
-from compiler.plan.names.merge import CITY_TAG, SIMILARITY, Match, Matches, Names, Way, merger, names
+from compiler.plan.names.merge import CITY_TAG, merger, names
+from compiler.plan.names.planned import PagesByName
 from compiler.plan.places.gazetteer import Gazetteer
 from compiler.plan.proposal import Proposal, ProposedPage
 from compiler.plan.text.markdown import alias_keys, plain_key, slug
@@ -53,48 +51,6 @@ class Outcome:
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
-class Scope:
-    """Pages by name, and the store's lookup over them, in memory."""
-
-    def __init__(self, pages: Iterable[Page]) -> None:
-        self.pages = {page.key: page for page in pages}
-        self._exact: dict[str, set[PageKey]] = defaultdict(set)
-        self._prefix: dict[str, set[str]] = defaultdict(set)
-        self._sharing: dict[str, set[str]] = defaultdict(set)
-        for page in self.pages.values():
-            for alias in page.aliases:
-                self._exact[alias.key].add(page.key)
-                for at in (at for at, letter in enumerate(alias.key) if letter == " "):
-                    self._prefix[alias.key[:at]].add(alias.key)
-                for one in _trigrams(alias.key):
-                    self._sharing[one].add(alias.key)
-
-    def look_up(self, wanted: Names) -> Matches:
-        """Return what the store would find."""
-        found = {*self._equal(wanted), *self._beginning(wanted), *self._alike(wanted)}
-        return Matches(tuple(found), tuple(self.pages[key] for key in {match.page for match in found}))
-
-    def _equal(self, wanted: Names) -> Iterator[Match]:
-        for key in wanted.keys:
-            yield from (Match(key, Way.EXACT, key, page) for page in self._exact.get(key, ()))
-
-    def _beginning(self, wanted: Names) -> Iterator[Match]:
-        for prefix in wanted.prefixes:
-            for alias in sorted(self._prefix.get(prefix, ()))[:50]:
-                yield from (Match(prefix, Way.PREFIX, alias, page) for page in self._exact[alias])
-
-    def _alike(self, wanted: Names) -> Iterator[Match]:
-        for _, name in wanted.similar:
-            own = _trigrams(name)
-            rarest = sorted(own, key=lambda one: (len(self._sharing.get(one, ())), one))
-            enough = rarest[: math.floor(len(own) * (1 - SIMILARITY)) + 1]
-            for alias in sorted({alias for one in enough for alias in self._sharing.get(one, ())}):
-                shared = len(own & _trigrams(alias))
-                likeness = shared / (len(own | _trigrams(alias)))
-                if likeness >= SIMILARITY:
-                    yield from (Match(name, Way.SIMILAR, alias, page, likeness) for page in self._exact[alias])
-
-
 def run(*, scale: float, data: Path | None = None) -> list[Figure]:
     """Return the figures for the names in the folder; none without it."""
     folder = (data or Path()) / "names"
@@ -119,7 +75,7 @@ def outcome(path: Path, kind: str, cities: Gazetteer, *, scale: float = 1.0) -> 
     """Return the outcome for a kind's aliases and new names."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["kind"] == kind]
-    scope = Scope(_page(row["name"]) for row in rows if row["role"] == "existing")
+    scope = _pages(_page(row["name"]) for row in rows if row["role"] == "existing")
     asked = [row for row in rows if row["role"] != "existing"]
     asked = asked[: max(1, round(len(asked) * scale))]
     merged = [(row, resolved(scope, row["name"], cities)) for row in asked]
@@ -134,7 +90,7 @@ def outcome(path: Path, kind: str, cities: Gazetteer, *, scale: float = 1.0) -> 
     )
 
 
-def resolved(scope: Scope, title: str, cities: Gazetteer, *, city: str = "") -> Page | None:
+def resolved(scope: PagesByName, title: str, cities: Gazetteer, *, city: str = "") -> Page | None:
     """Return the page that a proposed title is merged into."""
     proposed = ProposedPage(PageType.ENTITY, title, city=city)
     matches = scope.look_up(names(Proposal(new_pages=(proposed,)), gazetteer=cities))
@@ -152,11 +108,18 @@ def other_cities(path: Path, cities: Gazetteer) -> tuple[int, int]:
     strangers = branches = 0
     for towns in by_name.values():
         (first, title), *others = towns.items()
-        scope = Scope([_page(title, city=first)])
+        scope = _pages([_page(title, city=first)])
         for town, name in others:
             branches += 1
             strangers += resolved(scope, name, cities, city=town) is not None
     return strangers, branches
+
+
+def _pages(pages: Iterable[Page]) -> PagesByName:
+    found = PagesByName()
+    for page in pages:
+        found.add(page)
+    return found
 
 
 def _page(title: str, *, city: str = "") -> Page:
@@ -168,10 +131,3 @@ def _page(title: str, *, city: str = "") -> Page:
 def letters_of(title: str) -> str:
     """Return a few letters that keep pages of one slug apart."""
     return title.encode().hex()[-16:]
-
-
-@cache
-def _trigrams(text: str) -> frozenset[str]:
-    """Return the trigrams of a text as in `pg_trgm`: of each word, with two spaces before and one after."""
-    padded = (f"  {word} " for word in plain_key(text).split())
-    return frozenset(word[at : at + 3] for word in padded for at in range(len(word) - 2))

@@ -35,7 +35,7 @@ from compiler.plan.judging.finishing import Bodies, finish, references
 from compiler.plan.names import naming
 from compiler.plan.names.locating import located
 from compiler.plan.names.merge import Matches, Merger, merger, proposed_key
-from compiler.plan.names.spelling import exact_keys
+from compiler.plan.names.planned import PlannedPages
 from compiler.plan.places.gazetteer import NO_PLACES, Gazetteer
 from compiler.plan.proposal import HeldName, PageUpdate, Proposal, ProposedLink, ProposedName, ProposedPage
 from compiler.plan.text import markdown
@@ -47,11 +47,13 @@ _COUNTED_AS = {"exact": "alias_dedup_merged", "derived": "alias_dedup_merged", "
 
 def decide(batch: LeafBatch, proposal: Proposal, matches: Matches, *, gazetteer: Gazetteer = NO_PLACES) -> PlanDecision:
     """Return the accepted parts of the proposal. The order of candidate pages, mentions and matches does not matter."""
-    leaf = _Leaf(citable(batch), merger(matches, batch.pages, gazetteer=gazetteer), batch.mentions)
+    known = merger(matches, batch.pages, gazetteer=gazetteer)
+    leaf = _Leaf(citable(batch), known, batch.mentions, PlannedPages(gazetteer))
     for update in proposal.updates:
         leaf.take_update(update)
     for page in (*proposal.new_pages, *(promotion.page for promotion in proposal.promotions)):
         leaf.take_new(page)
+    leaf.join_twins()
     leaf.write()
     leaf.hold(proposal.mentions)
     leaf.settle()
@@ -64,16 +66,20 @@ def decide(batch: LeafBatch, proposal: Proposal, matches: Matches, *, gazetteer:
 
 @dataclass(slots=True)
 class _Leaf:
-    """A decision in progress: pages updated and created, and the final key of each proposed page."""
+    """A decision in progress: pages updated and created, and the final key of each proposed page.
+
+    `fresh` are proposals that no existing page stands for, with the keys of their titles.
+    """
 
     citable: Citable
     merger: Merger
     mentions: tuple[Mention, ...]
+    planned: PlannedPages
     gathering: Gathering = field(default_factory=Gathering)
     updates: dict[PageKey, list[PageUpdate]] = field(default_factory=dict)
+    fresh: list[tuple[PageKey, ProposedPage]] = field(default_factory=list)
     new: dict[PageKey, ProposedPage] = field(default_factory=dict)
     ended: dict[PageKey, PageKey] = field(default_factory=dict)
-    keys: dict[str, PageKey] = field(default_factory=dict)
 
     def take_update(self, update: PageUpdate) -> None:
         """Record an update of a page that was shown."""
@@ -84,7 +90,7 @@ class _Leaf:
         self.updates.setdefault(update.page, []).append(update)
 
     def take_new(self, proposed: ProposedPage) -> None:
-        """Record a proposed page: as an update of an existing page, merged with a twin in this plan, or as new."""
+        """Record a proposed page: as an update of an existing page, or as one to create."""
         page = located(proposed, self.citable)
         key = proposed_key(page)
         if key is None:
@@ -96,25 +102,23 @@ class _Leaf:
             self.updates.setdefault(there.page, []).append(_as_update(page, there.page))
             self.ended[key] = there.page
             return
-        twin = self._twin(page)
-        if twin is not None:
-            self.gathering.count("twins_in_plan")
-            self.new[twin] = _joined(self.new[twin], page)
-        else:
-            twin = self._free(key, page)
-            self.new[twin] = page
-        self.ended[key] = twin
-        self.keys.update({name: twin for name in exact_keys(page) if name not in self.keys})
+        self.fresh.append((key, page))
 
-    def _twin(self, page: ProposedPage) -> PageKey | None:
-        """Return the page in this plan that shares a name, of the same type and not in another city."""
-        found = {self.keys[name] for name in exact_keys(page) if name in self.keys}
-        same = sorted(
-            key
-            for key in found
-            if key.type == page.type and not (page.city and self.new[key].city not in ("", page.city))
-        )
-        return same[0] if same else None
+    def join_twins(self) -> None:
+        """Merge the new pages of one name. The longest name before a comma is the title; the order of creation stays."""
+        first: dict[PageKey, int] = {}
+        for at, (key, page) in sorted(enumerate(self.fresh), key=lambda one: (-_words(one[1][1]), one[0])):
+            twin = self.planned.twin(page)
+            if twin is not None:
+                self.gathering.count("twins_in_plan")
+                self.new[twin] = _joined(self.new[twin], page)
+            else:
+                twin = self._free(key, page)
+                self.new[twin] = page
+            first[twin] = min(at, first.get(twin, at))
+            self.ended[key] = twin
+            self.planned.add(twin, self.new[twin])
+        self.new = {key: self.new[key] for key in sorted(first, key=lambda one: first[one])}
 
     def _free(self, key: PageKey, page: ProposedPage) -> PageKey:
         """Return an unused key: as given, with the city, or with a number appended. An archived page's key is free."""
@@ -194,7 +198,7 @@ class _Leaf:
         for one in proposed:
             name = markdown.one_line(one.alias)[: markdown.MAX_NAME_CHARS]
             key = markdown.alias_key(name)
-            if not key or key in self.keys or self.merger.knows(key):
+            if not key or self.planned.knows(key) or self.merger.knows(key):
                 self.gathering.reject("mention_of_page" if key else "mention_without_name", one.alias)
                 continue
             self.gathering.rejections.extend(self.citable.unknown(one.memory_ids))
@@ -234,6 +238,10 @@ class _Leaf:
                 seen.add((source, target))
                 context = markdown.one_line(one.context)[: naming.QUOTE_CHARS]
                 self.gathering.items.append(WriteLink(source, target, LinkKind.REFERENCE, LinkOrigin.PLANNER, context))
+
+
+def _words(page: ProposedPage) -> int:
+    return len(markdown.plain_key(page.title.partition(",")[0]).split())
 
 
 def _as_update(page: ProposedPage, key: PageKey) -> PageUpdate:

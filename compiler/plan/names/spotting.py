@@ -57,7 +57,9 @@ _KINDS = {
     "city": NameKind.CITY,
 }
 SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,2}): ")
-_TOKEN = re.compile(r"(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[^\W_](?:[\w'’.-]*[^\W_])?|[^\w\s]|\n")
+_TOKEN = re.compile(
+    r"(?:[A-Z]\.){1,4}(?=\s*[A-Z][a-z])|[^\W_](?:[\w'’.-]*[^\W_])?(?:(?:\+\+?|#)(?![\w+#]))?|[^\w\s]|\n"
+)
 _POSSESSIVE = re.compile(r"['’]s?$", re.IGNORECASE)
 _JOINING = frozenset([",", "'", "’", "&", "-", "/", "–", "(", "*", "_", "[", "#", "@", "$", "%"])
 _NO_TOKEN = ""

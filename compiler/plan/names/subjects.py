@@ -103,7 +103,7 @@ def _joined(found: dict[str, Subject], memories: Iterable[BatchMemory]) -> dict[
     for key in sorted(found, key=lambda one: (len(one), one)):
         subject = found[key]
         plural = kept.get(f"{key}s")
-        if subject.page is None and plural is not None and any(name.isupper() for name in subject.names):
+        if subject.page is None and plural is not None and _is_plural(plural, subject):
             plural.take(subject)
             del kept[key]
         elif subject.page is None and subject.kind in (NameKind.THING, NameKind.PERSON) and " " not in key:
@@ -112,6 +112,11 @@ def _joined(found: dict[str, Subject], memories: Iterable[BatchMemory]) -> dict[
                 longer.take(subject)
                 del kept[key]
     return kept
+
+
+def _is_plural(plural: Subject, subject: Subject) -> bool:
+    """Return whether one name is another in capitals with a small s: NFTs of NFT. CSS is no plural of CS."""
+    return any(name.isupper() and f"{name}s" in plural.names for name in subject.names)
 
 
 def _longer(key: str, found: Mapping[str, Subject], *, is_called: bool) -> Subject | None:

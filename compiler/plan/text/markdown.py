@@ -18,6 +18,10 @@ from store.text.texts import fold
 MAX_SLUG_CHARS = 80
 MAX_NAME_CHARS = 120
 
+# C++ and C# are not C: a plus or a hash behind a word belongs to it.
+_SIGN = re.compile(r"(?<=[^\W_])(?:\+\+?|#)(?![\w+#])")
+_SIGNED_WORD = re.compile(rf"[^\W_]+(?:{_SIGN.pattern})?")
+_SIGN_NAMES = {"+": " plus", "++": " plus plus", "#": " sharp"}
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
 _NOT_WORD = re.compile(r"[\W_]+")
 _APOSTROPHES = re.compile(r"(?<=\w)['’ʼ`](?=\w)")
@@ -61,7 +65,7 @@ def alias_key(name: str) -> str:
 
 
 def plain_key(name: str) -> str:
-    """Return the name's words, folded, one space apart: `St. Regis` and `st regis` are equal."""
+    """Return the name's words, folded, one space apart: `St. Regis` and `st regis` are equal, `C++` and `C` are not."""
     return _plain_name(name) if len(name) <= MAX_NAME_CHARS else _plain(name)
 
 
@@ -153,14 +157,17 @@ def _bold_key(found: re.Match[str]) -> str:
 
 
 def _slug(text: str) -> str:
-    plain = _APOSTROPHES.sub("", fold(text))
+    plain = _SIGN.sub(lambda found: _SIGN_NAMES[found[0]], _APOSTROPHES.sub("", fold(text)))
     spelled = plain if plain.isascii() else "".join(map(_spelled, plain))
     return _NOT_SLUG.sub("-", spelled).strip("-")[:MAX_SLUG_CHARS].rstrip("-")
 
 
 def _plain(text: str) -> str:
     folded = text.lower() if text.isascii() else fold(text)
-    return _NOT_WORD.sub(" ", _APOSTROPHES.sub("", folded)).strip()
+    whole = _APOSTROPHES.sub("", folded)
+    if "+" in whole or "#" in whole:
+        return " ".join(_SIGNED_WORD.findall(whole))
+    return _NOT_WORD.sub(" ", whole).strip()
 
 
 # The same names recur in every batch.
