@@ -7,7 +7,8 @@ CompileError
 ├── CostCeilingReached      `.is_for_today`
 ├── ListingUnsafe           a sweep would archive too much, or got no full listing
 ├── MemoriesUnavailable     the memory service did not answer
-└── ModelFailing            the model fails for a harmless memory too
+├── ModelFailing            the model fails for a harmless memory too
+└── CompressionRefused      the sources of a summary are not ones to compress
 """
 
 from __future__ import annotations
@@ -52,6 +53,10 @@ class ModelFailing(CompileError):
     """The model fails for a harmless memory too; check the model and its server. No memory is set aside, and the compile is
     tried again later by itself.
     """
+
+
+class CompressionRefused(CompileError):
+    """The memories cannot be compressed into a summary."""
 
 
 class MemoriesUnavailable(CompileError):

@@ -46,6 +46,7 @@ NAMES = {
     "CreateWebhookResponse": "Webhook",
     "DeletePageResponse": "DeleteEffect",
     "ExportVaultResponse": "VaultFile",
+    "GetMemoryHistoryResponse": "MemoryHistory",
     "GetPageResponse": "PageWhole",
     "GetProfileResponse": "ProfileInForce",
     "GetStorageResponse": "Storage",

@@ -32,12 +32,21 @@ async def forget(
         return ()
     await scopes.lock(connection, scope, now=now)
     notes = await _let_go(connection, scope, memory_ids)
-    await ledger.mark_gone(connection, scope, memory_ids, now=now)
-    await batches.forget(connection, scope, memory_ids)
-    await scopes.bump_revision(connection, scope, now=now)
+    await _mark(connection, scope, memory_ids, now=now)
     through = await feed.announce_forgotten(connection, scope) if is_built_in else None
     await scopes.mark_dirty(connection, scope, through=through, now=now)
     return notes
+
+
+async def withdraw(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
+    """Mark what the memories fed for the next job, as `forget` does, for memories that stay but are no longer accepted.
+
+    Receipts keep their words. The caller enqueues the job.
+    """
+    await scopes.lock(connection, scope, now=now)
+    await _drop_quotes(connection, scope, memory_ids)
+    await _mark(connection, scope, memory_ids, now=now)
+    await scopes.mark_dirty(connection, scope, through=await feed.announce_forgotten(connection, scope), now=now)
 
 
 async def settle(connection: Connection, scope: Scope, memory_ids: Sequence[str], items: Iterable[Item]) -> Notes:
@@ -65,6 +74,16 @@ async def _let_go(connection: Connection, scope: Scope, memory_ids: Sequence[str
     hashes = [entry.text_hash for entry in known.values() if entry.text_hash]
     await receipts.forget_texts(connection, scope, hashes)
     await receipts.forget_texts_resting_on(connection, scope, memory_ids, page_ids)
+    await _drop_quotes(connection, scope, memory_ids)
+    return notes
+
+
+async def _drop_quotes(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> None:
     await answers.forget(connection, scope, memory_ids)
     await upkeep.forget_sightings(connection, scope, memory_ids)
-    return notes
+
+
+async def _mark(connection: Connection, scope: Scope, memory_ids: Sequence[str], *, now: datetime) -> None:
+    await ledger.mark_gone(connection, scope, memory_ids, now=now)
+    await batches.forget(connection, scope, memory_ids)
+    await scopes.bump_revision(connection, scope, now=now)

@@ -69,7 +69,9 @@ _COMMANDS = {
     "explain": Lazy("sidecar.cli.turns.context", "explain", "Show why an assembly is as it is."),
     "health": Lazy("sidecar.cli.operations.health", "health", "Ask whether a sidecar is serving."),
     "ingest": Lazy("sidecar.cli.content.knowledge", "ingest", "Read documents into a knowledge base."),
-    "memory": Lazy("sidecar.cli.content.memory", "memory", "Import, list, show and forget memories."),
+    "memory": Lazy(
+        "sidecar.cli.content.memory", "memory", "Import, list, show, accept, reject, compress and forget memories."
+    ),
     "migrate": Lazy("sidecar.cli.operations.serving", "migrate", "Bring the database's schema up to date."),
     "owner": Lazy("sidecar.cli.content.owner", "owner", "See what a person or an agent holds, or forget them."),
     "profile": Lazy("sidecar.cli.content.profile", "profile", "Read and change the knobs of turns."),

@@ -33,7 +33,11 @@ class NewTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewMemory:
-    """One memory to write; without an id, one is derived from its text."""
+    """One memory to write; without an id, one is derived from its text.
+
+    `status` is candidate, accepted or rejected, `confidence` 0 to 1, `authority` User, Agent, Candidate or Derived. A known
+    memory keeps what is not given.
+    """
 
     text: str
     memory_id: str = ""
@@ -41,6 +45,11 @@ class NewMemory:
     document_id: str = ""
     metadata: Mapping[str, Any] | None = None
     turn_ids: Sequence[str] = ()
+    memory_type: str = ""
+    status: str = ""
+    confidence: float | None = None
+    authority: str = ""
+    domains: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,4 +37,9 @@ def new_memory(memory: ImportedMemory) -> NewMemory:
         document_id=memory.document_id,
         metadata={**memory.metadata, **tags},
         turn_ids=memory.turn_ids,
+        memory_type=memory.memory_type,
+        status=memory.status,
+        confidence=memory.confidence,
+        authority=memory.authority,
+        domains=memory.domains,
     )

@@ -10,8 +10,11 @@ from sidecar.ingest.conversation import SkippedPiece, Unusable, id_of, time_of
 from sidecar.ingest.records import FileRecord, records
 
 _LONGEST_TEXT_CHARS = 100_000
+_LONGEST_LABEL_CHARS = 100
+_STATUSES = frozenset({"", "candidate", "accepted", "rejected"})
 _KNOWN = frozenset({
     "id", "memory_id", "text", "content", "created_at", "occurred_at", "metadata", "document_id", "tags", "turn_ids",
+    "memory_type", "status", "confidence", "authority", "domains",
 })  # fmt: skip
 
 
@@ -27,13 +30,19 @@ class ImportedMemory:
     tags: tuple[str, ...] = ()
     turn_ids: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    memory_type: str = ""
+    status: str = ""
+    confidence: float | None = None
+    authority: str = ""
+    domains: tuple[str, ...] = ()
 
 
 def read_memories(name: str, data: bytes | BinaryIO) -> Iterator[ImportedMemory | SkippedPiece]:
     """Yield the memories of a file in its order, and each one left out where it stood.
 
-    `{"text" or "content", "id"?, "occurred_at"?, "created_at"?, "document_id"?, "tags"?, "turn_ids"?, "metadata"?}`;
-    other keys join the metadata. A stream has to be seekable. Raises UnreadableExport or TooLarge.
+    `{"text" or "content", "id"?, "occurred_at"?, "created_at"?, "document_id"?, "tags"?, "turn_ids"?, "metadata"?,
+    "memory_type"?, "status"?, "confidence"?, "authority"?, "domains"?}`; other keys join the metadata. A stream has to be
+    seekable. Raises UnreadableExport or TooLarge.
     """
     for record in records(name, opened(data)):
         if isinstance(record, SkippedPiece):
@@ -61,7 +70,35 @@ def _memory(record: FileRecord) -> ImportedMemory:
         tags=_texts(value, "tags"),
         turn_ids=_texts(value, "turn_ids"),
         metadata=_metadata(value),
+        memory_type=_label(value, "memory_type"),
+        status=_status(value),
+        confidence=_confidence(value),
+        authority=_label(value, "authority"),
+        domains=_texts(value, "domains"),
     )
+
+
+def _label(value: Mapping[str, Any], key: str) -> str:
+    label = value.get(key) or ""
+    if not isinstance(label, str) or len(label) > _LONGEST_LABEL_CHARS:
+        raise Unusable(f"its {key} is no text of at most {_LONGEST_LABEL_CHARS} characters")
+    return label
+
+
+def _status(value: Mapping[str, Any]) -> str:
+    status = _label(value, "status").lower()
+    if status not in _STATUSES:
+        raise Unusable('its status is none of "candidate", "accepted", "rejected"')
+    return status
+
+
+def _confidence(value: Mapping[str, Any]) -> float | None:
+    confidence = value.get("confidence")
+    if confidence is None:
+        return None
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0 <= confidence <= 1:
+        raise Unusable("its confidence is not a number from 0 to 1")
+    return float(confidence)
 
 
 def _text(value: Mapping[str, Any]) -> str:

@@ -6,15 +6,22 @@ Only the way between messages and values stands here; the use cases are in `side
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
+from sidecar.rpc.auth.identity import Role
 from sidecar.rpc.transport.call import Call
 from sidecar.rpc.transport.paging import MAX_PAGE_BYTES, ListCall
-from sidecar.rpc.transport.validation import read_each, read_struct, read_time, write_struct, write_time
+from sidecar.rpc.transport.validation import read_choice, read_each, read_struct, read_time, write_struct, write_time
 from sidecar.services.memories import MAX_MEMORIES, MAX_METADATA_BYTES, Memories, check_memory
 from sidecar.services.validation import check_count
 from sidecar.v1 import memory_pb2 as pb
 from sidecar.v1.context_pb2 import NotifyOutcome
-from store.content.memories import Memory, NewMemory
+from store.content.memories import Memory, NewMemory, StatusChange, StatusDecision
+from store.content.supersessions import Supersession
+from store.content.tiers import AuthorityTier, MemoryStatus
+
+_STATUS_VALUES = {status: pb.MemoryStatus.Value(f"MEMORY_STATUS_{status.name}") for status in MemoryStatus}
+_STATUSES: dict[int, MemoryStatus] = {value: status for status, value in _STATUS_VALUES.items()}
 
 SERVICE = pb.DESCRIPTOR.services_by_name["MemoryService"]
 
@@ -29,7 +36,9 @@ class MemoryService:
         """Write memories, and say which ids they have and how many were new or changed."""
         scope = call.scope(request)
         check_count("memories", request.memories, most=MAX_MEMORIES)
-        given = await read_each("memories", request.memories, _read, chars=lambda one: len(one.text))
+        most_trusted = AuthorityTier.USER if call.identity.role is Role.ADMIN else AuthorityTier.AGENT
+        read = partial(_read, most_trusted=most_trusted)
+        given = await read_each("memories", request.memories, read, chars=lambda one: len(one.text))
         retained, outcome = await self._memories.retain(scope, given)
         return pb.RetainResponse(
             memory_ids=retained.memory_ids,
@@ -58,8 +67,32 @@ class MemoryService:
         await self._memories.forget(scope, request.memory_id)
         return pb.DeleteMemoryResponse()
 
+    async def set_memory_status(self, request: pb.SetMemoryStatusRequest, call: Call) -> pb.SetMemoryStatusResponse:
+        """Accept or reject a memory, or make it a candidate again. Raises NotFound."""
+        scope = call.scope(request)
+        status = read_choice("status", request.status, _STATUSES)
+        decision = StatusDecision(status, f"{call.identity.role} {call.identity.subject}".strip(), request.rule)
+        return pb.SetMemoryStatusResponse(
+            memory=_write(await self._memories.set_status(scope, request.memory_id, decision))
+        )
 
-def _read(field: str, given: pb.NewMemory) -> NewMemory:
+    async def get_memory_history(self, request: pb.GetMemoryHistoryRequest, call: Call) -> pb.GetMemoryHistoryResponse:
+        """Return a memory with the changes of its status and its supersessions. Raises NotFound."""
+        scope = call.scope(request)
+        history = await self._memories.history(scope, request.memory_id)
+        return pb.GetMemoryHistoryResponse(
+            memory=_write(history.memory),
+            changes=map(_write_change, history.changes),
+            supersessions=map(_write_supersession, history.supersessions),
+        )
+
+    async def compress_memories(self, request: pb.CompressMemoriesRequest, call: Call) -> pb.CompressMemoriesResponse:
+        """Compress candidates into one summary. Raises FailedPrecondition with the reason."""
+        scope = call.scope(request)
+        return pb.CompressMemoriesResponse(memory=_write(await self._memories.compress(scope, request.memory_ids)))
+
+
+def _read(field: str, given: pb.NewMemory, *, most_trusted: AuthorityTier) -> NewMemory:
     happened = given.HasField("occurred_time")
     memory = NewMemory(
         text=given.text,
@@ -68,8 +101,13 @@ def _read(field: str, given: pb.NewMemory) -> NewMemory:
         document_id=given.document_id,
         metadata=read_struct(f"{field}.metadata", given.metadata, max_bytes=MAX_METADATA_BYTES),
         turn_ids=tuple(given.turn_ids),
+        memory_type=given.memory_type or None,
+        status=read_choice(f"{field}.status", given.status, _STATUSES) if given.status else None,
+        confidence=given.confidence if given.HasField("confidence") else None,
+        authority=given.authority or None,
+        domains=tuple(dict.fromkeys(given.domains)) or None,
     )
-    check_memory(field, memory)
+    check_memory(field, memory, most_trusted=most_trusted)
     return memory
 
 
@@ -83,4 +121,32 @@ def _write(memory: Memory) -> pb.Memory:
         turn_ids=memory.turn_ids,
         create_time=write_time(memory.created_at),
         update_time=write_time(memory.updated_at),
+        memory_type=memory.memory_type,
+        status=_STATUS_VALUES[memory.status],
+        confidence=memory.confidence,
+        authority=memory.authority,
+        domains=memory.domains,
+        source_episodes=memory.source_episodes,
+        source_events=memory.source_events,
+    )
+
+
+def _write_change(change: StatusChange) -> pb.MemoryStatusChange:
+    return pb.MemoryStatusChange(
+        old_status=_STATUS_VALUES[change.old_status],
+        new_status=_STATUS_VALUES[change.new_status],
+        changed_by=change.changed_by,
+        rule=change.rule,
+        change_time=write_time(change.changed_at),
+    )
+
+
+def _write_supersession(edge: Supersession) -> pb.MemorySupersession:
+    return pb.MemorySupersession(
+        memory_id=edge.memory_id,
+        superseded_id=edge.superseded_id,
+        reason=edge.reason,
+        create_time=write_time(edge.created_at),
+        undo_time=write_time(edge.undone_at) if edge.undone_at else None,
+        evidence=edge.evidence,
     )

@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from secrets import randbits
 
+from compiler.decay.compress import MAX_SOURCES, compress_candidate_memories, remake_summaries
+from compiler.decay.summary import ulid
+from compiler.errors import CompressionRefused
 from compiler.passes import forgetting
-from sidecar.runtime.errors import NotFound
+from sidecar.runtime.errors import FailedPrecondition, InvalidArgument, NotFound
 from sidecar.services.compiles import queue_compile
 from sidecar.services.validation import check_count, read_id, read_text
 from sidecar.turn.leads import MAX_LEAD_LINES, lead
@@ -18,8 +22,10 @@ from store.accounting import receipts
 from store.compile import ledger, scopes
 from store.compile.jobs import Enqueued
 from store.compile.ledger import LedgerEntry
-from store.content import memories, storage
-from store.content.memories import Memory, NewMemory, Retained
+from store.content import memories, storage, supersessions
+from store.content.memories import Memory, NewMemory, Retained, StatusChange, StatusDecision
+from store.content.supersessions import Supersession
+from store.content.tiers import AuthorityTier, MemoryStatus
 from store.db.postgres import Pools, scoped
 from store.scope import Scope
 from store.tenancy import forgotten, tenants
@@ -31,6 +37,9 @@ MAX_MEMORIES = 1_000
 MAX_TEXT_CHARS = 100_000
 MAX_METADATA_BYTES = 64 * 1024
 MAX_TURNS = 1_000
+MAX_LABEL_CHARS = 100
+MAX_DOMAINS = 100
+MAX_RULE_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +49,15 @@ class MemoryView:
     memory: Memory | None
     entry: LedgerEntry | None
     citations: Sequence[Citation]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryHistory:
+    """A memory, the changes of its status, and the edges of supersession from and to it, oldest first."""
+
+    memory: Memory
+    changes: Sequence[StatusChange]
+    supersessions: Sequence[Supersession]
 
 
 class Memories:
@@ -112,18 +130,71 @@ class Memories:
             raise NotFound("memory")
         return found
 
+    async def history(self, scope: Scope, memory_id: str) -> MemoryHistory:
+        """Return a memory with the changes of its status and the edges of supersession from and to it. Raises NotFound."""
+        read_id("memory_id", memory_id)
+        async with scoped(self._pool, scope, read_only=True) as connection:
+            memory = await memories.get(connection, scope, memory_id)
+            if memory is None:
+                raise NotFound("memory")
+            return MemoryHistory(
+                memory,
+                changes=await memories.status_changes(connection, scope, memory_id),
+                supersessions=await supersessions.of(connection, scope, memory_id),
+            )
+
+    async def set_status(self, scope: Scope, memory_id: str, decision: StatusDecision) -> Memory:
+        """Accept or reject a memory, or make it a candidate again, and return it. Raises NotFound.
+
+        A status that it has already changes nothing. The wiki is compiled anew when a memory becomes accepted or ceases to be.
+        """
+        read_id("memory_id", memory_id)
+        read_text("rule", decision.rule, max_chars=MAX_RULE_CHARS)
+        now = self._now()
+        async with scoped(self._pool, scope) as connection:
+            if await memories.get(connection, scope, memory_id) is None:
+                raise NotFound("memory")
+            old = await memories.set_status(connection, scope, memory_id, decision, now=now)
+            if old is MemoryStatus.ACCEPTED:
+                await forgetting.withdraw(connection, scope, [memory_id], now=now)
+        if old is not None and MemoryStatus.ACCEPTED in (old, decision.status):
+            await self._queue_compile(scope, now)
+        return await self.get(scope, memory_id)
+
+    async def compress(self, scope: Scope, memory_ids: Sequence[str]) -> Memory:
+        """Compress candidates into one summary, a candidate too, and return it. Raises FailedPrecondition with the reason."""
+        check_count("memory_ids", memory_ids, most=MAX_SOURCES)
+        for place, memory_id in enumerate(memory_ids):
+            read_id(f"memory_ids[{place}]", memory_id)
+        now = self._now()
+        summary_id = ulid(now, randbits(80))
+        try:
+            async with scoped(self._pool, scope) as connection:
+                return await compress_candidate_memories(connection, scope, memory_ids, summary_id, now=now)
+        except CompressionRefused as error:
+            raise FailedPrecondition("memory_ids", error.detail) from error
+
     async def forget(self, scope: Scope, memory_id: str) -> None:
-        """Forget a memory and what receipts and the wiki hold of it; one that is not there is forgotten already."""
+        """Forget a memory and what receipts, summaries and the wiki hold of it; one that is not there is forgotten already.
+
+        Summaries that rest on it are made anew without it; one with fewer than two sources left is forgotten too.
+        """
         read_id("memory_id", memory_id)
         async with scoped(self._pool, scope) as connection:
             memory = await memories.get(connection, scope, memory_id)
             if memory is None:
                 return
-            await receipts.forget_texts(connection, scope, _kept_forms(memory.text))
-            freed_bytes = await storage.of_memories(connection, scope, [memory_id])
-            await memories.forget(connection, scope, memory_id)
-            await scopes.lock(connection, scope, now=self._now())  # turns read on while a running compile is waited for
-            notes = await forgetting.forget(connection, scope, [memory_id], now=self._now())
+            now = self._now()
+            remade, emptied = await remake_summaries(connection, scope, [memory_id], now=now)
+            gone = [memory, *emptied]
+            for one in (*gone, *remade):
+                await receipts.forget_texts(connection, scope, _kept_forms(one.text))
+            gone_ids = [one.memory_id for one in gone]
+            freed_bytes = await storage.of_memories(connection, scope, gone_ids)
+            for gone_id in gone_ids:
+                await memories.forget(connection, scope, gone_id)
+            await scopes.lock(connection, scope, now=now)  # turns read on while a running compile is waited for
+            notes = await forgetting.forget(connection, scope, gone_ids, now=now)
             await storage.add(connection, scope, -freed_bytes)
         self._forgot(scope)
         async with scoped(self._pool, scope) as connection:
@@ -136,14 +207,28 @@ class Memories:
         return await queue_compile(self._pool, scope, now=now)
 
 
-def check_memory(field: str, memory: NewMemory) -> None:
-    """Raise InvalidArgument, which names the place under `field`, for a memory that `retain` does not take."""
+def check_memory(field: str, memory: NewMemory, *, most_trusted: AuthorityTier) -> None:
+    """Raise InvalidArgument, which names the place under `field`, for a memory that `retain` does not take.
+
+    `most_trusted` is the highest authority that the caller may claim.
+    """
     check_count(f"{field}.turn_ids", memory.turn_ids, most=MAX_TURNS)
     read_text(f"{field}.text", memory.text, min_chars=1, max_chars=MAX_TEXT_CHARS)
     read_id(f"{field}.memory_id", memory.memory_id, is_optional=True)
     read_id(f"{field}.document_id", memory.document_id, is_optional=True)
     for turn_id in memory.turn_ids:
         read_id(f"{field}.turn_ids", turn_id)
+    read_text(f"{field}.memory_type", memory.memory_type or "", max_chars=MAX_LABEL_CHARS)
+    read_text(f"{field}.authority", memory.authority or "", max_chars=MAX_LABEL_CHARS)
+    if memory.authority and AuthorityTier.parse(memory.authority) > most_trusted:
+        raise InvalidArgument(
+            f"{field}.authority", "is above the caller's", f"send {most_trusted.name.title()}, or leave it out"
+        )
+    if memory.confidence is not None and not 0 <= memory.confidence <= 1:
+        raise InvalidArgument(f"{field}.confidence", "is not a number from 0 to 1", "send one, or leave it out")
+    check_count(f"{field}.domains", memory.domains or (), most=MAX_DOMAINS)
+    for domain in memory.domains or ():
+        read_text(f"{field}.domains", domain, min_chars=1, max_chars=MAX_LABEL_CHARS)
 
 
 def _kept_forms(text: str) -> list[bytes]:

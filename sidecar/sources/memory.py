@@ -11,10 +11,13 @@ from sidecar.turn.leads import lead
 from sidecar.turn.rank import CandidateKind, Candidates
 from store.content import memories
 from store.content.memories import RecalledMemory
+from store.content.tiers import MemoryStatus
 from store.db.postgres import Pool, scoped
 from store.scope import Scope
 
 _MOST_EACH = 80
+_UNCONFIRMED_SHARE = 0.5
+_COMPRESSED_SHARE = 0.5
 
 
 class MemorySource:
@@ -39,8 +42,21 @@ class MemorySource:
             texts=[memory.text for memory in found.texts],
             evidence=evidence,
             days=[memory.occurred_at.date() for memory in found.texts],
+            trust=[_trust(memory) for memory in found.texts],
         )
         return SourceAnswer(items, notes=query.notes, candidates=candidates).first(limits.top_k)
+
+
+def _trust(memory: RecalledMemory) -> float:
+    """Return the share of its relevance that a memory keeps: a candidate at most half, and half of that in a summary."""
+    share = 1.0 if memory.status == MemoryStatus.ACCEPTED else _UNCONFIRMED_SHARE * memory.confidence
+    return share * _COMPRESSED_SHARE if memory.is_compressed else share
+
+
+def _header(memory: RecalledMemory) -> str:
+    if memory.status == MemoryStatus.ACCEPTED:
+        return f"Remembered, {memory.occurred_at.date()}"
+    return f"Remembered, {memory.occurred_at.date()}, unconfirmed (confidence {memory.confidence:.2g})"
 
 
 def _item(memory: RecalledMemory, coverage: float, rank: int, lead_lines: int) -> Item:
@@ -50,7 +66,7 @@ def _item(memory: RecalledMemory, coverage: float, rank: int, lead_lines: int) -
         text=memory.text,
         rank=rank,
         relevance=coverage,
-        header=f"Remembered, {memory.occurred_at.date()}",
+        header=_header(memory),
         lead=lead(memory.text, lead_lines),
         provenance=(
             Ref("memory", memory.memory_id, memory.document_id),

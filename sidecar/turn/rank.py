@@ -58,7 +58,8 @@ class CandidateKind(StrEnum):
 class Candidates:
     """Candidate texts in columns: the id of each one's item, its text, and its evidence.
 
-    Turns have `speakers`. `days`, if known, is the day a text was said or is about.
+    Turns have `speakers`. `days`, if known, is the day a text was said or is about. `trust`, if not 1 for all, is the share of
+    its relevance that each text keeps, for texts that are not confirmed.
     """
 
     kind: CandidateKind
@@ -67,6 +68,7 @@ class Candidates:
     evidence: Evidence
     speakers: Sequence[str] = ()
     days: Sequence[date] = ()
+    trust: Sequence[float] = ()
 
     def only(self, ids: Collection[str]) -> Candidates:
         """Return the candidates with these ids."""
@@ -78,6 +80,7 @@ class Candidates:
             evidence=self.evidence.of([place for place, kept in enumerate(is_kept) if kept]),
             speakers=list(compress(self.speakers, is_kept)),
             days=list(compress(self.days, is_kept)),
+            trust=list(compress(self.trust, is_kept)),
         )
 
 
@@ -112,7 +115,8 @@ def rank(reading: Reading, candidates: Sequence[Candidates]) -> Ranked:
         chosen = chosen if leans < _HALF else np.full_like(chosen, len(own))
     best = np.stack(tables)[chosen, np.arange(logits.shape[1])]
     named = [tuple(zip(compress(NAMES, row), filter(None, row), strict=True)) for row in best.round(4).tolist()]
-    return Ranked(relevances.round(6).tolist(), named, round(leans, 4))
+    trust = np.array([share for one in candidates for share in one.trust or repeat(1.0, len(one.ids))])
+    return Ranked((trust * relevances).round(6).tolist(), named, round(leans, 4))
 
 
 def features(reading: Reading, candidates: Sequence[Candidates]) -> list[_Matrix]:

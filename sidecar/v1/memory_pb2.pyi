@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import struct_pb2 as _struct_pb2
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from sidecar.v1 import context_pb2 as _context_pb2
 import builtins as _builtins
 import sys
@@ -20,6 +21,34 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _MemoryStatus:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _MemoryStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemoryStatus.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    MEMORY_STATUS_UNSPECIFIED: _MemoryStatus.ValueType  # 0
+    """Not given: a new memory is accepted, a known one keeps its status."""
+    MEMORY_STATUS_CANDIDATE: _MemoryStatus.ValueType  # 1
+    """Recalled as unconfirmed, below what is accepted; not compiled."""
+    MEMORY_STATUS_ACCEPTED: _MemoryStatus.ValueType  # 2
+    """Recalled and compiled."""
+    MEMORY_STATUS_REJECTED: _MemoryStatus.ValueType  # 3
+    """Neither recalled nor compiled; still listed."""
+
+class MemoryStatus(_MemoryStatus, metaclass=_MemoryStatusEnumTypeWrapper):
+    """How far a memory is to be trusted."""
+
+MEMORY_STATUS_UNSPECIFIED: MemoryStatus.ValueType  # 0
+"""Not given: a new memory is accepted, a known one keeps its status."""
+MEMORY_STATUS_CANDIDATE: MemoryStatus.ValueType  # 1
+"""Recalled as unconfirmed, below what is accepted; not compiled."""
+MEMORY_STATUS_ACCEPTED: MemoryStatus.ValueType  # 2
+"""Recalled and compiled."""
+MEMORY_STATUS_REJECTED: MemoryStatus.ValueType  # 3
+"""Neither recalled nor compiled; still listed."""
+Global___MemoryStatus: _TypeAlias = MemoryStatus  # noqa: Y015
 
 @_typing.final
 class NewMemory(_message.Message):
@@ -33,12 +62,27 @@ class NewMemory(_message.Message):
     DOCUMENT_ID_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
     TURN_IDS_FIELD_NUMBER: _builtins.int
+    MEMORY_TYPE_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
+    AUTHORITY_FIELD_NUMBER: _builtins.int
+    DOMAINS_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
     """The caller's id, unique for the owner, at most 200 characters; if empty, it is derived from the text."""
     text: _builtins.str
     """The text, 1 to 100,000 characters."""
     document_id: _builtins.str
     """The document it belongs to, such as a journal page or a session; may be empty."""
+    memory_type: _builtins.str
+    """What kind of memory it is: fact, preference, plan, principle, summary or another; empty: fact, or as it is."""
+    status: Global___MemoryStatus.ValueType
+    """The status of a new memory; a known one keeps its own, which SetMemoryStatus changes."""
+    confidence: _builtins.float
+    """How sure it is, 0 to 1; absent: 1, or as it is."""
+    authority: _builtins.str
+    """Whose word it is: User, Agent, Candidate, Derived, from most to least trusted; another string ranks as Derived. Empty: Agent,
+    or as it is. An agent's token may not claim User, and a known memory's authority never rises.
+    """
     @_builtins.property
     def occurred_time(self) -> _timestamp_pb2.Timestamp:
         """When it happened or was said; absent means now."""
@@ -51,6 +95,10 @@ class NewMemory(_message.Message):
     def turn_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids of the turns it was derived from; may be empty."""
 
+    @_builtins.property
+    def domains(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Its subject areas, at most 100."""
+
     def __init__(
         self,
         *,
@@ -60,12 +108,19 @@ class NewMemory(_message.Message):
         document_id: _builtins.str = ...,
         metadata: _struct_pb2.Struct | None = ...,
         turn_ids: _abc.Iterable[_builtins.str] | None = ...,
+        memory_type: _builtins.str = ...,
+        status: Global___MemoryStatus.ValueType = ...,
+        confidence: _builtins.float | None = ...,
+        authority: _builtins.str = ...,
+        domains: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["metadata", b"metadata", "occurred_time", b"occurred_time"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "confidence", b"confidence", "metadata", b"metadata", "occurred_time", b"occurred_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["document_id", b"document_id", "memory_id", b"memory_id", "metadata", b"metadata", "occurred_time", b"occurred_time", "text", b"text", "turn_ids", b"turn_ids"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_confidence", b"_confidence", "authority", b"authority", "confidence", b"confidence", "document_id", b"document_id", "domains", b"domains", "memory_id", b"memory_id", "memory_type", b"memory_type", "metadata", b"metadata", "occurred_time", b"occurred_time", "status", b"status", "text", b"text", "turn_ids", b"turn_ids"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__confidence: _TypeAlias = _typing.Literal["confidence"]  # noqa: Y015
+    _WhichOneofArgType__confidence: _TypeAlias = _typing.Literal["_confidence", b"_confidence"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__confidence) -> _WhichOneofReturnType__confidence | None: ...
 
 Global___NewMemory: _TypeAlias = NewMemory  # noqa: Y015
 
@@ -83,12 +138,27 @@ class Memory(_message.Message):
     TURN_IDS_FIELD_NUMBER: _builtins.int
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     UPDATE_TIME_FIELD_NUMBER: _builtins.int
+    MEMORY_TYPE_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
+    AUTHORITY_FIELD_NUMBER: _builtins.int
+    DOMAINS_FIELD_NUMBER: _builtins.int
+    SOURCE_EPISODES_FIELD_NUMBER: _builtins.int
+    SOURCE_EVENTS_FIELD_NUMBER: _builtins.int
     memory_id: _builtins.str
     """Its id."""
     text: _builtins.str
     """The text."""
     document_id: _builtins.str
     """The document it belongs to; may be empty."""
+    memory_type: _builtins.str
+    """What kind of memory it is: fact, preference, plan, principle, summary or another."""
+    status: Global___MemoryStatus.ValueType
+    """How far it is to be trusted."""
+    confidence: _builtins.float
+    """How sure it is, 0 to 1."""
+    authority: _builtins.str
+    """Whose word it is: User, Agent, Candidate, Derived, from most to least trusted; another string ranks as Derived."""
     @_builtins.property
     def occurred_time(self) -> _timestamp_pb2.Timestamp:
         """When it happened or was said."""
@@ -109,6 +179,18 @@ class Memory(_message.Message):
     def update_time(self) -> _timestamp_pb2.Timestamp:
         """When it was last changed."""
 
+    @_builtins.property
+    def domains(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Its subject areas."""
+
+    @_builtins.property
+    def source_episodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of the episodes that a summary was made from."""
+
+    @_builtins.property
+    def source_events(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of the memories or turns at the start of a summary's chain."""
+
     def __init__(
         self,
         *,
@@ -120,10 +202,17 @@ class Memory(_message.Message):
         turn_ids: _abc.Iterable[_builtins.str] | None = ...,
         create_time: _timestamp_pb2.Timestamp | None = ...,
         update_time: _timestamp_pb2.Timestamp | None = ...,
+        memory_type: _builtins.str = ...,
+        status: Global___MemoryStatus.ValueType = ...,
+        confidence: _builtins.float = ...,
+        authority: _builtins.str = ...,
+        domains: _abc.Iterable[_builtins.str] | None = ...,
+        source_episodes: _abc.Iterable[_builtins.str] | None = ...,
+        source_events: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "metadata", b"metadata", "occurred_time", b"occurred_time", "update_time", b"update_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "document_id", b"document_id", "memory_id", b"memory_id", "metadata", b"metadata", "occurred_time", b"occurred_time", "text", b"text", "turn_ids", b"turn_ids", "update_time", b"update_time"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authority", b"authority", "confidence", b"confidence", "create_time", b"create_time", "document_id", b"document_id", "domains", b"domains", "memory_id", b"memory_id", "memory_type", b"memory_type", "metadata", b"metadata", "occurred_time", b"occurred_time", "source_episodes", b"source_episodes", "source_events", b"source_events", "status", b"status", "text", b"text", "turn_ids", b"turn_ids", "update_time", b"update_time"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -359,3 +448,273 @@ class DeleteMemoryResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DeleteMemoryResponse: _TypeAlias = DeleteMemoryResponse  # noqa: Y015
+
+@_typing.final
+class SetMemoryStatusRequest(_message.Message):
+    """Changes a memory's status."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    RULE_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    memory_id: _builtins.str
+    """The memory."""
+    status: Global___MemoryStatus.ValueType
+    """Its status from now on."""
+    rule: _builtins.str
+    """Why, or by which rule; at most 500 characters. Recorded."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        memory_id: _builtins.str = ...,
+        status: Global___MemoryStatus.ValueType = ...,
+        rule: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_id", b"memory_id", "owner_id", b"owner_id", "rule", b"rule", "status", b"status", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetMemoryStatusRequest: _TypeAlias = SetMemoryStatusRequest  # noqa: Y015
+
+@_typing.final
+class SetMemoryStatusResponse(_message.Message):
+    """The memory after the change."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def memory(self) -> Global___Memory:
+        """The memory."""
+
+    def __init__(
+        self,
+        *,
+        memory: Global___Memory | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetMemoryStatusResponse: _TypeAlias = SetMemoryStatusResponse  # noqa: Y015
+
+@_typing.final
+class MemoryStatusChange(_message.Message):
+    """A change of a memory's status."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OLD_STATUS_FIELD_NUMBER: _builtins.int
+    NEW_STATUS_FIELD_NUMBER: _builtins.int
+    CHANGED_BY_FIELD_NUMBER: _builtins.int
+    RULE_FIELD_NUMBER: _builtins.int
+    CHANGE_TIME_FIELD_NUMBER: _builtins.int
+    old_status: Global___MemoryStatus.ValueType
+    """The status before."""
+    new_status: Global___MemoryStatus.ValueType
+    """The status after."""
+    changed_by: _builtins.str
+    """The caller: its role and name."""
+    rule: _builtins.str
+    """Why, or by which rule."""
+    @_builtins.property
+    def change_time(self) -> _timestamp_pb2.Timestamp:
+        """When."""
+
+    def __init__(
+        self,
+        *,
+        old_status: Global___MemoryStatus.ValueType = ...,
+        new_status: Global___MemoryStatus.ValueType = ...,
+        changed_by: _builtins.str = ...,
+        rule: _builtins.str = ...,
+        change_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["change_time", b"change_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["change_time", b"change_time", "changed_by", b"changed_by", "new_status", b"new_status", "old_status", b"old_status", "rule", b"rule"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MemoryStatusChange: _TypeAlias = MemoryStatusChange  # noqa: Y015
+
+@_typing.final
+class GetMemoryHistoryRequest(_message.Message):
+    """Asks for a memory's history."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    memory_id: _builtins.str
+    """The memory."""
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        memory_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_id", b"memory_id", "owner_id", b"owner_id", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetMemoryHistoryRequest: _TypeAlias = GetMemoryHistoryRequest  # noqa: Y015
+
+@_typing.final
+class GetMemoryHistoryResponse(_message.Message):
+    """A memory's history."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_FIELD_NUMBER: _builtins.int
+    CHANGES_FIELD_NUMBER: _builtins.int
+    SUPERSESSIONS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def memory(self) -> Global___Memory:
+        """The memory."""
+
+    @_builtins.property
+    def changes(self) -> _containers.RepeatedCompositeFieldContainer[Global___MemoryStatusChange]:
+        """The changes of its status, oldest first."""
+
+    @_builtins.property
+    def supersessions(self) -> _containers.RepeatedCompositeFieldContainer[Global___MemorySupersession]:
+        """What it superseded and was superseded by, oldest first."""
+
+    def __init__(
+        self,
+        *,
+        memory: Global___Memory | None = ...,
+        changes: _abc.Iterable[Global___MemoryStatusChange] | None = ...,
+        supersessions: _abc.Iterable[Global___MemorySupersession] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changes", b"changes", "memory", b"memory", "supersessions", b"supersessions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetMemoryHistoryResponse: _TypeAlias = GetMemoryHistoryResponse  # noqa: Y015
+
+@_typing.final
+class MemorySupersession(_message.Message):
+    """One memory that took the place of another."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_ID_FIELD_NUMBER: _builtins.int
+    SUPERSEDED_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
+    UNDO_TIME_FIELD_NUMBER: _builtins.int
+    EVIDENCE_FIELD_NUMBER: _builtins.int
+    memory_id: _builtins.str
+    """The newer memory, such as a summary."""
+    superseded_id: _builtins.str
+    """The memory whose place it took."""
+    reason: _builtins.str
+    """Why: compressed, corrected or contradicted. A compressed memory stays true."""
+    evidence: _builtins.str
+    """What shows it; may be empty."""
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When."""
+
+    @_builtins.property
+    def undo_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was undone; absent while it holds."""
+
+    def __init__(
+        self,
+        *,
+        memory_id: _builtins.str = ...,
+        superseded_id: _builtins.str = ...,
+        reason: _builtins.str = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
+        undo_time: _timestamp_pb2.Timestamp | None = ...,
+        evidence: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "undo_time", b"undo_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "evidence", b"evidence", "memory_id", b"memory_id", "reason", b"reason", "superseded_id", b"superseded_id", "undo_time", b"undo_time"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MemorySupersession: _TypeAlias = MemorySupersession  # noqa: Y015
+
+@_typing.final
+class CompressMemoriesRequest(_message.Message):
+    """Compresses candidates."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TENANT_ID_FIELD_NUMBER: _builtins.int
+    OWNER_ID_FIELD_NUMBER: _builtins.int
+    MEMORY_IDS_FIELD_NUMBER: _builtins.int
+    tenant_id: _builtins.str
+    """The tenant; empty means the caller's."""
+    owner_id: _builtins.str
+    """The owner; empty means the caller's, when it has exactly one."""
+    @_builtins.property
+    def memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The candidates, in the order in which the summary says them. 2 to 200; an id given again counts once."""
+
+    def __init__(
+        self,
+        *,
+        tenant_id: _builtins.str = ...,
+        owner_id: _builtins.str = ...,
+        memory_ids: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory_ids", b"memory_ids", "owner_id", b"owner_id", "tenant_id", b"tenant_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CompressMemoriesRequest: _TypeAlias = CompressMemoriesRequest  # noqa: Y015
+
+@_typing.final
+class CompressMemoriesResponse(_message.Message):
+    """The summary."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    MEMORY_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def memory(self) -> Global___Memory:
+        """The summary."""
+
+    def __init__(
+        self,
+        *,
+        memory: Global___Memory | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CompressMemoriesResponse: _TypeAlias = CompressMemoriesResponse  # noqa: Y015

@@ -55,6 +55,21 @@ class MemoryServiceStub:
                 request_serializer=sidecar_dot_v1_dot_memory__pb2.DeleteMemoryRequest.SerializeToString,
                 response_deserializer=sidecar_dot_v1_dot_memory__pb2.DeleteMemoryResponse.FromString,
                 _registered_method=True)
+        self.SetMemoryStatus = channel.unary_unary(
+                '/sidecar.v1.MemoryService/SetMemoryStatus',
+                request_serializer=sidecar_dot_v1_dot_memory__pb2.SetMemoryStatusRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_memory__pb2.SetMemoryStatusResponse.FromString,
+                _registered_method=True)
+        self.GetMemoryHistory = channel.unary_unary(
+                '/sidecar.v1.MemoryService/GetMemoryHistory',
+                request_serializer=sidecar_dot_v1_dot_memory__pb2.GetMemoryHistoryRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_memory__pb2.GetMemoryHistoryResponse.FromString,
+                _registered_method=True)
+        self.CompressMemories = channel.unary_unary(
+                '/sidecar.v1.MemoryService/CompressMemories',
+                request_serializer=sidecar_dot_v1_dot_memory__pb2.CompressMemoriesRequest.SerializeToString,
+                response_deserializer=sidecar_dot_v1_dot_memory__pb2.CompressMemoriesResponse.FromString,
+                _registered_method=True)
 
 
 class MemoryServiceServicer:
@@ -89,6 +104,27 @@ class MemoryServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def SetMemoryStatus(self, request, context):
+        """Accepts or rejects a memory, or makes it a candidate again. Changes its status alone; the change is recorded.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetMemoryHistory(self, request, context):
+        """Returns a memory with the changes of its status and what it superseded or was superseded by.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CompressMemories(self, request, context):
+        """Compresses candidates into one summary, a candidate too. The sources stay. Sent again, it returns the same summary.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MemoryServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -111,6 +147,21 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.DeleteMemory,
                     request_deserializer=sidecar_dot_v1_dot_memory__pb2.DeleteMemoryRequest.FromString,
                     response_serializer=sidecar_dot_v1_dot_memory__pb2.DeleteMemoryResponse.SerializeToString,
+            ),
+            'SetMemoryStatus': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetMemoryStatus,
+                    request_deserializer=sidecar_dot_v1_dot_memory__pb2.SetMemoryStatusRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_memory__pb2.SetMemoryStatusResponse.SerializeToString,
+            ),
+            'GetMemoryHistory': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetMemoryHistory,
+                    request_deserializer=sidecar_dot_v1_dot_memory__pb2.GetMemoryHistoryRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_memory__pb2.GetMemoryHistoryResponse.SerializeToString,
+            ),
+            'CompressMemories': grpc.unary_unary_rpc_method_handler(
+                    servicer.CompressMemories,
+                    request_deserializer=sidecar_dot_v1_dot_memory__pb2.CompressMemoriesRequest.FromString,
+                    response_serializer=sidecar_dot_v1_dot_memory__pb2.CompressMemoriesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -222,6 +273,87 @@ class MemoryService:
             '/sidecar.v1.MemoryService/DeleteMemory',
             sidecar_dot_v1_dot_memory__pb2.DeleteMemoryRequest.SerializeToString,
             sidecar_dot_v1_dot_memory__pb2.DeleteMemoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetMemoryStatus(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.MemoryService/SetMemoryStatus',
+            sidecar_dot_v1_dot_memory__pb2.SetMemoryStatusRequest.SerializeToString,
+            sidecar_dot_v1_dot_memory__pb2.SetMemoryStatusResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetMemoryHistory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.MemoryService/GetMemoryHistory',
+            sidecar_dot_v1_dot_memory__pb2.GetMemoryHistoryRequest.SerializeToString,
+            sidecar_dot_v1_dot_memory__pb2.GetMemoryHistoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CompressMemories(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/sidecar.v1.MemoryService/CompressMemories',
+            sidecar_dot_v1_dot_memory__pb2.CompressMemoriesRequest.SerializeToString,
+            sidecar_dot_v1_dot_memory__pb2.CompressMemoriesResponse.FromString,
             options,
             channel_credentials,
             insecure,

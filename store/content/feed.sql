@@ -1,20 +1,22 @@
 -- name: memories_after
--- Memories after a feed number, in feed order, each with the feed's last number; without any, one row with that number.
+-- Accepted memories after a feed number, in feed order, each with the feed's last number; without any, one row with that number.
 SELECT f.change_seq AS through, m.memory_id, m.change_seq, m.text, m.text_hash, m.occurred_at, m.document_id, m.metadata
 FROM memory_feeds f LEFT JOIN LATERAL (
     SELECT * FROM memories
-    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND change_seq > :change_seq::bigint
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND change_seq > :change_seq::bigint AND status = 'accepted'
     ORDER BY change_seq LIMIT :limit) m ON true
 WHERE f.tenant_id = :tenant_id AND f.owner_id = :owner_id ORDER BY m.change_seq;
 
 -- name: memories_by_ids
--- Memories by id.
+-- Accepted memories by id.
 SELECT memory_id, change_seq, text, text_hash, occurred_at, document_id, metadata FROM memories
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) ORDER BY memory_id;
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[]) AND status = 'accepted'
+ORDER BY memory_id;
 
 -- name: list_memory_hashes
--- Every memory of an owner, without its text.
-SELECT memory_id, document_id, text_hash FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id ORDER BY memory_id;
+-- Every accepted memory of an owner, without its text.
+SELECT memory_id, document_id, text_hash FROM memories
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND status = 'accepted' ORDER BY memory_id;
 
 -- name: take_feed_number<!
 -- Takes the feed's next number.

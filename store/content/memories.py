@@ -15,6 +15,7 @@ from uuid import UUID, uuid5
 from store.content import embeddings, storage
 from store.content.derived import Derived, derive
 from store.content.recalling import Recalled, RecallQuery, recalled
+from store.content.tiers import MemoryStatus
 from store.db import queries
 from store.db.pacing import QUICK_CHARS, STATEMENT_CHARS, in_slices, slices
 from store.db.queries import Connection
@@ -33,7 +34,11 @@ ORIGIN = "origin"
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """A memory to write. An empty id is made from the text. Without an instant, a new one gets now, a known one keeps its own."""
+    """A memory to write. An empty id is made from the text. Without an instant, a new one gets now, a known one keeps its own.
+
+    Of the fields that are None, a known memory keeps its own, and a new one gets the type fact, the status accepted, the
+    confidence 1 and the authority Agent. The status of a known memory is changed by `set_status` alone.
+    """
 
     text: str
     memory_id: str = ""
@@ -41,11 +46,21 @@ class NewMemory:
     document_id: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     turn_ids: tuple[str, ...] = ()
+    memory_type: str | None = None
+    status: MemoryStatus | None = None
+    confidence: float | None = None
+    authority: str | None = None
+    domains: tuple[str, ...] | None = None
+    source_episodes: tuple[str, ...] | None = None
+    source_events: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A stored memory. `occurred_at` is when it happened or was said."""
+    """A stored memory. `occurred_at` is when it happened or was said.
+
+    `source_episodes` and `source_events` name the episodes, and the turns or memories, that a summary was made from.
+    """
 
     memory_id: str
     text: str
@@ -55,6 +70,13 @@ class Memory:
     turn_ids: tuple[str, ...]
     created_at: datetime
     updated_at: datetime
+    memory_type: str = "fact"
+    status: MemoryStatus = MemoryStatus.ACCEPTED
+    confidence: float = 1.0
+    authority: str = "Agent"
+    domains: tuple[str, ...] = ()
+    source_episodes: tuple[str, ...] = ()
+    source_events: tuple[str, ...] = ()
 
 
 class RecalledMemory(NamedTuple):
@@ -65,7 +87,32 @@ class RecalledMemory(NamedTuple):
     occurred_at: datetime
     document_id: str
     turn_ids: tuple[str, ...]
+    status: str
+    confidence: float
+    authority: str
+    is_compressed: bool
     signature: Signature
+
+
+@dataclass(frozen=True, slots=True)
+class StatusDecision:
+    """A status to give, by which caller and by which rule."""
+
+    status: MemoryStatus
+    changed_by: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatusChange:
+    """A change of a memory's status: by which caller, by which rule, and its number in the owner's feed."""
+
+    change_seq: int
+    old_status: MemoryStatus
+    new_status: MemoryStatus
+    changed_by: str
+    rule: str
+    changed_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +208,44 @@ async def page(
     return [_memory(row) for row in rows]
 
 
+async def lock(connection: Connection, scope: Scope, memory_ids: Sequence[str]) -> dict[str, Memory]:
+    """Lock memories until the transaction ends, and return those that exist by id."""
+    rows = await _sql.lock_memories(connection, **scope.key, memory_ids=list(memory_ids))
+    return {row["memory_id"]: _memory(row) for row in rows}
+
+
+async def set_status(
+    connection: Connection, scope: Scope, memory_id: str, decision: StatusDecision, *, now: datetime
+) -> MemoryStatus | None:
+    """Change a memory's status, record the change, and return the old status; None if it has this status already.
+
+    Takes the next number of the owner's feed. The confidence and the authority stay.
+    """
+    change_seq = int(await _sql.open_feed(connection, **scope.key)) + 1
+    decided = {"status": decision.status.value, "changed_by": decision.changed_by, "rule": decision.rule, "now": now}
+    old = await _sql.set_status(connection, **scope.key, memory_id=memory_id, change_seq=change_seq, **decided)
+    if old is None:
+        return None
+    await _sql.advance_feed(connection, **scope.key, count=1)
+    return MemoryStatus(old)
+
+
+async def status_changes(connection: Connection, scope: Scope, memory_id: str) -> list[StatusChange]:
+    """Return the changes of a memory's status, oldest first."""
+    rows = await _sql.list_status_changes(connection, **scope.key, memory_id=memory_id)
+    return [
+        StatusChange(
+            row["change_seq"],
+            MemoryStatus(row["old_status"]),
+            MemoryStatus(row["new_status"]),
+            row["changed_by"],
+            row["rule"],
+            row["changed_at"],
+        )
+        for row in rows
+    ]
+
+
 async def forget(connection: Connection, scope: Scope, memory_id: str) -> bool:
     """Delete a memory, and return whether it existed. Its text is gone when the transaction commits."""
     return bool(await _sql.delete_memory(connection, **scope.key, memory_id=memory_id))
@@ -214,7 +299,18 @@ def _columns(rows: Sequence[tuple[str, NewMemory, Derived]]) -> dict[str, object
         "signatures": [one.signature for one in derived],
         "word_counts": [one.word_count for one in derived],
         "words": [one.words for one in derived],
+        "memory_types": [one.memory_type for one in new],
+        "statuses": [one.status for one in new],
+        "confidences": [one.confidence for one in new],
+        "authorities": [one.authority for one in new],
+        "domains": [_array(one.domains) for one in new],
+        "episodes": [_array(one.source_episodes) for one in new],
+        "events": [_array(one.source_events) for one in new],
     }
+
+
+def _array(values: tuple[str, ...] | None) -> list[str] | None:
+    return None if values is None else list(values)
 
 
 def _searched(memory: NewMemory) -> str:
@@ -244,9 +340,15 @@ def _memory(row: Any) -> Memory:
         tuple(row["turn_ids"]),
         row["created_at"],
         row["updated_at"],
+        row["memory_type"],
+        MemoryStatus(row["status"]),
+        row["confidence"],
+        row["authority"],
+        *(tuple(row[name]) for name in ("domains_json", "source_episodes_json", "source_events_json")),
     )
 
 
 def _recalled(*columns: Any) -> Iterable[RecalledMemory]:
-    *told, turn_ids, signatures = columns
-    return map(RecalledMemory, *told, map(tuple, turn_ids), map(Signature.unpack, signatures))
+    *told, turn_ids, statuses, confidences, authorities, compressed, signatures = columns
+    trust = (statuses, confidences, authorities, compressed)
+    return map(RecalledMemory, *told, map(tuple, turn_ids), *trust, map(Signature.unpack, signatures))

@@ -12,30 +12,56 @@ WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND turn_id = ANY(:turn_id
 -- Writes new and changed memories, with the feed's next numbers in the given order; returns the count of each.
 WITH given AS (
     SELECT r.place, r.memory_id, r.document_id, r.text, r.metadata, r.occurred_at, r.text_hash, r.signature, r.word_count, r.words,
+        r.memory_type, r.status, r.confidence, r.authority, r.domains, r.episodes, r.events,
         ARRAY(SELECT jsonb_array_elements_text(r.turns)) AS turn_ids
     FROM unnest(:memory_ids::text[], :document_ids::text[], :texts::text[], :metadata::jsonb[], :turns::jsonb[],
-        :occurred_at::timestamptz[], :text_hashes::bytea[], :signatures::bytea[], :word_counts::int[], :words::text[])
+        :occurred_at::timestamptz[], :text_hashes::bytea[], :signatures::bytea[], :word_counts::int[], :words::text[],
+        :memory_types::text[], :statuses::text[], :confidences::float8[], :authorities::text[], :domains::jsonb[],
+        :episodes::jsonb[], :events::jsonb[])
         WITH ORDINALITY AS r (memory_id, document_id, text, metadata, turns, occurred_at, text_hash, signature, word_count,
-        words, place)
-), changed AS (  -- an instant that was not given is no change
-    SELECT given.*, known.memory_id IS NULL AS is_new, row_number() OVER (ORDER BY given.place) AS step,
-        coalesce(given.occurred_at, known.occurred_at, :now::timestamptz) AS happened_at
+        words, memory_type, status, confidence, authority, domains, episodes, events, place)
+), meant AS (  -- what was not given is no change; a known memory keeps its status, and its authority never rises
+    SELECT given.place, given.memory_id, given.document_id, given.text, given.metadata, given.text_hash, given.signature,
+        given.word_count, given.words, given.turn_ids, known.memory_id IS NULL AS is_new,
+        coalesce(given.occurred_at, known.occurred_at, :now::timestamptz) AS happened_at,
+        coalesce(given.memory_type, known.memory_type, 'fact') AS memory_type,
+        coalesce(known.status, given.status, 'accepted') AS status,
+        CASE WHEN known.source_events_json <> '[]' THEN least(given.confidence, known.confidence)
+            ELSE coalesce(given.confidence, known.confidence, 1) END AS confidence,
+        CASE WHEN known.memory_id IS NULL THEN coalesce(given.authority, 'Agent')
+            WHEN given.authority IS NULL AND known.text_hash = given.text_hash THEN known.authority
+            WHEN trust_rank(coalesce(given.authority, 'Agent')) < trust_rank(known.authority) THEN coalesce(given.authority, 'Agent')
+            ELSE known.authority END AS authority,
+        coalesce(given.domains, known.domains_json, '[]') AS domains_json,
+        coalesce(given.episodes, known.source_episodes_json, '[]') AS source_episodes_json,
+        coalesce(given.events, known.source_events_json, '[]') AS source_events_json,
+        known.text_hash AS known_hash, known.metadata AS known_metadata, known.document_id AS known_document_id,
+        known.turn_ids AS known_turn_ids, known.occurred_at AS known_at, known.memory_type AS known_type,
+        known.confidence AS known_confidence, known.authority AS known_authority, known.domains_json AS known_domains,
+        known.source_episodes_json AS known_episodes, known.source_events_json AS known_events
     FROM given LEFT JOIN LATERAL (
-        SELECT m.memory_id, m.text_hash, m.metadata, m.document_id, m.turn_ids, m.occurred_at FROM memories m
+        SELECT * FROM memories m
         WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = given.memory_id LIMIT 1) known ON true
-    WHERE (known.text_hash, known.metadata, known.document_id, known.turn_ids, known.occurred_at) IS DISTINCT FROM
-        (given.text_hash, given.metadata, given.document_id, given.turn_ids, coalesce(given.occurred_at, known.occurred_at))
-        OR known.memory_id IS NULL
+), changed AS (
+    SELECT *, row_number() OVER (ORDER BY place) AS step FROM meant
+    WHERE is_new OR (known_hash, known_metadata, known_document_id, known_turn_ids, known_at, known_type, known_confidence,
+        known_authority, known_domains, known_episodes, known_events) IS DISTINCT FROM (text_hash, metadata, document_id, turn_ids,
+        happened_at, memory_type, confidence, authority, domains_json, source_episodes_json, source_events_json)
 ), written AS (
     INSERT INTO memories (tenant_id, owner_id, memory_id, change_seq, document_id, text, metadata, turn_ids, occurred_at,
-        created_at, updated_at, text_hash, signature, word_count, search_tsv)
+        created_at, updated_at, text_hash, signature, word_count, search_tsv, memory_type, status, confidence, authority,
+        domains_json, source_episodes_json, source_events_json)
     SELECT :tenant_id, :owner_id, memory_id, :change_seq::bigint + step, document_id, text, metadata, turn_ids, happened_at,
-        :now, :now, text_hash, signature, word_count, search_vector(words)
+        :now, :now, text_hash, signature, word_count, search_vector(words), memory_type, status, confidence, authority,
+        domains_json, source_episodes_json, source_events_json
     FROM changed
     ON CONFLICT (tenant_id, owner_id, memory_id) DO UPDATE SET change_seq = excluded.change_seq,
         document_id = excluded.document_id, text = excluded.text, metadata = excluded.metadata, turn_ids = excluded.turn_ids,
         occurred_at = excluded.occurred_at, updated_at = excluded.updated_at, text_hash = excluded.text_hash,
-        signature = excluded.signature, word_count = excluded.word_count, search_tsv = excluded.search_tsv
+        signature = excluded.signature, word_count = excluded.word_count, search_tsv = excluded.search_tsv,
+        memory_type = excluded.memory_type, confidence = excluded.confidence, authority = excluded.authority,
+        domains_json = excluded.domains_json, source_episodes_json = excluded.source_episodes_json,
+        source_events_json = excluded.source_events_json
 )
 SELECT count(*) FILTER (WHERE is_new) AS created_count, count(*) FILTER (WHERE NOT is_new) AS updated_count FROM changed;
 
@@ -45,13 +71,15 @@ UPDATE memory_feeds SET change_seq = change_seq + :count::bigint WHERE tenant_id
 
 -- name: get_memory^
 -- One memory, or no row.
-SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at FROM memories
-WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id;
+SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at, memory_type, status, confidence,
+    authority, domains_json, source_episodes_json, source_events_json
+FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id;
 
 -- name: list_memories
 -- A page of an owner's memories, newest first, up to the one at which the texts exceed a number of bytes. The separate bound on
 -- time lets the index scan start where the last page ended.
-SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at
+SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at, memory_type, status, confidence,
+    authority, domains_json, source_episodes_json, source_events_json
 FROM (SELECT *, sum(octet_length(text)) OVER (ORDER BY occurred_at DESC, memory_id) - octet_length(text) AS bytes_before
     FROM memories
     WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND occurred_at <= :before::timestamptz
@@ -59,14 +87,44 @@ FROM (SELECT *, sum(octet_length(text)) OVER (ORDER BY occurred_at DESC, memory_
     ORDER BY occurred_at DESC, memory_id LIMIT :limit) listed
 WHERE bytes_before <= :most_bytes::bigint ORDER BY occurred_at DESC, memory_id;
 
+-- name: set_status<!
+-- Changes a memory's status with the feed's next number, and records the change; returns the old status, or nothing.
+WITH old AS (
+    SELECT status FROM memories
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id AND status <> :status FOR UPDATE
+), changed AS (
+    UPDATE memories m SET status = :status, change_seq = :change_seq, updated_at = :now FROM old
+    WHERE m.tenant_id = :tenant_id AND m.owner_id = :owner_id AND m.memory_id = :memory_id
+), recorded AS (
+    INSERT INTO memory_status_changes (tenant_id, owner_id, memory_id, change_seq, old_status, new_status, changed_by, rule,
+        changed_at)
+    SELECT :tenant_id, :owner_id, :memory_id, :change_seq, old.status, :status, :changed_by, :rule, :now FROM old
+)
+SELECT status FROM old;
+
+-- name: list_status_changes
+-- The changes of a memory's status, oldest first.
+SELECT change_seq, old_status, new_status, changed_by, rule, changed_at FROM memory_status_changes
+WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id ORDER BY change_seq;
+
+-- name: lock_memories
+-- Locks memories by id until the transaction ends, and returns them.
+SELECT memory_id, text, occurred_at, document_id, metadata, turn_ids, created_at, updated_at, memory_type, status, confidence,
+    authority, domains_json, source_episodes_json, source_events_json
+FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = ANY(:memory_ids::text[])
+ORDER BY memory_id FOR UPDATE;
+
 -- name: delete_memory!
 -- Deletes a memory.
 DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = :memory_id;
 
 -- name: recall_memories
--- An owner's memories that match a question, with match data.
-SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids, m.signature
+-- An owner's memories that match a question, with match data; rejected ones are left out.
+SELECT f.matched, f.cosines, f.frequencies, f.total, m.memory_id, m.text, m.occurred_at, m.document_id, m.turn_ids,
+    m.status, m.confidence, m.authority, m.is_compressed, m.signature
 FROM recall_memories(:tenant_id, :owner_id, :words::text[], :embedder_no::int, :vectors::text[], :limit::int, :weights::real[]) f
 CROSS JOIN LATERAL (
-    SELECT * FROM memories
-    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = f.found_id LIMIT 1) m;
+    SELECT *, EXISTS (SELECT 1 FROM memory_supersessions s WHERE s.tenant_id = :tenant_id AND s.owner_id = :owner_id
+        AND s.superseded_id = f.found_id AND s.reason = 'compressed' AND s.undone_at IS NULL) AS is_compressed
+    FROM memories
+    WHERE tenant_id = :tenant_id AND owner_id = :owner_id AND memory_id = f.found_id AND status <> 'rejected' LIMIT 1) m;

@@ -45,6 +45,8 @@ TABLES = (
     "page_vectors",
     "wiki_pages",
     "memory_vectors",
+    "memory_supersessions",
+    "memory_status_changes",
     "memories",
     "memory_feeds",
     "owner_storage",

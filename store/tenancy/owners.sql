@@ -116,6 +116,14 @@ DELETE FROM wiki_pages WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 -- Deletes an owner's rows.
 DELETE FROM memory_vectors WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
 
+-- name: forget_memory_supersessions!
+-- Deletes an owner's rows.
+DELETE FROM memory_supersessions WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
+-- name: forget_memory_status_changes!
+-- Deletes an owner's rows.
+DELETE FROM memory_status_changes WHERE tenant_id = :tenant_id AND owner_id = :owner_id;
+
 -- name: forget_memories!
 -- Deletes an owner's rows.
 DELETE FROM memories WHERE tenant_id = :tenant_id AND owner_id = :owner_id;

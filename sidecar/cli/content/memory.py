@@ -1,4 +1,4 @@
-"""Commands about memories: import from a file, list, show one, forget one."""
+"""Commands about memories: import from a file, list, show, accept, reject, compress, forget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sidecar.cli.shared.failures import FAILED, OK
 from sidecar.cli.shared.listing import every, limit_option
 from sidecar.cli.shared.output import printable
 from sidecar.cli.shared.session import CommandSession, connected
-from sidecar.client.answers import Memory
+from sidecar.client.answers import Memory, MemoryHistory
 from sidecar.client.imported import new_memory
 from sidecar.ingest.memories import ImportedMemory, read_memories
 from sidecar.ingest.opening import opened_at
@@ -25,7 +25,7 @@ _LEAD_CHARS = 100
 
 @click.group()
 def memory() -> None:
-    """Import, list, show and forget memories."""
+    """Import, list, show, accept, reject, compress and forget memories."""
 
 
 @memory.command("import", short_help="Import memories from a file.")
@@ -113,9 +113,87 @@ def get_memory(session: CommandSession, memory_id: str) -> None:
 
 def _draw_memory(one: Memory) -> Iterator[str]:
     yield f"── {one.memory_id}, {_day(one)}, document {one.document_id or '(none)'}"
+    yield f"{one.memory_type}, {one.status}, confidence {one.confidence:.2g}, authority {printable(one.authority)}"
     yield printable(one.text)
     for name, value in sorted(one.metadata.items()):
         yield printable(f"{name}: {json.dumps(value, ensure_ascii=False)}")
+
+
+_rule_option = click.option("--rule", default="", help="Why, or by which rule; it is recorded.")
+
+
+@memory.command("accept", short_help="Accept a candidate.")
+@click.argument("memory_id", metavar="MEMORY")
+@_rule_option
+@connected
+def accept_memory(session: CommandSession, memory_id: str, rule: str) -> None:
+    """Accept a memory: it is recalled as confirmed, and compiled. Its confidence and authority stay.
+
+    \b
+    Example:
+      sidecar memory accept mem-0001 --rule "said twice"
+    """
+    session.voice.show(
+        session.client.set_memory_status(memory_id=memory_id, status="accepted", rule=rule), _draw_memory
+    )
+
+
+@memory.command("reject", short_help="Reject a memory.")
+@click.argument("memory_id", metavar="MEMORY")
+@_rule_option
+@connected
+def reject_memory(session: CommandSession, memory_id: str, rule: str) -> None:
+    """Reject a memory: it is listed, but neither recalled nor compiled. Accepting it takes that back.
+
+    \b
+    Example:
+      sidecar memory reject mem-0001 --rule "the user says it is wrong"
+    """
+    session.voice.show(
+        session.client.set_memory_status(memory_id=memory_id, status="rejected", rule=rule), _draw_memory
+    )
+
+
+@memory.command("history", short_help="Show how a memory's status came about.")
+@click.argument("memory_id", metavar="MEMORY")
+@connected
+def show_history(session: CommandSession, memory_id: str) -> None:
+    """Show a memory, the changes of its status, the summaries it is in, and what it sums up.
+
+    \b
+    Example:
+      sidecar memory history mem-0001
+    """
+    session.voice.show(session.client.get_memory_history(memory_id=memory_id), _draw_history)
+
+
+def _draw_history(history: MemoryHistory) -> Iterator[Any]:
+    if history.memory is not None:
+        yield from _draw_memory(history.memory)
+    yield drawing.rows(
+        ("when", "from", "to", "by", "rule"),
+        (
+            (f"{one.change_time:%Y-%m-%d %H:%M}", one.old_status, one.new_status, one.changed_by, one.rule)
+            for one in history.changes
+        ),
+        empty="Its status never changed.",
+    )
+    for one in history.supersessions:
+        undone = f", undone {one.undo_time:%Y-%m-%d}" if one.undo_time else ""
+        yield printable(f"{one.memory_id} superseded {one.superseded_id}: {one.reason}{undone}")
+
+
+@memory.command("compress", short_help="Compress candidates into one summary.")
+@click.argument("memory_ids", metavar="MEMORY...", nargs=-1, required=True)
+@connected
+def compress_memories(session: CommandSession, memory_ids: tuple[str, ...]) -> None:
+    """Compress candidates into one summary, itself a candidate. The sources stay, and rank below it.
+
+    \b
+    Example:
+      sidecar memory compress mem-0001 mem-0002 mem-0003
+    """
+    session.voice.show(session.client.compress_memories(memory_ids=memory_ids), _draw_memory)
 
 
 @memory.command("forget", short_help="Forget one memory.")

@@ -165,7 +165,46 @@ class Memory:
     text: str
     document_id: str
     turn_ids: tuple[str, ...]
+    memory_type: str
+    status: str  # candidate, accepted or rejected
+    confidence: float
+    authority: str
+    domains: tuple[str, ...]
+    source_episodes: tuple[str, ...]
+    source_events: tuple[str, ...]
     occurred_time: datetime | None = None
     create_time: datetime | None = None
     update_time: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStatusChange:
+    """A change of a memory's status."""
+
+    old_status: str  # candidate, accepted or rejected
+    new_status: str  # candidate, accepted or rejected
+    changed_by: str
+    rule: str
+    change_time: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryHistory:
+    """A memory's history."""
+
+    changes: tuple[MemoryStatusChange, ...]
+    supersessions: tuple[MemorySupersession, ...]
+    memory: Memory | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySupersession:
+    """One memory that took the place of another."""
+
+    memory_id: str
+    superseded_id: str
+    reason: str
+    evidence: str
+    create_time: datetime | None = None
+    undo_time: datetime | None = None

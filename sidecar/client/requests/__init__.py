@@ -14,6 +14,7 @@ from sidecar.client.answers import (
     Ingested,
     KnowledgeBase,
     Memory,
+    MemoryHistory,
     Page,
     ProfileInForce,
     ProfileVersion,
@@ -145,6 +146,35 @@ class DeleteMemory(Request[None]):
 
     reads = Nothing()
     memory_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetMemoryStatus(Request[Memory]):
+    """Accepts or rejects a memory, or makes it a candidate again. Changes its status alone; the change is recorded."""
+
+    reads = Inner("memory")
+    memory_id: str
+    status: str = ""  # candidate, accepted or rejected
+    rule: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetMemoryHistory(Request[MemoryHistory]):
+    """Returns a memory with the changes of its status and what it superseded or was superseded by."""
+
+    reads = Whole(MemoryHistory)
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompressMemories(Request[Memory]):
+    """Compresses candidates into one summary, a candidate too.
+
+    The sources stay. Sent again, it returns the same summary.
+    """
+
+    reads = Inner("memory")
+    memory_ids: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

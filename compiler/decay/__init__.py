@@ -1,0 +1,1 @@
+"""Memories that age: compression into summaries, and the jobs that run it."""

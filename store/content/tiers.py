@@ -1,0 +1,38 @@
+"""How far a memory is to be trusted: its status, and the tier of its authority."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import IntEnum, StrEnum
+
+
+class MemoryStatus(StrEnum):
+    """An accepted memory is recalled and compiled; a candidate is recalled as unconfirmed; a rejected one is only listed."""
+
+    CANDIDATE = "candidate"
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+
+
+class AuthorityTier(IntEnum):
+    """Where a memory's authority comes from, least trusted first."""
+
+    DERIVED = 0
+    CANDIDATE = 1
+    AGENT = 2
+    USER = 3
+
+    @classmethod
+    def parse(cls, authority: str) -> AuthorityTier:
+        """Return the tier of a stored authority, in any case; an unknown one is DERIVED, the least trusted."""
+        return next((tier for tier in cls if tier.name.lower() == authority.lower()), cls.DERIVED)
+
+    @property
+    def trust_rank(self) -> int:
+        """Return 0 for the least trusted tier, 3 for the most."""
+        return int(self)
+
+
+def least_trusted(authorities: Iterable[str]) -> str:
+    """Return the authority of the lowest tier, as it is spelled; of several in that tier, the first."""
+    return min(authorities, key=AuthorityTier.parse)
