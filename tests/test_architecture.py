@@ -61,6 +61,11 @@ HEAVY_MODULES = {
     "sidecar.worker.hindsight_feed",
 }
 
+# Tests that need programs of other people's, run by hand; and the two helpers that may sleep: the one that waits for a condition,
+# and a clock that jumps, on which a sleep takes no time.
+OUTSIDE = {"browser", "interop", "llm", "servers"}
+MAY_SLEEP = {"tests/support/models/remote_calls.py", "tests/support/waiting.py"}
+
 
 def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
@@ -204,3 +209,27 @@ def _queries(path: Path) -> Iterator[str]:
                 imported = f"{node.module}.{alias.name}"
                 if node.module == "store.db.postgres" or (imported != "store.errors" and _is_module(imported)):
                     yield imported
+
+
+def test_tests_wait_by_condition_and_patch_none_of_our_modules() -> None:
+    """A sleep guesses how long something takes; a patched module is not the product."""
+    sleeps = re.compile(r"\b(asyncio|time)\.sleep\(|from (asyncio|time) import .*\bsleep\b")
+    patches = re.compile(r"\bmock\b|\bsetattr\(\s*(\"(\w+)|(\w+))")
+    for path in (ROOT / "tests").rglob("*.py"):
+        if path == Path(__file__) or path.relative_to(ROOT).parts[1] in OUTSIDE:
+            continue
+        text = path.read_text()
+        assert name(path) in MAY_SLEEP or not sleeps.search(text), f"{name(path)}: use tests/support/waiting.py"
+        for found in patches.finditer(text):
+            patched = found[2] or found[3] or "mock"
+            assert patched not in _ours(text) | {"mock"}, f"{name(path)} patches {patched}: give it an argument"
+
+
+def _ours(text: str) -> set[str]:
+    """Return the names that a file imports from our packages, and the packages themselves."""
+    return set(PACKAGES) | {
+        alias.asname or alias.name
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in PACKAGES
+        for alias in node.names
+    }

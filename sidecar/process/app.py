@@ -134,10 +134,11 @@ async def running(
     *,
     sources: dict[Source, ContextSource] | None = None,
     watch: Watch | None = None,
+    clocks: Clocks | None = None,
     is_warmed: bool = False,
     embeds: bool = True,
 ) -> AsyncIterator[App]:
-    """Yield a serving sidecar, and stop it in order at the end. `sources` replaces the built-in ones.
+    """Yield a serving sidecar, and stop it in order at the end. `sources` replaces the built-in ones, `clocks` the system's.
 
     The default `watch` counts but sends nothing. With `is_warmed`, the first turn does not wait for connections. Without
     `embeds`, a worker elsewhere embeds stored texts.
@@ -154,7 +155,7 @@ async def running(
         if is_warmed:
             await warm(pools.turn, connections=settings.turn_pool_size)
         telling = watch or Watch(WatchConfig(slow_turn_s=settings.slow_turn_s, keeps_content=settings.capture_content))
-        clocks = Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic)
+        clocks = clocks or Clocks(now=partial(datetime.now, UTC), steady_s=time.monotonic)
         deps = _BaseDeps(settings, where, pools, telling, clocks, is_built_in=sources is None)
         app = await _started(deps, sources or _sources(settings, pools), stack)
         if embeds and app.embedding is not None:

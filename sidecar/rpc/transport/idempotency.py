@@ -43,14 +43,22 @@ class _Given(Generic[T]):
 
 
 class RepeatedAnswers(Generic[K, T]):
-    """Caches the newest 2,000 answers, 64 MiB in all, for ten minutes. `size_of` returns an answer's size in bytes.
+    """Caches the newest `capacity` answers, `capacity_bytes` in all, for ten minutes. `size_of` returns a size in bytes.
 
     A failed request is dropped, so that it can be retried. A request whose callers have all gone is cancelled and dropped.
     """
 
-    def __init__(self, *, clock: Callable[[], float], size_of: Callable[[T], int] = lambda _: 0) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float],
+        size_of: Callable[[T], int] = lambda _: 0,
+        capacity: int = _CAPACITY,
+        capacity_bytes: int = _CAPACITY_BYTES,
+    ) -> None:
         self._clock = clock
         self._size_of = size_of
+        self._capacity, self._capacity_bytes = capacity, capacity_bytes
         self._given: OrderedDict[K, _Given[T]] = OrderedDict()
         self._size_bytes = 0
 
@@ -117,7 +125,7 @@ class RepeatedAnswers(Generic[K, T]):
             self._make_room()
 
     def _make_room(self) -> None:
-        while len(self._given) > _CAPACITY or self._size_bytes > _CAPACITY_BYTES:
+        while len(self._given) > self._capacity or self._size_bytes > self._capacity_bytes:
             self._forget(*next(iter(self._given.items())))
 
     def _forget(self, key: K, given: _Given[T]) -> None:

@@ -27,6 +27,7 @@ from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.support.served.site import Caller, Site, served
 from tests.support.served.turns import BOAT, QUESTION, THREAD, asking, explained, fill
+from tests.support.waiting import next_round
 
 PAGES = (
     "/turns", "/threads", f"/thread?id={THREAD}", "/wiki", "/wiki/graph", "/wiki/graph.json", "/wiki/mentions", "/owner",
@@ -219,7 +220,7 @@ class Counting:
         self.now += 1
         self.most = max(self.most, self.now)
         for _ in range(500):
-            await asyncio.sleep(0)
+            await next_round()
         self.now -= 1
         return SourceAnswer()
 

@@ -38,8 +38,8 @@ from tests.support.served.turns import (
     refusal,
     report,
     statuses,
-    until,
     until_as_few_tasks_as,
+    until_count,
 )
 
 NOT_ANSWERED = ["TIMEOUT", "ERROR", "SHED", "BREAKER_OPEN", "STALE"]
@@ -160,7 +160,7 @@ async def test_all_sources_at_once_may_hang(site: Site, agent: Caller) -> None:
         answer = await assembled(agent, asking_in_haste(thread_id=""))
     assert set(statuses(answer).values()) == {"TIMEOUT", "SKIPPED", "EMPTY"}
     assert not answer.items
-    await until(site, WAITING, 0)
+    await until_count(site, WAITING, 0)
 
 
 async def test_a_source_slower_than_the_caller_can_wait_does_not_hold_the_call(site: Site, agent: Caller) -> None:
@@ -169,7 +169,7 @@ async def test_a_source_slower_than_the_caller_can_wait_does_not_hold_the_call(s
         # On a busy machine the last milliseconds may not do to fit and send the rest.
         answer = await answer_within(agent, asking(overrides=patient), deadline_s=1.0)
         assert answer is None or statuses(answer) == _all_well() | {"MEMORY": "TIMEOUT"}
-        await until(site, WAITING, 0)
+        await until_count(site, WAITING, 0)
 
 
 async def test_no_time_at_all_is_an_answer_or_a_clear_end(site: Site, agent: Caller) -> None:
@@ -177,7 +177,7 @@ async def test_no_time_at_all_is_an_answer_or_a_clear_end(site: Site, agent: Cal
     for timeout in (0.000_001, 0.001, 0.002, 0.005, 0.01, 0.02):
         answer = await answer_within(agent, asking(), deadline_s=timeout)
         assert answer is None or answer.receipt_id
-    await until(site, f"{ACTIVE} AND state <> 'idle'", 0)
+    await until_count(site, f"{ACTIVE} AND state <> 'idle'", 0)
     await until_as_few_tasks_as(tasks)
 
 
@@ -186,10 +186,10 @@ async def test_a_cancelled_call_ends_its_query(site: Site, agent: Caller, reques
     patient = knobs(items_pb2.SOURCE_MEMORY, deadline_ms=60_000)
     async with hung(site, Source.MEMORY):
         call = asyncio.create_task(assembled(agent, asking(overrides=patient, request_id=request_id), timeout=60.0))
-        await until(site, WAITING, 1)
+        await until_count(site, WAITING, 1)
         call.cancel()
         await asyncio.wait([call])
-        await until(site, WAITING, 0)
+        await until_count(site, WAITING, 0)
     answer = await assembled(agent, asking(overrides=patient, request_id=request_id))
     assert statuses(answer) == _all_well()
 
@@ -197,9 +197,11 @@ async def test_a_cancelled_call_ends_its_query(site: Site, agent: Caller, reques
 async def test_a_cancelled_call_beside_the_turn_ends_its_query_too(site: Site, agent: Caller) -> None:
     async with hung(site, Source.MEMORY):
         call = asyncio.ensure_future(agent.ListMemories(memory_pb2.ListMemoriesRequest(), timeout=60.0))
-        await until(site, WAITING, 1)
+        await until_count(site, WAITING, 1)
         call.cancel()
-        await until(site, WAITING, 0)
+        await until_count(site, WAITING, 0)
+    assert call.cancelled()
+    assert (await agent.ListMemories(memory_pb2.ListMemoriesRequest(), timeout=60.0)).memories
 
 
 async def test_a_turn_waits_in_order_for_a_connection_and_is_whole(site: Site, agent: Caller) -> None:

@@ -37,6 +37,7 @@ from store.embedded.layout import Layout
 from tests.support.databases import new_directory
 from tests.support.served.site import Caller
 from tests.support.served.turns import BOAT, THREAD, asking, assembled, knobs, said, statuses
+from tests.support.waiting import until
 
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
 PATIENCE_S = 60.0
@@ -183,9 +184,8 @@ async def locked(data_dir: Path, table: str) -> AsyncIterator[None]:
 async def until_waiting(data_dir: Path) -> None:
     """Wait until a query waits for a lock."""
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-    async with asyncio.timeout(PATIENCE_S), connected(data_dir) as connection:
-        while not await connection.fetchval(waiting):
-            pass
+    async with connected(data_dir) as connection:
+        await until(lambda: connection.fetchval(waiting))
 
 
 @asynccontextmanager

@@ -20,8 +20,9 @@ from tests.support.served.turns import (
     fill,
     locked,
     statuses,
-    until,
+    until_count,
 )
+from tests.support.waiting import next_round
 
 
 @pytest.fixture
@@ -68,18 +69,18 @@ async def test_a_request_joins_no_turn_that_read_before_a_forgetting(site: Site)
     request = asking(request_id="under way")
     async with locked(site, "chunks"):
         before = asyncio.create_task(assembled(agent, request))
-        await until(site, WAITING, 1)
+        await until_count(site, WAITING, 1)
         await until_memories_are_read(site)
         await forget(site, is_owner=False)
         after = asyncio.create_task(assembled(agent, request))
-        await asyncio.sleep(0)
+        await next_round()
     assert BOAT not in str(await after)
     await before
 
 
 async def until_memories_are_read(site: Site) -> None:
     """Wait until of the turn's queries only the one that is held up still runs."""
-    await until(site, f"{ACTIVE} AND state = 'active'", 1)
+    await until_count(site, f"{ACTIVE} AND state = 'active'", 1)
 
 
 async def test_no_old_answer_of_a_failing_source_stands_in_after_a_forgetting(site: Site, replica: Site) -> None:

@@ -19,6 +19,7 @@ from store.db.postgres import scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.support.served.site import Site
 from tests.support.store.notes import wait_until_active
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -129,9 +130,3 @@ def readers() -> list[str]:
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     lines = [Path(f"/proc/{child}/cmdline") for child in children]
     return [told for line in lines if line.exists() and "sidecar.ingest.chunked" in (told := line.read_text())]
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds():
-            await asyncio.sleep(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -15,7 +14,8 @@ from store.scope import owner_uuid
 from tests.acceptance.cli.test_cli_cost import told
 from tests.acceptance.http.test_console import browser
 from tests.support.served.site import Site, served
-from tests.support.served.turns import as_superuser, fill, locked, refusal
+from tests.support.served.turns import as_superuser, fill, locked, refusal, until_count
+from tests.support.waiting import until
 
 SET_UP = 3  # entries that `fill` leaves
 FORGET = admin_pb2.ForgetOwnerRequest(owner_id="mara")
@@ -43,8 +43,7 @@ async def entries(site: Site, least: int = 0, *, tenant: str = "acme", owner: st
 async def until_noted(site: Site, least: int) -> None:
     """Wait until so many entries are written, those of listing them left out."""
     count = "SELECT count(*) FROM audit_entries WHERE method NOT LIKE '%ListAuditEntries'"
-    while await as_superuser(site, count) < least:
-        await asyncio.sleep(0)
+    await until(lambda: as_superuser(site, f"{count} HAVING count(*) >= {least}"))
 
 
 async def test_an_admins_calls_are_noted_with_owner_object_and_outcome(site: Site) -> None:
@@ -119,8 +118,7 @@ async def test_old_entries_are_swept_and_none_are_made_where_none_are_kept(setti
     assert await as_superuser(site, "SELECT count(*) FROM audit_entries") == 1, "it is written before the process ends"
     await as_superuser(site, "UPDATE audit_entries SET called_at = called_at - interval '91 days'")
     async with served(settings) as site:
-        while await as_superuser(site, "SELECT count(*) FROM audit_entries"):
-            await asyncio.sleep(0)
+        await until_count(site, "SELECT count(*) FROM audit_entries", 0)
     async with served(replace(settings, audit_days=0)) as site:
         await site.caller(admin=True).PutAgent(admin_pb2.PutAgentRequest(agent_id="planner"))
     assert await as_superuser(site, "SELECT count(*) FROM audit_entries") == 0

@@ -24,7 +24,7 @@ from tests.support.served.turns import (
     fill,
     locked,
     refusal,
-    until,
+    until_count,
 )
 from tests.support.served.wiki_site import JOURNAL, retain_journal, worked
 
@@ -111,7 +111,7 @@ async def test_a_turn_that_was_under_way_in_a_forgetting_says_that_its_receipt_w
     agent = await fill(site)
     async with locked(site, "chunks"):
         turn = asyncio.create_task(assembled(agent))
-        await until(site, WAITING, 1)
+        await until_count(site, WAITING, 1)
         await site.caller(admin=True).ForgetOwner(admin_pb2.ForgetOwnerRequest(owner_id="mara"))
     request = context_pb2.ExplainAssemblyRequest(receipt_id=(await turn).receipt_id)
     code, reason, _ = await refusal(agent.ExplainAssembly(request))

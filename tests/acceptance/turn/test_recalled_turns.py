@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,17 +12,16 @@ import pytest
 import pytest_asyncio
 from google.protobuf.json_format import MessageToDict
 
-from models.embedding.embedder import Vectors
-from models.errors import EmbedderUnusable
-from sidecar.runtime import embedders
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, memory_pb2, profile_pb2
-from store.content import embeddings
+from tests.stand_ins.model_script import Behaviour, Gate, Late, Refuse, Say
+from tests.stand_ins.model_server import model_server
 from tests.support.databases import database_clone
 from tests.support.places import ROOT
 from tests.support.served.site import Caller, Site, ready, served
 from tests.support.served.turns import assembled, explained, report, said
+from tests.support.store.embedding_world import until_embedded
 
 LANGUAGES: dict[str, Any] = json.loads(
     (ROOT / "tests" / "support" / "store" / "languages.json").read_text(encoding="utf-8")
@@ -42,13 +40,6 @@ async def site(migrated_template: str, tmp_path_factory: pytest.TempPathFactory)
             yield one
 
 
-async def embedded(site: Site) -> None:
-    """Wait until everything has its vector."""
-    async with asyncio.timeout(PATIENCE_S):
-        while await embeddings.waiting(site.app.pools.background, limit=1):
-            await asyncio.sleep(0)
-
-
 async def told(site: Site, *turns: str) -> Caller:
     """Return an owner of a thread of these turns, said by two people by name, each with its vector."""
     caller = site.caller(f"tenant-{uuid4().hex}")
@@ -57,7 +48,7 @@ async def told(site: Site, *turns: str) -> Caller:
         for place, text in enumerate(turns)
     ]
     await caller.AppendTurns(pb.AppendTurnsRequest(thread_id="t", turns=new))
-    await embedded(site)
+    await until_embedded(site.app.pools)
     return caller
 
 
@@ -121,7 +112,7 @@ async def test_a_question_finds_its_text_in_its_own_language(site: Site, languag
 async def test_a_new_memory_is_found_by_meaning_a_moment_later(site: Site) -> None:
     caller = await told(site, "Hello.")
     await caller.Retain(memory_pb2.RetainRequest(memories=[memory_pb2.NewMemory(text="Emil is scared of heights.")]))
-    await embedded(site)
+    await until_embedded(site.app.pools)
     assembly = await assembled(caller, narrow("Would he enjoy a walk on a high rope bridge?"))
     assert "scared of heights" in str(assembly.system_blocks)
 
@@ -134,45 +125,35 @@ async def test_a_fact_falls_to_the_turns_it_was_drawn_from_when_they_are_there(s
         memory_id="sold", text="I sold the sloop to a man from Bar.", turn_ids=[turns.turns[0].turn_id]
     )
     await caller.Retain(memory_pb2.RetainRequest(memories=[memory]))
-    await embedded(site)
+    await until_embedded(site.app.pools)
     assembly = await assembled(caller, narrow("Whom did Nora sell the sloop to?", 2_000))
     (fate,) = [one for one in assembly.decisions if one.item_id == "memory:sold"]
     assert fate.into_item_id == f"turn:{turns.turns[0].turn_id}"
 
 
-class Broken:
-    """An embedder that answers nothing."""
-
-    name, dimensions = "broken", 4
-
-    async def embed(self, texts: Sequence[str]) -> Vectors:
-        raise EmbedderUnusable("asked to")
-
-
-class Slow(Broken):
-    async def embed(self, texts: Sequence[str]) -> Vectors:
-        await asyncio.Event().wait()
-        raise AssertionError("it waits for ever")
-
-
 @pytest.mark.parametrize(
-    ("embedder", "why"), [(None, "no embedder is set up"), (Broken(), "failed"), (Slow(), "did not answer in time")]
+    ("embeds", "why"),
+    [(None, "no embedder is set up"), (Refuse(), "failed"), (Late(Gate(), Say("never")), "did not answer in time")],
+    ids=["none", "failing", "hanging"],
 )
 async def test_without_vectors_recall_goes_by_words_and_says_so(
-    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, embedder: Broken | None, why: str
+    database: str, tmp_path: Path, embeds: Behaviour | None, why: str
 ) -> None:
-    async def made(settings: Settings) -> Broken:
-        assert embedder is not None
-        return embedder
-
-    monkeypatch.setattr(embedders, "_made", made)
-    settings = await ready(database, tmp_path, embedder="minilm" if embedder else "none")
-    async with served(settings) as site:
-        caller = site.caller()
-        await caller.AppendTurns(pb.AppendTurnsRequest(thread_id="t", turns=said(("The boat leaks.", "Caulk it."))))
-        assembly = await assembled(caller, narrow("Does the boat leak?"))
+    with model_server() as provider:
+        if embeds:
+            provider.by_request = lambda _: embeds
+        embedder = "openai:broken:4" if embeds else "none"
+        settings = await ready(database, tmp_path, embedder=embedder, embedder_base_url=f"{provider.url}/v1")
+        assembly = await boat_asked_for(settings)
     assert not assembly.degraded
     reason = report(assembly, items_pb2.SOURCE_THREAD).reason
     assert "by words alone" in reason
     assert why in reason
     assert "The boat leaks." in str(assembly)
+
+
+async def boat_asked_for(settings: Settings) -> pb.Assembly:
+    async with served(settings) as site:
+        caller = site.caller()
+        await caller.AppendTurns(pb.AppendTurnsRequest(thread_id="t", turns=said(("The boat leaks.", "Caulk it."))))
+        return await assembled(caller, narrow("Does the boat leak?"))

@@ -33,7 +33,7 @@ from tests.support.served.turns import (
     locked,
     recount,
     refusal,
-    until,
+    until_count,
 )
 
 CLAUDE = "claude-sonnet-4-5"
@@ -218,7 +218,7 @@ async def test_a_receipt_that_the_writer_had_no_room_for_is_said_to_be_dropped(s
         await explained(agent, (await assembled(agent)).receipt_id)
         async with locked(site, "receipts"):
             first = await assembled(agent)
-            await until(site, f"{WAITING} AND query LIKE '%INSERT INTO receipts%'", 1)
+            await until_count(site, f"{WAITING} AND query LIKE '%INSERT INTO receipts%'", 1)
             waiting, dropped = await assembled(agent), await assembled(agent)
             assert dropped.decisions, "the answer itself carries the decisions"
         for kept in (first, waiting):

@@ -30,7 +30,7 @@ from tests.support.served.turns import (
     locked,
     report,
     statuses,
-    until,
+    until_count,
 )
 
 NEWEST = EXCHANGES[-1][1]
@@ -72,8 +72,8 @@ async def test_a_slow_search_costs_older_turns_and_never_the_conversation(site: 
 async def test_recent_turns_are_waited_for_longer_than_any_source(site: Site, agent: Caller) -> None:
     async with locked(site, "turns"):
         turn = asyncio.create_task(assembled(agent, asking_in_haste(), timeout=60.0))
-        await until(site, WAITING, 3)  # the recent turns, the names of those who speak, and the search
-        await until(site, WAITING, 2)  # the search has given up
+        await until_count(site, WAITING, 3)  # the recent turns, the names of those who speak, and the search
+        await until_count(site, WAITING, 2)  # the search has given up
     answer = await turn
     assert answer.messages[-1].text == NEWEST
     assert not answer.conversation_missing

@@ -20,6 +20,7 @@ from tests.stand_ins.model_server import ModelServer, model_server
 from tests.support.places import ROOT
 from tests.support.served.site import Site, ready, served
 from tests.support.served.turns import assembled, report
+from tests.support.waiting import until
 
 KEY = "sk-of-a-test"
 DIMENSIONS = 1024
@@ -101,9 +102,10 @@ async def dimensions(database: str) -> list[int]:
 
 
 async def until_embedded(database: str, count: int) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while len(await dimensions(database)) < count:
-            await asyncio.sleep(0.01)
+    async def are_embedded() -> bool:
+        return len(await dimensions(database)) >= count
+
+    await until(are_embedded)
 
 
 async def test_memories_get_the_providers_vectors_and_a_turn_finds_them_by_meaning(

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
 
-from sidecar.context import profile_cache
+from sidecar.context.assembler import Clocks
 from sidecar.runtime.settings import Settings
 from sidecar.v1 import context_pb2 as pb
 from sidecar.v1 import items_pb2, knowledge_pb2, profile_pb2
@@ -26,6 +29,7 @@ from tests.support.served.turns import (
     said,
     statuses,
 )
+from tests.support.waiting import until_equal
 
 THREAD_SOURCE, KNOWLEDGE = items_pb2.SOURCE_THREAD, items_pb2.SOURCE_KNOWLEDGE
 MEMORY, WIKI = items_pb2.SOURCE_MEMORY, items_pb2.SOURCE_WIKI
@@ -145,20 +149,21 @@ async def test_a_changed_profile_is_in_force_from_the_next_turn(site: Site, agen
 
 
 @pytest.mark.parametrize("is_missed", [False, True])
-async def test_a_change_made_in_another_process_is_heard_of(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch, is_missed: bool
-) -> None:
-    monkeypatch.setattr(profile_cache, "_REMEMBER_S", 3600.0)  # what is not heard of stays as it was
-    async with served(settings) as here, served(settings) as there:
+async def test_a_change_made_in_another_process_is_heard_of(settings: Settings, is_missed: bool) -> None:
+    slow = Clocks(now=partial(datetime.now, UTC), steady_s=lambda: time.monotonic() / 1_000)  # caches do not expire
+    async with served(settings, slow) as here, served(settings) as there:
         agent = await fill(here)
         await assembled(agent)
         if is_missed:
             await as_superuser(here, f"SELECT count(pg_terminate_backend(pid)) {LISTENERS}")
         off, level = knobs(WIKI, enabled=False), profile_pb2.PROFILE_LEVEL_TENANT
         await there.caller(admin=True).SetProfile(profile_pb2.SetProfileRequest(level=level, profile=off))
-        async with asyncio.timeout(60):
-            while statuses(await assembled(agent))["WIKI"] != "SKIPPED":
-                pass
+
+        async def wiki_status() -> str:
+            return statuses(await assembled(agent))["WIKI"]
+
+        await until_equal(wiki_status, "SKIPPED")
+        assert (await assembled(agent)).profile_version == "tenant:@1"
 
 
 async def test_a_base_counts_from_the_turn_after_it_is_assigned(site: Site, agent: Caller) -> None:

@@ -19,7 +19,7 @@ from sidecar.backends.errors import (
     BackendUnavailable,
 )
 from sidecar.context.ports import BackendError
-from tests.support.models.remote_calls import now_s, run
+from tests.support.models.remote_calls import now_s, pass_time, run
 
 FAILING = BackendUnavailable("kb", "500")
 
@@ -40,7 +40,7 @@ class Remote:
         self.running += 1
         self.most_at_once = max(self.most_at_once, self.running)
         try:
-            await asyncio.sleep(takes_s)
+            await pass_time(takes_s)
         finally:
             self.running -= 1
         if isinstance(brings, BaseException):
@@ -81,7 +81,7 @@ def test_one_backends_full_lanes_hold_up_no_other() -> None:
     async def story() -> None:
         one, other = (BackendCaller(name, CallLimits(deadline_s=10.0, concurrency=1)) for name in ("one", "other"))
         hung = asyncio.create_task(one.ask(Remote([(9.0, "late")])))
-        await asyncio.sleep(0.1)
+        await pass_time(0.1)
         assert await other.ask(Remote([(0.0, "ok")])) == "ok"
         hung.cancel()
 
@@ -109,7 +109,7 @@ def test_calls_come_at_the_rate_and_what_cannot_come_in_time_is_shed_at_once() -
         results = await asyncio.gather(*(asking.ask(remote) for _ in range(9)), return_exceptions=True)
         assert [at_s - began_s for at_s in remote.begun_at] == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.5])
         assert [type(one) for one in results[5:]] == [BackendBusy] * 4
-        await asyncio.sleep(2.0)
+        await pass_time(2.0)
         again_s = now_s()
         assert await asking.ask(remote) == "ok"
         assert now_s() == pytest.approx(again_s), "what was shed is not held against those who come later"
@@ -171,7 +171,7 @@ def test_a_failing_backend_rests_and_one_probe_at_a_time_finds_it_back() -> None
         unasked = Remote([(0.0, "ok")])
         assert isinstance(await failed(asking, unasked), BackendResting)
         assert unasked.begun_at == []
-        await asyncio.sleep(2.0)
+        await pass_time(2.0)
         results = await asyncio.gather(*(asking.ask(Remote([(0.1, "ok")])) for _ in range(3)), return_exceptions=True)
         assert [type(one) for one in results] == [str, BackendResting, BackendResting]
         assert await asking.ask(Remote([(0.1, "ok")])) == "ok"

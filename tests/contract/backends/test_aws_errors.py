@@ -25,6 +25,7 @@ from sidecar.backends.errors import (
 from sidecar.context.ports import BackendError
 from tests.stand_ins.aws import Aws, Fault, Reply, Slow
 from tests.support.backends.aws_site import CANARY, stand_in
+from tests.support.waiting import until
 
 ASKED = {
     "bedrock-agent-runtime": ("Retrieve", "Rerank"),
@@ -147,9 +148,7 @@ async def test_a_body_that_drips_and_breaks_off_is_asked_for_again(aws: Aws) -> 
     aws.script("Retrieve", Slow(over), FOUND)
     with asked(aws, Clients(), CallLimits(60.0)) as base:
         asking = asyncio.create_task(base.retrieve("boats", limit=5))
-        async with asyncio.timeout(60):
-            while not aws.calls("Retrieve"):
-                await asyncio.sleep(0)
+        await until(lambda: aws.calls("Retrieve"))
         over.set()
         assert (await asking).passages
 

@@ -30,6 +30,7 @@ from sidecar.context.ports import BackendError
 from sidecar.turn.items import Status
 from tests.stand_ins.aws import Aws, Fault, Held, Raw, Reply
 from tests.support.backends.aws_site import CANARY, stand_in
+from tests.support.waiting import until
 
 BASE = "ABCDEFGHIJ"
 LOCATION = {"type": "S3", "s3Location": {"uri": "s3://handbook/boats.md"}}
@@ -236,9 +237,7 @@ async def test_a_caller_that_goes_away_leaves_at_once(aws: Aws) -> None:
     aws.script("Retrieve", Held(over, ONE))
     with asked(aws) as base:
         asking = asyncio.create_task(base.retrieve("boats", limit=5))
-        async with asyncio.timeout(30):
-            while not aws.calls("Retrieve"):
-                await asyncio.sleep(0)
+        await until(lambda: aws.calls("Retrieve"))
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

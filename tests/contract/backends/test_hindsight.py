@@ -28,6 +28,7 @@ from tests.stand_ins import hindsight as stand_ins
 from tests.stand_ins.hindsight import FakeHindsight, Refusal
 from tests.support.backends.hindsight_cases import *  # noqa: F403 - the cases are collected here
 from tests.support.backends.hindsight_cases import changes
+from tests.support.waiting import until
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 CANARY = "canary-0a1b2c3d"
@@ -179,9 +180,7 @@ async def test_a_caller_that_goes_away_takes_its_connection_along(
     over = threading.Event()
     fake.refusals = [Refusal(200, until=over)]
     asking = asyncio.create_task(hindsight.recall(owner, "boats", now=NOW, limit=5))
-    async with asyncio.timeout(60):
-        while not fake.seen:
-            await asyncio.sleep(0)
+    await until(lambda: fake.seen)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking

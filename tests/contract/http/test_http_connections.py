@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sidecar.http.connection import HttpLimits
 from sidecar.http.listening import served
 from sidecar.http.peer_rates import PeerRates, peer_of
+from tests.support.waiting import next_round
 
 PATIENCE_S = 120
 QUICK = HttpLimits(requests_per_s=0, connections=8, head_s=0.2, idle_s=0.3)
@@ -127,7 +128,7 @@ async def test_client_that_does_not_read_is_cut_off() -> None:
         async def pieces() -> AsyncIterator[bytes]:
             while True:
                 yield b"x" * 65_536
-                await asyncio.sleep(0)
+                await next_round()
 
         try:
             await StreamingResponse(pieces())(scope, receive, send)

@@ -7,14 +7,16 @@ import gc
 import hashlib
 import threading
 from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from models.embedding import minilm
 from models.embedding.embedder import QUESTION_TEXTS, Embedder, Encoder, LocalEmbedder, Vectors
 from models.embedding.minilm import MiniLM
 from models.errors import EmbedderClosed, EmbedderFailed, EmbedderUnusable
+from tests.support.models.broken_files import alter_model
+from tests.support.waiting import next_round
 
 
 class HashEncoder:
@@ -96,7 +98,7 @@ async def test_no_texts_no_vectors(embedder: Embedder) -> None:
 
 async def test_a_text_asked_again_or_at_once_is_computed_once(fake: HashEncoder, held: LocalEmbedder) -> None:
     asked = [asyncio.create_task(held.embed(["one", "two"])) for _ in range(5)]
-    await asyncio.sleep(0)
+    await next_round()
     fake.go.set()
     answers = await asyncio.gather(*asked)
     again = await held.embed(["two", "one"])
@@ -122,7 +124,7 @@ async def test_a_question_does_not_wait_for_documents() -> None:
 
     embedder = LocalEmbedder(Gated())
     documents = asyncio.create_task(embedder.embed([f"document {number}" for number in range(QUESTION_TEXTS + 1)]))
-    await asyncio.sleep(0)
+    await next_round()
     gates["question"].set()
     await embedder.embed(["question"])
     assert not documents.done()
@@ -134,7 +136,7 @@ async def test_a_question_does_not_wait_for_documents() -> None:
 async def test_who_gives_up_takes_nothing_from_the_others(fake: HashEncoder, held: LocalEmbedder) -> None:
     leaving = asyncio.create_task(held.embed(["shared"]))
     staying = asyncio.create_task(held.embed(["shared"]))
-    await asyncio.sleep(0)
+    await next_round()
     leaving.cancel()
     await asyncio.gather(leaving, return_exceptions=True)
     fake.go.set()
@@ -153,7 +155,7 @@ async def test_a_failure_reaches_those_who_asked_and_nobody_after(fake: HashEnco
 
 async def test_a_closed_embedder_says_so_to_those_who_wait_and_those_who_come(held: LocalEmbedder) -> None:
     waiting = asyncio.create_task(held.embed(["never"]))
-    await asyncio.sleep(0)
+    await next_round()
     held.close()
     with pytest.raises(EmbedderClosed):
         await waiting
@@ -165,12 +167,12 @@ async def test_an_embedder_closed_behind_one_who_gave_up_leaves_no_error_behind(
     reported: list[dict[str, object]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
     leaving = asyncio.create_task(held.embed(["never"]))
-    await asyncio.sleep(0)
+    await next_round()
     leaving.cancel()
     await asyncio.gather(leaving, return_exceptions=True)
     held.close()
     del leaving
-    await asyncio.sleep(0)
+    await next_round()
     gc.collect()
     assert reported == []
 
@@ -193,7 +195,7 @@ def test_any_text_has_a_vector(real: MiniLM, text: str) -> None:
     assert np.isclose(np.linalg.norm(real.encode([text])[0]), 1, atol=1e-5)
 
 
-def test_an_altered_file_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minilm, "_SHA256", dict.fromkeys(minilm._SHA256, "0" * 64))
+def test_an_altered_file_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    alter_model(monkeypatch, tmp_path)
     with pytest.raises(EmbedderUnusable, match="wrong sha256"):
         MiniLM()

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
 from models.errors import AttemptsFailed, CallTimedOut
 from models.transport.resilience import BreakerState, Endpoint
-from tests.support.models.remote_calls import BROKEN, POLICY, READ, Remote, ask, known, now_s, run
+from tests.support.models.remote_calls import BROKEN, POLICY, READ, Remote, ask, known, now_s, pass_time, run
 
 
 def test_a_slow_read_is_asked_twice_and_the_loser_is_cancelled() -> None:
@@ -76,7 +74,7 @@ def test_a_probe_is_not_hedged() -> None:
                 await ask(endpoint, Remote([(0.01, BROKEN)]))
             if endpoint.breaker.state(now_s()) is BreakerState.OPEN:
                 break
-        await asyncio.sleep(2.0)
+        await pass_time(2.0)
         assert (await ask(endpoint, Remote([(1.0, "slow")]), READ)).report.attempts == 1
         assert endpoint.budget.tokens == 10.0
 

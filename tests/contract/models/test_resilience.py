@@ -19,6 +19,7 @@ from tests.support.models.remote_calls import (
     ask,
     known,
     now_s,
+    pass_time,
     run,
 )
 
@@ -133,7 +134,7 @@ def test_a_failing_endpoint_is_left_alone_until_a_probe_finds_it_back() -> None:
         assert (refused.value.report.attempts, len(down.begun_at)) == (0, 5)
         assert refused.value.report.retry_after_s == pytest.approx(2.0)
         assert refused.value.report.breaker is BreakerState.OPEN
-        await asyncio.sleep(2.0)
+        await pass_time(2.0)
         both = await asyncio.gather(*[ask(endpoint, Remote([(0.1, "back")])) for _ in range(2)], return_exceptions=True)
         assert [type(outcome) for outcome in both] == [CallAnswer, BreakerOpen]
         assert (await ask(endpoint, Remote([(0.1, "back")]))).report.breaker is BreakerState.CLOSED
@@ -170,10 +171,10 @@ def test_a_cancelled_probe_lets_the_next_caller_probe() -> None:
         for _ in range(5):
             with pytest.raises(AttemptsFailed):
                 await ask(endpoint, Remote([(0.01, BROKEN)]))
-        await asyncio.sleep(2.0)
+        await pass_time(2.0)
         remote = Remote([(1.0, "slow")])
         probe = asyncio.create_task(ask(endpoint, remote))
-        await asyncio.sleep(0.1)
+        await pass_time(0.1)
         probe.cancel()
         with pytest.raises(asyncio.CancelledError):
             await probe
@@ -198,7 +199,7 @@ def test_a_cancelled_call_cancels_all_its_attempts() -> None:
     async def story() -> None:
         endpoint, remote = await known(0.1), Remote([(60.0, "never")])
         asking = asyncio.create_task(ask(endpoint, remote, READ, deadline_s=100.0))
-        await asyncio.sleep(0.5)
+        await pass_time(0.5)
         assert remote.running == 2
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from sidecar.rpc.transport import idempotency
 from sidecar.rpc.transport.idempotency import RepeatedAnswers
 from sidecar.runtime.errors import RequestIdReused
+from tests.support.waiting import next_round
 
 
 class Working:
@@ -117,18 +117,16 @@ async def test_an_answer_is_kept_for_ten_minutes() -> None:
     assert await kept.once("id", b"other", saying("third")) == "second"
 
 
-async def test_the_oldest_answers_give_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idempotency, "_CAPACITY", 3)
-    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands())
+async def test_the_oldest_answers_give_way() -> None:
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands(), capacity=3)
     for number in range(4):
         await kept.once(number, b"", saying("first"))
     answers = [await kept.once(number, b"", saying("second")) for number in (3, 2, 0)]
     assert answers == ["first", "first", "second"]
 
 
-async def test_large_answers_give_way_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(idempotency, "_CAPACITY_BYTES", 10)
-    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands(), size_of=len)
+async def test_large_answers_give_way_sooner() -> None:
+    kept: RepeatedAnswers[object, str] = RepeatedAnswers(clock=Hands(), size_of=len, capacity_bytes=10)
     for number in range(3):
         await kept.once(number, b"", saying("12345"))
     assert await kept.once(0, b"", saying("again")) == "again"
@@ -158,7 +156,7 @@ async def test_callers_that_waited_together_ask_once_whether_the_answer_stands(w
     async def still(_age_s: float) -> bool:
         nonlocal asked
         asked += 1
-        await asyncio.sleep(0)
+        await next_round()
         return True
 
     calls = [asyncio.create_task(kept.once("id", b"", work, stands=still)) for _ in range(8)]

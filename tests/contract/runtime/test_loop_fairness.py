@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 
 from sidecar.runtime.loop_fairness import OnePerIteration
+from tests.support.waiting import next_round
 
 
 async def test_those_who_come_together_go_one_a_round() -> None:
@@ -18,7 +19,7 @@ async def test_those_who_come_together_go_one_a_round() -> None:
     tasks = [asyncio.create_task(work()) for _ in range(8)]
     while not all(task.done() for task in tasks):
         now += 1
-        await asyncio.sleep(0)
+        await next_round()
     assert len(set(rounds)) == len(rounds) == 8
 
 
@@ -34,7 +35,7 @@ async def test_one_who_is_cancelled_or_fails_holds_up_nobody() -> None:
             return True
 
     cancelled = [asyncio.create_task(passing()) for _ in range(3)]
-    await asyncio.sleep(0)  # the first has entered, the others wait
+    await next_round()  # the first has entered, the others wait
     for task in cancelled:
         task.cancel()
     with suppress(ValueError):

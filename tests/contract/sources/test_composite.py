@@ -21,7 +21,7 @@ from sidecar.turn.profile import merge, parse_layer
 from sidecar.turn.rank import CandidateKind, Candidates
 from store.errors import DatabaseUnavailable
 from store.scope import Scope
-from tests.support.models.remote_calls import run
+from tests.support.models.remote_calls import pass_time, run
 
 FAIR_MS = 250  # a shorter time would say nothing about the source
 MINE, THEIRS = Scope(UUID(int=1), UUID(int=11)), Scope(UUID(int=2), UUID(int=21))
@@ -219,7 +219,7 @@ async def test_without_the_reranker_ranks_are_merged_and_nothing_is_missing(do: 
 
 def test_a_reranker_has_its_time_though_a_place_hangs() -> None:
     async def thinks() -> None:
-        await asyncio.sleep(0.4)
+        await pass_time(0.4)
 
     async def story() -> None:
         places = {MINE.tenant_id: [NamedSource("one", bringing("a", "b")), NamedSource("hung", hanging())]}

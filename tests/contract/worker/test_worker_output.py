@@ -9,6 +9,7 @@ import pytest
 
 from sidecar.telemetry.figures import Figures
 from sidecar.worker.worker_process import count_jobs
+from tests.support.waiting import next_round
 
 TALLY = orjson.dumps({"status": "succeeded", "duration_s": 1.0, "calls": [], "rejections": {}}) + b"\n"
 CALL = b'{"status": "failed", "duration_s": 1, "calls": [%s], "rejections": {}}\n'
@@ -36,7 +37,7 @@ async def test_garbage_is_passed_over_and_the_next_job_is_counted(garbage: bytes
     figures, told = Figures(), asyncio.StreamReader(limit=1_000)
     told.feed_data(garbage)
     listening = asyncio.create_task(count_jobs(told, figures))
-    await asyncio.sleep(0)
+    await next_round()
     told.feed_data(b"\n" + TALLY)
     told.feed_eof()
     await listening

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,16 +16,19 @@ from sidecar.worker.embedding_jobs import KIND
 from store.compile import background
 from store.content.embeddings import EmbeddingPlace, TextKind
 from store.db.postgres import Pools, scoped
-from tests.support.store.embedding_world import OTHER_TENANT, SCOPE, TopicEmbedder, remember, say, tenants_made
+from tests.stand_ins.model_script import Vectors
+from tests.stand_ins.model_server import model_server
+from tests.support.store.embedding_world import OTHER_TENANT, SCOPE, remember, say, tenants_made
+
+EMBEDDER = "openai:topics:5"
 
 
 @pytest.fixture
-def settings(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
-    async def made(settings: Settings) -> TopicEmbedder:
-        return TopicEmbedder()
-
-    monkeypatch.setattr(embedders, "_made", made)
-    return Settings(data_dir=tmp_path, database_url=database)
+def settings(database: str, tmp_path: Path) -> Iterator[Settings]:
+    with model_server() as provider:
+        provider.by_request = lambda ask: Vectors(((1.0, 0.0, 0.0, 0.0, 0.0),) * len(ask.texts))
+        base_url = f"{provider.url}/v1"
+        yield Settings(data_dir=tmp_path, database_url=database, embedder=EMBEDDER, embedder_base_url=base_url)
 
 
 async def test_all_texts_get_vectors_and_a_second_time_there_is_nothing_to_do(pools: Pools, settings: Settings) -> None:
@@ -32,16 +36,16 @@ async def test_all_texts_get_vectors_and_a_second_time_there_is_nothing_to_do(po
     await say(pools, "one", "two")
     await remember(pools, "three", scope=OTHER_TENANT)
     steps: list[int] = []
-    assert await embed(settings, tenant="", advance=steps.append) == EmbedReport("topics", 3, 2)
+    assert await embed(settings, tenant="", advance=steps.append) == EmbedReport(EMBEDDER, 3, 2)
     assert sum(steps) == 3
-    assert await embed(settings, tenant="", advance=steps.append) == EmbedReport("topics", 0, 2)
+    assert await embed(settings, tenant="", advance=steps.append) == EmbedReport(EMBEDDER, 0, 2)
 
 
 async def test_one_tenant_leaves_the_others_alone(pools: Pools, settings: Settings) -> None:
     await tenants_made(pools)
     await say(pools, "one")
     await remember(pools, "two", scope=OTHER_TENANT)
-    assert await embed(settings, tenant=str(SCOPE.tenant_id), advance=len_of) == EmbedReport("topics", 1, 1)
+    assert await embed(settings, tenant=str(SCOPE.tenant_id), advance=len_of) == EmbedReport(EMBEDDER, 1, 1)
 
 
 async def test_what_another_process_has_in_hand_is_waited_for(pools: Pools, settings: Settings) -> None:
@@ -51,7 +55,7 @@ async def test_what_another_process_has_in_hand_is_waited_for(pools: Pools, sett
     async with scoped(pools.background, SCOPE) as connection:
         now = datetime.now(UTC)
         await background.take(connection, SCOPE, (KIND, place.subject), holder="dying", lease_s=0.5, now=now)
-    assert await embed(settings, tenant="", advance=len_of) == EmbedReport("topics", 1, 1)
+    assert await embed(settings, tenant="", advance=len_of) == EmbedReport(EMBEDDER, 1, 1)
 
 
 async def test_without_an_embedder_it_says_so(database: str, tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from store.tenancy.forgotten import Notes
 from store.text.texts import text_hash
 from tests.support.compiler.compiling import NOW, Clock, compiled, engine_on, fetch, journal, wish, write
 from tests.support.rpc.service_calls import an_admin, an_agent
+from tests.support.waiting import next_round, until
 
 MARA, NOOR = Scope(UUID(int=1), UUID(int=11)), Scope(UUID(int=1), UUID(int=12))
 TAKEN_MS = 400.0
@@ -138,8 +139,7 @@ async def someone_waits(database: str) -> None:
     """Return once a session waits for another's hold."""
     connection = await asyncpg.connect(database)
     try:
-        while not await connection.fetchval(WAITING):
-            await asyncio.sleep(0.01)
+        await until(lambda: connection.fetchval(WAITING))
     finally:
         await connection.close()
 
@@ -238,7 +238,7 @@ async def test_turns_and_forgetting_at_once_leave_no_word(pools: Pools, recorder
     async def turns() -> None:
         for number in range(200):
             taken.append(take(recorder, a_receipt(("memory", f"n{number % 30}"))))
-            await asyncio.sleep(0)
+            await next_round()
 
     async def all_forgotten() -> None:
         for number in range(30):

@@ -10,7 +10,6 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID, uuid4
 
-import asyncpg
 import pytest
 
 from sidecar.context.receipt_writer import ReceiptWriter, sweep_texts
@@ -21,6 +20,7 @@ from store.scope import Scope
 from store.tenancy import tenants
 from store.text.texts import text_hash
 from tests.support.store.notes import OURS, as_admin
+from tests.support.waiting import until_equal
 
 MARA, NOOR = Scope(UUID(int=1), UUID(int=11)), Scope(UUID(int=1), UUID(int=12))
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -217,16 +217,15 @@ async def test_texts_past_their_day_are_swept_again_and_again(pools: Pools, cloc
         take(recorder, a_receipt(NOOR, text="new"))
         await recorder.wait_written()
     sweeping = asyncio.create_task(sweep_texts(pools.background, clock=clock, every_s=0))
-    await _until_texts(database, {"new"})
+    await _until_texts(database, ["new"])
     clock.now = NOW + timedelta(days=20)
-    await _until_texts(database, set())
+    await _until_texts(database, [])
+    assert not sweeping.done(), "it goes on"
     sweeping.cancel()
     await asyncio.wait([sweeping])
+    assert sweeping.cancelled()
 
 
-async def _until_texts(database: str, wanted: set[str]) -> None:
-    connection = await asyncpg.connect(database)
-    async with asyncio.timeout(30):
-        while {row["text"] for row in await connection.fetch("SELECT text FROM receipt_texts")} != wanted:
-            pass
-    await connection.close()
+async def _until_texts(database: str, wanted: list[str]) -> None:
+    texts = "SELECT coalesce(array_agg(DISTINCT text), '{}') FROM receipt_texts"
+    await until_equal(lambda: as_admin(database, texts), wanted)

@@ -24,6 +24,7 @@ from store.db.postgres import Pools, scoped
 from store.scope import Scope, owner_uuid, tenant_uuid
 from tests.support.compiler.compiling import Clock
 from tests.support.rpc.service_calls import NOW, an_admin, an_agent, now, refused, refused_field
+from tests.support.waiting import until
 
 
 @pytest.fixture
@@ -160,8 +161,7 @@ async def test_a_memory_is_forgotten_as_of_when_nobody_was_waited_for_any_more(p
     async with scoped(pools.background, scope) as connection:
         await scopes.lock(connection, scope, now=NOW)
         asked = asyncio.create_task(service.delete_memory(pb.DeleteMemoryRequest(memory_id="m1"), an_agent()))
-        while not await watching.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
-            await asyncio.sleep(0.01)
+        await until(lambda: watching.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"))
         clock.move(minutes=5)
     await asked
     noted = await watching.fetchval("SELECT min(forgotten_at) FROM forgotten_refs")

@@ -13,13 +13,12 @@ import asyncpg
 import pytest
 
 from sidecar.context.ports import SourceAnswer, SourceLimits, SourceQuery, SourceSkipped
-from sidecar.sources import workspace
 from sidecar.sources.knowledge import KnowledgeSource
 from sidecar.sources.memory import MemorySource
 from sidecar.sources.thread import ThreadSource
 from sidecar.sources.wiki import WikiSource
 from sidecar.sources.workspace import WorkspaceSource
-from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES
+from sidecar.turn.files import MAX_DEPTH, MAX_FILE_BYTES, MAX_FILES
 from sidecar.turn.items import HistorySummary, Ref
 from store.content import documents, memories, threads
 from store.content.documents import Assignment, NewChunk, NewDocument
@@ -373,14 +372,12 @@ class TestWorkspace:
         (tmp_path / str(SCOPE.tenant_id)).symlink_to(tmp_path / "elsewhere")
         assert await source.find(asking("boat"), SCOPE, WIDE) == SourceAnswer()
 
-    async def test_no_more_files_are_looked_at_than_is_said(
-        self, source: WorkspaceSource, write: Write, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(workspace, "MAX_FILES", 20)
-        for number in range(30):
-            write(f"of-agent/{number:02}.md", "boat")
+    async def test_no_more_files_are_looked_at_than_is_said(self, source: WorkspaceSource, write: Write) -> None:
+        for number in range(MAX_FILES + 1):
+            write(f"of-agent/{number:04}.md", "boat" if number >= MAX_FILES - 10 else "")
         answer = await source.find(asking("boat"), SCOPE, WIDE)
-        assert [item.id for item in answer.items] == [f"file:agent/{number:02}.md" for number in range(20)]
+        seen = range(MAX_FILES - 10, MAX_FILES)
+        assert [item.id for item in answer.items] == [f"file:agent/{number:04}.md" for number in seen]
         few = await source.find(asking("boat"), SCOPE, SourceLimits(3, 3))
         assert few.items == answer.items[:3]
 

@@ -31,7 +31,10 @@ from tests.support.store.embedding_world import (
     remember,
     say,
     tenants_made,
+    until_embedded,
 )
+from tests.support.store.notes import as_admin
+from tests.support.waiting import next_round, until
 
 PRESENT = partial(datetime.now, UTC)
 VECTORS = ("turn_vectors", "memory_vectors", "chunk_vectors", "section_vectors", "page_vectors")
@@ -212,8 +215,7 @@ async def test_a_place_that_fails_holds_up_no_other(pools: Pools, database: str)
     task = asyncio.create_task(embedding_by("one", pools, await numbered(pools, Choosy())).keep())
     async with asyncio.timeout(60):
         await done.wait()
-        while not (await counts(database))["memory_vectors"]:
-            pass
+    await until(lambda: as_admin(database, "SELECT count(*) FROM memory_vectors"))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert (await counts(database))["turn_vectors"] == 0
@@ -255,9 +257,7 @@ async def test_of_several_processes_none_embeds_what_another_does(pools: Pools, 
         asyncio.create_task(embedding_by(f"process {place}", pools, await numbered(pools, embedder)).keep())
         for place, embedder in enumerate(each)
     ]
-    async with asyncio.timeout(60):
-        while await embeddings.waiting(pools.background, limit=1):
-            await asyncio.sleep(0)
+    await until_embedded(pools)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
@@ -276,7 +276,7 @@ async def test_one_that_is_stopped_at_any_step_leaves_no_hold_behind(
     for steps in range(0, 240, 4):
         going = asyncio.create_task(process.go(place))
         for _ in range(steps):
-            await asyncio.sleep(0)
+            await next_round()
         going.cancel()
         await asyncio.wait({going})
         assert await jobs_left(database) == 0, steps

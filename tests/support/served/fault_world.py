@@ -28,6 +28,7 @@ from store.embedded.layout import Layout
 from tests.support.compiler.compiling import DEEDS, NAMES
 from tests.support.served.site import Caller
 from tests.support.served.turns import asking, detailed, said
+from tests.support.waiting import think, until
 
 PATIENCE_S = 600.0  # far more than a loaded machine needs
 CALL_S = 60.0
@@ -222,9 +223,7 @@ class Callers:
     async def until_well(self) -> None:
         """Wait until a write that begins now was taken, and a turn was whole."""
         now = time.monotonic()
-        async with asyncio.timeout(PATIENCE_S):
-            while min(self.ledger.whole_at, self.ledger.written_at) < now:
-                await asyncio.sleep(0.02)
+        await until(lambda: min(self.ledger.whole_at, self.ledger.written_at) >= now)
 
     def caller(self, owner: str, *, admin: bool = False) -> Caller:
         if owner not in self._callers:
@@ -240,7 +239,7 @@ class Callers:
             with suppress(AssertionError):
                 reason = detailed(error)[0]
             self.ledger.errors[name, error.code().name, reason, (error.details() or "")[:160]] += 1
-            await asyncio.sleep(0.05)
+            await think(0.05)
             return None
         self.ledger.counts[name] += 1
         return answer
@@ -326,4 +325,4 @@ class Callers:
             told = str(answer.assembly)
             known = [word for word, at in self.ledger.forgotten_words.items() if at < began]
             self.ledger.told_too_late += [word for word in known[-200:] if word in told]
-            await asyncio.sleep(0.02)
+            await think(0.02)

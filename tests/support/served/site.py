@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import grpc
 
+from sidecar.context.assembler import Clocks
 from sidecar.process.app import App, running
 from sidecar.rpc.auth.devkey import mint
 from sidecar.rpc.auth.identity import Grant, Role
@@ -98,8 +99,8 @@ async def ready(dsn: str, home: Path, **values: Any) -> Settings:
 
 
 @asynccontextmanager
-async def served(settings: Settings) -> AsyncIterator[Site]:
+async def served(settings: Settings, clocks: Clocks | None = None) -> AsyncIterator[Site]:
     """Yield a sidecar served with these settings, and a channel to it that takes answers of any size."""
     options = [("grpc.max_receive_message_length", -1)]
-    async with running(settings) as app, grpc.aio.insecure_channel(app.addresses[0], options) as channel:
+    async with running(settings, clocks=clocks) as app, grpc.aio.insecure_channel(app.addresses[0], options) as channel:
         yield Site(app, settings, channel)

@@ -24,6 +24,7 @@ from store.scope import Scope, owner_uuid, tenant_uuid
 from store.wiki import pages
 from store.wiki.pages import NewPage, NewSection
 from tests.support.served.site import Caller, Site
+from tests.support.waiting import until, until_equal
 
 THREAD, QUESTION, MODEL = "harbour", "Where does the boat winter?", "gpt-4o"
 ACTIVE = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -205,15 +206,11 @@ async def locked(site: Site, table: str) -> AsyncIterator[None]:
         await locker.close()
 
 
-async def until(site: Site, counting: str, wanted: int) -> None:
+async def until_count(site: Site, counting: str, wanted: int) -> None:
     """Wait until a query returns the number, for less time than a query may run uncancelled."""
-    async with asyncio.timeout(PATIENCE_S):
-        while await as_superuser(site, counting) != wanted:
-            pass
+    await until_equal(lambda: as_superuser(site, counting), wanted, PATIENCE_S)
 
 
 async def until_as_few_tasks_as(count: int) -> None:
     """Wait until no more tasks run than then."""
-    async with asyncio.timeout(60):
-        while len(asyncio.all_tasks()) > count:  # a task's end sends no event
-            await asyncio.sleep(0)
+    await until(lambda: len(asyncio.all_tasks()) <= count)  # a task's end sends no event

@@ -10,7 +10,7 @@ import numpy as np
 
 from models.embedding.embedder import Vectors
 from sidecar.runtime.embedders import Numbered
-from store.content import documents, embedders, memories, threads
+from store.content import documents, embedders, embeddings, memories, threads
 from store.content.documents import NewChunk, NewDocument
 from store.content.memories import NewMemory
 from store.content.recalling import RecallQuery, literal
@@ -21,11 +21,17 @@ from store.tenancy import tenants
 from store.text.texts import query_words
 from store.wiki import pages
 from store.wiki.pages import NewPage, NewSection
+from tests.support.waiting import until_equal
 
 SCOPE = Scope(UUID(int=1), UUID(int=11))
 OTHER_OWNER, OTHER_TENANT = Scope(UUID(int=1), UUID(int=12)), Scope(UUID(int=2), UUID(int=11))
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 TOPICS = ("boat", "dentist", "garden", "music")
+
+
+async def until_embedded(pools: Pools) -> None:
+    """Wait until every stored text has its vector."""
+    await until_equal(lambda: embeddings.waiting(pools.background, limit=1), [])
 
 
 class TopicEmbedder:

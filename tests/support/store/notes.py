@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
@@ -13,6 +12,7 @@ import pytest
 from store.db.postgres import Pools, PoolsConfig, installation, open_pools
 from store.db.queries import Connection
 from store.scope import Scope
+from tests.support.waiting import until_equal
 
 ADA = Scope(uuid4(), uuid4())
 BOB = Scope(ADA.tenant_id, uuid4())
@@ -88,9 +88,7 @@ async def as_admin(dsn: str, query: str, *arguments: object) -> Any:
 async def wait_until_active(dsn: str, query: str, count: int = 1) -> None:
     """Wait until the server runs this many queries that begin so."""
     active = f"SELECT count(*) {OURS} AND state = 'active' AND query LIKE $1 || '%'"
-    async with asyncio.timeout(PATIENCE_S):
-        while await as_admin(dsn, active, query) != count:
-            pass
+    await until_equal(lambda: as_admin(dsn, active, query), count, PATIENCE_S)
 
 
 async def assert_clean(pools: Pools, size: int = CONFIG.turn_connections) -> None:

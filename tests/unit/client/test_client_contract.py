@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -65,7 +66,19 @@ def test_every_field_of_an_answer_is_read(name: str) -> None:
 
 @each("name", sorted(METHODS))
 def test_the_empty_answer_of_every_method_is_read(name: str) -> None:
-    getattr(requests, name).reads(GetMessageClass(METHODS[name].output_type)())
+    answer = getattr(requests, name).reads(GetMessageClass(METHODS[name].output_type)())
+    assert not [leaf for leaf in leaves(answer) if leaf and leaf != datetime.fromtimestamp(0, UTC)]
+
+
+def leaves(value: object) -> Iterator[object]:
+    """Yield the plain values inside an answer."""
+    if is_dataclass(value):
+        value = [getattr(value, field.name) for field in fields(value)]
+    if isinstance(value, tuple | list):
+        for one in value:
+            yield from leaves(one)
+    else:
+        yield value
 
 
 def test_only_what_the_contract_calls_repeatable_is_tried_again() -> None:
@@ -237,24 +250,31 @@ def test_a_call_that_may_last_is_given_the_time_for_it(name: str) -> None:
     assert getattr(requests, name).deadline_s >= 600
 
 
+def refusal(target: str, *, is_tls: bool = False) -> str:
+    """Return why an address is refused, an empty text if it is not."""
+    try:
+        check_target(target, is_tls=is_tls)
+    except TargetUnusable as error:
+        return str(error)
+    return ""
+
+
 class TestTargets:
     @pytest.mark.parametrize(
         "target",
         ["127.0.0.1:7433", "localhost:1", "[::1]:7433", "unix:/run/s.sock", "unix:///run/s.sock", "127.9.9.9:80"],
     )
     def test_this_machine_needs_no_tls(self, target: str) -> None:
-        check_target(target, is_tls=False)
+        assert refusal(target) == ""
 
     @pytest.mark.parametrize("target", ["10.0.0.1:7433", "sidecar:7433", "0.0.0.0:7433", "localhost.evil.example:1"])
     def test_a_token_never_leaves_this_machine_in_plain_text(self, target: str) -> None:
-        with pytest.raises(TargetUnusable, match="plain text"):
-            check_target(target, is_tls=False)
-        check_target(target, is_tls=True)
+        assert "plain text" in refusal(target)
+        assert refusal(target, is_tls=True) == ""
 
     @pytest.mark.parametrize("target", ["", "nope", ":7433", "host:", "host:99999", "host:0", "unix:s.sock", "host:٣"])
     def test_what_is_no_address_is_refused(self, target: str) -> None:
-        with pytest.raises(TargetUnusable, match=r"write (HOST:PORT|unix)"):
-            check_target(target, is_tls=True)
+        assert re.search(r"write (HOST:PORT|unix)", refusal(target, is_tls=True))
 
 
 @pytest.mark.parametrize("token", ["a b", "a\n", "Usage: sidecar token\n", "tök", "a\0b", "\ud800"])

@@ -173,8 +173,10 @@ async def test_stopping_ends_a_fetch_that_hangs() -> None:
 
 
 @pytest.mark.parametrize("url", [URL, "https://issuer.example:8443/a/b?c=d", "https://127.0.0.1/jwks"])
-def test_an_https_url_is_fine(url: str) -> None:
+def test_https_url_is_accepted_and_the_same_over_http_is_not(url: str) -> None:
     check_jwks_url(url)
+    with pytest.raises(SettingInvalid, match="is not https"):
+        check_jwks_url(url.replace("https", "http"))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8080", "[::1]:8080", "localhost"])

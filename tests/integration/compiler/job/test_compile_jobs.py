@@ -37,6 +37,7 @@ from tests.support.compiler.compiling import (
     worker_on,
     write,
 )
+from tests.support.waiting import until
 
 
 async def claimed(pools: Pools, *, holder: str = "one", now: datetime = NOW) -> Claim | None:
@@ -372,12 +373,14 @@ async def test_a_beating_worker_keeps_its_scope_beyond_its_first_lease(pools: Po
     working = asyncio.create_task(worker.work_once())
     await planner.arrived.wait()
     clock.move(hours=1)
-    renewed = False
-    while not renewed:
+
+    async def is_renewed() -> bool:
         async with scoped(pools.background, SCOPE, read_only=True) as connection:
             row = await scopes.read(connection, SCOPE)
         assert row is not None
-        renewed = row.lease_until is not None and row.lease_until > clock()
+        return row.lease_until is not None and row.lease_until > clock()
+
+    await until(is_renewed)
     planner.opened.set()
     assert await working
     (job,) = await all_jobs(pools)

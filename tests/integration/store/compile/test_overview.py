@@ -60,14 +60,14 @@ async def test_a_memory_that_is_tried_again_is_read_by_the_next_compile(wiki: Po
     assert known["gone"].outcome is MemoryOutcome.QUARANTINED
 
 
-async def test_without_ids_the_first_that_are_held_back_are_tried_again(
-    wiki: Pools, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(overview, "MOST_RETRIED", 1)
+async def test_without_ids_the_first_that_are_held_back_are_tried_again(wiki: Pools) -> None:
+    numbered = [entry(f"n{number:04}", "ValueError") for number in range(overview.MOST_RETRIED)]
     async with scoped(wiki.background, SCOPE) as connection:
-        assert await overview.retry(connection, SCOPE, now=NOW) == 1
-        assert await ledger.reread_queue(connection, SCOPE, limit=9) == ["gone"]
-        assert await overview.retry(connection, SCOPE, now=NOW) == 1
+        await ledger.write(connection, SCOPE, numbered, now=NOW)
+        assert await overview.retry(connection, SCOPE, now=NOW) == overview.MOST_RETRIED
+        owed = await ledger.reread_queue(connection, SCOPE, limit=overview.MOST_RETRIED + 9)
+        assert sorted(owed) == ["gone", *(one.memory_id for one in numbered[:-1])]
+        assert await overview.retry(connection, SCOPE, now=NOW) == 2
         assert await overview.retry(connection, SCOPE, now=NOW) == 0
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from enum import StrEnum
+from typing import Any, cast
 
 import pytest
 
@@ -68,10 +69,13 @@ async def test_a_schema_that_lacks_something_points_at_the_migrations(opened: Po
             await connection.execute(query)
 
 
-async def test_a_missing_role_points_at_the_migrations(opened: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(DatabaseRole.APP, "_value_", "sidecar_nobody")
+class UnknownRole(StrEnum):
+    NOBODY = "sidecar_nobody"
+
+
+async def test_a_missing_role_points_at_the_migrations(opened: Pools) -> None:
     with pytest.raises(SchemaOutdated, match="role"):
-        async with scoped(opened.turn, ADA):
+        async with installation(opened.turn, role=cast("DatabaseRole", UnknownRole.NOBODY)):
             pass
 
 

@@ -17,6 +17,7 @@ import pytest
 from store.db.migrate import MigrationReport, Waiting, migrate, status
 from store.errors import DatabaseRefused, DatabaseUnavailable, MigrationEdited, MigrationFailed
 from tests.support.places import ROOT
+from tests.support.waiting import until
 
 MIGRATIONS = ROOT / "migrations"
 MIGRATE = """
@@ -135,9 +136,7 @@ async def test_after_a_kill_in_the_middle_the_next_run_completes(
     killed = start_migrating(empty_database, tmp_path)
     ours = "SELECT pid FROM pg_stat_activity WHERE datname = current_database()"
     sleeping = f"{ours} AND query LIKE 'SELECT pg_sleep%' AND state = 'active'"
-    async with asyncio.timeout(30):
-        while not await fetch(empty_database, sleeping):
-            pass
+    await until(lambda: fetch(empty_database, sleeping))
     killed.kill()
     killed.wait()
     folder(tmp_path, f"{first_line}CREATE TABLE IF NOT EXISTS a (n int); SELECT pg_sleep(0); CREATE TABLE b (n int);")

@@ -35,8 +35,8 @@ from tests.support.store.server_use import (
     remembers,
     serving_pid,
     wait_for_initdb,
-    wait_until,
 )
+from tests.support.waiting import until, until_blocking, until_equal
 
 PATIENCE_S = 120.0  # far more than a loaded machine needs
 FIXTURES = (
@@ -149,8 +149,8 @@ async def test_a_busy_backend_of_a_killed_server_is_waited_for(data_dir: Path) -
         # It computes without looking up, so it notices the death of its server only at the end.
         busy = asyncio.create_task(connection.fetchval("SELECT count(*) FROM generate_series(1, 5000000)"))
         backend = connection.get_server_pid()
-        while await fetch(postgres.dsn, f"SELECT state FROM pg_stat_activity WHERE pid = {backend}") != "active":
-            pass
+        state = f"SELECT state FROM pg_stat_activity WHERE pid = {backend}"
+        await until_equal(lambda: fetch(postgres.dsn, state), "active")
         kill_server(data_dir)
         await postgres.start()
         assert not is_alive(backend), "two servers on one set of files"
@@ -165,7 +165,7 @@ async def test_a_user_that_keeps_it_running_sees_it_come_back(data_dir: Path) ->
         killed = serving_pid(data_dir)
         kill_server(data_dir)
         pgdata = data_dir / "pgdata"
-        await asyncio.to_thread(wait_until, lambda: postmaster.serving_pid(pgdata) not in {None, killed})
+        await until(lambda: postmaster.serving_pid(pgdata) not in {None, killed})
         await postgres.start()
         assert await fetch(postgres.dsn, "SELECT 1") == 1
         keeper.cancel()
@@ -182,9 +182,7 @@ async def test_a_running_server_that_lost_its_socket_is_replaced(data_dir: Path)
         keeper = asyncio.create_task(postgres.keep_running())
         deaf = serving_pid(data_dir)
         lose_socket(data_dir)
-        async with asyncio.timeout(PATIENCE_S):
-            while postmaster.serving_pid(data_dir / "pgdata") in {None, deaf}:
-                await asyncio.sleep(0)
+        await until(lambda: postmaster.serving_pid(data_dir / "pgdata") not in {None, deaf})
         await postgres.start()
         assert await remembers(postgres.dsn, word)
         keeper.cancel()
@@ -213,7 +211,7 @@ def test_a_server_that_takes_long_to_come_up_is_seldom_probed() -> None:
 @contextlib.contextmanager
 def a_zombie() -> Iterator[int]:
     process = subprocess.Popen(["/bin/true"])
-    wait_until(lambda: not is_alive(process.pid))
+    until_blocking(lambda: not is_alive(process.pid))
     yield process.pid
     process.wait()
 
